@@ -1,0 +1,76 @@
+"""rrstats: randomized response for sensitive categorical answers.
+
+Privatize a column under local differential privacy, exactly and securely, and estimate the
+true shares from the reports with intervals that hold.
+
+    import rrstats as rr
+
+    reports = rr.privatize(answers, ["never", "once", "often"], 0.75)
+    est = rr.estimate(reports, ["never", "once", "often"], 0.75)
+    est.interval(0.95)
+
+In pandas: ``df.rr.privatize("answer", ["never", "once", "often"], 0.75)``; see ``help(df.rr)``.
+"""
+
+from rrstats import datasets, errors, estimators, intervals, metadata, privacy
+from rrstats.accessor import FrameAccessor, SeriesAccessor
+from rrstats.channel import MatrixChannel, SupportChannel
+from rrstats.errors import (
+    MetadataError,
+    NotIdentifiable,
+    RRStatsError,
+    SimulationWarning,
+    UnknownAnswersError,
+    UnknownAnswersWarning,
+    UnrecordedWarning,
+)
+from rrstats.estimators import Estimate, SimplexTable, estimate
+from rrstats.intervals import Interval
+from rrstats.mechanisms import KRR, Chain, Mechanism
+from rrstats.privacy import epsilon_from_prob, explain, prob_from_epsilon
+from rrstats.privatizing import check, privatize, privatize_bool, privatize_frame
+from rrstats.randomness import SecureGenerator
+from rrstats.simulation import simulate, simulate_frame
+from rrstats.tallies import Tally, tally
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "KRR",
+    "Chain",
+    "Estimate",
+    "FrameAccessor",
+    "Interval",
+    "MatrixChannel",
+    "Mechanism",
+    "MetadataError",
+    "NotIdentifiable",
+    "RRStatsError",
+    "SecureGenerator",
+    "SeriesAccessor",
+    "SimplexTable",
+    "SimulationWarning",
+    "SupportChannel",
+    "Tally",
+    "UnknownAnswersError",
+    "UnknownAnswersWarning",
+    "UnrecordedWarning",
+    "__version__",
+    "check",
+    "datasets",
+    "epsilon_from_prob",
+    "errors",
+    "estimate",
+    "estimators",
+    "explain",
+    "intervals",
+    "metadata",
+    "privacy",
+    "privatize",
+    "privatize_bool",
+    "privatize_frame",
+    "prob_from_epsilon",
+    "simulate",
+    "simulate_frame",
+    "tally",
+]

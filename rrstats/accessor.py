@@ -1,0 +1,251 @@
+"""``df.rr`` and ``s.rr``: the public functions, at home in pandas.
+
+Registered by ``import rrstats``.  An accessor keeps nothing but the frame it stands on, and
+each method is a call of the public function of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from rrstats.errors import ArgumentTypeError, MetadataError
+from rrstats.estimators import Estimate, estimate
+from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.metadata import read
+from rrstats.privacy import total_epsilon
+from rrstats.privatizing import check, column_of, privatize, privatize_frame
+from rrstats.simulation import simulate, simulate_frame
+from rrstats.tallies import Tally, tally
+
+__all__ = ["FrameAccessor", "SeriesAccessor"]
+
+
+def _plan(
+    column: Any, categories: Any, prob: float | None, epsilon: float | None
+) -> dict[Hashable, Mechanism]:
+    """One column with its arguments, or a mapping from column to mechanism."""
+    if isinstance(column, Mapping):
+        if categories is not None or prob is not None or epsilon is not None:
+            raise ArgumentTypeError(
+                "a mapping from column to mechanism says all; leave categories, prob and epsilon out"
+            )
+        return {name: as_mechanism(given) for name, given in column.items()}
+    if categories is None:
+        raise ArgumentTypeError(
+            "categories must be declared: they are part of the design and never taken from data; "
+            "for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
+        )
+    return {column: as_mechanism(categories, prob, epsilon)}
+
+
+@pd.api.extensions.register_dataframe_accessor("rr")
+class FrameAccessor:
+    """Randomized response on a frame: privatize columns, and estimate from the reports.
+
+    df.rr.privatize("answer", ["never", "once", "often"], 0.75)   a new frame with reports
+    df.rr.estimate("answer")                                      shares with 95% intervals
+    df.rr.check("answer", ["never", "once", "often"])             for the steward, private
+    df.rr.mechanisms, df.rr.epsilon                               how the frame was made
+
+    The promise: for every record, whatever the other records and columns, the privatized cell is
+    epsilon-LDP for replacing that record's value by any other declared category, missing, or
+    anything else.  It does not hide that the record exists, its other columns, its index,
+    its position, or the time the call took.  Epsilon adds up over privatized columns, over
+    waves, over the rows of one person, and over repeated releases of the same source:
+    running a privatizing cell again is a second release.
+    """
+
+    def __init__(self, data: pd.DataFrame) -> None:
+        self._data = data
+
+    def privatize(
+        self,
+        column: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """A new frame in which one column, or several, hold reports instead of true answers.
+
+        column : a column's name, with categories and prob (P(report = truth)) or epsilon, or
+            with a mechanism; or a mapping from column to mechanism.
+        options : unknown, missing, again, rng, threads, as for `rrstats.privatize`.
+        Index, other columns and their order stay.  See `rrstats.privatize_frame`.
+
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"answer": ["yes", "no", "no"], "age": [31, 42, 53]})
+        >>> list(df.rr.privatize("answer", ["yes", "no"], 0.75).columns)
+        ['answer', 'age']
+        """
+        return privatize_frame(self._data, _plan(column, categories, prob, epsilon), **options)
+
+    def simulate(
+        self,
+        column: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        seed: int,
+        epsilon: float | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """`privatize` with reproducible noise, for teaching and tests; never to be released.
+
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
+        >>> df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1)["answer"].tolist()
+        ['no', 'no', 'yes']
+        """
+        plan = _plan(column, categories, prob, epsilon)
+        return simulate_frame(self._data, plan, seed=seed, **options)
+
+    def estimate(
+        self,
+        column: Hashable,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        target: str = "population",
+        level: float = 0.95,
+        method: str = "clopper-pearson",
+        simultaneous: bool = False,
+    ) -> pd.DataFrame:
+        """True shares of a privatized column, as a tidy frame with intervals.
+
+        categories, prob, epsilon : the column's mechanism; by default what the frame says of it.
+        target : "population" or "rows".  level, method, simultaneous : of the intervals.
+        Columns: category, n, reported, naive, proportion, std_error, low, high, count,
+        count_low, count_high.  `s.rr.estimate` gives the `Estimate` itself.
+
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64})
+        >>> df.rr.estimate("answer", ["yes", "no"], 0.75)["proportion"].round(2).tolist()
+        [0.22, 0.78]
+        """
+        found = estimate(
+            column_of(self._data, column), categories, prob, epsilon=epsilon, target=target
+        )
+        return found.to_frame(level, method=method, simultaneous=simultaneous)
+
+    def tally(
+        self,
+        column: Hashable,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+    ) -> Tally:
+        """Counted reports of a privatized column, which add to those of other frames."""
+        return tally(column_of(self._data, column), categories, prob, epsilon=epsilon)
+
+    def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
+        """For the data steward only: the answers that no category serves.  The result is private.
+
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"answer": ["yes", "mabye"]})
+        >>> df.rr.check("answer", ["yes", "no"])["count"].tolist()
+        [1]
+        """
+        return check(column_of(self._data, column), categories)
+
+    @property
+    def mechanisms(self) -> dict[Hashable, Mechanism]:
+        """The mechanism of each column that the frame says is privatized.
+
+        What a frame says of itself is a default, never evidence: raw values that were put
+        back into such a column cannot be noticed.
+        """
+        return {record.name: record.resolve() for record in self._records()}
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one row over all its privatized columns, rounded up.
+
+        Columns that were renamed or dropped since count too.  Raises MetadataError where the
+        frame does not say how it was made: that is unknown, not 0.
+        """
+        records = self._records()
+        if not records:
+            raise MetadataError(
+                "this frame does not say how it was made (pandas loses that in a merge, and files "
+                "of other tools never have it), so its epsilon is unknown; add up the mechanisms "
+                "with rr.privacy.total_epsilon([m.epsilon, ...])"
+            )
+        return total_epsilon(record.epsilon for record in records)
+
+    def _records(self) -> list[Any]:
+        return read(self._data.attrs)
+
+    def __repr__(self) -> str:
+        return "<randomized response on a DataFrame: privatize, estimate, tally, check, simulate>"
+
+
+@pd.api.extensions.register_series_accessor("rr")
+class SeriesAccessor:
+    """Randomized response on one column: privatize it, or estimate from its reports.
+
+    s.rr.privatize(["never", "once", "often"], 0.75)   a Series of reports
+    s.rr.estimate()                                    an Estimate; a notebook shows a table
+
+    The promise is that of `df.rr`: see ``help(df.rr)``.
+    """
+
+    def __init__(self, data: pd.Series[Any]) -> None:
+        self._data = data
+
+    def privatize(
+        self,
+        categories: Any,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        **options: Any,
+    ) -> pd.Series[Any]:
+        """`rrstats.privatize` of this column: a Series with the same index and name."""
+        reports: pd.Series[Any] = privatize(
+            self._data, categories, prob, epsilon=epsilon, **options
+        )
+        return reports
+
+    def simulate(
+        self, categories: Any, prob: float | None = None, *, seed: int, **options: Any
+    ) -> pd.Series[Any]:
+        """`rrstats.simulate` of this column, for teaching; never to be released."""
+        reports: pd.Series[Any] = simulate(self._data, categories, prob, seed=seed, **options)
+        return reports
+
+    def estimate(
+        self,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        target: str = "population",
+    ) -> Estimate:
+        """`rrstats.estimate` from this column of reports.
+
+        >>> import pandas as pd, rrstats
+        >>> reports = pd.Series(["yes"] * 36 + ["no"] * 64)
+        >>> reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion.round(2)
+        np.float64(0.22)
+        """
+        return estimate(self._data, categories, prob, epsilon=epsilon, target=target)
+
+    def tally(
+        self, categories: Any = None, prob: float | None = None, *, epsilon: float | None = None
+    ) -> Tally:
+        """`rrstats.tally` of this column of reports."""
+        return tally(self._data, categories, prob, epsilon=epsilon)
+
+    def check(self, categories: Any) -> pd.DataFrame:
+        """`rrstats.check`, for the data steward only; the result is private."""
+        return check(self._data, categories)
+
+    def __repr__(self) -> str:
+        return "<randomized response on a Series: privatize, estimate, tally, check, simulate>"

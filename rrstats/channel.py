@@ -1,0 +1,429 @@
+"""The channel P(report | truth) and its algebra: all that statistics need of a mechanism.
+
+Two forms cover every design.  A `MatrixChannel` has ``matrix[report, truth]``, m x k, whose
+columns sum to 1.  A `SupportChannel` has reports that *support* categories, and treats all
+categories alike: four probabilities and one ratio describe it, and every operation takes
+O(k).  k-ary randomized response is the support channel whose reports support one category.
+
+Probabilities are exact fractions; floats appear only when data are debiased.
+Sources: Wang, Blocki, Li and Jha (2017), eq. 1-3 (pure protocols); van den Hout and van der
+Heijden (2002) (matrices).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rrstats.errors import ArgumentValueError, NotIdentifiable
+
+__all__ = ["TARGETS", "BinomialRates", "Channel", "MatrixChannel", "SupportChannel", "check_target"]
+
+Floats = NDArray[np.float64]
+
+TARGETS = ("population", "rows")
+"""Whom a statement is about: the population these people come from, or just these rows."""
+
+_NO_INFORMATION = Fraction(1, 2**51)
+
+
+def check_target(target: object) -> str:
+    """The target, if it is one of "population" and "rows"; raises otherwise."""
+    if isinstance(target, str) and target in TARGETS:
+        return target
+    raise ArgumentValueError(
+        f"target must be 'population' (these people are a sample of it) or 'rows' (just these "
+        f"rows, nobody else), got {target!r}"
+    )
+
+
+@dataclass(frozen=True)
+class BinomialRates:
+    """Counts that are binomial each by itself: one for each category.
+
+    base, top : (k,) the rate of the count at a true share of 0 and at 1.
+    complementary : whether all counts tell the same (two categories, one report each).
+    """
+
+    base: Floats
+    top: Floats
+    complementary: bool
+
+
+class Channel(Protocol):
+    """What every channel answers; n reports, m report cells, k categories."""
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        ...
+
+    @property
+    def m(self) -> int:
+        """The number of cells that a tally counts."""
+        ...
+
+    @property
+    def odds(self) -> Fraction:
+        """The worst ratio P(report | truth) / P(report | other truth); 0 stands for infinite."""
+        ...
+
+    def scores(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) unbiased values: their mean is the estimate of the shares."""
+        ...
+
+    def likelihood(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) P(report | truth), each row up to a factor."""
+        ...
+
+    def solve(self, rates: ArrayLike) -> Floats:
+        """(..., m) shares of the cells among reports to (..., k) unbiased true shares."""
+        ...
+
+    def rates(self, shares: ArrayLike) -> Floats:
+        """(..., k) true shares to (..., m) expected shares of the cells among reports."""
+        ...
+
+    def variance(self, shares: ArrayLike, target: str) -> Floats:
+        """(..., k) variance of one debiased report; the diagonal of `covariance`."""
+        ...
+
+    def covariance(self, shares: ArrayLike, target: str) -> Floats:
+        """(..., k, k) covariance of one debiased report, for either target."""
+        ...
+
+    @property
+    def binomial_rates(self) -> BinomialRates | None:
+        """The rates of counts that are binomial by themselves, where the design has them."""
+        ...
+
+    def most_likely(self, reported: NDArray[Any]) -> Floats:
+        """(m,) counts to the (k,) shares inside the simplex that make them likeliest."""
+        ...
+
+    def then(self, second: Channel) -> Channel:
+        """The channel of a report that is randomized once more by ``second``."""
+        ...
+
+    @property
+    def matrix(self) -> Floats:
+        """(m, k) ``matrix[report, truth]`` of the cells; columns sum to 1."""
+        ...
+
+    @property
+    def entries(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The matrix as m rows of k exact fractions."""
+        ...
+
+
+@dataclass(frozen=True)
+class SupportChannel:
+    """Reports that support categories, alike for all k.
+
+    k : number of categories.
+    prob_truth : P(v is supported | truth v).
+    prob_other : P(v is supported | another truth).
+    pair_truth : P(v and w are supported | truth is v or w).
+    pair_other : P(v and w are supported | truth is neither).
+    odds : P(report | a supported truth) / P(report | an unsupported truth).
+
+    Reports are codes 0 .. k-1, each supporting one category, or (n, k) booleans.
+
+    >>> SupportChannel.single(3, Fraction(3, 4)).matrix.round(3)
+    array([[0.75 , 0.125, 0.125],
+           [0.125, 0.75 , 0.125],
+           [0.125, 0.125, 0.75 ]])
+    """
+
+    k: int
+    prob_truth: Fraction
+    prob_other: Fraction
+    pair_truth: Fraction
+    pair_other: Fraction
+    odds: Fraction
+
+    @classmethod
+    def single(cls, k: int, prob: Fraction) -> SupportChannel:
+        """Each report supports one category, the truth with probability ``prob``."""
+        other = (1 - prob) / (k - 1)
+        return cls(k, prob, other, Fraction(0), Fraction(0), prob / other if other else Fraction(0))
+
+    @property
+    def m(self) -> int:
+        """The number of cells that a tally counts: the supported categories."""
+        return self.k
+
+    @cached_property
+    def _gap(self) -> float:
+        """P(supported | truth) - P(supported | other), by which every estimate is divided."""
+        gap = self.prob_truth - self.prob_other
+        if abs(gap) <= self.prob_truth * _NO_INFORMATION:
+            raise NotIdentifiable(
+                f"reports carry no information: for {self.k} categories a true answer is "
+                "reported as often as any other; choose a larger prob or epsilon"
+            )
+        return float(gap)
+
+    def _support(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        if reports.ndim == 2:
+            return reports.astype(bool)
+        return np.asarray(reports)[:, None] == np.arange(self.k)
+
+    def scores(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) unbiased values: (supported - q) / (p - q); eq. 2 of Wang et al."""
+        return (self._support(reports) - float(self.prob_other)) / self._gap
+
+    def likelihood(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) P(report | truth) up to a factor for each report."""
+        other = float(self.prob_other)
+        return np.where(self._support(reports), other * float(self.odds), other)
+
+    def solve(self, rates: ArrayLike) -> Floats:
+        """(..., k) rates of support to (..., k) unbiased shares."""
+        return (np.asarray(rates, dtype=np.float64) - float(self.prob_other)) / self._gap
+
+    def rates(self, shares: ArrayLike) -> Floats:
+        """(..., k) true shares to (..., k) expected rates of support."""
+        gap = float(self.prob_truth - self.prob_other)
+        return float(self.prob_other) + np.asarray(shares, dtype=np.float64) * gap
+
+    def variance(self, shares: ArrayLike, target: str) -> Floats:
+        """(..., k) variance of one debiased report at these true shares."""
+        theta = np.asarray(shares, dtype=np.float64)
+        if check_target(target) == "population":
+            rates = self.rates(theta)
+            return rates * (1 - rates) / self._gap**2
+        p, q = float(self.prob_truth), float(self.prob_other)
+        return (theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self._gap**2
+
+    def covariance(self, shares: ArrayLike, target: str) -> Floats:
+        """(..., k, k) covariance of one debiased report at these true shares."""
+        theta = np.asarray(shares, dtype=np.float64)
+        either = theta[..., :, None] + theta[..., None, :]
+        rest = theta.sum(-1)[..., None, None] - either
+        both = float(self.pair_truth) * either + float(self.pair_other) * rest
+        if check_target(target) == "population":
+            rates = self.rates(theta)
+            moments = both - rates[..., :, None] * rates[..., None, :]
+        else:
+            p, q = float(self.prob_truth), float(self.prob_other)
+            moments = both - p * q * either - q * q * rest
+        cov = moments / self._gap**2
+        diagonal = np.arange(self.k)
+        cov[..., diagonal, diagonal] = self.variance(theta, target)
+        return cov
+
+    @property
+    def binomial_rates(self) -> BinomialRates:
+        """The support of each category is binomial: q at share 0, p at share 1."""
+        base = np.full(self.k, float(self.prob_other))
+        top = np.full(self.k, float(self.prob_truth))
+        return BinomialRates(base, top, self.k == 2 and self._is_single)
+
+    @property
+    def _is_single(self) -> bool:
+        return self.prob_truth + (self.k - 1) * self.prob_other == 1 and self.pair_truth == 0
+
+    def _check_single(self) -> None:
+        if not self._is_single:
+            raise ArgumentValueError(
+                "a channel whose reports support several categories has no small matrix; "
+                "use scores, rates and covariance"
+            )
+
+    @property
+    def matrix(self) -> Floats:
+        """(k, k) ``matrix[report, truth]``, where each report supports one category."""
+        self._check_single()
+        full = np.full((self.k, self.k), float(self.prob_other))
+        np.fill_diagonal(full, float(self.prob_truth))
+        return full
+
+    def most_likely(self, reported: NDArray[Any]) -> Floats:
+        """(k,) shares inside the simplex that make the counts likeliest, in closed form.
+
+        f_v = max(0, (c_v t - q) / (p - q)) with t = (|A| q + p - q) / (sum of c over A), where A
+        is the largest set of the most frequent categories whose shares are all positive.
+        """
+        self._check_single()
+        p, q = float(self.prob_truth), float(self.prob_other)
+        counts = np.asarray(reported, dtype=np.float64)
+        falling = -np.sort(-counts)
+        scale = (np.arange(1, self.k + 1) * q + p - q) / falling.cumsum()
+        kept = int(np.flatnonzero(falling * scale > q)[-1])
+        return np.maximum((counts * scale[kept] - q) / self._gap, 0.0)
+
+    def then(self, second: Channel) -> Channel:
+        """The product: a report of one category randomized once more by ``second``."""
+        if isinstance(second, SupportChannel) and self._is_single and second._is_single:
+            p, q = self.prob_truth, self.prob_other
+            return SupportChannel.single(
+                self.k, p * second.prob_truth + (self.k - 1) * q * second.prob_other
+            )
+        return MatrixChannel(self.entries).then(second)
+
+    @property
+    def entries(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The exact matrix as rows of fractions, where each report supports one category."""
+        self._check_single()
+        p, q, every = self.prob_truth, self.prob_other, range(self.k)
+        return tuple(tuple(p if report == truth else q for truth in every) for report in every)
+
+
+@dataclass(frozen=True)
+class MatrixChannel:
+    """A channel given by its matrix; reports are codes 0 .. m-1.
+
+    entries : m rows (reports) of k exact fractions (truths); columns sum to 1.
+
+    >>> MatrixChannel(((Fraction(5, 6), Fraction(1, 6)), (Fraction(1, 6), Fraction(5, 6)))).k
+    2
+    """
+
+    entries: tuple[tuple[Fraction, ...], ...]
+
+    def __post_init__(self) -> None:
+        if len({len(row) for row in self.entries}) != 1:
+            raise ArgumentValueError("matrix[report, truth] must have rows of equal length")
+        for truth in range(self.k):
+            column = [row[truth] for row in self.entries]
+            if min(column) < 0:
+                raise ArgumentValueError(
+                    f"matrix[report, truth] has a negative entry in column {truth}"
+                )
+            if sum(column) != 1:
+                raise ArgumentValueError(
+                    f"matrix[report, truth] must have columns that sum to 1, column {truth} "
+                    f"sums to {float(sum(column))!r}"
+                )
+
+    @classmethod
+    def from_floats(cls, matrix: ArrayLike) -> MatrixChannel:
+        """A channel from numbers; a column within 1e-9 of 1 is normalized exactly."""
+        rows = [[Fraction(x) for x in row] for row in np.asarray(matrix, dtype=object).tolist()]
+        totals = [sum(column) for column in zip(*rows, strict=True)]
+        for truth, total in enumerate(totals):
+            if abs(total - 1) > Fraction(1, 10**9):
+                raise ArgumentValueError(
+                    f"matrix[report, truth] must have columns that sum to 1, column {truth} "
+                    f"sums to {float(total)!r}"
+                )
+        return cls(tuple(tuple(x / t for x, t in zip(r, totals, strict=True)) for r in rows))
+
+    @property
+    def k(self) -> int:
+        """The number of categories: columns of the matrix."""
+        return len(self.entries[0])
+
+    @property
+    def m(self) -> int:
+        """The number of reports: rows of the matrix."""
+        return len(self.entries)
+
+    @property
+    def odds(self) -> Fraction:
+        """The worst ratio within a row; 0 stands for infinite."""
+        worst = Fraction(1)
+        for row in self.entries:
+            if not max(row):
+                continue
+            if not min(row):
+                return Fraction(0)
+            worst = max(worst, max(row) / min(row))
+        return worst
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(m, k) ``matrix[report, truth]``."""
+        return np.array([[float(x) for x in row] for row in self.entries])
+
+    @cached_property
+    def left_inverse(self) -> Floats:
+        """(k, m): (P' D^-1 P)^-1 P' D^-1, with D the report law at uniform truth."""
+        possible = self.matrix.sum(axis=1) > 0
+        weighted = np.zeros_like(self.matrix.T)
+        weighted[:, possible] = self.matrix[possible].T / self.matrix[possible].mean(axis=1)
+        information = weighted @ self.matrix
+        condition = np.linalg.cond(information)
+        if not condition < 1e12:
+            raise NotIdentifiable(
+                "reports do not identify the true shares: the information matrix has condition "
+                f"number {condition:.3g}; merge categories that are reported alike"
+            )
+        return np.asarray(np.linalg.solve(information, weighted))
+
+    def scores(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) unbiased values: the column of the left inverse for each report."""
+        return self.left_inverse.T[reports]
+
+    def likelihood(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) P(report | truth)."""
+        return self.matrix[reports]
+
+    def solve(self, rates: ArrayLike) -> Floats:
+        """(..., m) rates of the reports to (..., k) unbiased shares."""
+        return np.asarray(rates, dtype=np.float64) @ self.left_inverse.T
+
+    def rates(self, shares: ArrayLike) -> Floats:
+        """(..., k) true shares to (..., m) expected rates of the reports."""
+        return np.asarray(shares, dtype=np.float64) @ self.matrix.T
+
+    def covariance(self, shares: ArrayLike, target: str) -> Floats:
+        """(..., k, k) covariance of one debiased report at these true shares."""
+        theta, inverse = np.asarray(shares, dtype=np.float64), self.left_inverse
+        # E[score score' | truth]: the same for both targets; what is subtracted differs.
+        second = np.einsum("ar,...r,br->...ab", inverse, self.rates(theta), inverse)
+        if check_target(target) == "population":
+            mean = self.solve(self.rates(theta))
+            return np.asarray(second - mean[..., :, None] * mean[..., None, :])
+        exact = np.zeros_like(second)
+        diagonal = np.arange(self.k)
+        exact[..., diagonal, diagonal] = theta
+        return np.asarray(second - exact)
+
+    def variance(self, shares: ArrayLike, target: str) -> Floats:
+        """(..., k) variance of one debiased report at these true shares."""
+        return np.diagonal(self.covariance(shares, target), axis1=-2, axis2=-1).copy()
+
+    @property
+    def binomial_rates(self) -> BinomialRates | None:
+        """The rates of a two by two design; other matrices have none."""
+        if (self.m, self.k) != (2, 2):
+            return None
+        base = np.array([self.matrix[0, 1], self.matrix[1, 0]])
+        return BinomialRates(base, np.diagonal(self.matrix).copy(), True)
+
+    def most_likely(self, reported: NDArray[Any]) -> Floats:
+        """(k,) shares inside the simplex that make the counts likeliest, by plain EM.
+
+        Stops when a step moves no share by more than 1e-12, at the latest after 100,000.
+        """
+        rates = np.asarray(reported, dtype=np.float64)
+        rates = rates / rates.sum()
+        seen = rates > 0
+        rates, matrix = rates[seen], self.matrix[seen]
+        shares = np.full(self.k, 1 / self.k)
+        for _ in range(100_000):
+            step = shares * (matrix.T @ (rates / (matrix @ shares)))
+            moved, shares = np.abs(step - shares).max(), step
+            if moved < 1e-12:
+                break
+        return shares
+
+    def then(self, second: Channel) -> Channel:
+        """The product: what is reported by this channel, randomized once more."""
+        before = list(zip(*self.entries, strict=True))
+        return MatrixChannel(
+            tuple(
+                tuple(
+                    sum((a * b for a, b in zip(row, col, strict=True)), Fraction(0))
+                    for col in before
+                )
+                for row in second.entries
+            )
+        )

@@ -1,0 +1,91 @@
+"""Embedded public-domain survey data with sensitive answers; origin and licence in SOURCES.md."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from importlib import resources
+
+import pandas as pd
+
+__all__ = ["ANES_PARTIES", "HEALTH", "load_anes96", "load_rand_health"]
+
+HEALTH = ["excellent", "good", "fair", "poor"]
+"""The answers to "how is your health?", in their order."""
+
+ANES_PARTIES = [
+    "strong democrat",
+    "weak democrat",
+    "independent democrat",
+    "independent",
+    "independent republican",
+    "weak republican",
+    "strong republican",
+]
+"""The seven answers of party identification, in their order."""
+
+ANES_EDUCATION = [
+    "grades 1-8",
+    "some high school",
+    "high school",
+    "some college",
+    "college degree",
+    "master's degree",
+    "PhD",
+]
+
+
+def _read(name: str) -> pd.DataFrame:
+    packed = resources.files(__name__).joinpath(name).read_bytes()
+    return pd.read_csv(io.BytesIO(gzip.decompress(packed)))
+
+
+def load_rand_health() -> pd.DataFrame:
+    """The RAND Health Insurance Experiment: 20,190 person-years, several for most persons.
+
+    No column says which rows are one person's, so statements are about rows, and an epsilon
+    is that of one report.
+    Columns: health (Categorical: excellent, good, fair, poor, as rated by the person),
+    visited_doctor (bool: at least one outpatient visit in the year), doctor_visits (int),
+    coinsurance_percent (int: the share of the bill paid by the person), deductible_plan (bool),
+    chronic_diseases (float: the experiment's index of chronic conditions).
+    Source: RAND Corporation; public domain, by way of statsmodels' ``randhie``.
+
+    >>> load_rand_health()["health"].value_counts().tolist()
+    [11019, 7309, 1560, 302]
+    """
+    data = _read("rand_health.csv.gz")
+    health = pd.Categorical(data["health"], categories=HEALTH, ordered=True)
+    return pd.DataFrame(
+        {
+            "health": health,
+            "visited_doctor": data["doctor_visits"] > 0,
+            "doctor_visits": data["doctor_visits"],
+            "coinsurance_percent": data["coinsurance_percent"],
+            "deductible_plan": data["deductible_plan"] == 1,
+            "chronic_diseases": data["chronic_diseases"],
+        }
+    )
+
+
+def load_anes96() -> pd.DataFrame:
+    """The American National Election Study of 1996: 944 people, one row each.
+
+    Columns: party (Categorical, k = 7, from strong democrat to strong republican), vote
+    (Categorical: Clinton, Dole; the expected vote), age (int, years), education (Categorical, 7
+    levels), tv_news_days (int: days a week with TV news).
+    Source: American National Election Studies; public domain, by way of statsmodels' ``anes96``.
+
+    >>> load_anes96()["vote"].value_counts().tolist()
+    [551, 393]
+    """
+    data = _read("anes96.csv.gz")
+    return pd.DataFrame(
+        {
+            "party": pd.Categorical(data["party"], categories=ANES_PARTIES, ordered=True),
+            "vote": pd.Categorical(data["vote"], categories=["Clinton", "Dole"]),
+            "age": data["age"],
+            "education": pd.Categorical(data["education"], categories=ANES_EDUCATION, ordered=True),
+            "tv_news_days": data["tv_news_days"],
+        }
+    )

@@ -1,0 +1,78 @@
+"""What can go wrong, in one tree.
+
+Every error of rrstats is an `RRStatsError` and also the built-in kind that Python users
+expect (`ValueError` or `TypeError`).  No message ever quotes a respondent's answer: messages
+count answers, name types, and list the declared categories.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+__all__ = [
+    "ArgumentTypeError",
+    "ArgumentValueError",
+    "MetadataError",
+    "MissingPackageError",
+    "NotIdentifiable",
+    "RRStatsError",
+    "RRStatsWarning",
+    "SimulationWarning",
+    "UnknownAnswersError",
+    "UnknownAnswersWarning",
+    "UnrecordedWarning",
+    "warn",
+]
+
+
+class RRStatsError(Exception):
+    """The root of all errors that rrstats raises on purpose."""
+
+
+class ArgumentValueError(RRStatsError, ValueError):
+    """An argument has the right type and a value outside its rule."""
+
+
+class ArgumentTypeError(RRStatsError, TypeError):
+    """An argument has a type that the function cannot serve."""
+
+
+class UnknownAnswersError(ArgumentValueError):
+    """Answers outside the declared categories, where the caller asked for an error."""
+
+
+class NotIdentifiable(ArgumentValueError):
+    """The reports carry no information about the truth, so nothing can be estimated."""
+
+
+class MetadataError(ArgumentValueError):
+    """What the data say of themselves contradicts the data or an argument."""
+
+
+class MissingPackageError(RRStatsError, ImportError):
+    """An optional package is needed for this call; the message says how to install it."""
+
+
+class RRStatsWarning(UserWarning):
+    """The root of all warnings of rrstats."""
+
+
+class UnknownAnswersWarning(RRStatsWarning):
+    """Some answers were outside the categories and were answered uniformly at random."""
+
+
+class SimulationWarning(RRStatsWarning):
+    """The noise came from a generator that is not cryptographic: do not release."""
+
+
+class UnrecordedWarning(RRStatsWarning):
+    """The reports are right, but how they were made could not be recorded beside them."""
+
+
+def warn(text: str, category: type[RRStatsWarning]) -> None:
+    """Warn with a fixed text, as if the first caller outside this package had."""
+    level, frame = 1, sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rrstats":
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]  # None ends the walk
+    warnings.warn(text, category, stacklevel=level - 1 if frame is None else level)

@@ -1,0 +1,70 @@
+"""Mechanisms: one file a family; `krr` is the model that the others imitate.
+
+A new mechanism is one file here, its name in ``__all__``, one line in the tests' catalogue
+and one test file of golden values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.protocol import Mechanism
+
+__all__ = ["KRR", "Chain", "Mechanism", "as_mechanism", "from_dict"]
+
+_NOT_DESCRIBED = {"Mechanism", "as_mechanism", "from_dict"}
+
+
+def is_mechanism(value: object) -> bool:
+    """Whether a value can stand where a mechanism is wanted."""
+    return not isinstance(value, type) and isinstance(value, Mechanism)
+
+
+def as_mechanism(
+    categories: Any, prob: float | None = None, epsilon: float | None = None
+) -> Mechanism:
+    """The mechanism that three arguments name: one rule for the whole package.
+
+    categories : a mechanism (then nothing else), or the categories of a k-RR
+        with ``prob`` or ``epsilon``.
+    Raises ArgumentTypeError where neither or both are given, or a mechanism and more.
+    """
+    if is_mechanism(categories):
+        if prob is not None or epsilon is not None:
+            raise ArgumentTypeError(
+                "a mechanism knows its prob and epsilon; give either a mechanism, or categories "
+                "with prob or epsilon"
+            )
+        return categories  # type: ignore[no-any-return]  # checked by the protocol above
+    if isinstance(categories, type):
+        raise ArgumentTypeError(
+            f"categories must be a list or a mechanism, found the class {categories.__name__}; "
+            "create one, for example rr.KRR(['yes', 'no'], 0.75)"
+        )
+    return KRR(categories, prob, epsilon=epsilon)
+
+
+def from_dict(document: dict[str, Any]) -> Mechanism:
+    """The mechanism that a ``to_dict`` described.
+
+    Raises MetadataError for a document that names no mechanism of this version, or one
+    whose parameters are not possible.
+
+    >>> from_dict({"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}).k
+    2
+    """
+    name = document.get("type")
+    described = sorted(set(__all__) - _NOT_DESCRIBED)
+    if name not in described:
+        raise MetadataError(
+            f"a mechanism's type must be one of {described}, found {name!r}; "
+            "a newer rrstats may know it"
+        )
+    try:
+        mechanism: Mechanism = globals()[name].from_dict(document)
+    except (KeyError, ArgumentTypeError, ArgumentValueError) as error:
+        raise MetadataError(f"the description of a {name} cannot be used: {error}") from error
+    return mechanism

@@ -1,0 +1,106 @@
+"""Two rounds: the reports of one mechanism, randomized again by another.
+
+Law: the product of the two channels.  Epsilon of the final report alone is that product's,
+at most the first's; whoever sees the intermediate reports as well learns what those tell.
+Use it to record that a privatized column was privatized again, or to plan two rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from rrstats.channel import Channel
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentValueError
+from rrstats.mechanisms.protocol import Mechanism
+from rrstats.mechanisms.shared import Verbs
+from rrstats.privacy import epsilon_from_odds, round_up
+from rrstats.randomness import Source, Substream
+
+__all__ = ["Chain"]
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(Verbs):
+    """``first``, and then ``second`` on the reports of ``first``.
+
+    first, second : mechanisms; the second's categories are the first's report space.
+    Raises ArgumentValueError where they are not.
+    Law: the product of the channels; for two k-RR, p = p1 p2 + (k-1) q1 q2, a k-RR again.
+
+    >>> import rrstats as rr
+    >>> twice = Chain(rr.KRR(list("abc"), 0.8), rr.KRR(list("abc"), 0.6))
+    >>> float(twice.channel.prob_truth)
+    0.52
+    """
+
+    first: Mechanism
+    second: Mechanism
+
+    def __post_init__(self) -> None:
+        if self.first.report_space != self.second.domain:
+            raise ArgumentValueError(
+                "the second mechanism must have the reports of the first as its categories: "
+                f"{self.first.report_space.describe()}, found {self.second.domain.describe()}"
+            )
+
+    @property
+    def domain(self) -> Domain:
+        """The true answers of the first mechanism."""
+        return self.first.domain
+
+    @property
+    def report_space(self) -> Domain:
+        """The reports of the second mechanism."""
+        return self.second.report_space
+
+    @property
+    def categories(self) -> tuple[Hashable, ...]:
+        """The declared categories, in their order."""
+        return self.first.categories
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return self.first.k
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The product of both channels."""
+        return self.first.channel.then(self.second.channel)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of the final report in nats, rounded up."""
+        return epsilon_from_odds(self.channel.odds)
+
+    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+        """Reports of one block of true codes, through both rounds with words of their own."""
+        between = self.first.randomize(codes, source, block)
+        return self.second.randomize(between, Substream(source, 1), block)
+
+    def count(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """How often each final report occurs."""
+        return self.second.count(reports)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON."""
+        return {"type": "Chain", "first": self.first.to_dict(), "second": self.second.to_dict()}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Chain:
+        """The mechanism that `to_dict` described."""
+        from rrstats.mechanisms import from_dict
+
+        return cls(from_dict(document["first"]), from_dict(document["second"]))
+
+    def __repr__(self) -> str:
+        return (
+            f"Chain({self.first!r},\n      {self.second!r})  "
+            f"# epsilon {round_up(self.epsilon)} per report"
+        )

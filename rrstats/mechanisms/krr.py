@@ -1,0 +1,160 @@
+"""k-ary randomized response: tell the truth, or name one of the others.
+
+A respondent reports their own category with probability ``prob``, otherwise one of the
+other k - 1, each equally likely.  1 is no privacy; 1/k is no information.
+Law: p on the truth, q = (1 - p) / (k - 1) elsewhere; epsilon = ln(p / q).
+For many categories and little epsilon other mechanisms need far fewer people: k-RR's
+variance grows with k.
+Sources: Warner (1965) for k = 2; Kairouz, Bonawitz and Ramage (2016); OpenDP, proof of
+make_randomized_response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats import labels
+from rrstats.channel import SupportChannel
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.shared import Verbs
+from rrstats.privacy import (
+    check_epsilon,
+    check_prob,
+    epsilon_from_odds,
+    largest_epsilon,
+    prob_from_epsilon,
+    round_up,
+)
+from rrstats.randomness import Source, below, coin
+
+__all__ = ["KRR"]
+
+COIN_STREAM, LIE_STREAM = 0, 1
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class KRR(Verbs):
+    """k-ary randomized response over declared categories.
+
+    categories : k >= 2 distinct hashable answers, in the order of the design; a missing value
+        may be one of them.  Declared, never inferred from data.
+    prob : P(report = truth), in [1/k, 1), taken as the exact rational that the double is.
+    epsilon : instead of prob: nats; the largest double prob whose exact epsilon is at most
+        the request, so that ``m.epsilon <= epsilon``.
+    Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
+
+    The promise: for every two truths and every report y,
+    P(y | truth) <= exp(m.epsilon) P(y | other truth), with ``m.epsilon`` rounded up.
+    A value outside the categories is first replaced by a uniform category, so that its
+    report is uniform over all k.
+    Frozen and hashable; equal to another with the same categories (in type and order) and prob.
+    Law: p on the truth, (1 - p) / (k - 1) on each other category.
+    Source: Kairouz, Bonawitz and Ramage (2016), sect. 2; OpenDP make_randomized_response.
+
+    >>> m = KRR(["never", "once", "often"], prob=0.75)
+    >>> m.k, m.epsilon
+    (3, 1.7917594692280552)
+    >>> KRR(["yes", "no"], epsilon=1.0).prob
+    0.7310585786300048
+    """
+
+    domain: Domain
+    prob: float
+
+    def __init__(
+        self, categories: object, prob: float | None = None, *, epsilon: float | None = None
+    ) -> None:
+        domain = Domain(categories)
+        if (prob is None) == (epsilon is None):
+            given = "neither" if prob is None else "both"
+            raise ArgumentTypeError(
+                f"give prob or epsilon, found {given}; prob is P(report = truth), epsilon its "
+                "privacy loss in nats"
+            )
+        if prob is not None:
+            value = check_prob(prob, domain.k)
+        else:
+            request = check_epsilon(epsilon)
+            if request > (most := largest_epsilon(domain.k)):
+                raise ArgumentValueError(
+                    f"epsilon {request!r} is beyond what a double prob can express for "
+                    f"{domain.k} categories; the largest possible is {most!r}"
+                )
+            value = prob_from_epsilon(request, domain.k)
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "prob", value)
+
+    @property
+    def report_space(self) -> Domain:
+        """Reports are categories."""
+        return self.domain
+
+    @property
+    def categories(self) -> tuple[Hashable, ...]:
+        """The declared categories, in their order."""
+        return self.domain.categories
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return self.domain.k
+
+    @cached_property
+    def channel(self) -> SupportChannel:
+        """Each report supports one category: the truth with probability ``prob``."""
+        return SupportChannel.single(self.k, Fraction(self.prob))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of one report in nats, rounded up."""
+        return epsilon_from_odds(self.channel.odds)
+
+    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+        """Reports of one block of true codes (each below k), as new codes.
+
+        The noise is a shift mod k drawn without looking at the codes: 0 with probability
+        ``prob``, otherwise one of 1 .. k-1.
+        """
+        rows, k = len(codes), self.k
+        keep = coin(source, COIN_STREAM, block, rows, Fraction(self.prob))
+        shift = below(source, LIE_STREAM, block, rows, k - 1).astype(codes.dtype, copy=False)
+        shift += codes.dtype.type(1)  # a lie is never the truth
+        shift[keep] = 0
+        shift += codes
+        np.subtract(shift, k, out=shift, where=shift >= k)
+        return shift
+
+    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """How many reports name each category; shape (k,)."""
+        return np.bincount(reports, minlength=self.k).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON.
+
+        >>> KRR([True, False], 0.75).to_dict()
+        {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
+        """
+        return {
+            "type": "KRR",
+            "categories": labels.encode(self.categories),
+            "prob": self.prob,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> KRR:
+        """The mechanism that `to_dict` described."""
+        return cls(labels.decode(document["categories"]), document["prob"])
+
+    def __repr__(self) -> str:
+        return (
+            f"KRR({self.domain.describe()}, prob={self.prob!r})  "
+            f"# epsilon {round_up(self.epsilon)} per report"
+        )

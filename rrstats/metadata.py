@@ -1,0 +1,192 @@
+"""What data say of themselves: the JSON document of how columns were made.
+
+    {"v": 1, "columns": [{"name": ..., "mechanism": {...}, "unknown": "warn",
+                          "missing": "unknown", "simulated": false, "keyed": false}]}
+
+The same document lies in ``df.attrs["rrstats"]``, in files, and in a plan.  It is a default,
+never evidence: pandas keeps attrs when raw values are put back into a column, and then no
+check can notice.  What can be noticed is refused: a name, dtype or category that does not fit,
+and an explicit argument that contradicts it.  Above 100 categories the document holds a
+fingerprint instead of the list, and the mechanism must be given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rrstats import labels
+from rrstats.errors import ArgumentValueError, MetadataError, UnrecordedWarning, warn
+from rrstats.mechanisms import Mechanism, from_dict
+
+__all__ = ["KEY", "MOST_CATEGORIES", "Record", "find", "read", "write"]
+
+KEY = "rrstats"
+VERSION = 1
+MOST_CATEGORIES = 100
+
+
+@dataclass(frozen=True)
+class Record:
+    """How one column was made.
+
+    name : the column's label.  mechanism : its JSON description.  unknown, missing : the
+    policies for answers outside the categories.  simulated : the noise was not
+    cryptographic.  keyed : the noise came from a key and an id.
+    """
+
+    name: Hashable
+    mechanism: dict[str, Any]
+    unknown: str = "warn"
+    missing: str = "unknown"
+    simulated: bool = False
+    keyed: bool = False
+
+    @classmethod
+    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> Record:
+        """The record of a column that a mechanism made.
+
+        Raises ArgumentValueError where name or categories have no JSON form.
+        """
+        return cls(name, _shorten(mechanism.to_dict()), **facts)
+
+    def resolve(self, given: Mechanism | None = None) -> Mechanism:
+        """The column's mechanism, checked against the one that was given, if any.
+
+        Raises MetadataError where they disagree, or where the document holds only a
+        fingerprint of the categories and none was given.
+        """
+        if given is not None:
+            if _shorten(given.to_dict()) != _shorten(self.mechanism):
+                raise MetadataError(
+                    f"the mechanism given for column {self.name!r} contradicts what the data "
+                    f"say of it: {_brief(self.mechanism)}; leave the argument out, or drop "
+                    "the claim with df.attrs.pop('rrstats') if you know better"
+                )
+            return given
+        if _is_shortened(self.mechanism):
+            raise MetadataError(
+                f"column {self.name!r} has more than {MOST_CATEGORIES} categories, so the data "
+                "hold only a fingerprint of them; give the mechanism"
+            )
+        return from_dict(self.mechanism)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one report of this column; labels do not matter for it."""
+        anonymous = copy.deepcopy(self.mechanism)
+        for part in _walk(anonymous):
+            if part.pop("categories_digest", None) is not None:
+                part["categories"] = list(range(part.pop("k")))
+        return from_dict(anonymous).epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON."""
+        (name,) = labels.encode([self.name])
+        return {
+            "name": name,
+            "mechanism": copy.deepcopy(self.mechanism),
+            "unknown": self.unknown,
+            "missing": self.missing,
+            "simulated": self.simulated,
+            "keyed": self.keyed,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Record:
+        """The record that `to_dict` described; MetadataError for anything else."""
+        if not isinstance(document, Mapping) or not isinstance(document.get("mechanism"), dict):
+            raise MetadataError("each column of an rrstats document needs a name and a mechanism")
+        (name,) = labels.decode([document.get("name")])
+        facts: dict[str, Any] = {}
+        for key, kind in (("unknown", str), ("missing", str), ("simulated", bool), ("keyed", bool)):
+            if key in document:
+                if not isinstance(document[key], kind):
+                    raise MetadataError(f"{key!r} of column {name!r} must be a {kind.__name__}")
+                facts[key] = document[key]
+        return cls(name, dict(document["mechanism"]), **facts)
+
+
+def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    yield description
+    for value in description.values():
+        if isinstance(value, dict):
+            yield from _walk(value)
+
+
+def _is_shortened(description: dict[str, Any]) -> bool:
+    return any("categories_digest" in part for part in _walk(description))
+
+
+def _shorten(description: dict[str, Any]) -> dict[str, Any]:
+    """The description with tagged categories, a fingerprint where there are many."""
+    short = copy.deepcopy(description)
+    for part in _walk(short):
+        if isinstance(part.get("categories"), list):
+            categories = labels.decode(part["categories"])
+            if len(categories) > MOST_CATEGORIES:
+                del part["categories"]
+                part["k"] = len(categories)
+                part["categories_digest"] = labels.digest(categories)
+            else:
+                part["categories"] = labels.encode(categories)
+    return short
+
+
+def _brief(description: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {value!r}" for key, value in description.items() if not isinstance(value, list)
+    )
+
+
+def read(attrs: Mapping[Any, Any]) -> list[Record]:
+    """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
+
+    Raises MetadataError for a document that is there and cannot be read.
+    """
+    document = attrs.get(KEY)
+    if document is None:
+        return []
+    if not isinstance(document, Mapping) or not isinstance(document.get("columns"), list):
+        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns'")
+    if document.get("v") != VERSION:
+        raise MetadataError(
+            f"the rrstats document has version {document.get('v')!r}, this rrstats reads "
+            f"{VERSION}; a newer rrstats may read it"
+        )
+    return [Record.from_dict(item) for item in document["columns"]]
+
+
+def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:
+    """The record of one column, if the data hold one."""
+    return next((record for record in read(attrs) if record.name == name), None)
+
+
+def write(records: Iterable[Record]) -> dict[str, Any]:
+    """The document of some columns."""
+    return {"v": VERSION, "columns": [record.to_dict() for record in records]}
+
+
+def record_column(
+    attrs: dict[Any, Any], name: Hashable, mechanism: Mechanism, **facts: Any
+) -> None:
+    """Write into ``attrs`` how one column was made, in place of what was said of it before.
+
+    Warns UnrecordedWarning where the name or the categories have no JSON form.
+    """
+    others = [record for record in read(attrs) if record.name != name]
+    try:
+        records = [*others, Record.of(name, mechanism, **facts)]
+        attrs[KEY] = write(records)
+    except ArgumentValueError as error:
+        if others:
+            attrs[KEY] = write(others)
+        else:
+            attrs.pop(KEY, None)
+        warn(
+            f"how this column was made is not recorded beside it: {error}; give the mechanism "
+            "when you estimate",
+            UnrecordedWarning,
+        )

@@ -1,0 +1,92 @@
+"""Simulation, for teaching and tests: reproducible noise that must never be released.
+
+The only module that touches NumPy's generators.  They are not cryptographic: a seed that can
+be guessed, or enough of their output, gives every true answer back.  What is made here is
+marked ``simulated`` in its metadata; the seed is never stored.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
+from rrstats.privatizing import privatize, privatize_frame
+from rrstats.randomness import Source
+
+__all__ = ["simulate", "simulate_frame", "simulated_words"]
+
+
+class SimulatedWords:
+    """Addressed words from a NumPy generator: the same address gives the same words."""
+
+    bits: int | None = None
+    secure = False
+
+    def __init__(self, entropy: int) -> None:
+        self._entropy = entropy
+
+    def words(
+        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+    ) -> NDArray[Any]:
+        """Pseudo-random words of this address."""
+        seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
+        size = rows if isinstance(rows, int) else len(rows)
+        generator = np.random.Generator(np.random.PCG64DXSM(seed))
+        return generator.integers(0, 1 << bits, size=size, dtype=f"uint{bits}", endpoint=False)
+
+
+def simulated_words(rng: Any) -> Source:
+    """Words drawn from a numpy.random.Generator, whose state moves on.
+
+    Raises ArgumentTypeError for anything else.
+    """
+    if not isinstance(rng, np.random.Generator):
+        hint = "; for reproducible teaching use rr.simulate(..., seed=...)" * isinstance(rng, int)
+        raise ArgumentTypeError(
+            "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
+            f"found {type(rng).__name__}{hint}"
+        )
+    return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
+
+
+def simulate(
+    values: Any, categories: Any, prob: float | None = None, *, seed: int, **options: Any
+) -> Any:
+    """`privatize` with reproducible noise, for teaching and tests.  Never release the result.
+
+    seed : an integer of at least 0.  The other arguments are
+    those of `privatize`, without rng.  The result is marked as simulated.
+
+    >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
+    ['no', 'yes', 'yes', 'no']
+    """
+    rng = _generator(seed, options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SimulationWarning)
+        return privatize(values, categories, prob, rng=rng, **options)
+
+
+def simulate_frame(
+    data: pd.DataFrame, columns: Mapping[Hashable, Any], *, seed: int, **options: Any
+) -> pd.DataFrame:
+    """`privatize_frame` with reproducible noise, for teaching; arguments as there, and a seed."""
+    rng = _generator(seed, options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SimulationWarning)
+        return privatize_frame(data, columns, rng=rng, **options)
+
+
+def _generator(seed: Any, options: dict[str, Any]) -> np.random.Generator:
+    if "rng" in options:
+        raise ArgumentTypeError("simulate takes a seed, not rng")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
+    if seed < 0:
+        raise ArgumentValueError("seed must be at least 0")
+    return np.random.default_rng(int(seed))

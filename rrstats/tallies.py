@@ -1,0 +1,240 @@
+"""Tallies: counts of reports that add, and all that estimation needs of the data.
+
+A tally keeps, for every stratum and cluster and each of the m report cells, how many reports
+there were (n), the sum of their weights and of the squared weights.  Parts counted
+anywhere merge to the whole, exactly for integers.  Missing reports stand apart, outside n.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.containers import open_container
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.metadata import find
+
+__all__ = ["Cell", "Tally", "tally"]
+
+EVERYONE: tuple[Hashable, Hashable] = (None, None)
+"""The one (stratum, cluster) of a survey without strata and clusters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Counts in one stratum and cluster.
+
+    rows : number of reports.  reported : (m,) how often each report cell occurs; their sum is
+    ``rows`` where each report falls into one cell.  weight, weight2 : (m,) sums of weights and
+    of their squares; None where every weight is 1, and then both equal ``reported``.
+    """
+
+    rows: int
+    reported: NDArray[np.int64]
+    weight: NDArray[np.float64] | None = None
+    weight2: NDArray[np.float64] | None = None
+
+    def _sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        counts = self.reported.astype(np.float64)
+        return (
+            counts if self.weight is None else self.weight,
+            counts if self.weight2 is None else self.weight2,
+        )
+
+    def __add__(self, other: Cell) -> Cell:
+        rows, reported = self.rows + other.rows, self.reported + other.reported
+        if self.weight is None and other.weight is None:
+            return Cell(rows, reported)
+        (weight, weight2), (weight_, weight2_) = self._sums(), other._sums()
+        return Cell(rows, reported, weight + weight_, weight2 + weight2_)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Cell)
+            and self.rows == other.rows
+            and np.array_equal(self.reported, other.reported)
+            and np.array_equal(self._sums(), other._sums())
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counted reports of one mechanism.
+
+    mechanism : what made the reports.
+    cells : counts by (stratum, cluster); a survey without them has the one key (None, None).
+    missing : reports that are missing, not in n.
+
+    Add tallies of equal mechanisms with ``+``; ``sum`` works too.
+
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> whole = Tally.from_counts({"no": 5, "yes": 3}, m) + rr.tally(["yes", None], m)
+    >>> whole.reported, whole.n, whole.missing
+    (array([5, 4]), 9, 1)
+    """
+
+    mechanism: Mechanism
+    cells: Mapping[tuple[Hashable, Hashable], Cell]
+    missing: int = 0
+
+    @property
+    def reported(self) -> NDArray[np.int64]:
+        """(m,) how often each report cell occurs, over all strata and clusters."""
+        total = np.zeros(self.mechanism.channel.m, dtype=np.int64)
+        for cell in self.cells.values():
+            total += cell.reported
+        return total
+
+    @property
+    def n(self) -> int:
+        """The number of reports that are not missing."""
+        return sum(cell.rows for cell in self.cells.values())
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        mechanism: Any,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        missing: int = 0,
+    ) -> Tally:
+        """A tally of reports that were counted elsewhere.
+
+        counts : mapping from category to number of reports (a Series counts as one), or k
+            numbers in the categories' order; categories left out have none.
+        mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon.
+        missing : number of missing reports.
+        Raises ArgumentValueError for counts that are negative or not whole, and for
+        reports outside the categories.
+
+        >>> import rrstats as rr
+        >>> Tally.from_counts({"yes": 3, "no": 5}, rr.KRR(["no", "yes"], 0.75)).reported
+        array([5, 3])
+        """
+        described = as_mechanism(mechanism, prob, epsilon)
+        space = described.report_space
+        reported = np.zeros(space.k, dtype=np.int64)
+        if hasattr(counts, "to_dict") or isinstance(counts, Mapping):
+            pairs = list((counts.to_dict() if hasattr(counts, "to_dict") else counts).items())
+            codes = [space.code(label) for label, _ in pairs]
+            outside = sum(code >= space.k for code in codes)
+            if outside:
+                raise ArgumentValueError(
+                    f"{outside} of the {len(pairs)} labels in counts are not among the "
+                    f"categories {space.describe()}"
+                )
+            numbers_given = [number for _, number in pairs]
+        else:
+            numbers_given = np.asarray(counts).tolist()
+            codes = list(range(space.k))
+            if not isinstance(numbers_given, list) or len(numbers_given) != space.k:
+                raise ArgumentValueError(
+                    f"counts must be a mapping from category to number, or {space.k} numbers in "
+                    "the categories' order"
+                )
+        for code, number in zip(codes, numbers_given, strict=True):
+            reported[code] += as_count(number, "counts")
+        return cls(
+            described, {EVERYONE: Cell(int(reported.sum()), reported)}, as_count(missing, "missing")
+        )
+
+    def __add__(self, other: object) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.mechanism != other.mechanism:
+            raise ArgumentValueError(
+                "tallies of different mechanisms cannot be added: their reports mean different "
+                f"things; found {self.mechanism!r} and {other.mechanism!r}"
+            )
+        cells = dict(self.cells)
+        for key, cell in other.cells.items():
+            cells[key] = cells[key] + cell if key in cells else cell
+        return Tally(self.mechanism, cells, self.missing + other.missing)
+
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented  # so that sum() starts
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tally)
+            and self.mechanism == other.mechanism
+            and dict(self.cells) == dict(other.cells)
+            and self.missing == other.missing
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+    def __repr__(self) -> str:
+        return f"Tally(n={self.n}, missing={self.missing}, {self.mechanism!r})"
+
+
+def as_count(value: Any, name: str) -> int:
+    """A whole number of at least 0 as an int; raises for anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | np.number):
+        raise ArgumentTypeError(f"{name} must be whole numbers, found {type(value).__name__}")
+    if not np.isfinite(float(value)) or value < 0 or value != int(value):
+        raise ArgumentValueError(f"{name} must be whole numbers of at least 0, found {value!r}")
+    return int(value)
+
+
+def tally(
+    reports: Any, mechanism: Any = None, prob: float | None = None, *, epsilon: float | None = None
+) -> Tally:
+    """Count reports.
+
+    reports : n reports in any container that `privatize` gives back.
+    mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon; a Series that
+        says how it was made needs none, and one that says otherwise is refused.
+    Returns a Tally; missing reports are counted apart.
+    Raises ArgumentValueError for reports outside the categories, as many as there are:
+    either the categories are not those of the reports, or the answers were never privatized.
+
+    >>> import rrstats as rr
+    >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
+    array([2, 1])
+    """
+    described = mechanism_of(reports, mechanism, prob, epsilon)
+    space = described.report_space
+    container = open_container(reports)
+    encoded = space.encode(container.cells)
+    if encoded.unknown:
+        raise ArgumentValueError(
+            f"{encoded.unknown} of {container.rows} reports are not among the categories "
+            f"{space.describe()}; give the mechanism that made them (were they privatized?)"
+        )
+    missing = encoded.missing
+    codes = encoded.codes[encoded.codes < space.k] if missing else encoded.codes
+    return Tally(described, {EVERYONE: Cell(len(codes), described.count(codes))}, missing)
+
+
+def mechanism_of(
+    reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
+) -> Mechanism:
+    """The mechanism of reports: from the arguments, from what the reports say, or both.
+
+    Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
+    """
+    given = None
+    if mechanism is not None or prob is not None or epsilon is not None:
+        given = as_mechanism(mechanism, prob, epsilon)
+    attrs = getattr(reports, "attrs", None) or {}
+    record = find(attrs, getattr(reports, "name", None))
+    if record is not None:
+        return record.resolve(given)
+    if given is None:
+        raise ArgumentTypeError(
+            "these reports do not say how they were made (pandas loses that in a merge, and "
+            "files of other tools never have it); give the mechanism, or categories and prob"
+        )
+    return given
