@@ -1,0 +1,132 @@
+"""Calibrated assertions about samples: both error rates are known before the test runs.
+
+A test states ``false_alarm``, how often a correct sampler may fail it (over all comparisons
+together; they are divided here), and asks `sample_size` how much to draw so that a sampler
+off by ``gap`` passes with at most ``false_pass``.  A failure at 1e-9 is a bug: never rerun it.
+
+Comparisons are exact binomial tests, which reject whatever Hoeffding's bound would reject, so
+that sizes from `sample_size` are enough.
+Sources: Hoeffding (1963), theorem 1; Clopper and Pearson (1934) for the exact binomial test.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+__all__ = [
+    "assert_at_least",
+    "assert_law",
+    "assert_product",
+    "assert_spread",
+    "batches",
+    "p_value",
+    "sample_size",
+]
+
+FALSE_ALARM = 1e-9
+
+
+def sample_size(
+    gap: float, false_alarm: float = FALSE_ALARM, false_pass: float = 1e-9, cells: int = 1
+) -> int:
+    """Draws needed for one row of ``cells`` shares.
+
+    A correct sampler fails with at most ``false_alarm``, one with a share off by ``gap``
+    or more passes with at most ``false_pass``.
+
+    >>> sample_size(gap=0.01, false_alarm=1e-9, false_pass=1e-9)
+    421369
+    """
+    alarm = math.sqrt(math.log(2 * cells / false_alarm) / 2)
+    missed = math.sqrt(math.log(1 / false_pass) / 2)
+    return math.ceil(((alarm + missed) / gap) ** 2)
+
+
+def p_value(count: Any, n: Any, prob: Any) -> Any:
+    """Two-sided exact binomial p-values: twice the smaller tail, at most 1."""
+    tails = np.minimum(
+        stats.binom.cdf(count, n, prob), stats.binom.sf(np.subtract(count, 1), n, prob)
+    )
+    return np.minimum(1.0, 2 * tails)
+
+
+def assert_law(counts: Any, law: Any, *, false_alarm: float = FALSE_ALARM) -> None:
+    """Counts are a sample of the law; rows of both, if any, are independent samples.
+
+    counts : (..., k) how often each outcome came.  law : (..., k) its probabilities.
+    """
+    counts, law = np.asarray(counts), np.asarray(law, dtype=float)
+    law = np.broadcast_to(law, counts.shape)
+    n = counts.sum(axis=-1, keepdims=True)
+    assert np.allclose(1.0, law.sum(axis=-1)), "the law does not sum to 1"
+    found = p_value(counts, n, law)
+    worst = np.unravel_index(np.argmin(found), found.shape)
+    assert found[worst] * counts.size > false_alarm, (
+        f"cell {tuple(map(int, worst))}: expected share {law[worst]:.6g}, found "
+        f"{counts[worst] / n[(*worst[:-1], 0)]:.6g} in {n[(*worst[:-1], 0)]} draws "
+        f"(p-value {found[worst]:.3g}, {counts.size} comparisons)"
+    )
+
+
+def assert_product(
+    first: Any, second: Any, first_law: Any, second_law: Any, *, false_alarm: float = FALSE_ALARM
+) -> None:
+    """Paired outcomes are independent, each with its law.
+
+    first, second : (n,) outcomes, integers from 0.  The joint counts are compared with the
+    product of the laws.
+    """
+    joint_law = np.outer(np.asarray(first_law, dtype=float), np.asarray(second_law, dtype=float))
+    columns = joint_law.shape[1]
+    codes = np.asarray(first, dtype=np.int64) * columns + np.asarray(second, dtype=np.int64)
+    counts = np.bincount(codes, minlength=joint_law.size)
+    assert_law(counts, joint_law.ravel(), false_alarm=false_alarm)
+
+
+def batches(outcomes: Any, size: int, k: int) -> np.ndarray:
+    """Counts of outcomes 0 .. k-1 in consecutive batches of ``size``; shape (batches, k)."""
+    outcomes = np.asarray(outcomes, dtype=np.int64)
+    number = len(outcomes) // size
+    places = np.repeat(np.arange(number), size) * k + outcomes[: number * size]
+    return np.bincount(places, minlength=number * k).reshape(number, k)
+
+
+def assert_spread(counts: Any, law: Any, *, false_alarm: float = FALSE_ALARM) -> None:
+    """Batches vary as independent draws do: neither too little (a kept share) nor too much.
+
+    counts : (batches, k), every batch of the same size.  law : (k,).
+    How many batches fall into the middle half of their binomial law is itself binomial,
+    with a probability that is computed exactly.  Take at least 60 batches: fewer cannot
+    reject a share that is kept exactly at 1e-9.
+    """
+    counts, law = np.asarray(counts), np.asarray(law, dtype=float)
+    size = int(counts[0].sum())
+    assert (counts.sum(axis=1) == size).all(), "batches differ in size"
+    low, high = stats.binom.ppf(0.25, size, law), stats.binom.ppf(0.75, size, law)
+    middle = stats.binom.cdf(high, size, law) - stats.binom.cdf(low - 1, size, law)
+    inside = ((counts >= low) & (counts <= high)).sum(axis=0)
+    found = p_value(inside, len(counts), middle)
+    worst = int(np.argmin(found))
+    assert found[worst] * len(law) > false_alarm, (
+        f"outcome {worst}: {inside[worst]} of {len(counts)} batches have between "
+        f"{low[worst]:.0f} and {high[worst]:.0f}, expected {middle[worst] * len(counts):.1f} "
+        f"(p-value {found[worst]:.3g})"
+    )
+
+
+def assert_at_least(
+    hits: int, trials: int, prob: float, *, false_alarm: float = FALSE_ALARM, tests: int = 1
+) -> None:
+    """The chance of a hit is at least ``prob``, as an interval's coverage must be.
+
+    tests : how many such assertions the calling test makes; false_alarm is for all of them.
+    """
+    tail = float(stats.binom.cdf(hits, trials, prob))
+    assert tail * tests > false_alarm, (
+        f"expected a share of at least {prob:.6g}, found {hits / trials:.6g} in {trials} trials "
+        f"(p-value {tail:.3g}, {tests} comparisons)"
+    )

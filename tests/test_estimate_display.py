@@ -1,0 +1,365 @@
+"""What people see of an estimate: tables, sentences, pictures."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.estimators import ShareEstimate
+
+COLUMNS = [
+    "category",
+    "n",
+    "reported",
+    "naive",
+    "proportion",
+    "std_error",
+    "low",
+    "high",
+    "count",
+    "count_low",
+    "count_high",
+]
+
+
+def estimate(counts, prob=0.75, categories=None, **options):
+    mechanism = rr.KRR(categories or [f"c{i}" for i in range(len(counts))], prob)
+    return rr.estimate(rr.Tally.from_counts(counts, mechanism), **options)
+
+
+@pytest.fixture
+def health():
+    """Self-rated health of 20,190 person-years, as reports of 4-RR with prob 3/4."""
+    return estimate(
+        [7_914, 6_704, 3_054, 2_518],
+        categories=["excellent", "good", "fair", "poor"],
+        target="rows",
+    )
+
+
+# -- the frame -----------------------------------------------------------------------------
+
+
+def test_the_frame_has_the_documented_columns_and_types(health):
+    """Names in order; whole numbers for people, doubles for what is estimated."""
+    frame = health.to_frame()
+    assert COLUMNS == list(frame.columns)
+    assert pd.RangeIndex(4).equals(frame.index)
+    kinds = {name: frame[name].dtype.kind for name in COLUMNS[1:]}
+    assert {name: "i" if name in ("n", "reported") else "f" for name in COLUMNS[1:]} == kinds
+    assert ["excellent", "good", "fair", "poor"] == frame["category"].tolist()
+    assert [20_190] * 4 == frame["n"].tolist()
+    assert [7_914, 6_704, 3_054, 2_518] == frame["reported"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("categories", "kind"), [([3, 1], "i"), ([True, False], "b"), ([0.5, 1.5], "f")]
+)
+def test_the_category_column_keeps_numbers_and_bools(categories, kind):
+    """Categories are not turned into text."""
+    frame = estimate([30, 20], categories=categories).to_frame()
+    assert kind == frame["category"].dtype.kind
+    assert categories == frame["category"].tolist()
+
+
+def test_tuples_and_a_missing_category_are_rows_of_the_frame():
+    """Any label has its row; a missing one is missing there."""
+    frame = estimate([30, 20, 10], categories=[("a", 1), ("b", 2), None]).to_frame()
+    assert ("a", 1) == frame["category"][0]
+    assert frame["category"].isna().tolist() == [False, False, True]
+
+
+def test_the_frame_holds_what_the_estimate_says(health):
+    """Each column is the property of that name; counts are about the rows for both targets."""
+    for est in (health, health.with_target("population")):
+        frame = est.to_frame(0.9)
+        low, high = est.interval(0.9)
+        count_low, count_high = est.count_interval(0.9)
+        for name, values in {
+            "naive": est.naive,
+            "proportion": est.proportions,
+            "std_error": est.std_error,
+            "low": low,
+            "high": high,
+            "count": est.counts,
+            "count_low": count_low,
+            "count_high": count_high,
+        }.items():
+            assert values.tolist() == frame[name].tolist(), name
+    rows, population = health.to_frame(), health.with_target("population").to_frame()
+    assert rows["count_low"].tolist() == population["count_low"].tolist()
+    assert (rows["low"] * 20_190).tolist() == rows["count_low"].tolist()
+    assert (population["high"] - population["low"] > rows["high"] - rows["low"]).all()
+
+
+def test_the_frame_passes_method_and_simultaneous_on():
+    """Options reach the intervals."""
+    est = estimate([500, 300, 200])
+    plain, wald = est.to_frame(), est.to_frame(method="wald")
+    together = est.to_frame(simultaneous=True)
+    assert est.interval(method="wald").low.tolist() == wald["low"].tolist()
+    assert (together["low"] < plain["low"]).all()
+    assert (together["count_high"] > plain["count_high"]).all()
+
+
+def test_one_category_by_name(health):
+    """est["poor"] is the row of the frame, with plain Python numbers."""
+    for est in (health, health.with_target("population")):
+        row, poor = est.to_frame().iloc[3].to_dict(), est["poor"]
+        assert isinstance(poor, ShareEstimate)
+        assert COLUMNS == list(poor.__dict__)
+        for name in COLUMNS:
+            assert row[name] == getattr(poor, name), name
+        assert (int, int) == (type(poor.n), type(poor.reported))
+        assert all(type(getattr(poor, name)) is float for name in COLUMNS[3:])
+
+
+def test_lookup_knows_missing_and_types():
+    """A missing value, however written, finds the missing category; 1 never finds True."""
+    est = estimate([30, 20, 10], categories=[True, False, None])
+    assert 10 == est[None].reported == est[math.nan].reported == est[pd.NA].reported
+    assert 30 == est[np.True_].reported
+    with pytest.raises(rr.RRStatsError, match="not among the categories"):
+        est[1]
+    with pytest.raises(TypeError, match="not iterable"):
+        list(est)
+
+
+# -- text and HTML -------------------------------------------------------------------------
+
+
+def test_the_repr_is_a_table(health):
+    """Target, n and one line a category."""
+    lines = repr(health).splitlines()
+    assert "Estimate for target 'rows': n=20,190" == lines[0]
+    assert 2 + 4 == len(lines)
+    assert "poor" in lines[-1]
+    assert "2518" in lines[-1]
+    assert "0.0621" in lines[-1]
+
+
+def test_the_repr_counts_missing_reports():
+    """Reports that are missing are outside n, and said."""
+    est = rr.estimate(["yes", None, None], ["no", "yes"], 0.75)
+    assert "n=1, 2 missing" in repr(est)
+
+
+def test_the_html_is_escaped():
+    """A label that is markup is shown, not run: in the table and in the sentence."""
+    label = "<script>alert(1)</script>"
+    html = estimate([200, 700, 100], categories=["a & b", label, None])._repr_html_()
+    assert "<script>" not in html
+    assert 2 == html.count("&lt;script&gt;")
+    assert "a &amp; b" in html
+    assert "missing" in html
+    assert html.startswith("<table")
+    assert html.endswith("1,000 reports</p>")
+
+
+def test_the_html_reads_the_most_reported_category(health):
+    """One table, one sentence."""
+    html = health._repr_html_()
+    assert 4 + 1 == html.count("<tr")
+    assert f"<p>{health.reading('excellent')}</p>" in html
+    assert "there are no reports" in estimate([0, 0])._repr_html_()
+
+
+def test_long_tables_are_shortened_where_shown():
+    """10,000 categories do not fill a notebook; the frame has them all."""
+    est = estimate([3] * 10_000, 0.5)
+    assert len(repr(est).splitlines()) < 100
+    assert est._repr_html_().count("<tr") < 100
+    assert len(repr(est.mle()).splitlines()) < 100
+    assert 10_000 == len(est.to_frame())
+
+
+# -- sentences -----------------------------------------------------------------------------
+
+
+def test_reading_of_rows(health):
+    """The form that the demo promises."""
+    assert "about 6.2% poor, 95% interval 5.6% to 6.8%, of these 20,190 rows" == health.reading(
+        "poor"
+    )
+    assert health.reading("poor") == health.reading()
+
+
+def test_reading_of_a_population(health):
+    """The interval is wider and the sentence says of whom."""
+    assert (
+        "about 6.2% poor, 95% interval 5.5% to 6.9%, of the population behind these 20,190 reports"
+    ) == health.with_target("population").reading("poor")
+
+
+def test_reading_with_another_level(health):
+    """The level is written as given, never rounded to 100%."""
+    assert ", 99% interval " in health.reading("poor", 0.99)
+    assert ", 99.9999% interval " in health.reading("poor", 0.999999)
+    assert ", 57% interval " in health.reading("poor", level=0.57)
+
+
+def test_reading_of_a_negative_share():
+    """About 0, with the unbiased estimate and why it is below; the interval starts at 0."""
+    est = estimate([9_750, 250], 0.9, ["no", "yes"])
+    assert est.proportions[1] < 0
+    far = est.reading("yes")
+    assert "further off than noise goes: were these reports made by this mechanism?" in far
+    near = estimate([904, 96], 0.9, ["no", "yes"]).reading("yes")
+    assert (
+        "about 0.0% yes (the unbiased estimate is -0.5%, which is noise around a share near 0), "
+        "95% interval 0.0% to 2.0%, of the population behind these 1,000 reports"
+    ) == near
+
+
+def test_reading_of_a_share_above_one():
+    """About 100%, and the interval ends there."""
+    text = estimate([904, 96], 0.9, ["no", "yes"]).reading("no")
+    assert text.startswith(
+        "about 100.0% no (the unbiased estimate is 100.5%, which is noise around a share near 1)"
+    )
+    assert "to 100.0%, of" in text
+
+
+def test_reading_without_reports():
+    """n = 0: nothing can be said."""
+    est = estimate([0, 0], categories=["no", "yes"])
+    assert "nothing can be said of yes: there are no reports" == est.reading()
+
+
+def test_reading_of_one_report():
+    """n = 1: the grammar and the width are right."""
+    est = estimate([0, 1], categories=["no", "yes"])
+    assert est.reading().endswith(
+        "so wide that it says next to nothing, of the population behind this 1 report"
+    )
+    assert est.with_target("rows").reading().endswith("of this 1 row")
+
+
+def test_reading_of_a_missing_category():
+    """The share who did not answer is called missing."""
+    est = estimate([200, 500, 300], 0.75, categories=[None, "no", "yes"])
+    assert est.reading(None).startswith("about 12.0% missing, ")
+    assert est.reading(math.nan) == est.reading(None)
+    assert est.reading() == est.reading("yes")
+    most = estimate([500, 200, 300], categories=[None, "no", "yes"])
+    assert f"<p>{most.reading(None)}</p>" in most._repr_html_()
+    with pytest.raises(rr.RRStatsError, match="None is not among the categories"):
+        estimate([5, 5]).reading(None)
+
+
+def test_reading_of_a_wide_interval():
+    """An interval over nine tenths of the range says that it says nothing."""
+    text = estimate([3, 3], 0.55).reading()
+    assert "interval 0.0% to 100.0%, so wide that it says next to nothing, of" in text
+
+
+# -- tables inside the simplex -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["mle", "project"])
+def test_a_table_inside_the_simplex_has_no_error_and_says_why(table):
+    """Variance, standard error, covariance and interval are refused with the reason."""
+    est = estimate([700, 250, 50])
+    found = getattr(est, table)()
+    for name in ("variance", "std_error", "covariance", "interval"):
+        with pytest.raises(AttributeError, match=f"has no {name}: pushing shares inside biases"):
+            getattr(found, name)
+    with pytest.raises(AttributeError, match="no attribute 'median'"):
+        _ = found.median
+    frame = found.to_frame()
+    assert ["category", "proportion", "count"] == list(frame.columns)
+    assert 1000 == pytest.approx(frame["count"].sum(), abs=1e-9)
+    assert repr(found).startswith("SimplexTable by ")
+    assert "c0" in repr(found)
+
+
+# -- pictures ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    yield plt
+    for number in set(plt.get_fignums()) - set(before):
+        plt.close(number)
+
+
+def interval_bars(ax):
+    """The ends and heights of the drawn intervals."""
+    (bars,) = ax.collections
+    segments = np.array(bars.get_segments())
+    return segments[:, 0, 0].tolist(), segments[:, 1, 0].tolist(), segments[:, 0, 1].tolist()
+
+
+def test_bars_are_drawn_from_low_to_high(pyplot, health):
+    """Each bar reaches exactly from low to high; dots and grey bars are the shares."""
+    for options in ({}, {"level": 0.8}):
+        ax = health.plot(**options)
+        low, high = health.interval(**options)
+        assert (low.tolist(), high.tolist(), [0, 1, 2, 3]) == interval_bars(ax)
+        assert health.proportions.tolist() == ax.lines[0].get_xdata().tolist()
+        assert health.naive.tolist() == [patch.get_width() for patch in ax.patches]
+        labels = [text.get_text() for text in ax.get_yticklabels()]
+        assert ["excellent", "good", "fair", "poor"] == labels
+
+
+def test_shares_outside_the_range_are_drawn_where_they_are(pyplot):
+    """A negative share is a dot left of 0, with its interval from 0."""
+    est = estimate([904, 96], 0.9, ["no", "yes"])
+    ax = est.plot()
+    assert est.proportions.tolist() == ax.lines[0].get_xdata().tolist()
+    assert ax.get_xlim()[0] < est.proportions[1] < 0
+    assert 0.0 == interval_bars(ax)[0][1]
+
+
+def test_known_truth_is_marked(pyplot, health):
+    """A mapping, a Series or a list of shares; anything else is refused."""
+    shares = [0.545, 0.362, 0.077, 0.016]
+    names = ["excellent", "good", "fair", "poor"]
+    for truth in (shares, dict(zip(names, shares, strict=True)), pd.Series(shares, names)):
+        ax = health.plot(truth=truth)
+        assert shares == pytest.approx(list(ax.lines[1].get_xdata()))
+    for wrong in ([0.5, 0.5], 3):
+        with pytest.raises(rr.RRStatsError, match="truth must"):
+            health.plot(truth=wrong)
+
+
+def test_given_axes_are_used_and_nothing_else_is_made(pyplot, health):
+    """plot(ax) draws there and returns it; without pyplot no figure is left behind."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    open_before, settings = pyplot.get_fignums(), dict(pyplot.rcParams)
+    assert ax is health.plot(ax)
+    assert open_before == pyplot.get_fignums()
+    assert settings == dict(pyplot.rcParams)
+    figure.canvas.draw()
+
+
+def test_new_axes_are_one_new_figure(pyplot, health):
+    """Without ax there is one figure more, for the notebook to show, and settings stay."""
+    open_before, settings = pyplot.get_fignums(), dict(pyplot.rcParams)
+    ax = health.plot()
+    assert 1 + len(open_before) == len(pyplot.get_fignums())
+    assert settings == dict(pyplot.rcParams)
+    ax.figure.canvas.draw()
+
+
+def test_empty_and_awkward_estimates_can_be_drawn(pyplot):
+    """No reports, a missing category, a long label, dollar signs: the figure still draws."""
+    for est in (
+        estimate([0, 0]),
+        estimate([5, 3, 2], categories=["$x$ _ ^", "a" * 80, None]),
+    ):
+        est.plot().figure.canvas.draw()

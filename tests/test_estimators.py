@@ -1,0 +1,662 @@
+"""Debiasing: published values, exact laws by enumeration, shapes, and bad input."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats import estimators
+from rrstats.channel import MatrixChannel
+from rrstats.estimators import (
+    confidence_interval,
+    count_interval,
+    count_variance,
+    debias_counts,
+    debias_proportions,
+    debias_reports,
+    project_to_simplex,
+    proportion_variance,
+)
+
+
+def from_counts(counts, prob=None, **options):
+    """An estimate of k = len(counts) categories 0 .. k-1."""
+    epsilon = options.pop("epsilon", None)
+    mechanism = rr.KRR(range(len(counts)), prob, epsilon=epsilon)
+    return rr.estimate(rr.Tally.from_counts(counts, mechanism), **options)
+
+
+# -- other software ------------------------------------------------------------------------
+
+# RRreg 0.7.6 (R 4.2.2), RRuni(y, model, p, MLest = FALSE): estimates and n - 1 in the SE.
+# Warner's design is binary randomized response; so is the crosswise model, whose answer
+# "both or neither" is a report of yes.
+RRREG = [
+    # model = "Warner", p = prob: reports no and yes
+    ([65, 60], 0.7, [0.55, 0.44999999999999996], [0.11216347516589492] * 2),
+    ([588, 412], 0.7, [0.72, 0.27999999999999975], [0.03893090823003769] * 2),
+    ([28, 22], 0.6, [0.8, 0.20000000000000023], [0.3545621041711674] * 2),
+    ([30, 20], 0.6, [1.0, 0.0], [0.34992710611188266] * 2),
+    ([8700, 1300], 0.9, [0.9625, 0.03750000000000003], [0.004204003135612106] * 2),
+    ([139, 61], 0.75, [0.89, 0.10999999999999988], [0.06527483450841146] * 2),
+    # model = "FR", p = c(1/6, 1/6): two forced answers alike are k-RR with 2/3 + 1/6
+    ([1604, 831], 5 / 6, [0.7380903490759753, 0.2619096509240246], [0.01441566563304473] * 2),
+    # model = "FR", p = c(.2, .2), data set ForcedResponseData
+    ([492, 508], 0.8, [0.48666666666666664, 0.5133333333333333], [0.02636212488201514] * 2),
+    # model = "FR", p = rep(0.08, 5)
+    (
+        [620, 410, 380, 310, 280],
+        0.68,
+        [0.3833333333333333, 0.20833333333333331, 0.18333333333333335, 0.125, 0.1],
+        [
+            0.017240416158201845,
+            0.015048833854051619,
+            0.014623847936307055,
+            0.01349076434393226,
+            0.01293467723446558,
+        ],
+    ),
+    # model = "custom", p = the matrix of k-RR
+    ([640, 360], 0.75, [0.78, 0.22000000000000003], [0.030373055864079967] * 2),
+    (
+        [500, 300, 200],
+        0.8,
+        [0.5714285714285714, 0.2857142857142857, 0.14285714285714288],
+        [0.022598999898869022, 0.02071232553337333, 0.018079199919095217],
+    ),
+    (
+        [2300, 1900, 1500, 1100, 900, 700, 600, 400, 350, 250],
+        0.75,
+        [
+            0.2800000000000001,
+            0.22461538461538474,
+            0.16923076923076918,
+            0.11384615384615379,
+            0.0861538461538462,
+            0.058461538461538454,
+            0.04461538461538461,
+            0.016923076923076916,
+            0.009999999999999998,
+            -0.0038461538461538464,
+        ],
+        [
+            0.005827203020127906,
+            0.005432130296794492,
+            0.004944313056978599,
+            0.004332536343754917,
+            0.003962714823503669,
+            0.0035329814965545875,
+            0.0032884437734791655,
+            0.00271341662007508,
+            0.0025447700654598095,
+            0.002161838170979658,
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("counts", "prob", "shares", "errors"), RRREG)
+def test_estimates_are_those_of_rrreg(counts, prob, shares, errors):
+    """Shares and standard errors of the population are RRreg's, to 1e-12."""
+    est = from_counts(counts, prob)
+    assert shares == pytest.approx(est.proportions.tolist(), abs=1e-12)
+    assert errors == pytest.approx(est.std_error.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "prob", "share", "error"),
+    [([80, 20], 0.75, -0.1, 0.0804), ([640, 330, 30], 0.6, 1.1, None)],
+)
+def test_estimates_outside_the_range_stay_as_they_are(counts, prob, share, error):
+    """Where RRreg puts the estimate to the bound and prints an SE of 2e-6, or NA, ours is the
+    moment estimate with its SE (0.0804 for Warner, 20 of 100 at .75)."""
+    est = from_counts(counts, prob)
+    code = 1 if share < 0 else 0
+    assert share == pytest.approx(est.proportions[code], abs=1e-12)
+    if error:
+        assert error == pytest.approx(est.std_error[code], abs=5e-5)
+    assert 1 == pytest.approx(est.proportions.sum(), abs=1e-12)
+
+
+# multi-freq-ldpy 0.2.4, Histogram_estimator.MLE(counts, n, p, q): tolerance 1e-12;
+# Histogram_estimator.IBU(k, A, counts/n, 200000, 1e-15, "max_abs"), an EM: tolerance 1e-6
+MLE = [
+    ([410, 260, 190, 140], 0.6, [0.5928571428571427, 0.27142857142857146, 0.12142857142857144,
+                                 0.014285714285714318], 1e-12),
+    ([700, 130, 100, 70], 0.6, [1.0, 0.0, 0.0, 0.0], 1e-12),
+    ([2300, 1900, 1500, 1100, 900, 700, 600, 400, 350, 250], 0.75,
+     [0.27909270216962523, 0.22386587771203156, 0.16863905325443782, 0.11341222879684415,
+      0.08579881656804732, 0.05818540433925049, 0.04437869822485206, 0.01676528599605523,
+      0.009861932938856025, 0.0], 1e-12),
+    ([30, 8, 4, 3, 2, 1, 1, 1, 0, 0], 0.6,
+     [0.7999999999999998, 0.15466666666666665, 0.037333333333333336, 0.008000000000000005,
+      0, 0, 0, 0, 0, 0], 1e-12),
+    ([80, 20], 0.75, [1.0, 0.0], 1e-12),
+    ([31, 22, 17, 12, 10, 8], 0.4,
+     [0.583673469387755, 0.28979591836734697, 0.12653061224489798, 0, 0, 0], 1e-12),
+    ([640, 330, 30], 0.6, [0.8195876288659741, 0.18041237113402578, 0], 1e-6),
+    ([600, 250, 150], 0.6, [0.9117647058823419, 0.088235294117658, 0], 1e-6),
+    ([500, 300, 200], 0.8, [0.5714285714285707, 0.28571428571428503, 0.1428571428571444], 1e-6),
+    ([50, 0, 0, 0, 0], 0.5, [1.0, 0, 0, 0, 0], 1e-6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("counts", "prob", "shares", "tolerance"), MLE)
+def test_mle_is_that_of_multi_freq_ldpy(counts, prob, shares, tolerance):
+    """The closed form is their water-filling to 1e-12, and the limit of their EM to 1e-6."""
+    found = from_counts(counts, prob).mle().proportions
+    assert shares == pytest.approx(found.tolist(), abs=tolerance)
+
+
+@pytest.mark.parametrize(("counts", "prob", "shares", "tolerance"), MLE)
+def test_mle_meets_its_conditions(counts, prob, shares, tolerance):
+    """Karush-Kuhn-Tucker: inside the simplex; the score is n where positive, at most n at 0."""
+    est = from_counts(counts, prob)
+    found, matrix = est.mle().proportions, est.mechanism.channel.matrix
+    score = matrix.T @ (np.asarray(counts) / (matrix @ found))
+    assert 1 == pytest.approx(found.sum(), abs=1e-12)
+    assert found.min() >= 0
+    assert score[found > 0] == pytest.approx(est.n, rel=1e-9)
+    assert score.max() <= est.n * (1 + 1e-9)
+
+
+def test_rows_variance_is_that_of_multi_freq_ldpy():
+    """multi-freq-ldpy 0.2.4, VAR_Pure(p, q, n, f): the noise alone, for given answers."""
+    assert 0.00375 == pytest.approx(
+        proportion_variance(0.05, 200, 0.75, k=2, target="rows"), abs=1e-14
+    )
+    # p = .9, q = .0333 is k = 4
+    assert 0.0008579881656804733 == pytest.approx(
+        proportion_variance(0.0, 50, 0.9, k=4, target="rows"), abs=1e-14
+    )
+
+
+# -- the theory page (own scripts in mpmath and NumPy, each confirmed by a second route) ----
+
+
+def test_debiased_shares_of_the_theory_page():
+    """(c/n - q) / (p - q) for 412, 288, 180, 120 at p = .7, k = 4."""
+    expected = [0.52, 0.31333333333333335, 0.13333333333333333, 0.03333333333333333]
+    assert expected == pytest.approx(
+        debias_proportions([0.412, 0.288, 0.18, 0.12], 0.7).tolist(), rel=1e-12
+    )
+    assert expected == pytest.approx(
+        from_counts([412, 288, 180, 120], 0.7).proportions.tolist(), rel=1e-12
+    )
+
+
+def test_variances_of_the_theory_page():
+    """p = .7, q = .1, n = 1000, f = .3: .00035 for the rows, .00056 for the population."""
+    rows = proportion_variance(0.3, 1000, 0.7, k=4, target="rows")
+    population = proportion_variance(0.3, 1000, 0.7, k=4)
+    assert 0.00035 == pytest.approx(rows, rel=1e-12)
+    assert 0.00056 == pytest.approx(population, rel=1e-12)
+    assert 0.3 * 0.7 / 1000 == pytest.approx(population - rows, rel=1e-12)
+    assert 350.0 == pytest.approx(count_variance(0.3, 1000, 0.7, k=4), rel=1e-12)
+
+
+def test_variance_of_a_rare_value_in_many_categories():
+    """n Var at f = 0 is (k - 2 + e) / (e - 1)^2: 5.662430016946315 for k = 16, epsilon = 1."""
+    found = proportion_variance(0.0, 1, epsilon=1, k=16, target="rows")
+    assert 5.662430016946315 == pytest.approx(found, rel=1e-12)
+
+
+def test_mle_and_projection_of_the_theory_page():
+    """60, 40, 20, 9, 1 at epsilon = 1: the MLE and the nearest point differ; so do both from
+    the raw shares. 500, 300, 200 at epsilon = 2: inside the simplex all three are one."""
+    est = from_counts([60, 40, 20, 9, 1], epsilon=1)
+    assert [
+        1.2225849243675808,
+        0.621064380621945,
+        0.019543836876309322,
+        -0.31129246218379036,
+        -0.5519006796820446,
+    ] == pytest.approx(est.proportions.tolist(), rel=1e-12)
+    assert [0.7163953413738652, 0.2836046586261347, 0, 0, 0] == pytest.approx(
+        est.mle().proportions.tolist(), rel=1e-9
+    )
+    assert [0.800760271872818, 0.19923972812718216, 0, 0, 0] == pytest.approx(
+        est.project().proportions.tolist(), rel=1e-12
+    )
+    inside = from_counts([500, 300, 200], epsilon=2)
+    for shares in (inside.proportions, inside.mle().proportions, inside.project().proportions):
+        assert [0.5782588213748328, 0.28434823572503337, 0.13739294290013374] == pytest.approx(
+            shares.tolist(), rel=1e-12
+        )
+
+
+def test_projection_of_the_theory_page():
+    """.5 .3 .25 .1 -.05 -.1: each less .0375, and none below 0."""
+    expected = [0.46249999999999997, 0.26249999999999996, 0.21249999999999997, 0.0625, 0.0, 0.0]
+    raw = [0.5, 0.3, 0.25, 0.1, -0.05, -0.1]
+    assert expected == pytest.approx(project_to_simplex(raw).tolist(), rel=1e-12)
+    both = project_to_simplex([raw, raw[::-1]])
+    assert both[0].tolist() == both[1].tolist()[::-1]
+
+
+# -- exact laws ----------------------------------------------------------------------------
+
+
+def outcomes(truth_law, n, p, q, k):
+    """Every list of n reports with its exact probability, people drawn from a law."""
+    rates = [q + f * (p - q) for f in truth_law]
+    for reports in product(range(k), repeat=n):
+        yield reports, math.prod((rates[r] for r in reports), start=Fraction(1))
+
+
+@pytest.mark.parametrize(("k", "prob", "n"), [(2, 0.75, 4), (3, 0.625, 4), (4, 0.375, 3)])
+def test_shares_and_covariance_are_unbiased_for_the_population(k, prob, n):
+    """Over every list of reports: the mean of the shares is the law, and the mean of the
+    estimated covariance is the covariance of the shares. Exact arithmetic is the judge."""
+    p = Fraction(prob)
+    q = (1 - p) / (k - 1)
+    law = [Fraction(2 * j + 1, k * k) for j in range(k)]
+    mean, second, estimated = np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
+    total = Fraction(0)
+    for reports, chance in outcomes(law, n, p, q, k):
+        est = from_counts(np.bincount(reports, minlength=k), prob)
+        total += chance
+        mean += float(chance) * est.proportions
+        second += float(chance) * np.outer(est.proportions, est.proportions)
+        estimated += float(chance) * est.covariance()
+    expected = [float(f) for f in law]
+    assert 1 == total
+    assert expected == pytest.approx(mean.tolist(), abs=1e-12)
+    assert second - np.outer(mean, mean) == pytest.approx(estimated, abs=1e-12)
+
+
+@pytest.mark.parametrize(("truths", "prob"), [([0, 0, 1], 0.75), ([0, 1, 2, 2], 0.5)])
+def test_shares_and_covariance_are_unbiased_for_the_rows(truths, prob):
+    """The same with the true answers fixed: only the noise is random, n is not reduced."""
+    k, n = max(truths) + 1, len(truths)
+    p = Fraction(prob)
+    q = (1 - p) / (k - 1)
+    mean, second, estimated = np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
+    for reports in product(range(k), repeat=n):
+        chance = float(math.prod(p if a == b else q for a, b in zip(reports, truths, strict=True)))
+        est = from_counts(np.bincount(reports, minlength=k), prob, target="rows")
+        mean += chance * est.proportions
+        second += chance * np.outer(est.proportions, est.proportions)
+        estimated += chance * est.covariance()
+    assert (np.bincount(truths) / n).tolist() == pytest.approx(mean.tolist(), abs=1e-12)
+    assert second - np.outer(mean, mean) == pytest.approx(estimated, abs=1e-12)
+
+
+def test_debiased_shares_are_the_exact_fractions():
+    """For every count of 12 reports in 3 categories: (c/n - q) / (p - q) in Fractions."""
+    p = Fraction(0.7)
+    q = (1 - p) / 2
+    for a, b in product(range(13), repeat=2):
+        if a + b <= 12:
+            counts = [a, b, 12 - a - b]
+            exact = [float((Fraction(c, 12) - q) / (p - q)) for c in counts]
+            assert exact == pytest.approx(from_counts(counts, 0.7).proportions.tolist(), abs=1e-14)
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_covariance_rows_sum_to_zero_with_the_variance_on_the_diagonal(target):
+    """Shares always sum to 1, so each row of the covariance sums to 0."""
+    est = from_counts([500, 310, 150, 40], 0.6, target=target)
+    cov = est.covariance()
+    assert cov.sum(axis=1) == pytest.approx(np.zeros(4), abs=1e-16)
+    assert est.variance == pytest.approx(np.diagonal(cov), rel=1e-12)
+    assert est.std_error**2 == pytest.approx(est.variance, rel=1e-12)
+
+
+def test_targets_differ_by_the_sampling_of_people():
+    """Population minus rows, at the same n, is f (1 - f) / n."""
+    counts = [500, 310, 150, 40]
+    population = from_counts(counts, 0.6, ddof=0)
+    rows = population.with_target("rows")
+    f = population.proportions
+    assert f * (1 - f) / 1000 == pytest.approx(population.variance - rows.variance, rel=1e-9)
+    assert "population" == population.target
+    assert "rows" == rows.target
+
+
+def test_ddof_divides_by_n_less_one_or_by_n():
+    """1 is unbiased (RRreg), 0 is GLMMRR's; rows know no ddof."""
+    counts = [588, 412]
+    one, zero = from_counts(counts, 0.7), from_counts(counts, 0.7, ddof=0)
+    assert 1000 / 999 == pytest.approx(one.variance[0] / zero.variance[0], rel=1e-12)
+    rows = [from_counts(counts, 0.7, target="rows", ddof=ddof).variance[0] for ddof in (0, 1)]
+    assert rows[0] == rows[1]
+    array = [proportion_variance(0.3, 9, 0.7, k=2, target="rows", ddof=ddof) for ddof in (0, 1)]
+    assert array[0] == array[1]
+
+
+def test_variance_of_the_estimate_is_that_of_the_array_function():
+    """Estimate.variance is proportion_variance at the estimated shares."""
+    for target, ddof in (("population", 1), ("population", 0), ("rows", 0)):
+        est = from_counts([500, 310, 150, 40], 0.6, target=target, ddof=ddof)
+        found = proportion_variance(est.proportions, 1000, 0.6, target=target, ddof=ddof)
+        assert est.variance.tolist() == pytest.approx(found.tolist(), rel=1e-12)
+
+
+# -- every way to the same numbers ---------------------------------------------------------
+
+
+def test_rows_tally_and_arrays_agree():
+    """From reports, from a tally, from counts and from shares the estimate is one."""
+    m = rr.KRR(["never", "once", "often"], 0.75)
+    reports = ["never"] * 50 + ["once"] * 35 + ["often"] * 15
+    est = rr.estimate(reports, m)
+    shares = est.proportions.tolist()
+    for same in (
+        rr.estimate(rr.tally(reports, m)).proportions,
+        rr.estimate(pd.Series(reports, dtype="category"), m).proportions,
+        rr.estimate(reports, ["never", "once", "often"], 0.75).proportions,
+        debias_proportions([0.5, 0.35, 0.15], 0.75),
+        debias_counts([50, 35, 15], 0.75) / 100,
+        debias_reports(reports, m).mean(axis=0),
+    ):
+        assert shares == pytest.approx(np.asarray(same).tolist(), abs=1e-12)
+    low, high = confidence_interval([50, 35, 15], 0.75)
+    assert est.interval().low.tolist() == low.tolist()
+    assert est.interval().high.tolist() == high.tolist()
+    low, high = count_interval([50, 35, 15], 0.75)
+    assert est.count_interval().low.tolist() == low.tolist()
+    assert est.count_interval().high.tolist() == high.tolist()
+
+
+def test_one_category_alone_is_the_same_as_among_all():
+    """A single count, with k and n, gives the numbers it has in the whole table."""
+    counts, prob = [412, 288, 180, 120], 0.7
+    shares, totals = debias_proportions(np.array(counts) / 1000, prob), debias_counts(counts, prob)
+    low, high = confidence_interval(counts, prob)
+    for place, count in enumerate(counts):
+        assert shares[place] == debias_proportions(count / 1000, prob, k=4)
+        assert totals[place] == debias_counts(count, prob, k=4, n=1000)
+        alone = confidence_interval(count, prob, k=4, n=1000)
+        assert (low[place], high[place]) == alone
+        assert all(type(end) is float for end in alone)
+    some = debias_counts(counts[:2], prob, k=4, n=1000)
+    assert totals[:2].tolist() == some.tolist()
+
+
+def test_leading_axes_series_and_frames_are_served():
+    """(..., k) arrays, Series and DataFrames: the last axis is the categories."""
+    counts = np.array([[[412, 288, 300], [10, 20, 30]]])
+    shares = counts / counts.sum(axis=-1, keepdims=True)
+    assert (1, 2, 3) == debias_proportions(shares, 0.7).shape
+    low, high = confidence_interval(counts, 0.7, target="rows")
+    assert (1, 2, 3) == low.shape == high.shape
+    alone = confidence_interval([10, 20, 30], 0.7, target="rows")
+    assert alone.low.tolist() == low[0, 1].tolist()
+    frame = pd.DataFrame(counts[0], columns=list("abc"))
+    expected = debias_counts(counts[0], 0.7).tolist()
+    assert expected == debias_counts(frame, 0.7).tolist()
+    assert expected[0] == debias_counts(frame.iloc[0], 0.7).tolist()
+    assert expected[0] == debias_counts(frame.iloc[0].astype("Int64"), 0.7).tolist()
+    variance = proportion_variance(shares, 60, 0.7)
+    assert (1, 2, 3) == variance.shape
+    assert (3,) == count_variance(shares[0, 0], 60, 0.7).shape
+    low, high = count_interval(counts, 0.7)
+    assert (1, 2, 3) == low.shape
+    assert (high <= counts.sum(axis=-1, keepdims=True)).all()
+
+
+def test_epsilon_may_stand_for_prob():
+    """Every array function takes epsilon instead of prob, and both say the same."""
+    prob = rr.prob_from_epsilon(1.0, 3)
+    for function in (debias_counts, confidence_interval, count_interval):
+        first = np.asarray(function([30, 20, 10], prob))
+        assert first.tolist() == np.asarray(function([30, 20, 10], epsilon=1.0)).tolist()
+    assert debias_proportions(0.3, prob, k=3) == debias_proportions(0.3, epsilon=1.0, k=3)
+
+
+def test_missing_reports_have_no_scores():
+    """A missing report is a row of NaN; where missing is a category it is a report."""
+    scores = debias_reports(["yes", None], ["no", "yes"], 0.75)
+    assert [[-0.5, 1.5]] == scores[:1].tolist()
+    assert np.isnan(scores[1]).all()
+    assert [1.5, -0.5] == debias_reports([None], [None, "yes"], 0.75)[0].tolist()
+    assert (0, 2) == debias_reports([], ["no", "yes"], 0.75).shape
+
+
+def test_asymmetric_matrices_are_read_as_report_by_truth():
+    """matrix[report, truth] with unequal columns: solve inverts rates, MLE agrees inside."""
+    matrix = MatrixChannel.from_floats([[0.7, 0.2, 0.1], [0.2, 0.5, 0.1], [0.1, 0.3, 0.8]])
+    shares = np.array([0.2, 0.3, 0.5])
+    assert shares == pytest.approx(matrix.solve(matrix.rates(shares)), abs=1e-12)
+    assert shares == pytest.approx(matrix.most_likely(matrix.rates(shares) * 1000), abs=1e-6)
+
+
+# -- sizes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_no_reports_give_nan_shares_and_whole_intervals(target):
+    """n = 0: shares and errors are NaN, intervals [0, 1], counts 0; nothing raises or warns."""
+    est = rr.estimate([], ["no", "yes", None], 0.75, target=target)
+    assert 0 == est.n
+    assert np.isnan(est.proportions).all()
+    assert np.isnan(est.naive).all()
+    assert np.isnan(est.std_error).all()
+    assert np.isnan(est.covariance()).all()
+    assert ([0, 0, 0], [1, 1, 1]) == tuple(end.tolist() for end in est.interval())
+    assert [0, 0, 0] == est.counts.tolist() == est.count_interval().high.tolist()
+    for table in (est.mle(), est.project()):
+        assert np.isnan(table.proportions).all()
+        assert [0, 0, 0] == table.counts.tolist()
+    assert 3 == len(est.to_frame())
+
+
+def test_one_report_has_a_share_but_no_sampling_error():
+    """n = 1: dividing by n - 1 cannot be; for the rows there is an error."""
+    est = rr.estimate(["yes"], ["no", "yes"], 0.75)
+    assert [-0.5, 1.5] == est.proportions.tolist()
+    assert np.isnan(est.std_error).all()
+    assert np.isnan(est.covariance()).all()
+    rows = est.with_target("rows")
+    assert math.sqrt(0.75 * 0.25) / 0.5 == pytest.approx(rows.std_error[0], rel=1e-12)
+    assert (rows.interval().low <= rows.interval().high).all()
+
+
+def test_ten_thousand_categories_work():
+    """k = 10,000: frame, intervals, MLE and projection, each category's numbers right."""
+    k = 10_000
+    counts = np.arange(k) % 7 + 20
+    est = from_counts(counts, 0.2, target="rows")
+    frame = est.to_frame()
+    assert k == len(frame)
+    assert 1 == pytest.approx(est.proportions.sum(), abs=1e-9)
+    assert (frame["low"] <= frame["high"]).all()
+    place = 4321
+    alone = confidence_interval(int(counts[place]), 0.2, k=k, n=int(counts.sum()), target="rows")
+    assert (frame["low"][place], frame["high"][place]) == alone
+    for table in (est.mle(), est.project()):
+        assert 1 == pytest.approx(table.proportions.sum(), abs=1e-9)
+        assert table.proportions.min() >= 0
+
+
+def test_kept_arrays_cannot_be_written_to():
+    """A table that was changed in place would be shown as an estimate."""
+    est = from_counts([10, 20], 0.75)
+    for kept in (est.proportions, est.variance):
+        with pytest.raises(ValueError, match="read-only"):
+            kept[0] = 0.5
+
+
+def test_a_tally_adds_up_before_estimating():
+    """Parts merged are the whole, missing reports apart."""
+    m = rr.KRR(["a", "b", "c"], 0.7)
+    reports = ["a", "b", "c", "a", None, "b", "b"]
+    whole = rr.estimate(reports, m)
+    merged = rr.estimate(rr.tally(reports[:2], m) + rr.tally(reports[2:], m))
+    assert whole.to_frame().equals(merged.to_frame())
+    assert (6, 1) == (merged.n, merged.missing)
+
+
+# -- properties ----------------------------------------------------------------------------
+
+
+def test_properties_of_any_counts():
+    """For any counts and prob: relabelling relabels, shares sum to 1, debiasing undoes the
+    channel, every table in the simplex is in the simplex, intervals hold the cut share."""
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+
+    @hypothesis.settings(max_examples=60, deadline=None)
+    @hypothesis.given(st.data())
+    def check(data):
+        counts = data.draw(st.lists(st.integers(0, 500), min_size=2, max_size=6))
+        hypothesis.assume(sum(counts))
+        k = len(counts)
+        prob = data.draw(st.floats(1 / k + 0.02, 0.99))
+        order = data.draw(st.permutations(range(k)))
+        est = from_counts(counts, prob)
+        turned = rr.estimate(
+            rr.Tally.from_counts([counts[i] for i in order], rr.KRR(list(order), prob))
+        )
+        for one, other in (
+            (est.proportions, turned.proportions),
+            (est.variance, turned.variance),
+            (est.interval().low, turned.interval().low),
+            (est.mle().proportions, turned.mle().proportions),
+            (est.project().proportions, turned.project().proportions),
+        ):
+            assert one[list(order)] == pytest.approx(other, abs=1e-12, nan_ok=True)
+        assert 1 == pytest.approx(est.proportions.sum(), abs=1e-9)
+        assert est.naive == pytest.approx(est.mechanism.channel.rates(est.proportions), abs=1e-12)
+        for table in (est.mle(), est.project()):
+            assert 1 == pytest.approx(table.proportions.sum(), abs=1e-9)
+            assert table.proportions.min() >= 0
+        if est.proportions.min() >= 0:
+            assert est.proportions == pytest.approx(est.mle().proportions, abs=1e-9)
+            assert est.proportions == pytest.approx(est.project().proportions, abs=1e-9)
+        low, high = est.interval()
+        cut = np.clip(est.proportions, 0, 1)
+        assert (low <= cut + 1e-12).all()
+        assert (cut <= high + 1e-12).all()
+
+    check()
+
+
+# -- bad input -----------------------------------------------------------------------------
+
+SHARES, COUNTS = [0.5, 0.3, 0.2], [50, 30, 20]
+
+BAD = [
+    # shares
+    (lambda: debias_proportions([0.5, 0.6, -0.1], 0.7), "naive must be shares in"),
+    (lambda: debias_proportions(1.2, 0.7, k=2), "naive must be shares in"),
+    (lambda: debias_proportions([50, 30, 20], 0.7), "debias_counts"),
+    (lambda: debias_proportions([0.5, 0.3], 0.7), "sum to 1.*0.8.*give k"),
+    (lambda: debias_proportions([0.5, math.nan, 0.5], 0.7), "naive must be finite"),
+    (lambda: debias_proportions(["a", "b"], 0.7), "naive must be numbers"),
+    (lambda: debias_proportions([True, False], 0.7), "naive must be numbers"),
+    (lambda: debias_proportions([0.5, None, 0.5], 0.7), "naive must be finite"),
+    (lambda: debias_proportions([[0.5], [0.2, 0.8]], 0.7), "naive must be numbers"),
+    (lambda: debias_proportions(0.5, 0.7), "needs k"),
+    (lambda: debias_proportions([1.0], 0.7), "give k"),
+    # prob, epsilon, k
+    (lambda: debias_proportions(SHARES), "give prob or epsilon, found neither"),
+    (lambda: debias_proportions(SHARES, 0.7, epsilon=1), "give prob or epsilon, found both"),
+    (lambda: debias_proportions(SHARES, 0.2), "prob must be in"),
+    (lambda: debias_proportions(SHARES, 1.0), "prob must be in"),
+    (lambda: debias_proportions(SHARES, math.nan), "prob must be in"),
+    (lambda: debias_proportions(SHARES, "0.7"), "prob must be a number"),
+    (lambda: debias_proportions(SHARES, epsilon=-1), "epsilon must be"),
+    (lambda: debias_proportions([0.5, 0.5], epsilon=0), "no information"),
+    (lambda: debias_proportions([0.5, 0.5], 0.5), "no information"),
+    (lambda: debias_counts([5, 5], 0.5), "no information"),
+    (lambda: confidence_interval([5, 5], 0.5), "no information"),
+    (lambda: confidence_interval([5, 5], 0.5, target="rows"), "no information"),
+    (lambda: proportion_variance([0.5, 0.5], 10, 0.5), "no information"),
+    (lambda: debias_proportions(0.5, 0.7, k=1), "k, the number of categories"),
+    (lambda: debias_proportions(0.5, 0.7, k=2.5), "k, the number of categories"),
+    # counts and n
+    (lambda: debias_counts([50, -1, 20], 0.7), "reported must be counts of at least 0"),
+    (lambda: debias_counts([50, math.inf, 20], 0.7), "reported must be finite"),
+    (lambda: debias_counts("many", 0.7), "reported must be numbers"),
+    (lambda: debias_counts(30, 0.7, k=3), "need n"),
+    (lambda: debias_counts([50, 30], 0.7, k=3), "need n"),
+    (lambda: debias_counts(30, 0.7, k=3, n=20), "at most n"),
+    (lambda: debias_counts(COUNTS, 0.7, n=200), "sum to n = 200, found 100"),
+    (lambda: debias_counts(COUNTS, 0.7, n=-1), "n must be whole"),
+    (lambda: debias_counts(COUNTS, 0.7, n="many"), "n must be whole"),
+    (lambda: confidence_interval([50.5, 29.5, 20], 0.7), "whole counts"),
+    (lambda: confidence_interval([50, 70, -20], 0.7), "reported must be counts of at least 0"),
+    (lambda: confidence_interval(COUNTS, 0.7, n=99.5), "n must be whole"),
+    (lambda: confidence_interval(COUNTS, 0.7, n=101), "sum to n = 101"),
+    (lambda: confidence_interval(30, 0.7, k=3), "need n"),
+    (lambda: confidence_interval(COUNTS, 0.7, level=95), "level must be in .*0.95, not 95"),
+    (lambda: confidence_interval(COUNTS, 0.7, method="normal"), "method must be one of"),
+    (lambda: confidence_interval(COUNTS, 0.7, target="sample"), "target must be"),
+    (lambda: confidence_interval(COUNTS, 0.7, target="rows", method="wilson"), "one interval"),
+    (lambda: count_interval(COUNTS, 0.7, n=101), "sum to n = 101"),
+    (lambda: count_interval([50, "x", 1], 0.7), "reported must be numbers"),
+    # variances
+    (lambda: proportion_variance(SHARES, 0, 0.7), "n must be at least 1"),
+    (lambda: proportion_variance(SHARES, 1, 0.7, ddof=1), "n must be at least 1 more"),
+    (lambda: proportion_variance(SHARES, 1.5, 0.7), "n must be whole"),
+    (lambda: proportion_variance(SHARES, 10, 0.7, ddof=-1), "ddof must be whole"),
+    (lambda: proportion_variance(SHARES, 10, 0.7, target=None), "target must be"),
+    (lambda: proportion_variance([5, -4, 0], 10, 0.7), "proportions must be shares"),
+    (lambda: count_variance([math.nan, 1, 0], 10, 0.7), "proportions must be finite"),
+    (lambda: project_to_simplex([math.nan, 1]), "proportions must be finite"),
+    (lambda: project_to_simplex(0.5), "array of k shares"),
+    (lambda: project_to_simplex([]), "array of k shares"),
+    # reports
+    (lambda: debias_reports(["maybe"], ["no", "yes"], 0.75), "1 of 1 reports are not among"),
+    (lambda: debias_reports(["no"], ["no", "yes"]), "give prob or epsilon"),
+    (lambda: rr.estimate(["maybe", "no"], ["no", "yes"], 0.75), "1 of 2 reports are not among"),
+    (lambda: rr.estimate(["no"]), "give the mechanism"),
+    (lambda: rr.estimate(["no"], ["no", "yes"], 0.5), "no information"),
+    (lambda: rr.estimate(["no"], ["no", "yes"], 0.75, target="people"), "target must be"),
+    (lambda: rr.estimate(["no"], ["no", "yes"], 0.75, ddof=2), "ddof must be 0 or 1"),
+    (lambda: rr.estimate(["no"], ["no", "yes"], 0.75, ddof=True), "ddof must be whole"),
+    (lambda: rr.estimate(["no"], rr.KRR(["no", "yes"], 0.75), 0.75), "a mechanism knows its"),
+    (
+        lambda: rr.estimate(rr.tally(["no"], ["no", "yes"], 0.75), ["no", "yes"], 0.8),
+        "the tally was counted for",
+    ),
+    (lambda: from_counts(COUNTS, 0.7)["often"], "not among the categories"),
+    (lambda: from_counts(COUNTS, 0.7)[["often"]], "not among the categories"),
+    (lambda: from_counts(COUNTS, 0.7).reading("often"), "not among the categories"),
+    (lambda: from_counts(COUNTS, 0.7).reading(level=2), "level must be in"),
+    (lambda: from_counts(COUNTS, 0.7).with_target("all"), "target must be"),
+    (lambda: from_counts(COUNTS, 0.7).interval(0.0), "level must be in"),
+    (lambda: from_counts(COUNTS, 0.7).interval(method="exact"), "method must be one of"),
+    (lambda: from_counts(COUNTS, 0.7).count_interval("high"), "level must be a number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "said"), BAD, ids=range(len(BAD)))
+def test_bad_input_is_refused_by_name(call, said):
+    """Every wrong argument raises an RRStatsError that is a ValueError or TypeError too and
+    names argument and rule."""
+    with pytest.raises(rr.RRStatsError, match=said) as caught:
+        call()
+    assert isinstance(caught.value, ValueError | TypeError)
+
+
+def test_reports_outside_the_categories_are_counted_not_quoted():
+    """Most often such reports are answers that nobody privatized: they are never shown."""
+    for call in (
+        lambda: rr.estimate(["heroin", "no"], ["no", "yes"], 0.75),
+        lambda: debias_reports(["heroin", "no"], ["no", "yes"], 0.75),
+    ):
+        with pytest.raises(rr.RRStatsError, match="1 of 2 reports") as caught:
+            call()
+        assert "heroin" not in str(caught.value)
+
+
+def test_rounded_shares_are_accepted():
+    """Published shares are rounded: .165 .349 .284 .202 and 33% 33% 33% pass, 80% does not."""
+    assert 3 == len(debias_proportions([0.33, 0.33, 0.33], 0.75))
+    with pytest.raises(rr.RRStatsError):
+        debias_proportions([0.3, 0.3, 0.2], 0.75)
+
+
+def test_every_public_name_is_documented():
+    """Each public function says what it returns, with an example."""
+    for name in estimators.__all__:
+        assert getattr(estimators, name).__doc__
