@@ -1,141 +1,316 @@
-"""The command line: ``rrstats demo`` does the main job on embedded real data."""
+"""The command line: ``rrstats demo`` does the main job on embedded real data.
+
+Exit codes: 0 done, 1 a missing package or a file that cannot be written, 2 bad arguments,
+130 interrupted, 141 the reader of the output left.  Nothing is printed before all is computed
+and drawn, so that an error is the only line there is.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, RRStatsError
-from rrstats.privacy import round_up, total_epsilon
+from rrstats.privacy import posterior, round_up, total_epsilon
 
 __all__ = ["main"]
 
 DEMO_PROB = 0.75
+DEMO_PRIOR = 0.05
+LEVEL = 0.95
+WIDTH = 80
+
+
+# -- arguments -----------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that answers a bad argument with one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+
+
+def _layout(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=20, width=WIDTH - 2)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="rrstats",
-        description="Randomized response: privatize sensitive answers, estimate the true shares.",
-        epilog="In Python: import rrstats as rr; help(rr). Start with: rrstats demo",
+        formatter_class=_layout,
+        allow_abbrev=False,
+        usage="rrstats [--help] [--version] command ...",
+        description="Randomized response: ask sensitive questions, release only noisy answers,\n"
+        "estimate the true shares with intervals that hold.",
+        epilog="commands:\n"
+        "  demo        privatize two sensitive columns of real data and estimate them;\n"
+        "              its options: rrstats demo --help\n"
+        "\n"
+        "In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)",
     )
-    parser.add_argument("--version", action="version", version=f"rrstats {rr.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"rrstats {rr.__version__}",
+        help="show the version and exit",
+    )
+    # argparse would print the only command twice; the epilog lists it once.
+    commands = parser.add_subparsers(
+        dest="command", metavar="command", required=True, help=argparse.SUPPRESS
+    )
     demo = commands.add_parser(
         "demo",
-        help="privatize two sensitive columns of real data and estimate them",
+        prog="rrstats demo",
+        formatter_class=_layout,
+        allow_abbrev=False,
+        usage="rrstats demo [--prob P | --epsilon E] [--plot FILE.png]",
         description=(
-            "Privatizes two sensitive columns of the RAND Health Insurance Experiment (public "
-            "domain, 20,190 person-years): self-rated health and whether a doctor was visited. "
-            "Then estimates the true shares from the reports alone, and shows them beside the truth, "
-            "which only a demonstration can know."
+            "Privatize two sensitive columns of real data, then estimate the true shares\n"
+            "from the noisy reports alone, beside the truth that only a demonstration knows.\n"
+            "\n"
+            "The data: 20,190 person-years of the RAND Health Insurance Experiment (public\n"
+            "domain): self-rated health (4 answers), and whether a doctor was visited (2)."
         ),
         epilog=(
-            "Each run draws fresh noise from the operating system, so the reports differ from "
-            "run to run; about 95 of 100 intervals contain the truth. "
-            "Example: rrstats demo --epsilon 1 --plot shares.png"
+            "examples:\n"
+            "  rrstats demo\n"
+            "  rrstats demo --prob 0.9 --plot shares.png\n"
+            "  rrstats demo --epsilon 0.1      strong privacy: shares below 0% can occur\n"
+            "\n"
+            "Each run draws fresh noise from the operating system, so the numbers differ\n"
+            "from run to run."
         ),
     )
     amount = demo.add_mutually_exclusive_group()
     amount.add_argument(
         "--prob",
-        type=float,
+        type=_number,
         metavar="P",
-        help=f"probability that a report is the truth (default {DEMO_PROB}); "
-        "at least 1/2 here, below 1",
+        help="probability that a report is the truth: above 0.5, below 1; the closer to 0.5 "
+        f"the more private (default {DEMO_PROB})",
     )
     amount.add_argument(
         "--epsilon",
-        type=float,
+        type=_number,
         metavar="E",
-        help="privacy loss of each report in nats, instead of --prob; small is private",
+        help="or the privacy loss of each report: above 0; 0.1 is strong privacy, 5 is weak",
     )
     demo.add_argument(
         "--plot",
-        type=Path,
         metavar="FILE.png",
-        help="also draw naive shares, debiased shares with intervals, and the truth",
+        help="also draw naive shares, debiased shares with intervals, and the truth; the "
+        "ending may be .png, .svg or .pdf (needs matplotlib)",
     )
     demo.set_defaults(run=_demo)
     return parser
 
 
-def _demo(options: argparse.Namespace) -> None:
+# -- the demonstration ---------------------------------------------------------------------
+
+
+def _demo(options: argparse.Namespace) -> str:
+    """Privatize, estimate, draw; returns what is to be printed."""
+    plan = _plan(options.prob, options.epsilon)
+    picture = None if options.plot is None else _picture(options.plot)
     data = rr.datasets.load_rand_health()
-    prob = DEMO_PROB if options.prob is None and options.epsilon is None else options.prob
-    plan: dict[str, rr.Mechanism] = {
-        "health": rr.KRR(rr.datasets.HEALTH, prob, epsilon=options.epsilon),
-        "visited_doctor": rr.KRR([False, True], prob, epsilon=options.epsilon),
-    }
-    if options.plot is not None and not options.plot.absolute().parent.is_dir():
-        raise ArgumentValueError(f"--plot: there is no folder {options.plot.parent}")
     released = data.rr.privatize(plan)
-    print(f"RAND Health Insurance Experiment: {len(data):,} person-years (rows); several belong to")
-    print("most persons and no column says which, so all of this is about rows and single reports.")
-    estimates = {}
+    estimates = {column: released[column].rr.estimate(target="rows") for column in plan}
+    truths = {column: _true_shares(data[column], m) for column, m in plan.items()}
+    if picture is not None:
+        from rrstats.plots import save_estimates
+
+        save_estimates(estimates, truths, picture, level=LEVEL)
+    return _report(len(data), plan, estimates, truths, picture)
+
+
+def _plan(prob: float | None, epsilon: float | None) -> dict[str, rr.Mechanism]:
+    """The two mechanisms of the demonstration; raises where nothing could be estimated."""
+    if prob is not None and not 0.5 < prob < 1:
+        raise ArgumentValueError(
+            f"--prob must be above 0.5 and below 1, got {prob:g}: at 0.5 the report of a yes/no "
+            "answer is pure noise, at 1 it is the truth"
+        )
+    if prob is None and epsilon is None:
+        prob = DEMO_PROB
+    try:
+        plan: dict[str, rr.Mechanism] = {
+            "health": rr.KRR(rr.datasets.HEALTH, prob, epsilon=epsilon),
+            "visited_doctor": rr.KRR([False, True], prob, epsilon=epsilon),
+        }
+        for mechanism in plan.values():
+            mechanism.channel.solve(np.full(mechanism.k, 1 / mechanism.k))
+    except rr.NotIdentifiable:
+        raise ArgumentValueError(
+            f"--epsilon must be above 0, and not by next to nothing, got {epsilon:g}: the reports "
+            "would be pure noise"
+        ) from None
+    except RRStatsError as error:
+        raise ArgumentValueError(f"--{error}") from None
+    return plan
+
+
+def _picture(text: str) -> Path:
+    """Where to draw, checked as far as that goes before anything is computed."""
+    from rrstats.plots import require_matplotlib
+
+    path = Path(text)
+    if not path.suffix or path.is_dir():
+        raise ArgumentValueError(f"--plot must name a file such as shares.png, got {text!r}")
+    if not path.parent.is_dir():
+        raise ArgumentValueError(f"--plot: there is no folder {str(path.parent)!r}")
+    require_matplotlib()
+    return path
+
+
+def _true_shares(column: pd.Series[Any], mechanism: rr.Mechanism) -> dict[object, float]:
+    shares = column.value_counts(normalize=True)
+    return {category: float(shares.get(category, 0.0)) for category in mechanism.categories}
+
+
+# -- the page it prints --------------------------------------------------------------------
+
+
+def _report(
+    rows: int,
+    plan: Mapping[str, rr.Mechanism],
+    estimates: Mapping[str, rr.Estimate],
+    truths: Mapping[str, Mapping[object, float]],
+    picture: Path | None,
+) -> str:
+    health = estimates["health"]
+    parts = [
+        _wrap(
+            f"RAND Health Insurance Experiment: {rows:,} rows, each a person-year. Most persons "
+            "have several rows and no column says which, so every statement here is about these "
+            "rows, and every epsilon about one report or one row."
+        )
+    ]
+    inside = cells = 0
+    negative = False
     for column, mechanism in plan.items():
-        estimates[column] = released[column].rr.estimate(target="rows")
-        print(
-            f"\n{column}: {mechanism.k} categories, P(report = truth) = {_shown_prob(mechanism)}, "
-            f"epsilon {round_up(mechanism.epsilon)} per report"
-        )
-        truth = data[column].value_counts(normalize=True, sort=False)
-        _print_table(
-            estimates[column], {key: float(truth.get(key, 0.0)) for key in mechanism.categories}
-        )
-    total = total_epsilon(m.epsilon for m in plan.values())
-    print(f"\nEpsilon of a row, both columns together: {round_up(total)}.")
-    print("In odds: whoever sees both reports of a row can shift the odds between any two true")
-    print(
-        f"answers of it by a factor of at most {round_up(math.exp(total), 3)}; epsilons of a person's"
+        estimate, truth = estimates[column], truths[column]
+        parts.append(f"{_wrap(f'{column}: {_told(mechanism)}')}\n{_table(estimate, truth)}")
+        low, high = estimate.interval(LEVEL)
+        shares = [truth[category] for category in estimate.categories]
+        inside += sum(a <= share <= b for a, share, b in zip(low, shares, high, strict=True))
+        cells += estimate.k
+        negative |= bool((estimate.proportions < 0).any() or (estimate.proportions > 1).any())
+    note = (
+        f"True: what the rows said before. Naive: the reports as they are. Debiased: from the "
+        f"reports alone. {inside} of these {cells} intervals hold the true share; over many runs "
+        "at least 95 of 100 do."
     )
-    print("rows add up.")
-    print(f"\nReading: {estimates['health'].reading('poor')}.")
-    if options.plot is not None:
-        _draw(estimates, data, options.plot)
-        print(f"Drawn: {options.plot}")
-
-
-def _shown_prob(mechanism: rr.Mechanism) -> str:
-    shown = float(mechanism.channel.matrix[0, 0])
-    return f"{shown:.4g}"
-
-
-def _print_table(estimate: rr.Estimate, truth: dict[object, float]) -> None:
-    table = estimate.to_frame()
-    print(
-        f"  {'answer':<12}{'true':>9}{'naive':>9}{'debiased':>10}   {'95% interval':<17}"
-        f"{'count':>9}   {'95% interval':<15}"
-    )
-    for row in table.itertuples(index=False):
-        print(
-            f"  {row.category!s:<12}{truth[row.category]:>9.2%}{row.naive:>9.2%}{row.proportion:>10.2%}"
-            f"   {f'{row.low:.2%} to {row.high:.2%}':<17}"
-            f"{row.count:>9,.0f}   {f'{row.count_low:,.0f} to {row.count_high:,.0f}':<15}"
+    if negative:
+        note += (
+            " A debiased share below 0% or above 100% is noise around a share near that end; it "
+            "is unbiased and not clipped, its interval is."
         )
+    parts.append(_wrap(note))
+    parts.append(_wrap(f"Reading: {health.reading('poor', LEVEL)}."))
+    parts.append(_wrap(_odds(plan)))
+    if picture is not None:
+        parts.append(f"Drawn: {picture}")
+    return "\n\n".join(parts) + "\n"
 
 
-def _draw(estimates: dict[str, rr.Estimate], data: object, path: Path) -> None:
-    from rrstats.plots import save_estimates
+def _told(mechanism: rr.Mechanism) -> str:
+    """How one column was made, in one line."""
+    prob = float(mechanism.channel.matrix[0, 0])
+    shown = round_up(prob)
+    if float(shown) >= 1:  # a probability just below 1 is not 1
+        shown = repr(prob)
+    return (
+        f"{mechanism.k} answers; a report is true with probability {shown}, "
+        f"epsilon {round_up(mechanism.epsilon)}"
+    )
 
-    truth = {name: data[name].value_counts(normalize=True) for name in estimates}  # type: ignore[index]
-    save_estimates(estimates, truth, path)
+
+def _odds(plan: Mapping[str, rr.Mechanism]) -> str:
+    """What the epsilon of a row means, in plain words."""
+    total = total_epsilon(mechanism.epsilon for mechanism in plan.values())
+    factor = math.exp(total)
+    highest = posterior(DEMO_PRIOR, factor)
+    return (
+        f"Epsilon of a row, both reports together: {round_up(total)}. In odds: whoever sees both "
+        "reports can change the odds between any two possible truths of that row by a factor of "
+        f"at most {round_up(factor, 3)}, so what seemed {DEMO_PRIOR:.0%} likely before "
+        f"can come to seem {round_up(highest * 100, 3)}% likely, and no more; several rows of one "
+        "person add their epsilons up."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2%}" if abs(share) < 1e4 else f"{share * 100:.1e}%"
+
+
+def _table(estimate: rr.Estimate, truth: Mapping[object, float]) -> str:
+    rows = [["answer", "true", "naive", "debiased", f"{LEVEL:.0%} interval", "count"]]
+    low, high = estimate.interval(LEVEL)
+    columns = (estimate.naive, estimate.proportions, low, high, estimate.counts)
+    for category, naive, share, least, most, count in zip(
+        estimate.categories, *(column.tolist() for column in columns), strict=True
+    ):
+        rows.append(
+            [
+                str(category),
+                _percent(truth[category]),
+                _percent(naive),
+                _percent(share),
+                f"{_percent(least)} to {_percent(most)}",
+                f"{count:,.0f}" if abs(count) < 1e9 else f"{count:.1e}",
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+        for row in rows
+    )
+
+
+def _wrap(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+# -- running -------------------------------------------------------------------------------
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0 done, 1 data or file, 2 usage, 130 interrupted."""
-    options = _parser().parse_args(arguments)
+    """Run the command line; returns the exit code, as the module's first lines list them."""
     try:
-        options.run(options)
+        try:
+            options = _parser().parse_args(arguments)
+            print(options.run(options), end="")
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # also after --help, so that a closed pipe shows here
+    except BrokenPipeError:
+        # The interpreter flushes once more at exit; give it a place to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except RRStatsError as error:
         print(f"rrstats: {error}", file=sys.stderr)
         return 2 if isinstance(error, ArgumentValueError) else 1
     except OSError as error:
-        print(f"rrstats: {error}", file=sys.stderr)
+        where = error.filename or "the output"
+        print(f"rrstats: cannot write {where}: {error.strerror}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

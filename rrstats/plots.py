@@ -1,4 +1,8 @@
-"""Pictures of estimates; matplotlib is imported only here, when one is drawn."""
+"""Pictures of estimates; matplotlib is imported only here, when one is drawn.
+
+Grey bars are the shares among the reports, blue lines the intervals of the true shares with
+a dot at the unbiased share, orange ticks the true shares where those are public.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +18,24 @@ if TYPE_CHECKING:
 
     from rrstats.estimators import Estimate
 
-__all__ = ["plot_estimate", "save_estimates"]
+__all__ = ["plot_estimate", "require_matplotlib", "save_estimates"]
 
-_NAIVE, _DEBIASED, _TRUTH = "#b0b7c3", "#1f5fa8", "#c2410c"
-_MOST_LABEL = 24
+_NAIVE, _DEBIASED, _TRUTH = "#c9ced8", "#1f5fa8", "#d2480a"
+_MOST_LABEL = 28
+_TALLEST = 40.0
+"""Inches; with more categories than fit, rows become thinner instead of the picture higher."""
 
 
-def _require_matplotlib() -> None:
+def require_matplotlib() -> None:
+    """Raise MissingPackageError where pictures cannot be drawn."""
     try:
         import matplotlib  # noqa: F401  # only whether it is there
     except ImportError:
-        raise MissingPackageError("plots need matplotlib: pip install 'rrstats[plot]'") from None
+        raise MissingPackageError("plots need matplotlib: pip install matplotlib") from None
 
 
-def _axes(categories: int) -> Axes:
-    _require_matplotlib()
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(7, 1.2 + 0.55 * categories), layout="constrained")
-    return ax
+def _height(categories: int) -> float:
+    return min(0.5 * categories, _TALLEST)
 
 
 def plot_estimate(
@@ -47,53 +50,86 @@ def plot_estimate(
     """Draw naive shares, debiased shares with their intervals, and the truth if it is known.
 
     estimate : an Estimate.  ax : Axes to draw on, by default new ones.
+    level, method, simultaneous : of the intervals, as for `Estimate.interval`.
     truth : mapping from category to true share, or k numbers; only where it is public.
-    Returns the Axes.  A bar reaches exactly from low to high; the dot is the unbiased share.
+    Returns the Axes.  A line reaches exactly from low to high; its dot is the unbiased share,
+    which may lie below 0.
     """
+    require_matplotlib()
     known = _true_shares(estimate, truth)
-    axes = _axes(estimate.k) if ax is None else ax
-    low, high = estimate.interval(level, method=method, simultaneous=simultaneous)
+    ends = estimate.interval(level, method=method, simultaneous=simultaneous)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(7.5, 1.3 + _height(estimate.k)), layout="constrained")
+    _draw(ax, estimate, ends, level, known)
+    ax.set_title(f"{estimate.n:,} reports", fontsize=10, loc="left", pad=22)
+    ax.legend(**_legend(len(ax.get_legend_handles_labels()[0])))
+    return ax
+
+
+def _legend(entries: int) -> dict[str, Any]:
+    """A legend in one line above the axes, where no data are."""
+    return {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1),
+        "ncols": entries,
+        "fontsize": 8,
+        "frameon": False,
+        "borderaxespad": 0.3,
+        "handlelength": 1.4,
+        "columnspacing": 1.4,
+    }
+
+
+def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> None:
+    from matplotlib.ticker import FuncFormatter
+
     place = np.arange(estimate.k)
-    axes.barh(place, estimate.naive, height=0.62, color=_NAIVE, label="among the reports (naive)")
-    axes.hlines(
+    ax.barh(place, estimate.naive, height=0.62, color=_NAIVE, label="naive, among the reports")
+    ax.hlines(
         place,
-        low,
-        high,
+        ends.low,
+        ends.high,
         color=_DEBIASED,
-        linewidth=5,
-        alpha=0.55,
-        label=f"{level * 100:.4g}% interval of the true share",
+        linewidth=6,
+        alpha=0.5,
+        label=f"{level * 100:.4g}% interval",
     )
-    axes.plot(estimate.proportions, place, "o", color=_DEBIASED, label="debiased share")
+    ax.plot(
+        estimate.proportions,
+        place,
+        "o",
+        color=_DEBIASED,
+        markersize=6,
+        markeredgecolor="white",
+        markeredgewidth=0.8,
+        label="debiased share",
+    )
     if known is not None:
-        axes.plot(
+        ax.plot(
             known,
             place,
-            "D",
+            "|",
             color=_TRUTH,
-            markersize=6,
-            fillstyle="none",
-            markeredgewidth=1.6,
+            markersize=15,
+            markeredgewidth=2,
             label="true share",
         )
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(place, [_label(c) for c in estimate.categories])
-    axes.invert_yaxis()
-    axes.set_xlabel("share")
-    axes.set_title(
-        f"{estimate.n:,} reports, {'these rows' if estimate.target == 'rows' else 'population'}",
-        fontsize=10,
-        loc="left",
-    )
+    ax.axvline(0, color="black", linewidth=0.8)
+    # Category labels are text, also where they hold a dollar sign.
+    ax.set_yticks(place, [_label(c) for c in estimate.categories], parse_math=False)
+    ax.set_ylim(estimate.k - 0.5, -0.5)
+    ax.margins(x=0.03)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:.4g}%"))
+    ax.set_xlabel("share of these rows" if estimate.target == "rows" else "share of the population")
     for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.legend(fontsize=8, frameon=False, loc="best")
-    return axes
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
 
 
 def _label(category: object) -> str:
-    text = "(missing)" if category is None else str(category)
+    text = "(missing)" if category is None else " ".join(str(category).split())
     return text if len(text) <= _MOST_LABEL else text[: _MOST_LABEL - 1] + "…"
 
 
@@ -103,30 +139,65 @@ def _true_shares(estimate: Estimate, truth: Any) -> list[float] | None:
     if hasattr(truth, "to_dict"):
         truth = truth.to_dict()
     if isinstance(truth, Mapping):
-        return [float(truth.get(category, 0.0)) for category in estimate.categories]
-    try:
-        shares = [float(share) for share in truth]
-    except TypeError:
-        raise ArgumentTypeError("truth must be a mapping or a list of shares") from None
+        strange = [name for name in truth if name not in estimate.categories]
+        if strange:
+            raise ArgumentValueError(
+                f"truth names {len(strange)} categories that the estimate does not have; "
+                f"its categories are {estimate.mechanism.domain.describe()}"
+            )
+        shares = [truth.get(category, 0.0) for category in estimate.categories]
+    elif isinstance(truth, str | bytes) or not hasattr(truth, "__iter__"):
+        raise ArgumentTypeError(
+            f"truth must be a mapping or a list of shares, found {type(truth).__name__}"
+        )
+    else:
+        shares = list(truth)
     if len(shares) != estimate.k:
         raise ArgumentValueError(f"truth must have {estimate.k} shares, found {len(shares)}")
-    return shares
+    try:
+        return [float(share) for share in shares]
+    except (TypeError, ValueError):
+        raise ArgumentTypeError("truth must hold numbers, the true shares") from None
 
 
-def save_estimates(estimates: Mapping[str, Estimate], truths: Mapping[str, Any], path: Any) -> None:
-    """Draw several estimates below one another and save them; the file's ending says how."""
-    _require_matplotlib()
+def save_estimates(
+    estimates: Mapping[str, Estimate],
+    truths: Mapping[str, Any],
+    path: Any,
+    *,
+    level: float = 0.95,
+) -> None:
+    """Draw several estimates below one another and save them; the file's ending says how.
+
+    estimates, truths : by column; a column without a truth is drawn without.
+    Raises ArgumentValueError where matplotlib knows no such ending, OSError where the file
+    cannot be written, MissingPackageError without matplotlib.
+    """
+    require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    heights = [estimate.k + 1.5 for estimate in estimates.values()]
-    figure = Figure(figsize=(8, 0.55 * sum(heights)), layout="constrained")
+    heights = [_height(estimate.k) for estimate in estimates.values()]
+    size = (8, 0.6 + sum(heights) + 0.7 * len(heights))
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    axes = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False, sharex=True)[:, 0]
     for (name, estimate), ax in zip(estimates.items(), axes, strict=True):
-        plot_estimate(estimate, ax, truth=truths.get(name))
-        ax.set_title(f"{name}, {ax.get_title(loc='left')}", fontsize=10, loc="left")
+        _draw(
+            ax, estimate, estimate.interval(level), level, _true_shares(estimate, truths.get(name))
+        )
+        ax.set_title(f"{name}: {estimate.n:,} reports", fontsize=10, loc="left", parse_math=False)
+        ax.tick_params(labelbottom=True)
+        if ax is not axes[-1]:
+            ax.set_xlabel("")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, **_figure_legend(len(handles)))
     try:
         figure.savefig(path, dpi=150)
     except ValueError as error:
         raise ArgumentValueError(f"the picture cannot be saved: {error}") from None
+
+
+def _figure_legend(entries: int) -> dict[str, Any]:
+    placed = {"loc": "outside upper left", "fontsize": 9}
+    return {k: v for k, v in _legend(entries).items() if k != "bbox_to_anchor"} | placed

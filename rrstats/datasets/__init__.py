@@ -8,7 +8,14 @@ from importlib import resources
 
 import pandas as pd
 
-__all__ = ["ANES_PARTIES", "HEALTH", "load_anes96", "load_rand_health"]
+__all__ = [
+    "ANES_EDUCATION",
+    "ANES_PARTIES",
+    "ANES_VOTES",
+    "HEALTH",
+    "load_anes96",
+    "load_rand_health",
+]
 
 HEALTH = ["excellent", "good", "fair", "poor"]
 """The answers to "how is your health?", in their order."""
@@ -33,6 +40,10 @@ ANES_EDUCATION = [
     "master's degree",
     "PhD",
 ]
+"""The seven levels of education, in their order."""
+
+ANES_VOTES = ["Clinton", "Dole"]
+"""The two candidates that a vote was expected for."""
 
 
 def _read(name: str) -> pd.DataFrame:
@@ -83,7 +94,7 @@ def load_anes96() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "party": pd.Categorical(data["party"], categories=ANES_PARTIES, ordered=True),
-            "vote": pd.Categorical(data["vote"], categories=["Clinton", "Dole"]),
+            "vote": pd.Categorical(data["vote"], categories=ANES_VOTES),
             "age": data["age"],
             "education": pd.Categorical(data["education"], categories=ANES_EDUCATION, ordered=True),
             "tv_news_days": data["tv_news_days"],

@@ -1,0 +1,336 @@
+"""The command line, as a person in a terminal and as a shell script see it."""
+
+import io
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rrstats as rr
+from rrstats import cli, plots
+
+TABLE_ROW = re.compile(
+    r"^  (?P<answer>\w+) +(?P<true>[\d.]+)% +(?P<naive>[\d.]+)% +(?P<debiased>-?[\d.]+)% +"
+    r"(?P<low>[\d.]+)% to (?P<high>[\d.]+)% +(?P<count>-?[\d,]+)$",
+    re.MULTILINE,
+)
+
+
+def run(*arguments):
+    """The command line in a process of its own, away from the checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "rrstats", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def demo(capsys, *arguments):
+    """Run the demonstration; returns what it printed."""
+    assert cli.main(["demo", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert "" == printed.err
+    return printed.out
+
+
+def refused(capsys, *arguments):
+    """Run a demonstration that must fail; returns exit code and the one line it printed."""
+    try:
+        code = cli.main(["demo", *arguments])
+    except SystemExit as stop:  # argparse leaves this way
+        code = stop.code
+    printed = capsys.readouterr()
+    assert "" == printed.out
+    assert 1 == printed.err.count("\n")
+    assert printed.err.startswith("rrstats")
+    return code, printed.err
+
+
+# -- what it prints ------------------------------------------------------------------------
+
+
+def test_demo_shows_the_true_shares_of_the_embedded_data(capsys):
+    """The true column holds the shares of the 20,190 rows.
+
+    11019, 7309, 1560 and 302 answers of 20,190, and 13,882 rows with a visit: counted in
+    statsmodels 0.15.0's randhie (none of hlthg, hlthf, hlthp; hlthg; hlthf; hlthp; mdvis > 0).
+    """
+    shown = {row["answer"]: row["true"] for row in TABLE_ROW.finditer(demo(capsys))}
+    counts = {"excellent": 11019, "good": 7309, "fair": 1560, "poor": 302}
+    counts |= {"False": 20190 - 13882, "True": 13882}
+    assert {answer: f"{count / 201.90:.2f}" for answer, count in counts.items()} == shown
+
+
+def test_demo_estimates_from_the_reports(capsys):
+    """Debiased shares lie near the truth, naive ones where the noise puts them, counts agree.
+
+    At the default prob of 0.75 the standard error of a share among the rows is at most
+    0.0061 (k = 2: sqrt(p(1-p)) / ((p-q) sqrt(n))); 0.05 is 8 of them, 4e-15 for six shares.
+    """
+    page = demo(capsys)
+    rows = list(TABLE_ROW.finditer(page))
+    assert 6 == len(rows)
+    for row in rows:
+        k = 4 if row["answer"] in rr.datasets.HEALTH else 2
+        true, naive, debiased = (float(row[name]) for name in ("true", "naive", "debiased"))
+        assert true == pytest.approx(debiased, abs=5)
+        other = 25 / (k - 1)
+        assert other + (75 - other) * true / 100 == pytest.approx(naive, abs=5)
+        assert float(row["low"]) < debiased < float(row["high"])
+        assert 201.90 * debiased == pytest.approx(float(row["count"].replace(",", "")), abs=1.6)
+    words = " ".join(page.split())
+    assert "of these 20,190 rows." in words  # the reading is about the rows, not a population
+    assert "20,190 rows, each a person-year" in words
+
+
+def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
+    """ln 9 and ln 3, rounded up, and their sum, ln 27; the odds of a row change by 27 at most."""
+    words = " ".join(demo(capsys).split())
+    assert "health: 4 answers; a report is true with probability 0.75, epsilon 2.198 " in words
+    assert (
+        "visited_doctor: 2 answers; a report is true with probability 0.75, epsilon 1.099" in words
+    )
+    assert "Epsilon of a row, both reports together: 3.296." in words
+    assert "a factor of at most 27, so what seemed 5% likely" in words
+    # 27 x 0.05 / (27 x 0.05 + 0.95) = 0.58696
+    assert "can come to seem 58.7% likely" in words
+
+
+def test_demo_takes_epsilon_and_shares_below_zero(capsys):
+    """With next to no information shares leave [0, 1], intervals do not, and the page says why.
+
+    At epsilon 0.0001 the standard error of a share of health is 162, so all four lie in [0, 1]
+    with a chance below 1e-7.
+    """
+    page = demo(capsys, "--epsilon", "0.0001")
+    assert "epsilon 0.0001" in page
+    assert "not clipped" in page
+    assert re.search(r"-[\d.]+%", page)
+    assert "0.00% to 100.00%" in page
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--prob", "0.5000001"],
+        ["--epsilon", "1e-9"],
+        ["--prob", "0.9999999"],
+        ["--epsilon", "36"],
+    ],
+)
+def test_pages_fit_a_terminal(capsys, arguments):
+    """No line is wider than 80 columns or ends in a blank, and text has no double spaces."""
+    page = demo(capsys, *arguments)
+    for line in page.splitlines():
+        assert len(line) <= 80
+        assert line == line.rstrip()
+        if not line.startswith("  "):
+            assert "  " not in line
+    assert "\n\n\n" not in page
+    assert page.endswith(".\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
+def test_help_fits_a_terminal(capsys, arguments):
+    """Help is at most 80 columns wide and names what can be done."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert 0 == stop.value.code
+    page = capsys.readouterr().out
+    assert max(map(len, page.splitlines())) <= 80
+    for word in ["demo"] if len(arguments) == 1 else ["--prob", "--epsilon", "--plot", "0.75"]:
+        assert word in page
+
+
+def test_a_probability_just_below_one_is_not_shown_as_one(capsys):
+    """Rounding never turns a report that may be a lie into a true one, or the reverse."""
+    assert "true with probability 0.99999," in demo(capsys, "--prob", "0.99999")
+
+
+# -- pictures ------------------------------------------------------------------------------
+
+
+def test_plot_draws_a_picture(capsys, tmp_path):
+    """--plot works with --epsilon, writes the file that it names, and says so."""
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "shares.png"
+    page = demo(capsys, "--epsilon", "0.1", "--plot", str(file))
+    assert page.endswith(f"\nDrawn: {file}\n")
+    assert b"\x89PNG" == file.read_bytes()[:4]
+
+
+def test_plot_shows_the_numbers_of_the_estimate():
+    """Bars are naive shares, lines reach from low to high, dots and ticks are the two shares."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    price = r"$\over$"  # as mathematics this would not parse
+    reports = ["a"] * 60 + ["b"] * 30 + [price] * 10
+    estimate = rr.estimate(reports, ["a", "b", price], 0.75)
+    ax = estimate.plot(Figure().subplots(), truth={"a": 0.7, "b": 0.3})
+    assert estimate.naive.tolist() == [bar.get_width() for bar in ax.patches]
+    low, high = estimate.interval()
+    (lines,) = ax.collections
+    drawn = [(s[0, 0], s[1, 0], s[0, 1]) for s in lines.get_segments()]
+    assert list(zip(low, high, [0, 1, 2], strict=True)) == drawn
+    dots, ticks = ax.lines[:2]
+    assert estimate.proportions.tolist() == list(dots.get_xdata())
+    assert [0.7, 0.3, 0.0] == list(ticks.get_xdata())
+    assert ["a", "b", price] == [label.get_text() for label in ax.get_yticklabels()]
+    ax.figure.savefig(io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("truth", "error"),
+    [([0.5], ValueError), ({"z": 1.0}, ValueError), ("ab", TypeError), (3, TypeError)],
+)
+def test_plot_refuses_a_truth_that_does_not_fit(truth, error):
+    """A wrong truth is named before anything is drawn."""
+    pytest.importorskip("matplotlib")
+    with pytest.raises(error, match="truth") as found:
+        rr.estimate(["a", "b"], ["a", "b"], 0.75).plot(truth=truth)
+    assert isinstance(found.value, rr.RRStatsError)
+
+
+def test_plot_of_no_reports_and_of_many_categories():
+    """Nothing to draw, and a hundred rows, are drawn without a warning."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    for reports in ([], [3, 7, 7]):
+        figure = Figure()
+        rr.estimate(reports, range(100), 0.5).plot(figure.subplots())
+        figure.savefig(io.BytesIO())
+
+
+def test_a_missing_matplotlib_is_one_line_and_code_1(capsys, monkeypatch):
+    """Without matplotlib nothing is computed or printed, and the line says what to install."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, line = refused(capsys, "--plot", "shares.png")
+    assert 1 == code
+    assert "pip install matplotlib" in line
+
+
+# -- bad arguments -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--prob", "0.5"], "above 0.5 and below 1"),
+        (["--prob", "0.3"], "above 0.5 and below 1"),
+        (["--prob", "1"], "above 0.5 and below 1"),
+        (["--prob", "nan"], "above 0.5 and below 1"),
+        (["--prob", "three"], "must be a number, got 'three'"),
+        (["--prob"], "expected one argument"),
+        (["--epsilon", "0"], "--epsilon must be above 0"),
+        (["--epsilon", "1e-17"], "--epsilon must be above 0"),
+        (["--epsilon", "-1"], "--epsilon must be"),
+        (["--epsilon", "inf"], "--epsilon must be"),
+        (["--epsilon", "nan"], "--epsilon must be"),
+        (["--epsilon", "50"], "the largest possible is"),
+        (["--prob", "0.75", "--epsilon", "1"], "not allowed with"),
+        (["--pro", "0.75"], "unrecognized"),
+        (["more"], "unrecognized"),
+        (["--plot", "shares"], "a file such as shares.png"),
+        (["--plot", "."], "a file such as shares.png"),
+        (["--plot", "nowhere/shares.png"], "no folder 'nowhere'"),
+    ],
+)
+def test_bad_values_are_one_line_and_code_2(capsys, tmp_path, monkeypatch, arguments, said):
+    """A bad value prints one line that names it, and nothing else; the exit code is 2."""
+    monkeypatch.chdir(tmp_path)
+    code, line = refused(capsys, *arguments)
+    assert 2 == code
+    assert said in line
+
+
+def test_an_unknown_kind_of_picture_is_code_2(capsys, tmp_path):
+    """An ending that matplotlib does not know is refused with those that it knows."""
+    pytest.importorskip("matplotlib")
+    code, line = refused(capsys, "--plot", str(tmp_path / "shares.xyz"))
+    assert 2 == code
+    assert "png" in line
+
+
+def test_a_file_that_cannot_be_written_is_code_1(capsys, tmp_path, monkeypatch):
+    """A disk that refuses the picture gives one line with file and reason; nothing is printed."""
+    monkeypatch.setattr(plots, "require_matplotlib", lambda: None)
+
+    def full(*_arguments, **_options):
+        raise OSError(28, "No space left on device", "shares.png")
+
+    monkeypatch.setattr(plots, "save_estimates", full)
+    code, line = refused(capsys, "--plot", str(tmp_path / "shares.png"))
+    assert 1 == code
+    assert "cannot write shares.png: No space left on device" in line
+
+
+def test_no_command_is_code_2(capsys):
+    """Without a command there is one line that points to --help."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main([])
+    assert 2 == stop.value.code
+    assert "--help" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_code_130(monkeypatch):
+    """Ctrl-C ends without a traceback."""
+
+    def interrupted(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rr.datasets, "load_rand_health", interrupted)
+    assert 130 == cli.main(["demo"])
+
+
+# -- as a process --------------------------------------------------------------------------
+
+
+def test_version_of_the_module():
+    """``python -m rrstats --version`` prints the version."""
+    done = run("--version")
+    assert (0, f"rrstats {rr.__version__}\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_module_runs_main(monkeypatch):
+    """``python -m rrstats`` exits with what main returns."""
+    monkeypatch.setattr(cli, "main", lambda: 5)
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_module("rrstats", run_name="__main__")
+    assert 5 == stop.value.code
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closed pipes are another thing on Windows")
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [(["demo"], [141]), (["demo", "--help"], [0, 141])],  # argparse may not notice
+)
+def test_a_reader_that_leaves_is_no_error(arguments, codes):
+    """`rrstats demo | true` ends quietly, with the code of a closed pipe."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rrstats", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert b"" == process.stderr.read()
+    process.stderr.close()
+    assert process.wait() in codes
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_output_that_cannot_be_written_is_code_1():
+    """A full disk behind ``>`` gives one line and code 1."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rrstats", "demo"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert 1 == done.returncode
+    assert done.stderr.startswith(b"rrstats: cannot write the output: ")
+    assert 1 == done.stderr.count(b"\n")

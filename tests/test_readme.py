@@ -1,0 +1,156 @@
+"""What a newcomer reads and pastes works: README, guide and notebook."""
+
+import contextlib
+import io
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import rrstats as rr
+
+ROOT = Path(__file__).resolve().parent.parent
+README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
+NOTEBOOK = ROOT / "notebooks" / "01_randomized_response.ipynb"
+
+pytestmark = pytest.mark.skipif(
+    not README.exists(), reason="the tests were copied away from the documents"
+)
+
+
+def blocks(file, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", file.read_text("utf-8"), re.M | re.S)
+
+
+def printed(code, names):
+    """What a block of code prints."""
+    page = io.StringIO()
+    with contextlib.redirect_stdout(page):
+        exec(compile(code, "<document>", "exec"), names)
+    return page.getvalue()
+
+
+def form(page):
+    """A page with each number replaced by its kind, and runs of blanks by one."""
+    numbers = re.sub(r"-?\d+\.\d*", "#", page)
+    return [re.sub(r" (?=[],])", "", " ".join(line.split())) for line in numbers.splitlines()]
+
+
+def test_readme_opens_with_six_lines_of_code_and_their_output():
+    """After the title come six lines of Python, then what they print, then words."""
+    lines = README.read_text("utf-8").splitlines()
+    assert ["# rrstats", "", "```python"] == lines[:3]
+    assert 6 == len(blocks(README, "python")[0].splitlines())
+    after = README.read_text("utf-8").split("```\n", 1)[1].lstrip()
+    assert after.startswith("```text\n")
+
+
+def test_readme_output_is_what_the_code_prints():
+    """The shown output has the form of a real one, and its numbers are possible ones."""
+    code, shown = blocks(README, "python")[0], blocks(README, "text")[0]
+    page = printed(code, {})
+    assert form(shown) == form(page)
+    for row in re.findall(r"^\d .*?((?: +-?[\d.]+){4})$", shown, re.M):
+        naive, share, low, high = map(float, row.split())
+        assert low <= share <= high
+        # k = 7 at epsilon 2: p = e^2 / (e^2 + 6), q = 1 / (e^2 + 6), share (naive - q) / (p - q).
+        unbiased = (naive * (math.exp(2) + 6) - 1) / (math.exp(2) - 1)
+        assert share == pytest.approx(unbiased, abs=0.002)  # both were rounded to 3 digits
+
+
+def test_readme_output_is_compared_and_not_waved_through():
+    """The comparison above sees another column, category or number of lines."""
+    shown = blocks(README, "text")[0]
+    assert form(shown) != form(shown.replace("naive", "share"))
+    assert form(shown) != form(shown.replace("weak democrat", "democrat"))
+    assert form(shown) != form(shown + "\nmore")
+
+
+@pytest.mark.parametrize("file", [README, GUIDE], ids=lambda file: file.name)
+def test_every_block_of_python_runs(file):
+    """Blocks run from top to bottom in one session, each without a warning."""
+    names = {}
+    for code in blocks(file, "python"):
+        printed(code, names)
+    assert "rr" in names
+
+
+def test_readme_has_the_two_commands_in_one_line_each():
+    """`Run it` and `Test it` are each followed by one command of one line, as CI extracts them."""
+    text = README.read_text("utf-8")
+    commands = {
+        title: re.search(rf"^## {title}$.*?^```sh\n(.*?)^```$", text, re.M | re.S)[1]
+        for title in ("Run it", "Test it")
+    }
+    assert {
+        "Run it": "pip install . && rrstats demo\n",
+        "Test it": 'pip install ".[test]" && python -m pytest\n',
+    } == commands
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/contributing.md"])
+def test_links_lead_somewhere(name):
+    """Every relative link names a file that is there."""
+    file = ROOT / name
+    for target in re.findall(r"\]\(([^)#]+)\)", file.read_text("utf-8")):
+        assert "://" in target or (file.parent / target).exists(), target
+
+
+def test_readme_names_only_what_exists():
+    """Each rr.name, df.rr.name and s.rr.name in README and guide is there."""
+    for file in (README, GUIDE):
+        text = file.read_text("utf-8")
+        for path in set(re.findall(r"(?<![\w.])rr\.([a-zA-Z_][\w.]*\w)", text)):
+            found = rr
+            for part in path.split("."):
+                found = getattr(found, part)
+        for owner, name in re.findall(r"\b(df|s)\.rr\.(\w+)", text):
+            assert hasattr({"df": rr.FrameAccessor, "s": rr.SeriesAccessor}[owner], name)
+
+
+# -- the notebook --------------------------------------------------------------------------
+
+
+def cells():
+    return json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+
+
+def test_notebook_runs():
+    """Every cell runs from top to bottom, and the published numbers come out."""
+    pytest.importorskip("matplotlib")
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    backend = mpl.get_backend()
+    plt.switch_backend("agg")
+    try:
+        names = {}
+        for cell in cells():
+            if cell["cell_type"] == "code":
+                printed("".join(cell["source"]), names)
+    finally:
+        plt.close("all")
+        plt.switch_backend(backend)
+
+
+def test_notebook_is_stored_executed_and_clean():
+    """Outputs are there, in order, small, without errors, times, warnings or machine paths."""
+    counts = [cell["execution_count"] for cell in cells() if cell["cell_type"] == "code"]
+    assert list(range(1, len(counts) + 1)) == counts
+    kinds = [out["output_type"] for cell in cells() for out in cell.get("outputs", [])]
+    assert set(kinds) <= {"stream", "execute_result", "display_data"}
+    assert all({} == cell["metadata"] for cell in cells())
+    text = NOTEBOOK.read_text("utf-8")
+    assert len(text) < 150_000
+    assert not re.search(r"Warning|stderr|/home/|/root/|/tmp/|/Users/|C:\\\\|object at 0x", text)
+    assert json.loads(text)["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_notebook_checks_the_published_numbers():
+    """The assertions on the published numbers are still in the notebook."""
+    source = "\n".join("".join(cell["source"]) for cell in cells())
+    assert source.count("assert ") >= 20
+    for number in ("0.198", "1.0986122886681098", "2.1972245773362196", "0.228", "0.398", "5.5"):
+        assert number in source
