@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from types import FrameType
 
 __all__ = [
     "ArgumentTypeError",
@@ -72,7 +73,8 @@ class UnrecordedWarning(RRStatsWarning):
 
 def warn(text: str, category: type[RRStatsWarning]) -> None:
     """Warn with a fixed text, as if the first caller outside this package had."""
-    level, frame = 1, sys._getframe(0)
+    level = 1
+    frame: FrameType | None = sys._getframe(0)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rrstats":
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]  # None ends the walk
-    warnings.warn(text, category, stacklevel=level - 1 if frame is None else level)
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

@@ -1,0 +1,36 @@
+"""Every example in a docstring gives what it shows."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import rrstats
+
+MODULES = ["rrstats"] + [
+    module.name
+    for module in pkgutil.walk_packages(rrstats.__path__, "rrstats.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    """The examples of this module run and print what is written."""
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.failed == 0
+
+
+def test_public_functions_have_an_example():
+    """Each public function and class of the top level shows one example."""
+    without = [
+        name
+        for name in rrstats.__all__
+        if callable(getattr(rrstats, name))
+        and not isinstance(getattr(rrstats, name), type)
+        and ">>>" not in (getattr(rrstats, name).__doc__ or "")
+    ]
+    assert without == []
