@@ -14,9 +14,11 @@ Sources: Lemire (2019), "Fast random integer generation in an interval", algorit
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, Protocol
+from functools import cache
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +52,13 @@ STAGES_PER_COLUMN = 1 << 16
 REPLACEMENT_STREAM = 0xFFFF
 """The stream that replaces answers outside the categories, for all mechanisms alike."""
 
-_WORD_TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+_WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
+
+# What the key stream is added to; the largest request of one block, never written to.
+_ZEROS = memoryview(bytes(BLOCK_ROWS * 8))
 
 
+@runtime_checkable
 class Source(Protocol):
     """Where words come from.
 
@@ -79,37 +85,50 @@ def _row_count(rows: int | NDArray[np.intp]) -> int:
     return rows if isinstance(rows, int) else len(rows)
 
 
+@cache
+def _aes_counter_mode() -> Callable[[bytes], Callable[[bytes], Any]] | None:
+    """From a key to a function from a counter to an encryptor; None without `cryptography`."""
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError:
+        return None
+
+    def keyed(key: bytes) -> Callable[[bytes], Any]:
+        aes = algorithms.AES(key)
+        return lambda counter: Cipher(aes, modes.CTR(counter)).encryptor()
+
+    return keyed
+
+
 class FreshWords:
     """Words of one call: AES-256 in counter mode under a key that nobody else ever has.
 
     The counter is (stream, round, block, position), so no two addresses share a word.
-    Without the `cryptography` package each word comes from `os.urandom`: slower, same law.
+    Without the `cryptography` package each word comes from `os.urandom`: slower, same law,
+    and asking twice gives two answers.
     """
 
     bits: int | None = None
     secure = True
 
     def __init__(self) -> None:
-        self._cipher: Any = None
-        try:
-            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-        except ImportError:
-            return
-        key = algorithms.AES(os.urandom(32))
-        self._cipher = lambda counter: Cipher(key, modes.CTR(counter)).encryptor()
+        keyed = _aes_counter_mode()
+        self._encryptor = keyed(os.urandom(32)) if keyed is not None else None
 
     def words(
         self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
     ) -> NDArray[Any]:
         """Uniform words of 8, 16, 32 or 64 bits at this address."""
         dtype = _WORD_TYPES[bits]
-        size = _row_count(rows) * bits // 8
-        if self._cipher is None:
+        size = _row_count(rows) * dtype.itemsize
+        if self._encryptor is None:
             return np.frombuffer(os.urandom(size), dtype=dtype)
-        counter = (stream << 112 | round << 96 | block << 48).to_bytes(16, "big")
+        # to_bytes raises where a field is full, so that no address runs into another.
+        counter = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6) + bytes(6)
+        zeros = _ZEROS[:size] if size <= len(_ZEROS) else bytes(size)
         # update_into asks for one cipher block more than it writes.
         buffer = np.empty(size + 16, dtype=np.uint8)
-        self._cipher(counter).update_into(bytes(size), buffer)
+        self._encryptor(counter).update_into(zeros, buffer)
         return buffer[:size].view(dtype)
 
     def __reduce__(self) -> NoReturn:
@@ -157,6 +176,9 @@ class Substream:
         """The words of ``stream`` in this stage."""
         return self._source.words(stream + self._offset, block, rows, round, bits)
 
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+
 
 def open_source(rng: object = None, *, column: int = 0) -> Source:
     """The source of words for one column of one call.
@@ -164,14 +186,20 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
     rng : None or a SecureGenerator (a fresh key), a source (as tests script them), or a
         numpy.random.Generator, which is for teaching only and marks what it makes.
     column : the place of the column in the call; columns never share words.
-    Raises ArgumentTypeError for anything else, a seed above all.
+    Raises ArgumentTypeError for anything else: a seed above all, and the words of an earlier
+    call, which would give both calls the same noise.
     """
     if rng is None:
         return SecureGenerator().open()
     if isinstance(rng, SecureGenerator):
         return rng.open()
-    if hasattr(rng, "words") and hasattr(rng, "secure"):
-        return Substream(rng, column * STAGES_PER_COLUMN)  # type: ignore[arg-type]  # structural
+    if isinstance(rng, FreshWords):
+        raise ArgumentTypeError(
+            "rng must not be the words of another call: two columns with the same noise show "
+            "their difference; pass rr.SecureGenerator()"
+        )
+    if isinstance(rng, Source) and not isinstance(rng, type):
+        return Substream(rng, column * STAGES_PER_COLUMN)
     from rrstats.simulation import simulated_words
 
     return simulated_words(rng)
@@ -230,21 +258,36 @@ def below(source: Source, stream: int, block: int, rows: int, bound: int) -> NDA
     bits = source.bits or _integer_bits(bound)
     if bits > 32 or bound > 1 << bits:
         raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
-    wide = np.uint16 if bits <= 8 else np.uint32 if bits <= 16 else np.uint64
+    wide = _WORD_TYPES[16 if bits <= 8 else 32 if bits <= 16 else 64]
+    factor, shift, mask = wide.type(bound), wide.type(bits), wide.type((1 << bits) - 1)
     rejected_below = (1 << bits) % bound
-    product = source.words(stream, block, rows, 0, bits).astype(wide) * wide(bound)
-    values: NDArray[Any] = product >> wide(bits)
+
+    values: NDArray[Any] = source.words(stream, block, rows, 0, bits).astype(wide)
+    values *= factor
     if not rejected_below:
+        values >>= shift
         return values
-    mask = wide((1 << bits) - 1)
-    pending = np.flatnonzero((product & mask) < rejected_below)
+    pending = np.flatnonzero((values & mask) < rejected_below)
+    values >>= shift
     turn = 0
     while pending.size:
         turn += 1
-        product = source.words(stream, block, pending, turn, bits).astype(wide) * wide(bound)
-        values[pending] = product >> wide(bits)
+        product = source.words(stream, block, pending, turn, bits).astype(wide) * factor
+        values[pending] = product >> shift
         pending = pending[(product & mask) < rejected_below]
     return values
+
+
+def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
+    """How many of the increasing digits are at most each word, and where words are ``tying``."""
+    known = np.array(digits, dtype=np.uint64)
+    if words.size < 1 << bits:
+        ties = np.isin(words, np.array(tying, dtype=words.dtype))
+        return np.searchsorted(known, words, side="right"), np.flatnonzero(ties)
+    counts = np.cumsum(np.bincount(known.astype(np.intp), minlength=1 << bits))
+    is_tying = np.zeros(1 << bits, dtype=np.bool_)
+    is_tying[tying] = True
+    return counts[words], np.flatnonzero(is_tying.take(words))
 
 
 def cells(
@@ -253,43 +296,36 @@ def cells(
     """Independent cells of [0, 1) cut at ``cuts``; cell j lies below cuts[j]; shape (rows,).
 
     cuts : increasing numbers strictly between 0 and 1; there is one cell more than cuts.
-    Cell j is drawn with probability exactly cuts[j] - cuts[j-1].  A word whose interval
-    contains a cut is undecided, and is refined by further words.
+    Cell j is drawn with probability exactly cuts[j] - cuts[j-1].  A word names an interval
+    of [0, 1); where a cut is inside that interval, further words refine it.
     """
-    drawn = np.empty(rows, dtype=np.intp)
-    # Each entry: rows in the same undecided interval, their first cell, the cuts inside it
-    # (scaled to [0, 1)), and the round they are in.
-    pending: list[tuple[int | NDArray[np.intp], int, list[Fraction], int]] = [
-        (rows, 0, list(cuts), 0)
-    ]
+    drawn = np.zeros(rows, dtype=np.intp)
+    # Rows in one interval that needs a word: their first cell, and the cuts inside, scaled
+    # so that the interval is [0, 1).
+    pending = [(np.arange(rows), 0, list(cuts))] if cuts else []
+    turn = 0
     while pending:
-        # Rows of one round share an address, so one round is finished before the next.
-        turn = pending[0][3]
-        now = [entry for entry in pending if entry[3] == turn]
-        pending = [entry for entry in pending if entry[3] != turn]
-        first_draw = isinstance(now[0][0], int)
-        members = [np.arange(rows)] if first_draw else [np.asarray(e[0]) for e in now]
-        everyone = np.sort(np.concatenate(members))
-        bits = source.bits or (64 if rows < SMALL_CALL_ROWS or turn else 16)
-        asked: int | NDArray[np.intp] = rows if first_draw else everyone
-        words = source.words(stream, block, asked, turn, bits)
-        for (_, first_cell, inside, _), member in zip(now, members, strict=True):
-            word = words[np.searchsorted(everyone, member)]
-            digits: dict[int, list[Fraction]] = {}
-            steps: list[int] = []
+        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else 16)
+        # All intervals of a round share an address, so their words are asked for together.
+        everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
+        words = source.words(stream, block, everyone, turn, bits)
+        undecided = []
+        for members, first_cell, inside in pending:
+            word = words[np.searchsorted(everyone, members)] if turn else words
+            digits: list[int] = []
+            refined: dict[int, list[Fraction]] = {}
             for cut in inside:
                 digit, rest = _split(cut, bits)
-                steps.append(digit)
-                group = digits.setdefault(digit, [])
+                digits.append(digit)
+                # A cut at the lower edge of a word's interval is settled; one inside is not.
                 if rest:
-                    group.append(rest)
-            # Words at or above a cut's digit lie in a later cell, unless the cut is inside.
-            edges = np.array(steps, dtype=np.uint64)
-            place = np.searchsorted(edges, word.astype(np.uint64), side="right")
-            drawn[member] = first_cell + place
-            for digit, rests in digits.items():
-                tied = member[word == digit]
-                if rests and tied.size:
-                    whole = sum(1 for step in steps if step <= digit) - len(rests)
-                    pending.append((tied, first_cell + whole, rests, turn + 1))
+                    refined.setdefault(digit, []).append(rest)
+            places, tied = _lookup(word, digits, list(refined), bits)
+            drawn[members if turn else slice(None)] = first_cell + places
+            for digit in np.unique(word[tied]).tolist():
+                equal = members[tied[word[tied] == digit]]
+                settled = bisect_right(digits, digit) - len(refined[digit])
+                undecided.append((equal, first_cell + settled, refined[digit]))
+        pending = undecided
+        turn += 1
     return drawn

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ class SimulatedWords:
     secure = False
 
     def __init__(self, entropy: int) -> None:
-        self._entropy = entropy
+        self._entropy = entropy  # from the caller's generator; never shown or stored elsewhere
 
     def words(
         self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
@@ -40,6 +40,9 @@ class SimulatedWords:
         generator = np.random.Generator(np.random.PCG64DXSM(seed))
         return generator.integers(0, 1 << bits, size=size, dtype=f"uint{bits}", endpoint=False)
 
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+
 
 def simulated_words(rng: Any) -> Source:
     """Words drawn from a numpy.random.Generator, whose state moves on.
@@ -47,10 +50,10 @@ def simulated_words(rng: Any) -> Source:
     Raises ArgumentTypeError for anything else.
     """
     if not isinstance(rng, np.random.Generator):
-        hint = "; for reproducible teaching use rr.simulate(..., seed=...)" * isinstance(rng, int)
+        found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
         raise ArgumentTypeError(
             "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
-            f"found {type(rng).__name__}{hint}"
+            f"found {found}; for reproducible teaching use rr.simulate(..., seed=...)"
         )
     return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
 
@@ -60,11 +63,12 @@ def simulate(
 ) -> Any:
     """`privatize` with reproducible noise, for teaching and tests.  Never release the result.
 
-    seed : an integer of at least 0.  The other arguments are
-    those of `privatize`, without rng.  The result is marked as simulated.
+    seed : an integer of at least 0; it is not stored.  The other arguments are those of
+        `privatize`, without rng.  The result is marked as simulated.
+    Raises ArgumentTypeError or ArgumentValueError for a bad seed, else as `privatize`.
 
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
-    ['no', 'yes', 'yes', 'no']
+    ['no', 'yes', 'no', 'no']
     """
     rng = _generator(seed, options)
     with warnings.catch_warnings():
@@ -75,7 +79,18 @@ def simulate(
 def simulate_frame(
     data: pd.DataFrame, columns: Mapping[Hashable, Any], *, seed: int, **options: Any
 ) -> pd.DataFrame:
-    """`privatize_frame` with reproducible noise, for teaching; arguments as there, and a seed."""
+    """`privatize_frame` with reproducible noise, for teaching and tests.  Never release the result.
+
+    data, columns, options : as for `privatize_frame`, without rng.
+    seed : an integer of at least 0; it is not stored.
+    Returns a new frame, marked as simulated.  Raises as `simulate`.
+
+    >>> import rrstats as rr
+    >>> df = pd.DataFrame({"smoker": ["yes", "no", "yes", "no"]})
+    >>> out = simulate_frame(df, {"smoker": rr.KRR(["yes", "no"], 0.75)}, seed=1)
+    >>> rr.metadata.find(out.attrs, "smoker").simulated
+    True
+    """
     rng = _generator(seed, options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)

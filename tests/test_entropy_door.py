@@ -1,0 +1,305 @@
+"""One door to entropy: the operating system, through `randomness`; seeds only to simulate."""
+
+import ast
+import hashlib
+import os
+import random
+import secrets
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats import metadata, simulation
+
+CATEGORIES = ["never", "once", "often"]
+MODULES = sorted(Path(rr.__file__).parent.rglob("*.py"))
+
+# What may be named where: everything else in the package must do without.
+SIMULATED = ("random", "numpy.random")
+ENTROPY = (
+    "secrets",
+    "uuid",
+    "os.urandom",
+    "os.getrandom",
+    "random.SystemRandom",
+    "cryptography",
+    "ssl.RAND_bytes",
+)
+DRAWING = ("rvs", "random_state", "sample", "shuffle", "permutation")
+
+
+def full_name(node, aliases):
+    """The dotted name that an expression spells, with import aliases resolved; or None."""
+    if isinstance(node, ast.Name):
+        return aliases.get(node.id, node.id)
+    if isinstance(node, ast.Attribute):
+        base = full_name(node.value, aliases)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
+
+
+def names_used(text):
+    """Every imported or spelled dotted name of a module, and every attribute it asks for."""
+    tree = ast.parse(text)
+    aliases, names, attributes = {}, set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                aliases[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+                names.add(alias.name)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                names |= {node.module, f"{node.module}.{alias.name}"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            attributes.add(node.attr)
+            names.add(full_name(node, aliases))
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Name):
+            # importlib.import_module("random") and __import__("random")
+            first = node.args[0]
+            if "import" in node.func.id and isinstance(first, ast.Constant):
+                names.add(str(first.value))
+    return names - {None}, attributes
+
+
+def found_in(text, forbidden):
+    names, _ = names_used(text)
+    return {n for n in names if any(n == bad or n.startswith(f"{bad}.") for bad in forbidden)}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
+def test_entropy_is_named_in_one_module(module):
+    """NumPy's and Python's generators are only in simulation.py, the system's in randomness.py."""
+    text = module.read_text(encoding="utf-8")
+    if module.name != "simulation.py":
+        assert found_in(text, SIMULATED) == set()
+    if module.name != "randomness.py":
+        assert found_in(text, ENTROPY) == set()
+        assert names_used(text)[1] & set(DRAWING) == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import random",
+        "import random as rnd",
+        "from random import choice",
+        "import numpy.random",
+        "from numpy import random",
+        "from numpy.random import default_rng",
+        "import numpy as np\nnp.random.default_rng()",
+        "import numpy\nx = numpy.random.Generator",
+        "def f():\n    import numpy as n\n    return n.random.rand()",
+        "__import__('random')",
+        "import_module('numpy.random')",
+    ],
+)
+def test_a_second_door_would_be_found(line):
+    """Each way to a seeded generator is seen by the test above."""
+    assert found_in(line, SIMULATED)
+    assert not found_in("import numpy as np\nfrom rrstats import randomness", SIMULATED)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import secrets", "from os import urandom", "import os as o\no.urandom(1)", "import uuid"],
+)
+def test_a_second_entropy_would_be_found(line):
+    """Each way to the operating system's entropy is seen too."""
+    assert found_in(line, ENTROPY)
+    assert not found_in("import os\nos.cpu_count()", ENTROPY)
+
+
+def refuse(*_, **__):
+    raise AssertionError("a seeded generator was asked")
+
+
+def test_privatizing_asks_no_seeded_generator(monkeypatch):
+    """With every function of random and numpy.random broken, privatize works as always."""
+    for module in (random, np.random):
+        for name in dir(module):
+            if callable(getattr(module, name)) and not name.startswith("_"):
+                monkeypatch.setattr(module, name, refuse)
+    data = pd.DataFrame({"answer": ["never", "often", None] * 50})
+    out = data.rr.privatize("answer", CATEGORIES, 0.75, unknown="uniform")
+    assert set(out["answer"]) <= set(CATEGORIES)
+    assert set(rr.privatize(["once"] * 20_000, CATEGORIES, 0.75)) == set(CATEGORIES)
+    with pytest.raises(AssertionError, match="seeded generator was asked"):
+        np.random.default_rng(1)
+
+
+def urandom_of(start):
+    """Reproducible stand-in bytes for os.urandom."""
+    calls = iter(range(10**6))
+    return lambda size: hashlib.shake_128(f"{start} {next(calls)}".encode()).digest(size)
+
+
+@pytest.mark.parametrize("rows", [10, 10_000])
+def test_all_noise_comes_from_the_operating_system(monkeypatch, rows):
+    """The reports are a function of what os.urandom gives, and of nothing else."""
+    monkeypatch.setattr(secrets, "token_bytes", refuse)
+
+    def reports(start):
+        monkeypatch.setattr(os, "urandom", urandom_of(start))
+        return rr.privatize([0] * rows, range(1000), 0.001)
+
+    assert reports("one") == reports("one")
+    assert reports("one") != reports("other")
+
+
+# -- seeds are refused ----------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"answer": ["never", "often", "once", "never"]})
+MECHANISM = rr.KRR(CATEGORIES, 0.75)
+CALLS = {
+    "privatize": lambda **o: rr.privatize(["never"], MECHANISM, **o),
+    "privatize_bool": lambda **o: rr.privatize_bool([True], 0.75, **o),
+    "frame": lambda **o: FRAME.rr.privatize("answer", MECHANISM, **o),
+    "frame mapping": lambda **o: FRAME.rr.privatize({"answer": MECHANISM}, **o),
+    "series": lambda **o: FRAME["answer"].rr.privatize(MECHANISM, **o),
+    "mechanism": lambda **o: MECHANISM.privatize(["never"], **o),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", ["seed", "random_state"])
+@pytest.mark.parametrize("value", [1, None])
+def test_a_seed_is_refused(call, name, value):
+    """seed= and random_state= raise, and the message names rng and simulate."""
+    with pytest.raises(rr.errors.ArgumentTypeError, match=rf"no {name}.*simulate.*rng="):
+        CALLS[call](**{name: value})
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "rng",
+    [
+        0,
+        True,
+        1.5,
+        "secure",
+        np.random.RandomState(1),
+        np.random,
+        random.Random(1),
+        np.random.PCG64(1),
+        np.random.SeedSequence(1),
+        rr.SecureGenerator,
+        rr.randomness.FreshWords,
+        [1, 2],
+    ],
+    ids=lambda rng: getattr(rng, "__name__", type(rng).__name__),
+)
+def test_an_rng_that_is_none_is_refused(call, rng):
+    """Seeds, old generators, classes: the message names rng, what fits, and simulate."""
+    rule = (
+        r"rng must be None, an rr\.SecureGenerator\(\) or.*numpy\.random\.Generator.*rr\.simulate"
+    )
+    with pytest.raises(rr.errors.ArgumentTypeError, match=rule):
+        CALLS[call](rng=rng)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_rng_and_a_secure_generator_are_silent(call):
+    """The two secure ways draw without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CALLS[call]()
+        CALLS[call](rng=None)
+        CALLS[call](rng=rr.SecureGenerator())
+
+
+# -- simulation -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_numpy_generator_warns(call):
+    """NumPy's generator is accepted for teaching, and says so at the caller's line."""
+    with pytest.warns(rr.errors.SimulationWarning, match="never release") as caught:
+        CALLS[call](rng=np.random.default_rng(1))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.SimulationWarning")
+def test_a_numpy_generator_moves_on():
+    """Equal generators give equal noise; the same generator gives other noise in the next call."""
+    rng, same = np.random.default_rng(1), np.random.default_rng(1)
+    first, second = (rr.privatize([0] * 100, range(50), 0.02, rng=rng) for _ in range(2))
+    assert first == rr.privatize([0] * 100, range(50), 0.02, rng=same)
+    assert first != second
+
+
+def test_simulate_repeats_and_is_silent():
+    """The same seed gives the same reports, in every container and for NumPy's integers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = rr.simulate(FRAME["answer"], MECHANISM, seed=3)
+        again = FRAME.rr.simulate("answer", MECHANISM, seed=np.int64(3))
+        many = rr.simulate([0] * 100, range(50), 0.02, seed=4)
+    assert rr.simulate(FRAME["answer"], CATEGORIES, 0.75, seed=3).tolist() == one.tolist()
+    assert rr.simulate(FRAME["answer"].tolist(), MECHANISM, seed=3) == one.tolist()
+    assert FRAME.rr.simulate("answer", MECHANISM, seed=3).equals(again)
+    assert rr.simulate([0] * 100, range(50), 0.02, seed=5) != many
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.SimulationWarning")
+def test_what_is_simulated_is_marked():
+    """Metadata say simulated for every way of simulating, and only then."""
+    made = {
+        True: [
+            rr.simulate(FRAME["answer"], MECHANISM, seed=3),
+            FRAME.rr.simulate("answer", MECHANISM, seed=3),
+            FRAME.rr.privatize("answer", MECHANISM, rng=np.random.default_rng(3)),
+            FRAME["answer"].rr.privatize(MECHANISM, rng=np.random.default_rng(3)),
+        ],
+        False: [
+            FRAME.rr.privatize("answer", MECHANISM),
+            FRAME["answer"].rr.privatize(MECHANISM, rng=rr.SecureGenerator()),
+        ],
+    }
+    for simulated, results in made.items():
+        for result in results:
+            assert metadata.find(result.attrs, "answer").simulated is simulated
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"seed": "1"}, TypeError, "seed must be an integer, found str"),
+        ({"seed": True}, TypeError, "seed must be an integer, found bool"),
+        ({"seed": 1.0}, TypeError, "seed must be an integer, found float"),
+        ({"seed": None}, TypeError, "seed must be an integer, found NoneType"),
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"seed": 1, "rng": None}, TypeError, "takes a seed, not rng"),
+        ({"seed": 1, "random_state": 2}, TypeError, "no random_state"),
+        ({}, TypeError, "seed"),
+    ],
+)
+def test_simulate_checks_its_seed(options, error, match):
+    """A seed is an integer from 0, and always given."""
+    with pytest.raises(error, match=match):
+        rr.simulate(["never"], MECHANISM, **options)
+    with pytest.raises(error, match=match):
+        FRAME.rr.simulate("answer", MECHANISM, **options)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_simulated_words_are_addressed_and_cover_their_width(bits):
+    """The same address gives the same words, another address others, over the whole width."""
+    source = simulation.simulated_words(np.random.default_rng(7))
+    words = source.words(1, 2, 5000, 3, bits)
+    assert np.dtype(f"uint{bits}") == words.dtype
+    assert words.tolist() == source.words(1, 2, np.arange(5000), 3, bits).tolist()
+    for other in ((2, 2, 3), (1, 3, 3), (1, 2, 4)):
+        stream, block, round = other
+        assert words.tolist() != source.words(stream, block, 5000, round, bits).tolist()
+    top = words >> np.array(bits - 4, dtype=words.dtype)
+    assert set(range(16)) == set(top.tolist())
+    assert not source.secure

@@ -1,0 +1,168 @@
+"""Fresh words come from AES in counter mode, or from the operating system, and are used once."""
+
+import hashlib
+import os
+
+import chance
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats import randomness
+from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM, FreshWords
+
+ADDRESSES = [
+    (stream, block, round)
+    for stream in (0, 1, 16, REPLACEMENT_STREAM)
+    for block in (0, 1, 2**47)
+    for round in (0, 1, 17)
+]
+
+
+@pytest.fixture
+def no_cryptography(monkeypatch):
+    monkeypatch.setattr(randomness, "_aes_counter_mode", lambda: None)
+
+
+@pytest.fixture(params=["cryptography", "os.urandom"])
+def words_from(request):
+    """Both ways to words; the first needs the package cryptography, which is optional."""
+    if request.param == "cryptography":
+        pytest.importorskip("cryptography")
+    else:
+        request.getfixturevalue("no_cryptography")
+    return request.param
+
+
+class Urandom:
+    """A stand-in for os.urandom: reproducible bytes, and a log of the sizes asked."""
+
+    def __init__(self, start):
+        self.start, self.sizes = start, []
+
+    def __call__(self, size):
+        self.sizes.append(size)
+        return hashlib.shake_128(f"{self.start}:{len(self.sizes)}".encode()).digest(size)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("rows", [0, 1, 15, 16, 4097])
+def test_words_have_the_length_and_type_asked(words_from, bits, rows):
+    """One unsigned word a row, whether rows are a number or indices."""
+    source = FreshWords()
+    for asked in (rows, np.arange(rows)):
+        words = source.words(1, 2, asked, 3, bits)
+        assert (rows,) == words.shape
+        assert np.dtype(f"uint{bits}") == words.dtype
+    assert source.bits is None
+    assert source.secure
+
+
+def test_keystream_is_aes_256_in_counter_mode(monkeypatch):
+    """Words are the AES-256-CTR key stream at (stream, round, block, 0) in 2+2+6+6 bytes."""
+    ciphers = pytest.importorskip("cryptography.hazmat.primitives.ciphers")
+    monkeypatch.setattr(os, "urandom", Urandom("a"))
+    key = Urandom("a")(32)
+    source = FreshWords()
+    for stream, block, round in ADDRESSES:
+        counter = (stream << 112 | round << 96 | block << 48).to_bytes(16, "big")
+        aes = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(counter)).encryptor()
+        expected = aes.update(bytes(1000)) + aes.finalize()
+        assert expected == source.words(stream, block, 125, round, 64).tobytes()
+    assert os.urandom.sizes == [32]
+
+
+def test_addresses_never_share_a_cipher_block(monkeypatch):
+    """The largest block of every address: no 16 bytes of key stream occur twice."""
+    pytest.importorskip("cryptography")
+    monkeypatch.setattr(os, "urandom", Urandom("b"))
+    source = FreshWords()
+    halves = [
+        source.words(*address[:2], BLOCK_ROWS, address[2], 64)[::2] for address in ADDRESSES[::3]
+    ]
+    assert len(halves) * BLOCK_ROWS // 2 == len(np.unique(np.concatenate(halves)))
+    # The position counts cipher blocks in 48 bits; the largest request needs 17 of them.
+    assert BLOCK_ROWS * 8 // 16 == 2**16
+
+
+@pytest.mark.parametrize(
+    ("stream", "block", "round"), [(2**16, 0, 0), (0, 2**48, 0), (0, 0, 2**16), (-1, 0, 0)]
+)
+def test_an_address_that_does_not_fit_is_an_error(stream, block, round):
+    """A field that overflows raises instead of running into the next address."""
+    pytest.importorskip("cryptography")
+    with pytest.raises(OverflowError):
+        FreshWords().words(stream, block, 1, round, 8)
+
+
+def test_the_zeros_stay_zero(words_from):
+    """Key stream is never written over what it is added to; a larger request works too."""
+    words = FreshWords().words(0, 0, BLOCK_ROWS + 100, 0, 64)
+    assert np.count_nonzero(words[-100:]) > 90
+    assert randomness._ZEROS.readonly
+    assert not any(randomness._ZEROS[:1000])
+
+
+def test_every_call_has_a_key_of_its_own(monkeypatch):
+    """Two calls, and two columns of one call, take 32 fresh bytes each, and nothing else."""
+    pytest.importorskip("cryptography")
+    monkeypatch.setattr(os, "urandom", Urandom("c"))
+    keys = []
+    inner = randomness._aes_counter_mode()
+
+    def spy(key):
+        keys.append(key)
+        return inner(key)
+
+    monkeypatch.setattr(randomness, "_aes_counter_mode", lambda: spy)
+    for rng in (None, rr.SecureGenerator()):
+        first = rr.privatize([0] * 200, range(100), 0.01, rng=rng)
+        assert first != rr.privatize([0] * 200, range(100), 0.01, rng=rng)
+    assert os.urandom.sizes == [32] * 4
+    mechanism = rr.KRR([0, 1], 0.75)
+    frame = pd.DataFrame({"a": [0, 1], "b": [1, 0]})
+    frame.rr.privatize({"a": mechanism, "b": mechanism})
+    assert len(keys) == len(set(keys)) >= 6
+    assert {32} == set(os.urandom.sizes)
+
+
+def test_words_of_another_call_are_refused():
+    """One FreshWords for two calls would give both the same noise."""
+    words = rr.SecureGenerator().open()
+    with pytest.raises(
+        rr.errors.ArgumentTypeError, match=r"words of another call.*SecureGenerator"
+    ):
+        rr.privatize([0, 1], [0, 1], 0.75, rng=words)
+
+
+def test_reports_follow_the_law_with_real_entropy(words_from):
+    """The real source is wired to the law: shares, pairs of neighbours, and spread.
+
+    Three comparisons at 1e-9 in total each; a share off by 0.01 escapes once in 1e9 runs.
+    """
+    k, prob = 4, 0.7
+    law = np.full((k, k), (1 - prob) / (k - 1)) + np.eye(k) * (prob - (1 - prob) / (k - 1))
+    n = chance.sample_size(gap=0.01, cells=k * k)
+    reports = np.array([rr.privatize(np.full(n, truth), range(k), prob) for truth in range(k)])
+    chance.assert_law(np.array([np.bincount(row, minlength=k) for row in reports]), law)
+    first = reports[0][: n // 2 * 2]
+    chance.assert_product(first[::2], first[1::2], law[0], law[0])
+    chance.assert_product(reports[0], reports[1], law[0], law[1])
+    chance.assert_spread(chance.batches(first, 1000, k), law[0])
+
+
+def test_unknown_answers_are_uniform_with_real_entropy(words_from):
+    """Missing and unknown answers are reported uniformly, each once in k = 3."""
+    n = chance.sample_size(gap=0.01, cells=6)
+    for answer in (None, "else"):
+        answers = np.full(n, answer, dtype=object)
+        reports = rr.privatize(answers, ["a", "b", "c"], 0.8, unknown="uniform")
+        chance.assert_law([np.count_nonzero(reports == c) for c in "abc"], [1 / 3] * 3)
+
+
+def test_a_small_call_follows_the_law_too(words_from):
+    """Calls of one answer, with 64-bit coins, have the same law."""
+    n = 3000
+    reports = [rr.privatize("a", ["a", "b"], 0.75) for _ in range(n)]
+    chance.assert_law([reports.count("a"), reports.count("b")], [0.75, 0.25])

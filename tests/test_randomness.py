@@ -1,0 +1,455 @@
+"""The sampled law is the published law: shipped code on every stream of tiny words.
+
+Each check below is a function of the code it checks, so that the last part can hand it copies
+of the shipped modules with one planted fault each, and see every one caught.
+"""
+
+import inspect
+import types
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scripted
+
+import rrstats as rr
+from rrstats import privatizing, randomness
+from rrstats.mechanisms import krr
+from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM
+
+COIN, LIE = 0, 1
+
+# Digits that end early and late, 1/k, and doubles within 2**-11 of 0 and of 1.
+PROBS = [
+    *(Fraction(m, 16) for m in range(1, 16)),
+    *(Fraction(1 / k) for k in (3, 5, 257, 70_000)),
+    *(Fraction(x) for x in (0.7, 0.1, 2**-12, 5e-324, 0.75 * 2**-11, 2**-11 + 2**-40)),
+    *(1 - Fraction(x) for x in (2**-12, 2**-53, 0.75 * 2**-11, 2**-11 + 2**-40)),
+    Fraction(1, 3),
+]
+
+
+def split(x, bits, depth):
+    """What ``depth`` digits of x decide: the share surely below x, and whether more is left."""
+    scaled = x * (1 << bits * depth)
+    return Fraction(scaled // 1, 1 << bits * depth), scaled.denominator != 1
+
+
+# -- checks: functions of the code that they check ------------------------------------------
+
+
+def check_coin(code):
+    for bits, depth in ((1, 12), (2, 2), (3, 4), (4, 3), (8, 1)):
+        for prob in PROBS:
+            source = scripted.every_stream(bits, {COIN: depth})
+            law = source.law(code.coin(source, COIN, 0, source.rows, prob), 2)
+            decided, more = split(prob, bits, depth)
+            assert more * Fraction(1, source.rows) == law.undecided
+            assert decided == law.probs[True]
+            assert law.brackets([1 - prob, prob])
+
+
+def check_below(code):
+    small = [(b, d, k) for b, d in ((1, 8), (3, 4), (5, 3)) for k in range(2, 2**b + 1)]
+    large = [(8, 2, 255), (8, 2, 256), (9, 2, 256), (9, 2, 257), (17, 1, 69_999), (20, 1, 70_000)]
+    for bits, depth, bound in [*small, *large]:
+        source = scripted.every_stream(bits, {LIE: depth})
+        law = source.law(code.below(source, LIE, 0, source.rows, bound), bound)
+        rejected = Fraction((1 << bits) % bound, 1 << bits)
+        assert rejected**depth == law.undecided
+        assert {(1 - rejected**depth) / bound} == set(law.probs)
+
+
+CUTS = [
+    [Fraction(1, 2)],
+    [Fraction(1, 3), Fraction(2, 3)],
+    [Fraction(m, 8) for m in range(1, 8)],
+    [Fraction(1, 1000), Fraction(2, 1000), Fraction(1, 4), Fraction(999, 1000)],
+    [Fraction(0.1), Fraction(0.1) + Fraction(1, 2**60), Fraction(5, 8), Fraction(0.7)],
+    [Fraction(m, 37) for m in range(1, 37)],
+    [],
+]
+
+
+def check_cells(code):
+    for bits, depth in ((1, 8), (2, 5), (3, 4), (6, 2), (10, 1)):
+        for cuts in CUTS:
+            source = scripted.every_stream(bits, {COIN: depth})
+            drawn = code.cells(source, COIN, 0, source.rows, cuts)
+            law = source.law(drawn, len(cuts) + 1)
+            inside = {split(c, bits, depth)[0] for c in cuts if split(c, bits, depth)[1]}
+            assert Fraction(len(inside), source.rows) == law.undecided
+            edges = [Fraction(0), *cuts, Fraction(1)]
+            assert law.brackets([high - low for low, high in pairwise(edges)])
+    # Fewer rows than words: the search instead of the table, compared row by row.
+    cuts = [1, 15, 16, 17, 64, 200, 201, 255]
+    for start in range(0, 256, 15):
+        rows = np.arange(start, min(start + 15, 256))
+        source = scripted.Scripted({COIN: [rows >> 4, rows & 15]}, bits=4)
+        drawn = code.cells(source, COIN, 0, len(rows), [Fraction(c, 256) for c in cuts])
+        assert [bisect_right(cuts, row) for row in rows] == drawn.tolist()
+
+
+def krr_law(k, prob, truth):
+    return [prob if y == truth else (1 - prob) / (k - 1) for y in range(k)]
+
+
+def check_krr(code):
+    cases = [
+        (k, prob, 3, {COIN: 2, LIE: 2})
+        for k in (2, 3, 5)
+        for prob in (1 / k, 0.5, 0.7, 0.75, 63 / 64, 1 - 2**-12, 1 - 2**-53)
+        if prob >= 1 / k
+    ]
+    cases += [
+        (k, prob, 8, {COIN: 1, LIE: 1})
+        for k in (256, 257)
+        for prob in (1 / k, 1 / 256, 0.75, 1 - 2**-12, 1 - 2**-53)
+        if prob >= 1 / k
+    ]
+    for k, prob, bits, depths in cases:
+        mechanism = code.KRR(range(k), prob)
+        target = Fraction(prob)
+        keeps, more = split(target, bits, depths[COIN])
+        lies = 1 - Fraction((1 << bits) % (k - 1), 1 << bits) ** depths[LIE]
+        flips = 1 - keeps - more * Fraction(1, 1 << bits * depths[COIN])
+        for truth in {0, 1, k - 1}:
+            source = scripted.every_stream(bits, depths)
+            codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
+            law = source.law(mechanism.randomize(codes, source), k)
+            # Coin and lie come from disjoint streams: the law is the product.
+            expected = [flips * lies / (k - 1)] * k
+            expected[truth] = keeps * lies
+            assert expected == law.probs
+            assert law.brackets(krr_law(k, target, truth))
+
+
+def check_replacement(code):
+    for k, prob in ((2, 0.75), (2, 0.5), (3, 0.75), (3, 1 / 3), (5, 0.7)):
+        mechanism = rr.KRR(range(k), prob)
+        for answer in (0, k - 1, k, k + 1):
+            bits, depth = (2, 2) if k < 5 else (3, 2)
+            depths = {REPLACEMENT_STREAM: depth, COIN: depth, LIE: depth}
+            source = scripted.every_stream(bits, depths)
+            codes = np.full(source.rows, answer, dtype=mechanism.domain.dtype)
+            law = source.law(code._randomize(mechanism, codes, source, 1), k)
+            if answer < k:
+                assert law.brackets(krr_law(k, Fraction(prob), answer))
+                assert law.probs[answer] == max(law.probs)
+            else:
+                assert {(1 - law.undecided) / k} == set(law.probs)
+
+
+def check_blocks(code):
+    """Blocks have words of their own, and threads change nothing."""
+    k, rows = 200, 2 * BLOCK_ROWS + 3000
+    mechanism = rr.KRR(range(k), 0.3)
+    truth = np.zeros(rows, dtype=np.uint8)
+    results = []
+    for threads in (1, 2, 5):
+        source = scripted.Recorded(scripted.Counting(7))
+        results.append(code._randomize(mechanism, truth, source, threads))
+        assert len(source.log) == len({asked[:2] + asked[3:4] for asked in source.log})
+    first, second, third = (results[0][b * BLOCK_ROWS :][:3000] for b in range(3))
+    assert (results[0] == results[1]).all()
+    assert (results[0] == results[2]).all()
+    # Equal by chance in 0.3**2 + 0.7**2 / 199 of the rows: 277 of 3000; a shared block, in all.
+    for one, other in ((first, second), (first, third), (second, third)):
+        assert np.count_nonzero(one == other) < 600
+
+
+CHECKS = {
+    "coin": (check_coin, randomness),
+    "below": (check_below, randomness),
+    "cells": (check_cells, randomness),
+    "krr": (check_krr, krr),
+    "replacement": (check_replacement, privatizing),
+    "blocks": (check_blocks, privatizing),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_stream_gives_the_published_law(name):
+    """Coin, integers, cells, k-RR and replacement follow their law exactly, block by block."""
+    check, shipped = CHECKS[name]
+    check(shipped)
+
+
+# -- planted faults ---------------------------------------------------------------------------
+
+
+def edited(module, *edits, **names):
+    """A copy of a shipped module with planted faults: text edits, or other names inside."""
+    text = inspect.getsource(module)
+    for old, new in edits:
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    copy = types.ModuleType(module.__name__)
+    exec(compile(text, f"<edited {module.__name__}>", "exec"), copy.__dict__)
+    copy.__dict__.update(names)
+    return copy
+
+
+FIRST_COIN = "drawn = source.words(stream, block, rows, 0, bits)\n    heads"
+FIRST_INTEGER = "source.words(stream, block, rows, 0, bits).astype(wide)"
+LATER_INTEGER = "source.words(stream, block, pending, turn, bits)"
+LIE_DRAW = "below(source, LIE_STREAM, block, rows, k - 1)"
+SOURCE_SPLIT = "digit = scaled.numerator // scaled.denominator"
+
+RANDOMNESS_FAULTS = {
+    "coin: <= for <": ("coin", ("= drawn < digit", "= drawn <= digit")),
+    "coin: <= for < after a tie": ("coin", ("[drawn < digit]", "[drawn <= digit]")),
+    "coin: ties dropped": ("coin", ("while rest and tied.size", "while False")),
+    "coin: ties forever true": ("coin", ("= drawn < digit", "= drawn <= digit - (not rest)")),
+    "coin: threshold rounded": ("coin", (SOURCE_SPLIT, "digit = round(scaled)")),
+    "coin: threshold rounded up": ("coin", (SOURCE_SPLIT, "digit = -(-scaled // 1)")),
+    "coin: float threshold": (
+        "coin",
+        ("if prob <= 0 or prob >= 1:", "prob = Fraction(np.float32(prob).item())\n    if False:"),
+    ),
+    "coin: tie reads the first word again": (
+        "coin",
+        (
+            "drawn = source.words(stream, block, tied, turn",
+            "drawn = source.words(stream, block, tied, 0",
+        ),
+    ),
+    "coin: one for all": (
+        "coin",
+        (
+            FIRST_COIN,
+            "drawn = np.full(rows, source.words(stream, block, 1, 0, bits)[0])\n    heads",
+        ),
+    ),
+    "below: no rejection": (
+        "below",
+        ("rejected_below = (1 << bits) % bound", "rejected_below = 0"),
+    ),
+    "below: one rejected too many": (
+        "below",
+        ("(values & mask) < rejected_below", "(values & mask) <= rejected_below"),
+    ),
+    "below: one rejected too few": (
+        "below",
+        ("(values & mask) < rejected_below", "(values & mask) + 1 < rejected_below"),
+    ),
+    "below: wrong mask": ("below", ("wide.type((1 << bits) - 1)", "wide.type((2 << bits) - 1)")),
+    "below: rejection on the high part": (
+        "below",
+        ("(values & mask) < rejected_below", "(values >> shift) < rejected_below"),
+    ),
+    "below: rounded up": ("below", ("values >>= shift", "values += mask\n    values >>= shift")),
+    "below: rejected once only": ("below", ("while pending.size:", "if pending.size:")),
+    "below: later draws not rejected": (
+        "below",
+        ("pending = pending[(product & mask) < rejected_below]", "pending = pending[:0]"),
+    ),
+    "below: later words of other rows": (
+        "below",
+        (LATER_INTEGER, "source.words(stream, block, np.arange(pending.size), turn, bits)"),
+    ),
+    "below: one for all": (
+        "below",
+        (FIRST_INTEGER, "np.repeat(source.words(stream, block, 1, 0, bits), rows).astype(wide)"),
+    ),
+    "cells: edges on the wrong side": ("cells", ('side="right"', 'side="left"')),
+    "cells: table on the wrong side": ("cells", ("counts[words]", "np.append(0, counts)[words]")),
+    "cells: inside cuts dropped": ("cells", ("pending = undecided", "pending = []")),
+    "cells: settled cuts forgotten": ("cells", ("first_cell + settled", "first_cell")),
+    "cells: round reused": (
+        "cells",
+        (
+            "source.words(stream, block, everyone, turn, bits)",
+            "source.words(stream, block, everyone, 0, bits)",
+        ),
+    ),
+    "cells: cuts refined at the wrong scale": ("cells", (".append(rest)", ".append(cut)")),
+}
+
+
+@pytest.mark.parametrize("fault", RANDOMNESS_FAULTS)
+def test_a_fault_in_the_sampler_is_caught(fault):
+    """A copy of the sampler with one classic fault fails its check."""
+    name, edit = RANDOMNESS_FAULTS[fault]
+    check, shipped = CHECKS[name]
+    with pytest.raises(AssertionError):
+        check(edited(shipped, edit))
+
+
+def lie_may_hit_the_truth(source, stream, block, rows, bound):
+    return randomness.below(source, stream, block, rows, bound + 1).astype(np.int64) - 1
+
+
+def lie_of_the_neighbour(source, stream, block, rows, bound):
+    return np.zeros(rows, dtype=np.int64)
+
+
+def lie_below_one_more(source, stream, block, rows, bound):
+    return randomness.below(source, stream, block, rows, bound + 1)
+
+
+def coin_of_the_lie(source, stream, block, rows, prob):
+    return randomness.coin(source, LIE, block, rows, prob)
+
+
+def below_by_remainder(source, stream, block, rows, bound):
+    return source.words(stream, block, rows, 0, source.bits) % bound
+
+
+class FixedAddress:
+    """A source that forgets a part of the address."""
+
+    def __init__(self, source, **fixed):
+        self.source, self.fixed = source, fixed
+        self.bits, self.secure = source.bits, source.secure
+
+    def words(self, stream, block, rows, round, bits):
+        address = {"stream": stream, "block": block, "round": round} | self.fixed
+        return self.source.words(rows=rows, bits=bits, **address)
+
+
+def below_of_block_0(source, *rest):
+    return randomness.below(FixedAddress(source, block=0), *rest)
+
+
+def coin_of_block_0(source, *rest):
+    return randomness.coin(FixedAddress(source, block=0), *rest)
+
+
+def krr_of_block_0():
+    return edited(krr, coin=coin_of_block_0, below=below_of_block_0).KRR
+
+
+WIRING_FAULTS = {
+    "k for k - 1": ("krr", {"below": lie_below_one_more}),
+    "a lie may hit the truth": ("krr", {"below": lie_may_hit_the_truth}),
+    "lies to the neighbour only": ("krr", {"below": lie_of_the_neighbour}),
+    "lie by remainder": ("krr", {"below": below_by_remainder}),
+    "lie from the coin's stream": ("krr", {"LIE_STREAM": COIN}),
+    "coin from the lie's stream": ("krr", {"coin": coin_of_the_lie}),
+    "replacement from the coin's stream": ("replacement", {"REPLACEMENT_STREAM": COIN}),
+    "replacement from the lie's stream": ("replacement", {"REPLACEMENT_STREAM": LIE}),
+    "replacement by one category": ("replacement", {"below": lie_of_the_neighbour}),
+    "replacement by remainder": ("replacement", {"below": below_by_remainder}),
+    "replacement below k + 1": ("replacement", {"below": lie_below_one_more}),
+}
+
+
+@pytest.mark.parametrize("fault", WIRING_FAULTS)
+def test_a_fault_in_the_wiring_is_caught(fault):
+    """k-RR or the replacement of unknown answers with one classic fault fails its check."""
+    name, names = WIRING_FAULTS[fault]
+    check, shipped = CHECKS[name]
+    with pytest.raises(AssertionError):
+        check(edited(shipped, **names))
+
+
+def test_the_same_block_twice_is_caught(monkeypatch):
+    """A mechanism that always reads block 0 repeats its noise, and fails the block check."""
+    monkeypatch.setattr(rr, "KRR", krr_of_block_0())
+    with pytest.raises(AssertionError):
+        check_blocks(privatizing)
+
+
+# -- shipped widths -----------------------------------------------------------------------------
+
+
+def test_a_large_domain_lies_evenly():
+    """k = 70,000: of 2**17 words each of the 69,999 lies has one; the others are drawn again."""
+    k, rows = 70_000, 1 << 17
+    mechanism = rr.KRR(range(k), 1 / k)
+    never, again = np.full(rows, rows - 1), np.full(rows, 5)
+    script = {COIN: [never], LIE: [np.arange(rows), again]}
+    truth = np.full(rows, 69_998, dtype=mechanism.domain.dtype)
+    reports = mechanism.randomize(truth, scripted.Scripted(script, bits=17))
+    counts = np.bincount(reports, minlength=k)
+    drawn_again = 5 * (k - 1) >> 17  # the lie that the word 5 stands for, less one
+    expected = np.ones(k, dtype=int)
+    expected[69_998] = 0
+    expected[(69_998 + 1 + drawn_again) % k] += rows - (k - 1)
+    assert expected.tolist() == counts.tolist()
+
+
+def digits_of(prob, widths):
+    """The digits of prob in these widths, and how many of them there are."""
+    rest, digits = Fraction(prob), []
+    for bits in widths:
+        if not rest:
+            break
+        rest *= 1 << bits
+        digits.append(int(rest // 1))
+        rest -= rest // 1
+    assert not rest
+    return digits
+
+
+@pytest.mark.parametrize("rows", [1, 4095, 4096, BLOCK_ROWS])
+@pytest.mark.parametrize("prob", [0.7, 1 / 3, 2**-12, 1 - 2**-53, 5e-324, 0.5])
+def test_the_last_digit_decides_at_shipped_widths(rows, prob):
+    """Ties up to the last digit: one less is True, equal and one more are False.
+
+    Fewer than 4096 rows begin with a 64-bit word, so that a tie cannot be timed; more with
+    a byte.  Both go on with 64 bits.
+    """
+    first = 64 if rows < 4096 else 8
+    digits = digits_of(prob, [first] + [64] * 17)
+    for last, expected in ((-1, True), (0, False), (1, False)):
+        words = [*digits[:-1], digits[-1] + last]
+        if words[-1] >= 1 << (64 if len(words) > 1 else first):
+            continue
+        table = {COIN: [np.full(rows, word, dtype=np.uint64) for word in words]}
+        source = scripted.Recorded(scripted.Scripted(table))
+        heads = randomness.coin(source, COIN, 0, rows, Fraction(prob))
+        assert [first, *[64] * (len(words) - 1)] == [asked.bits for asked in source.log]
+        assert {expected} == set(heads.tolist())
+
+
+def test_bytes_first_and_only_ties_go_on():
+    """All bytes over 4096 rows at prob 0.7: 16 rows tie with 179, and their next word decides."""
+    rows, digits = 4096, digits_of(0.7, [8, 64])
+    first = np.tile(np.arange(256), 16)
+    second = np.where(np.arange(rows) < rows // 2, digits[1] - 1, digits[1]).astype(np.uint64)
+    source = scripted.Recorded(scripted.Scripted({COIN: [first, second]}))
+    heads = randomness.coin(source, COIN, 0, rows, Fraction(0.7))
+    assert [(rows, 8), (16, 64)] == [(asked.rows, asked.bits) for asked in source.log]
+    assert heads.sum() == 16 * 179 + 8
+
+
+@pytest.mark.parametrize(("rows", "first"), [(500, 64), (5000, 16), (1 << 17, 16)])
+def test_cells_at_shipped_widths_agree_with_whole_fractions(rows, first):
+    """The cell is the place of 0.w1w2 among the cuts, with 64-bit or 16-bit first words."""
+    cuts = sorted({Fraction(m, 1009) for m in range(1, 1009, 40)} | {Fraction(1, 4)})
+    source = scripted.Counting(3)
+    drawn = randomness.cells(source, COIN, 0, rows, cuts)
+    one = source.words(COIN, 0, rows, 0, first).tolist()
+    two = source.words(COIN, 0, rows, 1, 64).tolist()
+    scaled = [cut * (1 << (first + 64)) for cut in cuts]
+    expected = [bisect_right(scaled, (a << 64) + b) for a, b in zip(one, two, strict=True)]
+    assert expected == drawn.tolist()
+
+
+def test_integers_use_the_narrowest_word_that_is_rarely_rejected():
+    """Each width of a first integer word, by its bound; rejection is below one in 64."""
+    for bound, bits in ((2, 8), (4, 8), (99, 16), (256, 8), (257, 16), (65_536, 16), (69_999, 32)):
+        source = scripted.Recorded(scripted.Counting(1))
+        randomness.below(source, LIE, 0, 10, bound)
+        assert bits == source.log[0].bits
+        assert ((1 << bits) % bound) * 64 <= 1 << bits
+
+
+def test_bounds_that_a_word_cannot_serve_are_refused():
+    """A bound beyond the words is an error, never a wrong law."""
+    for bound, bits in ((17, 4), (2**32 + 1, None)):
+        with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be drawn from"):
+            randomness.below(scripted.Counting(1, bits), LIE, 0, 1, bound)
+
+
+def test_certain_coins_and_single_integers_draw_nothing():
+    """prob 0 and 1, bound 1 and no cuts need no words."""
+    source = scripted.Scripted({})
+    assert randomness.coin(source, COIN, 0, 3, Fraction(0)).tolist() == [False] * 3
+    assert randomness.coin(source, COIN, 0, 3, Fraction(1)).tolist() == [True] * 3
+    assert randomness.below(source, LIE, 0, 3, 1).tolist() == [0] * 3
+    assert randomness.cells(source, COIN, 0, 3, []).tolist() == [0] * 3
