@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rrstats.errors import ArgumentTypeError, MetadataError
@@ -30,13 +31,19 @@ def _plan(
     if isinstance(column, Mapping):
         if categories is not None or prob is not None or epsilon is not None:
             raise ArgumentTypeError(
-                "a mapping from column to mechanism says all; leave categories, prob and epsilon out"
+                "a mapping from column to mechanism says all; leave categories, prob and "
+                "epsilon out"
             )
         return {name: as_mechanism(given) for name, given in column.items()}
     if categories is None:
         raise ArgumentTypeError(
             "categories must be declared: they are part of the design and never taken from data; "
             "for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
+        )
+    if isinstance(column, list | set | slice | np.ndarray | pd.Index | pd.Series):
+        raise ArgumentTypeError(
+            f"column must be one column's name, found {type(column).__name__}; for several columns "
+            "give a mapping from column to mechanism"
         )
     return {column: as_mechanism(categories, prob, epsilon)}
 
@@ -98,8 +105,9 @@ class FrameAccessor:
 
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
-        >>> df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1)["answer"].tolist()
-        ['no', 'no', 'yes']
+        >>> first = df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1)
+        >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
+        True
         """
         plan = _plan(column, categories, prob, epsilon)
         return simulate_frame(self._data, plan, seed=seed, **options)
@@ -232,8 +240,8 @@ class SeriesAccessor:
 
         >>> import pandas as pd, rrstats
         >>> reports = pd.Series(["yes"] * 36 + ["no"] * 64)
-        >>> reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion.round(2)
-        np.float64(0.22)
+        >>> round(float(reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion), 2)
+        0.22
         """
         return estimate(self._data, categories, prob, epsilon=epsilon, target=target)
 

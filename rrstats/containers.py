@@ -4,16 +4,21 @@ The dtype of the reports follows from the declared categories and the container'
 type alone, never from values or from missingness:
 
 - list, tuple and scalar give back the category objects themselves;
-- NumPy arrays: bool categories give bool and integer ones the column's integer type (else
-  int64), also from float and object columns; text is as wide as the widest category;
-- pandas: as NumPy, but Categorical gives exactly the declared categories, every string dtype
-  stays itself, and an object column gets what pandas makes of the categories alone;
-- Arrow: the same type, integers widened where a category does not fit.
+- bool categories give bool, and integer ones the column's integer type where all fit, else int64,
+  also from float and object columns;
+- NumPy text and bytes are as wide as the widest category;
+- a pandas Categorical gets exactly the declared categories, a string dtype stays itself, and for
+  words, dates and durations any other column gets what pandas makes of the categories alone;
+- Arrow types stay themselves, integers widened where a category does not fit;
+- where missing is a category, or missing answers are kept, the type is one that can hold them,
+  also if this column has none: float64 for integers, objects for bool.
 """
 
 from __future__ import annotations
 
 import datetime
+import enum
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -29,13 +34,23 @@ __all__ = ["Container", "open_container"]
 
 Mask = NDArray[np.bool_]
 
+_AT_ONCE = 1 << 16
+"""Reports looked up at a time."""
+
+_NUMPY_MISSING: dict[str, Any] = {
+    "f": np.nan,
+    "M": np.datetime64("NaT"),
+    "m": np.timedelta64("NaT"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Container:
     """What came in.
 
     cells : the n answers as a flat NumPy, pandas or Arrow array.
-    family : "list", "tuple", "scalar", "numpy", "pandas", "series", "index", "arrow", "chunked".
+    family : "list", "tuple", "scalar", "numpy", "pandas", "series", "index", "arrow", "chunked",
+        "arrow scalar".
     shape : of an array; like : the Series or Index that came in, for its name and index.
     """
 
@@ -54,46 +69,81 @@ class Container:
         """The declared type of the answers."""
         if self.like is not None:
             return self.like.dtype
-        return self.cells.type if self.family in ("arrow", "chunked") else self.cells.dtype
+        return (
+            self.cells.type
+            if "arrow" in self.family or self.family == "chunked"
+            else self.cells.dtype
+        )
 
-    def fill(self, domain: Domain, codes: NDArray[Any], missing: Mask | None = None) -> Any:
+    def pick(self, mask: Mask) -> list[Any]:
+        """The answers at some places, as Python values.  For the steward: they are private."""
+        cells = self.cells.filter(mask) if hasattr(self.cells, "filter") else self.cells[mask]
+        return list(cells.to_pylist() if hasattr(cells, "to_pylist") else cells)
+
+    def table(self, domain: Domain, keep_missing: bool = False) -> Any:
+        """The k categories in the type that the reports will have.
+
+        keep_missing : whether reports may be left missing.
+        Raises ArgumentTypeError where that type cannot hold the categories or tell them
+        apart; follows from the declarations alone, and comes before anything is drawn.
+        """
+        holds_missing = keep_missing or domain.missing_code is not None
+        try:
+            with np.errstate(all="ignore"):
+                table = self._table(domain, holds_missing)
+                # Whatever a type does to a value (cut, round, wrap), it must come back as itself.
+                kept = bool(np.array_equal(domain.encode(table).codes, np.arange(domain.k)))
+        except (ValueError, TypeError, ArithmeticError, NotImplementedError, KeyError):
+            kept = False
+        if not kept:
+            raise ArgumentTypeError(
+                f"categories {domain.describe()} cannot be stored, or not be told apart, as "
+                f"reports of answers of type {self.dtype}; convert the answers to another type"
+            )
+        return table
+
+    def _table(self, domain: Domain, holds_missing: bool) -> Any:
+        if self.family in ("list", "tuple", "scalar"):
+            return _objects(domain.categories, domain.k)
+        if self.family in ("arrow", "chunked", "arrow scalar"):
+            return _arrow_table(domain, self.dtype)
+        if self.family == "numpy":
+            return _numpy_table(domain, self.dtype, holds_missing)
+        return _pandas_table(domain, self.dtype, holds_missing)
+
+    def fill(self, table: Any, codes: NDArray[Any], missing: Mask | None = None) -> Any:
         """The reports with these codes in the form that came in, sharing no memory with it.
 
-        codes : (n,), all below k where not missing.  missing : where given, those reports
-        are left missing; the dtype is then one that can hold missing values, if the
-        answers' own type is.
+        table : from `table`.  codes : (n,), all below k where not missing; given away, they
+        may become the result.  missing : where given, those reports are left missing; the
+        table must be made for that.
         """
-        if missing is not None and not self._can_miss():
-            missing = None
-        holds_missing = missing is not None or domain.missing_code is not None
-        if self.family in ("list", "tuple", "scalar"):
-            reports = [domain.categories[code] for code in codes.tolist()]
-            if missing is not None:
-                reports = [None if m else r for r, m in zip(reports, missing, strict=True)]
-            if self.family == "scalar":
-                return reports[0]
-            return reports if self.family == "list" else tuple(reports)
-        if self.family in ("arrow", "chunked"):
-            return self._fill_arrow(domain, codes, missing)
+        reports = _take(table, codes, missing)
+        if self.family == "list":
+            return reports.tolist()
+        if self.family == "tuple":
+            return tuple(reports.tolist())
+        if self.family in ("scalar", "arrow scalar"):
+            return reports[0]
+        if self.family == "chunked":
+            import pyarrow as pa
+
+            return pa.chunked_array([reports])
         if self.family == "numpy":
-            table = _numpy_table(domain, self.dtype, holds_missing)
-            return _take(table, codes, missing).reshape(self.shape)
-        reports = _take(_pandas_table(domain, self.dtype, holds_missing), codes, missing)
+            return reports.reshape(self.shape)
+        # The dtype is named each time, so that pandas infers nothing from the reports.
         if self.family == "series":
-            return pd.Series(reports, index=self.like.index.copy(), name=self.like.name)
+            index, name = self.like.index.copy(), self.like.name
+            return pd.Series(reports, index=index, name=name, dtype=reports.dtype)
         if self.family == "index":
-            return pd.Index(reports, name=self.like.name, tupleize_cols=False)
-        return pd.array(reports, dtype=reports.dtype) if self.family == "pandas" else reports
+            name = self.like.name
+            return pd.Index(reports, dtype=reports.dtype, name=name, tupleize_cols=False)
+        if self.family == "pandas" and isinstance(reports, np.ndarray):
+            return pd.array(reports, dtype=reports.dtype)
+        return reports
 
-    def _can_miss(self) -> bool:
-        """Whether the declared type can hold a missing value at all."""
-        return not (isinstance(self.dtype, np.dtype) and self.dtype.kind in "biuUS")
 
-    def _fill_arrow(self, domain: Domain, codes: NDArray[Any], missing: Mask | None) -> Any:
-        import pyarrow as pa
-
-        reports = _take_arrow(domain, self.dtype, codes, missing)
-        return pa.chunked_array([reports]) if self.family == "chunked" else reports
+_SCALARS = (str, bytes, np.generic, numbers.Number, enum.Enum, datetime.date, datetime.timedelta)
 
 
 def open_container(values: Any) -> Container:
@@ -113,29 +163,30 @@ def open_container(values: Any) -> Container:
         cells = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
         return Container(cells, family, (len(values),), values)
     if isinstance(values, pd.api.extensions.ExtensionArray):
-        if isinstance(getattr(values, "dtype", None), np.dtype):
-            values = values.to_numpy()  # pandas' thin wrapper around a NumPy array
-            return Container(values, "numpy", (len(values),))
-        return Container(values, "pandas", (len(values),))
+        thin = isinstance(values, pd.arrays.NumpyExtensionArray) or isinstance(
+            values.dtype, np.dtype
+        )
+        return Container(values.to_numpy() if thin else values, "pandas", (len(values),))
+    if isinstance(values, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "values must not be a masked array: what is masked would be taken for an answer; "
+            "convert it, for example with values.astype(object).filled(None)"
+        )
     if isinstance(values, np.ndarray):
         return Container(np.asarray(values).reshape(-1), "numpy", values.shape)
     if type(values).__module__.partition(".")[0] == "pyarrow":
         import pyarrow as pa
 
         if isinstance(values, pa.ChunkedArray):
-            combined = values.combine_chunks()
-            if isinstance(combined, pa.ChunkedArray):  # what older pyarrow gives for no chunk
-                combined = pa.concat_arrays(values.chunks or [pa.array([], values.type)])
-            return Container(combined, "chunked", (len(values),))
+            return Container(values, "chunked", (len(values),))
         if isinstance(values, pa.Array):
             return Container(values, "arrow", (len(values),))
         if isinstance(values, pa.Scalar):
-            values = values.as_py()
+            return Container(pa.array([values], type=values.type), "arrow scalar", ())
     if isinstance(values, list | tuple):
         family = "list" if isinstance(values, list) else "tuple"
         return Container(_objects(values, len(values)), family, (len(values),))
-    scalars = (str, bytes, bool, int, float, complex, np.generic, datetime.date)
-    if isinstance(values, scalars) or is_missing(values):
+    if isinstance(values, _SCALARS) or is_missing(values):
         return Container(_objects([values], 1), "scalar", ())
     raise ArgumentTypeError(
         "values must be a list, tuple, array, Series, Index, Arrow array or one answer, "
@@ -150,25 +201,43 @@ def _objects(values: Iterable[object], count: int) -> NDArray[np.object_]:
 
 def _take(table: Any, codes: NDArray[Any], missing: Mask | None) -> Any:
     """Reports from a table of the categories, some left missing; always fresh memory."""
-    if missing is not None:
-        codes = np.where(missing, codes.dtype.type(0), codes)
-    reports = table.take(codes.astype(np.intp))
-    if missing is not None:
-        if isinstance(reports, np.ndarray):
-            fill: Any = {"f": np.nan, "M": np.datetime64("NaT")}.get(reports.dtype.kind)
-            reports[missing] = fill
-        else:
-            reports[missing] = reports.dtype.na_value
+    if not isinstance(table, np.ndarray | pd.api.extensions.ExtensionArray):
+        import pyarrow as pa
+
+        return table.take(pa.array(codes.astype(np.int64), mask=missing))
+    if missing is None and isinstance(table, np.ndarray):
+        return _look_up(table, codes)
+    places = codes.astype(np.intp)
+    if missing is None:
+        return table.take(places)
+    if not isinstance(table, np.ndarray):
+        return table.take(np.where(missing, -1, places), allow_fill=True)
+    reports = table.take(np.where(missing, 0, places))
+    reports[missing] = _NUMPY_MISSING.get(reports.dtype.kind)
+    return reports
+
+
+def _look_up(table: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+    """``table[codes]`` in steps that stay in the cache; a sum where the table just counts up."""
+    if table.dtype.kind in "iu" and np.array_equal(table, table[0] + np.arange(len(table))):
+        reports = codes.astype(table.dtype, copy=False)  # the codes are nobody else's
+        if table[0]:
+            reports += table[0]
+        return reports
+    reports = np.empty(len(codes), dtype=table.dtype)
+    for start in range(0, len(codes), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        reports[rows] = table[codes[rows]]
     return reports
 
 
 def _integer_type(domain: Domain, own: np.dtype[Any]) -> np.dtype[Any] | None:
     """The column's own integer type if all categories fit, else int64, uint64 or None."""
-    numbers = [c for c in domain.categories if isinstance(c, int)]
+    declared = [c for c in domain.categories if isinstance(c, int)]
     candidates = [own] if own.kind in "iu" else []
     for candidate in (*candidates, np.dtype(np.int64), np.dtype(np.uint64)):
         info = np.iinfo(candidate)
-        if info.min <= min(numbers) and max(numbers) <= info.max:
+        if info.min <= min(declared) and max(declared) <= info.max:
             return candidate
     return None
 
@@ -184,13 +253,13 @@ def _numpy_type(domain: Domain, own: np.dtype[Any], holds_missing: bool) -> np.d
         return np.dtype(np.float64) if exact else None
     if domain.kind == "float":
         return own if own.kind == "f" else np.dtype(np.float64)
-    if domain.kind == "date":
-        return own if own.kind == "M" else None
+    if domain.kind in ("date", "duration"):
+        return own if own.kind in "mM" else None
     if domain.kind == "str" and own.kind == "T" and not holds_missing:
         return own
-    if {domain.kind: own.kind} in ({"str": "U"}, {"bytes": "S"}) and not holds_missing:
+    if (domain.kind, own.kind) in (("str", "U"), ("bytes", "S")) and not holds_missing:
         width = max(len(c) for c in domain.categories)  # type: ignore[arg-type]  # str or bytes
-        return np.dtype(f"{own.kind}{width}")
+        return np.dtype(f"{own.kind}{max(width, 1)}")
     return None
 
 
@@ -199,8 +268,18 @@ def _numpy_table(domain: Domain, own: np.dtype[Any], holds_missing: bool) -> NDA
     target = _numpy_type(domain, own, holds_missing)
     if target is None:
         return _objects(domain.categories, domain.k)
-    absent: Any = {"f": np.nan, "M": np.datetime64("NaT")}.get(target.kind)
+    if target.kind in "mM":
+        return _moments(domain, target)
+    absent = _NUMPY_MISSING.get(target.kind)
     return np.array([absent if c is None else c for c in domain.categories], dtype=target)
+
+
+def _moments(domain: Domain, target: np.dtype[Any]) -> NDArray[Any]:
+    """Dates or durations as NumPy has them; instants in UTC."""
+    to_pandas: Any = pd.Timestamp if target.kind == "M" else pd.Timedelta
+    absent = _NUMPY_MISSING[target.kind]
+    exact = [absent if c is None else to_pandas(c).asm8 for c in domain.categories]
+    return np.array([moment.astype(target) for moment in exact], dtype=target)
 
 
 def category_labels(domain: Domain) -> pd.Index[Any]:
@@ -225,19 +304,24 @@ def _pandas_table(domain: Domain, own: Any, holds_missing: bool) -> Any:
         return pd.array(values, dtype=own)
     if isinstance(own, pd.BooleanDtype) and domain.kind == "bool":
         return pd.array(values, dtype=own)
-    if isinstance(own, pd.DatetimeTZDtype) and domain.kind == "date":
-        return pd.array(values, dtype=own)
     masked = None if isinstance(own, np.dtype) else getattr(own, "numpy_dtype", None)
     if masked is not None and domain.kind == "int":
         fitting = _integer_type(domain, masked)
         if fitting is not None:
             # pandas names its masked integers Int64, UInt8 and so on.
-            return pd.array(values, dtype=fitting.name.replace("i", "I").replace("u", "U"))
+            name: Any = fitting.name.replace("i", "I").replace("u", "U")
+            return pd.array(values, dtype=name)
     if masked is not None and domain.kind == "float":
-        return pd.array(values, dtype=own if masked.kind == "f" else "Float64")
-    if domain.kind == "str":
-        # What pandas makes of these words by itself: `str`, or object before pandas 3.
-        return pd.Series(values).array
+        floating: Any = own if masked.kind == "f" else "Float64"
+        return pd.array(values, dtype=floating)
+    if domain.kind in ("str", "date", "instant", "duration"):
+        # A unit or a time zone of the column may come from one answer, so it does not count.
+        of_days = domain.kind == "date" and isinstance(own, np.dtype) and own.kind == "M"
+        try:
+            alone = pd.Series(pd.DatetimeIndex(values) if of_days else values)
+        except UnicodeEncodeError:  # half a surrogate pair does not go into Arrow's strings
+            return _objects(values, domain.k)
+        return alone.to_numpy() if isinstance(alone.dtype, np.dtype) else alone.array
     return _numpy_table(domain, own if isinstance(own, np.dtype) else np.dtype("O"), holds_missing)
 
 
@@ -248,6 +332,8 @@ def _arrow_type(domain: Domain, own: Any) -> Any:
     if pa.types.is_dictionary(own):
         value_type = _arrow_type(domain, own.value_type)
         return pa.dictionary(pa.int32(), value_type, ordered=own.ordered)
+    if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
+        return pa.array(domain.categories).type
     if domain.kind == "int":
         integer = pa.types.is_integer(own)
         fitting = _integer_type(domain, np.dtype(own.to_pandas_dtype() if integer else float))
@@ -262,24 +348,29 @@ def _arrow_table(domain: Domain, own: Any) -> Any:
     import pyarrow as pa
 
     target = _arrow_type(domain, own)
-    try:
-        if not pa.types.is_dictionary(target):
-            return pa.array(domain.categories, type=target)
-        words = pa.array([c for c in domain.categories if c is not None], type=target.value_type)
-        place = iter(range(len(words)))
+    if not pa.types.is_dictionary(target):
+        table = _arrow_values(domain, target)
+    else:
+        place = iter(range(domain.k))
         indices = [None if c is None else next(place) for c in domain.categories]
-        return pa.DictionaryArray.from_arrays(
+        words = _arrow_values(domain, target.value_type).drop_null()
+        table = pa.DictionaryArray.from_arrays(
             pa.array(indices, type=target.index_type), words, ordered=target.ordered
         )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        raise ArgumentTypeError(
-            f"categories {domain.describe()} cannot be stored as Arrow type {own}"
-        ) from None
+    table.take(pa.array([0]))  # some types cannot: better found out before anything is drawn
+    return table
 
 
-def _take_arrow(domain: Domain, own: Any, codes: NDArray[Any], missing: Mask | None) -> Any:
+def _arrow_values(domain: Domain, target: Any) -> Any:
     import pyarrow as pa
 
-    if missing is not None:
-        codes = np.where(missing, codes.dtype.type(0), codes)
-    return _arrow_table(domain, own).take(pa.array(codes.astype(np.int64), mask=missing))
+    if pa.types.is_float16(target):  # older pyarrow takes Python floats for it from NumPy only
+        absent = [np.nan if c is None else c for c in domain.categories]
+        return pa.array(np.array(absent, dtype=np.float16), from_pandas=True)
+    if domain.kind not in ("date", "instant", "duration"):
+        return pa.array(domain.categories, type=target)
+    unit = "D" if pa.types.is_date(target) else getattr(target, "unit", None)
+    if unit is None or pa.types.is_time(target):
+        return pa.array(domain.categories, type=target)
+    kind = "m8" if pa.types.is_duration(target) else "M8"
+    return pa.array(_moments(domain, np.dtype(f"{kind}[{unit}]")), type=target)

@@ -7,7 +7,6 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -48,8 +47,6 @@ SIMULATED_TEXT = (
     "reads the true answers; never release these reports"
 )
 
-THREADED_ROWS = 1 << 20
-
 
 def _refuse(extra: Mapping[str, object], function: str) -> None:
     for name in extra:
@@ -63,6 +60,10 @@ def _refuse(extra: Mapping[str, object], function: str) -> None:
 
 def _check_policies(unknown: object, missing: object, domain: Domain) -> None:
     for name, value, allowed in (("unknown", unknown, UNKNOWN), ("missing", missing, MISSING)):
+        if not isinstance(value, str):
+            raise ArgumentTypeError(
+                f"{name} must be one of {list(allowed)}, found {type(value).__name__}"
+            )
         if value not in allowed:
             raise ArgumentValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
     if domain.missing_code is not None and missing != "unknown":
@@ -72,9 +73,9 @@ def _check_policies(unknown: object, missing: object, domain: Domain) -> None:
         )
 
 
-def _check_threads(threads: object, rows: int) -> int:
+def _check_threads(threads: object) -> int:
     if threads is None:
-        return min(os.cpu_count() or 1, 8) if rows >= THREADED_ROWS else 1
+        return 1
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer):
         raise ArgumentTypeError(f"threads must be an integer, found {type(threads).__name__}")
     if threads < 1:
@@ -94,7 +95,8 @@ def _randomize(
         truth = codes[rows]
         # Drawn for every row, so that the words drawn tell nothing of how many were unknown.
         uniform = below(source, REPLACEMENT_STREAM, block, len(truth), k)
-        known = np.where(truth < k, truth, uniform.astype(codes.dtype, copy=False))
+        known = truth.copy()
+        np.copyto(known, uniform, where=truth >= k, casting="unsafe")  # all below k
         reports[rows] = mechanism.randomize(known, source, block)
 
     blocks = range(-(-len(codes) // BLOCK_ROWS))
@@ -113,21 +115,33 @@ class _Job:
 
     container: Container
     encoded: Encoded
+    table: Any
     mechanism: Mechanism
     recorded: Mechanism
     unknown: str
     missing: str
+    threads: int
 
     @classmethod
     def prepare(
-        cls, values: Any, mechanism: Mechanism, unknown: str, missing: str, again: bool
+        cls,
+        values: Any,
+        mechanism: Mechanism,
+        unknown: str,
+        missing: str,
+        again: bool,
+        threads: int | None,
     ) -> _Job:
         domain = mechanism.domain
         _check_policies(unknown, missing, domain)
+        if not isinstance(again, bool):
+            raise ArgumentTypeError(f"again must be True or False, found {type(again).__name__}")
         container = open_container(values)
+        workers = _check_threads(threads)
         recorded = _whole_mechanism(values, mechanism, again)
         encoded = domain.encode(container.cells)
-        job = cls(container, encoded, mechanism, recorded, unknown, missing)
+        table = container.table(mechanism.report_space, keep_missing=missing == "keep")
+        job = cls(container, encoded, table, mechanism, recorded, unknown, missing, workers)
         job.refuse()
         return job
 
@@ -151,16 +165,11 @@ class _Job:
                 "rr.check lists them for the steward"
             )
 
-    def run(self, source: Source, threads: int | None) -> Any:
+    def run(self, source: Source) -> Any:
         """Draw the reports, in the container that came in."""
-        count = _check_threads(threads, self.container.rows)
-        codes = _randomize(self.mechanism, self.encoded.codes, source, count)
-        space = self.mechanism.report_space
+        codes = _randomize(self.mechanism, self.encoded.codes, source, self.threads)
         left_out = self.encoded.codes == self.encoded.k + 1 if self.missing == "keep" else None
-        reports = self.container.fill(space, codes, left_out)
-        if isinstance(reports, pd.Series):
-            self.record(reports.attrs, reports.name, source)
-        return reports
+        return self.container.fill(self.table, codes, left_out)
 
     def record(self, attrs: dict[Any, Any], name: Hashable, source: Source) -> None:
         """Write beside the reports how they were made."""
@@ -220,12 +229,14 @@ def privatize(
     unknown : answers that are no category. "warn" answers them uniformly and says that there
         are some, "uniform" is silent, "raise" refuses them before anything is drawn.
     missing : missing answers where None is not a category. "unknown" treats them like
-        unknown ones, "keep" leaves them missing (which publishes who did not answer), "raise".
+        unknown ones, "keep" leaves them missing (which publishes who did not answer, in a
+        dtype that can hold missing values whether or not there are any), "raise".
     again : randomize reports once more; without it, a Series that says it holds reports is
         refused.
     rng : None, the default, takes a fresh key from the operating system for this call.  A
         numpy.random.Generator is for teaching: it warns and marks the result.
-    threads : for large columns; by default as many as there are cores.  Never changes the law.
+    threads : how many share the blocks of a large column, by default one.  Never changes the
+        law, nor the result under given words.
     Raises ArgumentValueError or ArgumentTypeError for bad arguments, UnknownAnswersError as
     asked; no message quotes an answer.
     The promise: each report is epsilon-LDP for its answer.  Every call is a new release,
@@ -238,9 +249,11 @@ def privatize(
     """
     _refuse(refused, "privatize")
     mechanism = as_mechanism(categories, prob, epsilon)
-    job = _Job.prepare(values, mechanism, unknown, missing, again)
+    job = _Job.prepare(values, mechanism, unknown, missing, again, threads)
     source = open_source(rng)
-    reports = job.run(source, threads)
+    reports = job.run(source)
+    if isinstance(reports, pd.Series):
+        job.record(reports.attrs, reports.name, source)
     _warn([job], source)
     return reports
 
@@ -293,37 +306,49 @@ def privatize_frame(
             "columns must be a mapping from column to mechanism, found "
             f"{type(columns).__name__}; for one column give its name and categories"
         )
+    if not columns:
+        raise ArgumentValueError("columns must name at least one column, found none")
     jobs = {}
     for name, given in columns.items():
         jobs[name] = _Job.prepare(
-            column_of(data, name), as_mechanism(given), unknown, missing, again
+            column_of(data, name), as_mechanism(given), unknown, missing, again, threads
         )
-    released = data.copy()
-    source = open_source(rng)
-    for place, (name, job) in enumerate(jobs.items()):
-        source = open_source(rng, column=place)
-        released[name] = job.run(source, threads)
+    # Shallow, then deep: the true answers are never copied, and no block of other columns
+    # is a view into one that holds them.
+    released = data.copy(deep=False)
+    sources = [open_source(rng, column=place) for place in range(len(jobs))]
+    for (name, job), source in zip(jobs.items(), sources, strict=True):
+        released.isetitem(_place_of(data, name), job.run(source))
+    released = released.copy()
+    for (name, job), source in zip(jobs.items(), sources, strict=True):
         job.record(released.attrs, name, source)
-    _warn(jobs.values(), source)
+    _warn(jobs.values(), sources[0])
     return released
+
+
+def _place_of(data: pd.DataFrame, name: Hashable) -> int:
+    places: Any
+    try:
+        places = data.columns.get_loc(name)
+    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
+        places = slice(0)
+    if isinstance(places, int | np.integer):
+        return int(places)
+    times = len(np.arange(len(data.columns))[places])
+    found = f"is there {times} times" if times else "is not there"
+    listed = ", ".join(repr(c) for c in list(data.columns)[:20])
+    raise ArgumentValueError(f"column {name!r} {found}; the columns are {listed}")
 
 
 def column_of(data: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     """One column of a frame; raises where it is not there just once."""
-    try:
-        times = int((data.columns == name).sum()) if name in data.columns else 0
-    except TypeError:
-        times = 0
-    if times != 1:
-        found = "is not there" if times == 0 else f"is there {times} times"
-        listed = ", ".join(repr(c) for c in list(data.columns)[:20])
-        raise ArgumentValueError(f"column {name!r} {found}; the columns are {listed}")
+    place = _place_of(data, name)
     if name in data.index.names and name is not None:
         raise ArgumentValueError(
             f"the index carries the name {name!r} too, and would release the answers; "
             "reset_index(drop=True) or rename it first"
         )
-    return data[name]
+    return data.iloc[:, place]
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:
@@ -342,22 +367,31 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     domain = categories.domain if is_mechanism(categories) else Domain(categories)
     container = open_container(values)
     codes = domain.encode(container.cells).codes
-    cells = container.cells
-    if not isinstance(cells, np.ndarray):
-        cells = np.array(cells.tolist(), dtype=object)
-    tally: dict[str, list[Any]] = {}
-    for value in cells[codes == domain.k]:
-        shown = repr(value) if isinstance(value, list | dict | set | np.ndarray) else value
-        tally.setdefault(f"{type(value).__name__}:{value!r}", [shown, "unknown", 0])[2] += 1
+    tally: dict[tuple[type, str], list[Any]] = {}
+    for value in container.pick(codes == domain.k):
+        shown = _shown(value)
+        tally.setdefault((type(value), repr(shown)), [shown, "unknown", 0])[2] += 1
     absent = int(np.count_nonzero(codes == domain.k + 1))
-    rows = sorted(tally.values(), key=lambda row: -row[2])
-    if absent:
-        rows.append([None, "missing", absent])
-    frame = pd.DataFrame(
+    rows = [*tally.values(), *([[None, "missing", absent]] if absent else [])]
+    rows.sort(key=lambda row: -row[2])
+    return pd.DataFrame(
         {
             "value": pd.Series([row[0] for row in rows], dtype=object),
             "status": pd.Series([row[1] for row in rows], dtype=object),
             "count": pd.Series([row[2] for row in rows], dtype=np.int64),
         }
     )
-    return frame
+
+
+def _shown(value: Any) -> object:
+    """An unknown answer as the steward sees it: itself, or a description where it is odd."""
+    try:
+        hash(value)
+        repr(value)
+        return value
+    except Exception:  # unhashable, or an object that raises when looked at
+        pass
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__} without a repr>"

@@ -37,7 +37,7 @@ __all__ = [
     "open_source",
 ]
 
-BLOCK_ROWS = 1 << 17
+BLOCK_ROWS = 1 << 18
 """Rows of one block: what is drawn at once, and a part of every address."""
 
 SMALL_CALL_ROWS = 4096
@@ -262,11 +262,12 @@ def below(source: Source, stream: int, block: int, rows: int, bound: int) -> NDA
     factor, shift, mask = wide.type(bound), wide.type(bits), wide.type((1 << bits) - 1)
     rejected_below = (1 << bits) % bound
 
+    if not rejected_below:  # a power of two: the high bits of a word are the high part
+        drawn = source.words(stream, block, rows, 0, bits)
+        whole: NDArray[Any] = drawn >> drawn.dtype.type(bits - bound.bit_length() + 1)
+        return whole
     values: NDArray[Any] = source.words(stream, block, rows, 0, bits).astype(wide)
     values *= factor
-    if not rejected_below:
-        values >>= shift
-        return values
     pending = np.flatnonzero((values & mask) < rejected_below)
     values >>= shift
     turn = 0

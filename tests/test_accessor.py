@@ -1,0 +1,348 @@
+"""``df.rr`` and ``s.rr``: the public functions on frames and columns."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import pydoc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import QUIET
+from scripted import Counting
+
+import rrstats as rr
+
+CATEGORIES = ["a", "b", "c"]
+M = rr.KRR(CATEGORIES, 0.75)
+
+
+def frame_of(n=6, **options):
+    return pd.DataFrame(
+        {
+            "id": range(n),
+            "answer": [CATEGORIES[i % 3] for i in range(n)],
+            "smoker": [i % 2 == 0 for i in range(n)],
+            "when": pd.date_range("2020-01-01", periods=n),
+            "group": pd.Categorical(["x", "y"] * (n // 2) + ["x"] * (n % 2)),
+        },
+        **options,
+    )
+
+
+# -- privatizing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_one_column_changes_and_all_else_stays(n):
+    """Index, other columns, column order and dtypes are kept; the original is untouched."""
+    frame = frame_of(index=pd.Index(list("uvwxyz"), name="row")).iloc[:n]
+    frame.attrs["note"] = ["mine"]
+    before = frame.copy()
+    out = frame.rr.privatize("answer", CATEGORIES, 0.75)
+    pd.testing.assert_frame_equal(before, frame)
+    assert frame.attrs == {"note": ["mine"]}
+    pd.testing.assert_frame_equal(before.drop(columns="answer"), out.drop(columns="answer"))
+    assert list(frame.columns) == list(out.columns)
+    assert frame.dtypes.astype(str).to_dict() == out.dtypes.astype(str).to_dict()
+    assert set(out["answer"]) <= set(CATEGORIES)
+    assert out.attrs["note"] == ["mine"]
+    assert out.attrs["note"] is not frame.attrs["note"]
+    assert list(out.rr.mechanisms) == ["answer"]
+
+
+def test_the_three_forms_give_the_same_reports():
+    """Function, frame method and Series method are one, for arguments or a mechanism."""
+    frame = frame_of(50)
+    expected = rr.privatize(frame["answer"], CATEGORIES, 0.75, rng=Counting(1))
+    for out in (
+        frame.rr.privatize("answer", CATEGORIES, 0.75, rng=Counting(1))["answer"],
+        frame.rr.privatize("answer", M, rng=Counting(1))["answer"],
+        frame.rr.privatize({"answer": M}, rng=Counting(1))["answer"],
+        rr.privatize_frame(frame, {"answer": M}, rng=Counting(1))["answer"],
+        frame["answer"].rr.privatize(CATEGORIES, 0.75, rng=Counting(1)),
+        frame["answer"].rr.privatize(M, rng=Counting(1)),
+        M.privatize(frame["answer"], rng=Counting(1)),
+    ):
+        pd.testing.assert_series_equal(expected, out)
+        assert expected.attrs == out.attrs
+    by_epsilon = frame.rr.privatize("answer", CATEGORIES, epsilon=1.0)
+    assert by_epsilon.rr.mechanisms["answer"] == rr.KRR(CATEGORIES, epsilon=1.0)
+
+
+def test_a_mapping_privatizes_several_columns():
+    """Each column with its mechanism; epsilons add up, and a later column adds to the record."""
+    smoker = rr.KRR([True, False], epsilon=1)
+    out = frame_of().rr.privatize({"answer": M, "smoker": smoker})
+    assert out.rr.mechanisms == {"answer": M, "smoker": smoker}
+    assert out.rr.epsilon == rr.privacy.total_epsilon([M.epsilon, smoker.epsilon])
+    step = frame_of().rr.privatize("answer", M).rr.privatize("smoker", smoker)
+    assert step.rr.mechanisms == out.rr.mechanisms
+    assert list(out["answer"].attrs["rrstats"]) == list(step["answer"].attrs["rrstats"])
+
+
+def test_again_records_the_chain():
+    """A privatized column is refused on frame and Series, until asked for a second round."""
+    out = frame_of().rr.privatize("answer", M)
+    for call in (
+        lambda **o: out.rr.privatize("answer", M, **o),
+        lambda **o: out["answer"].rr.privatize(M, **o),
+        lambda **o: rr.privatize(out["answer"], M, **o),
+    ):
+        with pytest.raises(rr.MetadataError, match="again=True"):
+            call()
+        call(again=True)
+    twice = out.rr.privatize("answer", M, again=True)
+    assert twice.rr.mechanisms == {"answer": rr.Chain(M, M)}
+    assert twice.rr.epsilon == rr.Chain(M, M).epsilon < out.rr.epsilon
+    thrice = twice.rr.privatize("answer", M, again=True)
+    assert thrice.rr.mechanisms == {"answer": rr.Chain(rr.Chain(M, M), M)}
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([1, 1, 1, 2, 2, 2]),
+        pd.MultiIndex.from_product([["x", "y"], [1, 2, 3]], names=["g", "i"]),
+        pd.Index([np.nan, None, "a", "a", 1, 2], dtype=object),
+        pd.date_range("2020", periods=6, name="day"),
+        pd.CategoricalIndex(list("xyxyxy")),
+    ],
+    ids=["duplicates", "MultiIndex", "odd", "dates", "categorical"],
+)
+def test_any_index_stays_and_aligns_nothing(index):
+    """Reports stay in their rows, whatever the labels."""
+    frame = frame_of(index=index)
+    out = frame.rr.privatize("answer", CATEGORIES, 0.99, rng=QUIET)
+    pd.testing.assert_frame_equal(frame, out)
+    pd.testing.assert_index_equal(index, out.index, exact=True)
+    series = frame["answer"].rr.privatize(CATEGORIES, 0.99, rng=QUIET)
+    pd.testing.assert_index_equal(index, series.index, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        (pd.MultiIndex.from_tuples([("q", 1), ("q", 2), ("r", 1)], names=["a", "b"]), ("q", 2)),
+        (pd.RangeIndex(3), 1),
+        (pd.Index([0.5, 1.5, 2.5]), 1.5),
+        (pd.Index([None, "x", 3], dtype=object), "x"),
+        (pd.Index(["x", None, 3], dtype=object), None),
+        (pd.Index(["d", "x", "d"]), "x"),
+        (pd.Index(["y", "rr", "x"], name="kind"), "rr"),
+        (pd.CategoricalIndex(["u", "v", "w"]), "v"),
+        (pd.Index([True, False, "x"], dtype=object), False),
+        (pd.date_range("2020", periods=3), pd.Timestamp("2020-01-02")),
+    ],
+    ids=repr,
+)
+def test_any_column_label_is_served(columns, name):
+    """MultiIndex, numbers, None, doubled other labels, a column called rr, dates."""
+    frame = pd.DataFrame([["p", "a", 1.5], ["q", "b", 2.5]])
+    frame.columns = columns
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rr.UnrecordedWarning)  # a Timestamp has no JSON form
+        out = frame.rr.privatize(name, CATEGORIES, 0.99, rng=QUIET)
+    pd.testing.assert_index_equal(columns, out.columns, exact=True)
+    pd.testing.assert_frame_equal(frame, out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rr.UnrecordedWarning)
+        changed = frame.rr.privatize({name: M}, rng=Counting(2), unknown="uniform")
+    assert changed.iloc[:, [0, 2]].equals(frame.iloc[:, [0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "name", "message"),
+    [
+        (["x", "y", "z"], "answer", "is not there"),
+        (["x", "x", "z"], "x", "is there 2 times"),
+        (["x", "y", "x"], "x", "is there 2 times"),
+        (pd.MultiIndex.from_tuples([("q", 1), ("q", 2), ("r", 1)]), "q", "is there 2 times"),
+        (pd.MultiIndex.from_tuples([("q", 1), ("q", 2), ("r", 1)]), ("q", 3), "is not there"),
+        ([0, 1, 2], "x", "is not there"),
+        (["x", "y", "z"], float("nan"), "is not there"),
+    ],
+)
+def test_a_column_must_be_there_just_once(columns, name, message):
+    """Missing and doubled names are errors that list the columns."""
+    frame = pd.DataFrame([["p", "a", 1.5]])
+    frame.columns = columns
+    for call in (
+        lambda: frame.rr.privatize(name, CATEGORIES, 0.75),
+        lambda: frame.rr.estimate(name, CATEGORIES, 0.75),
+        lambda: frame.rr.tally(name, CATEGORIES, 0.75),
+        lambda: frame.rr.check(name, CATEGORIES),
+    ):
+        with pytest.raises(rr.RRStatsError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    "column", [["answer"], ["answer", "smoker"], np.array(["a"]), {"answer"}, slice(1)]
+)
+def test_a_list_of_columns_is_refused(column):
+    """Several columns are a mapping, each with its mechanism."""
+    with pytest.raises(rr.RRStatsError, match="mapping"):
+        frame_of().rr.privatize(column, CATEGORIES, 0.75)
+
+
+def test_an_index_that_carries_the_columns_name_is_refused():
+    """Its copy of the answers would be released."""
+    frame = frame_of()
+    for indexed in (
+        frame.set_index("answer", drop=False),
+        frame.set_index(["id", "answer"], drop=False),
+    ):
+        with pytest.raises(rr.RRStatsError, match="index carries the name 'answer'"):
+            indexed.rr.privatize("answer", CATEGORIES, 0.75)
+    assert len(frame.set_index("id").rr.privatize("answer", CATEGORIES, 0.75)) == 6
+
+
+def test_arguments_beside_a_mapping_or_without_categories_are_refused():
+    """A mapping says all; one column needs its categories."""
+    frame = frame_of()
+    for arguments, options in (
+        (({"answer": M}, CATEGORIES), {}),
+        (({"answer": M}, None, 0.75), {}),
+        (({"answer": M},), {"epsilon": 1.0}),
+    ):
+        with pytest.raises(rr.RRStatsError, match="mapping"):
+            frame.rr.privatize(*arguments, **options)
+    with pytest.raises(rr.RRStatsError, match="never taken from data"):
+        frame.rr.privatize("answer")
+    with pytest.raises(rr.RRStatsError, match="never taken from data"):
+        frame.rr.privatize("answer", prob=0.75)
+    with pytest.raises(TypeError):
+        frame["answer"].rr.privatize()
+
+
+def test_a_wide_frame_gives_no_performance_warning():
+    """Hundreds of columns are privatized in one go."""
+    frame = pd.DataFrame({f"q{i}": [True, False] for i in range(150)})
+    out = frame.rr.privatize({name: rr.KRR([True, False], 0.75) for name in frame})
+    assert len(out.rr.mechanisms) == 150
+    out["new"] = 1
+
+
+def test_a_slice_of_a_frame_is_privatized_without_a_warning():
+    """Filtered frames give no SettingWithCopyWarning and leave their parent alone."""
+    frame = frame_of(12)
+    part = frame[frame["smoker"]]
+    before = frame.copy()
+    part.rr.privatize("answer", CATEGORIES, 0.75, rng=Counting(1))
+    pd.testing.assert_frame_equal(before, frame)
+
+
+def test_a_subclass_of_dataframe_stays_one():
+    """The frame's class is kept."""
+
+    class Survey(pd.DataFrame):
+        @property
+        def _constructor(self):
+            return Survey
+
+    assert Survey is type(Survey(frame_of()).rr.privatize("answer", CATEGORIES, 0.75))
+
+
+# -- estimating ----------------------------------------------------------------------------
+
+
+def test_estimate_and_tally_take_the_mechanism_from_the_frame():
+    """What the frame says is the default; a contradicting argument raises."""
+    out = frame_of(300).rr.privatize("answer", M)
+    expected = rr.estimate(out["answer"], M)
+    pd.testing.assert_frame_equal(expected.to_frame(), out.rr.estimate("answer"))
+    np.testing.assert_array_equal(expected.proportions, out["answer"].rr.estimate().proportions)
+    assert rr.tally(out["answer"], M) == out.rr.tally("answer") == out["answer"].rr.tally()
+    rows = out.rr.estimate("answer", M, target="rows", level=0.9, simultaneous=True)
+    wanted = rr.estimate(out["answer"], M, target="rows")
+    pd.testing.assert_frame_equal(wanted.to_frame(0.9, simultaneous=True), rows)
+    wilson = out.rr.estimate("answer", method="wilson")
+    pd.testing.assert_frame_equal(expected.to_frame(method="wilson"), wilson)
+    with pytest.raises(rr.MetadataError):
+        out.rr.estimate("answer", CATEGORIES, 0.6)
+    with pytest.raises(rr.RRStatsError):
+        out.rr.estimate("smoker")
+
+
+def test_epsilon_without_metadata_raises_and_is_never_zero():
+    """Unknown is not 0."""
+    with pytest.raises(rr.MetadataError, match="unknown"):
+        _ = frame_of().rr.epsilon
+    assert frame_of().rr.mechanisms == {}
+
+
+def test_simulate_is_reproducible_and_marked():
+    """For teaching: the same seed gives the same reports, which stay marked."""
+    frame = frame_of(40)
+    first = frame.rr.simulate("answer", CATEGORIES, 0.75, seed=4)
+    pd.testing.assert_frame_equal(first, frame.rr.simulate("answer", M, seed=4))
+    assert rr.metadata.find(first.attrs, "answer").simulated
+    series = frame["answer"].rr.simulate(CATEGORIES, seed=4, epsilon=1.0)
+    assert rr.metadata.find(series.attrs, "answer").simulated
+
+
+def test_check_is_the_function():
+    """The steward's list for a column."""
+    frame = pd.DataFrame({"x": ["a", "q", None]})
+    expected = rr.check(["a", "q", None], CATEGORIES)
+    pd.testing.assert_frame_equal(expected, frame.rr.check("x", CATEGORIES))
+    pd.testing.assert_frame_equal(expected, frame["x"].rr.check(M))
+
+
+# -- being an accessor ---------------------------------------------------------------------
+
+
+def test_the_accessors_are_registered_complete_and_say_what_they_are():
+    """``hasattr``, dir() (as IPython completes) and repr work on frames and Series."""
+    frame = frame_of()
+    for thing in (frame, frame["answer"]):
+        assert hasattr(thing, "rr")
+        assert "rr" in dir(thing)
+        assert {"privatize", "estimate", "tally", "check", "simulate"} <= set(dir(thing.rr))
+        assert "privatize" in repr(thing.rr)
+        assert not [n for n in vars(thing.rr) if not n.startswith("_")]
+    assert {"mechanisms", "epsilon"} <= set(dir(frame.rr))
+    assert hasattr(pd.DataFrame, "rr")
+    assert pd.DataFrame.rr is rr.FrameAccessor
+    assert pd.Series.rr is rr.SeriesAccessor
+
+
+def test_help_teaches_and_holds_the_promise():
+    """help(df.rr) shows the calls and says what is and what is not protected."""
+    text = " ".join(pydoc.render_doc(frame_of().rr, renderer=pydoc.plaintext).split()).replace(
+        "| ", ""
+    )
+    for part in (
+        "epsilon-LDP for replacing that record's value by any other declared category, missing, "
+        "or anything else",
+        "does not hide that the record exists, its other columns, its index, its position, or "
+        "the time the call took",
+        "Epsilon adds up over privatized columns, over waves, over the rows of one person, and "
+        "over repeated releases",
+        "df.rr.privatize(",
+        "df.rr.estimate(",
+    ):
+        assert part in text
+    assert "help(df.rr)" in pydoc.render_doc(frame_of()["answer"].rr, renderer=pydoc.plaintext)
+
+
+def test_the_accessor_keeps_nothing():
+    """Two calls share no state; a copied or pickled frame has an accessor of its own."""
+    frame = frame_of()
+    accessor = frame.rr
+    accessor.privatize("answer", CATEGORIES, 0.75)
+    assert accessor.mechanisms == {}
+    out = accessor.privatize("answer", CATEGORIES, 0.75)
+    for other in (out.copy(), copy.deepcopy(out), pickle.loads(pickle.dumps(out))):
+        assert other.rr.mechanisms == out.rr.mechanisms
+    assert b"Accessor" not in pickle.dumps(out)
+
+
+def test_a_column_called_rr_does_not_hide_the_accessor():
+    """df.rr is the accessor, df["rr"] the column."""
+    frame = pd.DataFrame({"rr": ["a", "b"]})
+    assert isinstance(frame.rr, rr.FrameAccessor)
+    assert frame.rr.privatize("rr", CATEGORIES, 0.99, rng=QUIET)["rr"].tolist() == ["a", "b"]

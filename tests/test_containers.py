@@ -1,0 +1,535 @@
+"""Every container comes back as it went in, and its dtype follows from the declaration."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import CASES, CATEGORIES, QUIET, objects
+
+import rrstats as rr
+from rrstats.containers import open_container
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError
+
+
+def truth(values, categories, **options):
+    """`privatize` under words that leave every answer as it is."""
+    with warnings.catch_warnings():
+        # Some kinds of category have no JSON form; what is said then is tested elsewhere.
+        warnings.simplefilter("ignore", rr.UnrecordedWarning)
+        return rr.privatize(values, categories, 0.99, rng=QUIET, **options)
+
+
+def same(left, right):
+    """Whether two containers are alike in type, dtype, content, index and name."""
+    if isinstance(left, pd.Series):
+        pd.testing.assert_series_equal(left, right, check_exact=True)
+    elif isinstance(left, pd.Index):
+        pd.testing.assert_index_equal(left, right, exact=True, check_exact=True)
+    elif isinstance(left, pd.api.extensions.ExtensionArray):
+        pd.testing.assert_extension_array_equal(left, right, check_exact=True)
+    elif isinstance(left, np.ndarray):
+        assert left.dtype == right.dtype
+        np.testing.assert_array_equal(left, right)
+    elif isinstance(left, list | tuple):
+        assert left == right
+        assert [type(v) for v in left] == [type(v) for v in right]
+    else:
+        assert left.type == right.type
+        assert left.to_pylist() == right.to_pylist()
+    return type(left) is type(right)
+
+
+# -- round trips ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_the_same_container_comes_back(build, kind):
+    """To codes and back changes neither type nor dtype nor value of what was declared."""
+    categories = CATEGORIES[kind]
+    answers = build([categories[i % len(categories)] for i in (1, 0, 1, 2, 4, 3, 0)])
+    out = truth(answers, categories)
+    if isinstance(out, pd.Series):
+        out.attrs.clear()
+    assert same(answers, out)
+
+
+@pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_an_empty_container_keeps_the_dtype_of_a_full_one(build, kind):
+    """No answers at all give no reports, of the dtype that reports would have."""
+    full = truth(build(CATEGORIES[kind]), CATEGORIES[kind])
+    out = truth(build(CATEGORIES[kind])[:0], CATEGORIES[kind])
+    assert type(out) is type(full)
+    assert len(out) == 0
+    assert getattr(out, "dtype", None) == getattr(full, "dtype", None)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("kind", ["str", "int", "float", "bytes", "tuple", "str or missing"])
+def test_a_categorical_gets_exactly_the_declared_categories(kind, ordered):
+    """Its own categories, their order and unused ones go; ``ordered`` stays."""
+    categories = CATEGORIES[kind]
+    declared = [c for c in categories if c is not None]
+    own = pd.Index(objects([*declared[::-1], "SECRET"]), tupleize_cols=False)
+    answers = pd.Categorical.from_codes([0, 1, -1, 1], own, ordered=ordered)
+    out = truth(pd.Series(answers), categories, unknown="uniform")
+    expected_missing = None if None in categories else categories[0]
+    assert declared == out.cat.categories.tolist()
+    assert ordered == out.cat.ordered
+    assert [declared[-1], declared[-2], expected_missing, declared[-2]] == [
+        None if isinstance(v, float) and v != v else v for v in out
+    ]
+    index = truth(pd.CategoricalIndex(answers), categories, unknown="uniform")
+    assert declared == index.categories.tolist()
+
+
+@pytest.mark.parametrize("k", [2, 3, 128, 129, 257, 1000, 32_769, 70_000])
+def test_any_number_of_categories_round_trips(k):
+    """Codes keep their width where k, both sentinels and sums of two codes need it."""
+    rng = np.random.default_rng(k)
+    codes = rng.integers(0, k, 500)
+    codes[:2] = 0, k - 1
+    words = [f"w{i}" for i in range(k)]
+    np.testing.assert_array_equal(codes, truth(codes, range(k)))
+    assert [words[c] for c in codes] == truth([words[c] for c in codes], words)
+    series = pd.Series([words[c] for c in codes])
+    assert same(series.tolist(), truth(series, words).tolist())
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3), (2, 1, 3), (0, 4), (3, 0)])
+def test_an_array_keeps_its_shape(shape):
+    """Arrays of any shape come back in that shape."""
+    answers = (np.arange(int(np.prod(shape))) % 3).reshape(shape)
+    out = truth(answers, [0, 1, 2])
+    assert isinstance(out, np.ndarray)
+    assert shape == out.shape
+    np.testing.assert_array_equal(answers, out)
+
+
+def test_strided_reversed_fortran_and_read_only_arrays_are_served():
+    """How an array lies in memory does not matter, and it is not written to."""
+    base = np.arange(24).reshape(4, 6) % 3
+    for answers in (base[::2, ::-1], base.T, np.asfortranarray(base), np.broadcast_to(1, (3, 2))):
+        before = answers.copy()
+        np.testing.assert_array_equal(before, truth(answers, [0, 1, 2]))
+        np.testing.assert_array_equal(before == 1, truth(answers == 1, [False, True]))
+    frozen = base.copy()
+    frozen.setflags(write=False)
+    np.testing.assert_array_equal(base, truth(frozen, [0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("value", "categories"),
+    [
+        ("often", ["never", "often"]),
+        (b"a", [b"a", b"b"]),
+        (True, [True, False]),
+        (2, [1, 2]),
+        (1.5, [1.5, 2.5]),
+        (np.int8(2), [1, 2]),
+        (np.str_("a"), ["a", "b"]),
+        (np.bool_(True), [True, False]),
+        (datetime.date(2020, 1, 1), [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]),
+        (CATEGORIES["Enum"][0], CATEGORIES["Enum"]),
+        (CATEGORIES["Decimal"][0], CATEGORIES["Decimal"]),
+        (None, ["a", None]),
+        (float("nan"), ["a", None]),
+        (pd.NA, [1, None]),
+    ],
+)
+def test_one_answer_gives_one_report(value, categories):
+    """A scalar gives a scalar: the category object itself; a str is one answer."""
+    out = truth(value, categories)
+    assert any(out is c for c in categories)
+    assert open_container(value).family == "scalar"
+
+
+# -- the rules of the dtype ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", ["bool", "object"])
+@pytest.mark.parametrize("make", [np.array, pd.Series, pd.Index])
+def test_bool_categories_give_bool(make, own):
+    """Bool categories give bool also from an object column, with a missing answer or not."""
+    values = [True, False] if own == "bool" else [True, None]
+    out = truth(make(values, dtype=own), [False, True], unknown="uniform")
+    assert np.dtype(bool) == out.dtype
+
+
+@pytest.mark.parametrize("make", [np.array, pd.Series, pd.Index])
+def test_bool_and_missing_give_objects_from_both_dtypes(make):
+    """Where missing is a category, a bool column and an object column give the same."""
+    for values, own in (([True, False], "bool"), ([True, None], "object")):
+        out = truth(make(values, dtype=own), [False, True, None])
+        assert np.dtype(object) == out.dtype
+        assert values == out.tolist()
+
+
+@pytest.mark.parametrize(
+    ("own", "categories", "expected"),
+    [
+        ("int8", [0, 127], "int8"),
+        ("int8", [0, 128], "int64"),
+        ("uint8", [0, 255], "uint8"),
+        ("uint8", [-1, 0], "int64"),
+        ("int16", [0, 40_000], "int64"),
+        ("uint32", [0, 2**32 - 1], "uint32"),
+        ("int64", [0, 2**63], "uint64"),
+        ("int64", [-1, 2**63], "object"),
+        ("int64", [0, 10**30], "object"),
+        ("uint64", [0, 1], "uint64"),
+        ("uint64", [-1, 1], "int64"),
+        ("uint64", [0, 2**63], "uint64"),
+        ("float64", [0, 1], "int64"),
+        ("float16", [0, 1], "int64"),
+        ("object", [0, 1], "int64"),
+        ("complex128", [0, 1], "int64"),
+        ("int8", [0, None], "float64"),
+        ("object", [0, None], "float64"),
+        ("float32", [0, None], "float64"),
+        ("int64", [0, 2**60, None], "object"),
+        ("int64", [0.0, 1.0], "float64"),
+        ("object", [0.5, 1], "float64"),
+        ("float32", [0.5, 1], "float32"),
+        ("float16", [0.5, None], "float16"),
+    ],
+)
+def test_number_categories_choose_the_dtype(own, categories, expected):
+    """Integers: the column's type if all fit, else int64, uint64, objects; floats: a float type."""
+    for make in (np.array, pd.Series, pd.Index):
+        if make is pd.Index and own == "float16":
+            continue  # pandas has no such Index
+        answers = make([0, 1], dtype=own)
+        out = truth(answers, categories, unknown="uniform")
+        assert np.dtype(expected) == out.dtype
+        assert out[0] == (0 if 0 in categories else categories[0])
+
+
+@pytest.mark.parametrize(
+    ("own", "categories", "expected"),
+    [
+        ("Int8", [0, 127], "Int8"),
+        ("Int8", [0, 128], "Int64"),
+        ("UInt16", [0, None], "UInt16"),
+        ("UInt64", [0, 1], "UInt64"),
+        ("Float32", [0, 1], "Int64"),
+        ("Float32", [0.5, 0], "Float32"),
+        ("Int64", [0.5, 0], "Float64"),
+        ("boolean", [False, True], "boolean"),
+        ("boolean", [False, True, None], "boolean"),
+    ],
+)
+def test_masked_dtypes_stay_masked(own, categories, expected):
+    """pandas' nullable dtypes follow the same rules among themselves."""
+    out = truth(pd.Series([0, pd.NA], dtype=own), categories, unknown="uniform")
+    assert expected == str(out.dtype)
+
+
+def test_text_is_as_wide_as_the_widest_category():
+    """The width of U and S arrays says nothing of the longest answer."""
+    assert (
+        np.dtype("U5")
+        == truth(np.array(["no", "maybe maybe"]), ["no", "maybe"], unknown="uniform").dtype
+    )
+    assert np.dtype("S3") == truth(np.array([b"a"]), [b"a", b"bcd"]).dtype
+    assert np.dtype(object) == truth(np.array(["no"]), ["no", None]).dtype
+    assert np.dtypes.StringDType() == truth(np.array(["no"], dtype="T"), ["no", "x"]).dtype
+
+
+@pytest.mark.parametrize("own", ["string[python]", "str", object, "category"])
+def test_word_columns_keep_their_string_kind(own):
+    """A string dtype stays itself; an object column gets what pandas makes of the categories."""
+    answers = pd.Series(["no", "maybe"], dtype=own)
+    expected = pd.Series(["no", "yes"]).dtype if answers.dtype == object else answers.dtype
+    out = truth(answers, ["no", "yes"], unknown="uniform")
+    if own == "category":
+        assert out.cat.categories.tolist() == ["no", "yes"]
+    else:
+        assert expected == out.dtype
+
+
+def test_reports_of_mixed_categories_are_never_inferred():
+    """Objects stay objects, also where all reports happen to be of one type."""
+    for make in (pd.Series, pd.Index):
+        for answers in ([1, 1], ["a", "a"], [2.5, 2.5]):
+            out = truth(make(answers, dtype=object), ["a", 1, 2.5])
+            assert np.dtype(object) == out.dtype
+            assert answers == out.tolist()
+
+
+def test_keeping_missing_answers_takes_a_dtype_that_can_hold_them():
+    """Under missing="keep" the dtype does not tell whether anybody was missing."""
+    for dtype, values in (("int64", [1, 2]), ("float64", [1, np.nan]), (object, [1, None])):
+        out = truth(pd.Series(values, dtype=dtype), [1, 2], missing="keep")
+        assert np.dtype(np.float64) == out.dtype
+    for dtype, values in ((bool, [True, False]), (object, [True, None])):
+        out = truth(pd.Series(values, dtype=dtype), [True, False], missing="keep")
+        assert np.dtype(object) == out.dtype
+    assert truth(["a", float("nan")], ["a", "b"], missing="keep") == ["a", None]
+    dates = CATEGORIES["date"]
+    kept = truth(np.array([dates[1], None], "M8[D]"), dates, missing="keep")
+    assert kept.tolist() == [dates[1], None]
+    for dtype in ("Int64", "string[python]", "category"):
+        column = pd.Series([1, 2, None], dtype="Int64").astype(
+            "string" if "str" in dtype else "Int64"
+        )
+        categories = ["1", "2"] if "str" in dtype else [1, 2]
+        out = truth(column.astype(dtype), categories, missing="keep")
+        assert out.isna().tolist() == [False, False, True]
+        assert categories == out.tolist()[:2]
+
+
+def test_a_date_column_takes_dates_and_datetimes():
+    """A date is its midnight, in a column of datetimes and among objects alike."""
+    days = [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]
+    stamps = [pd.Timestamp("2021-01-01"), pd.Timestamp("2021-01-01 00:00:01")]
+    for own in (None, object):
+        out = truth(pd.Series(stamps, dtype=own), days, unknown="uniform")
+        assert [pd.Timestamp(days[1]), pd.Timestamp(days[0])] == [pd.Timestamp(v) for v in out]
+    array = np.array(["2021-01", "2020-02"], dtype="M8[M]")
+    assert ArgumentTypeError is _error(truth, array, [datetime.date(2020, 1, 15), days[0]])
+    np.testing.assert_array_equal(
+        np.array(["2021-01", "2020-01"], "M8[M]"), truth(array, days, unknown="uniform")
+    )
+
+
+def _error(function, *arguments):
+    with pytest.raises(rr.RRStatsError) as caught:
+        function(*arguments)
+    return type(caught.value)
+
+
+# -- what cannot be served -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "categories"),
+    [
+        (np.array([1, 2]), ["1", "2"]),
+        (pd.Series([1, 2]), ["1", "2"]),
+        (pd.Series([1, 2]).astype("category"), ["1", "2"]),
+        (pd.Series([1, 2]), [True, False]),
+        (pd.Series([True, False]), [1, 0]),
+        (pd.Series(["1", "2"], dtype="string"), [1, 2]),
+        (pd.Series([1, None], dtype="Int64"), ["1", "2"]),
+        (np.array(["1"]), [1, 2]),
+        (np.array(["1"]), [b"1", b"2"]),
+        (np.array(["2020"], "M8[D]"), ["2020", "2021"]),
+        (pd.Series(pd.to_datetime(["2020"])), CATEGORIES["instant"]),
+        (pd.Series(pd.to_datetime(["2020"], utc=True)), CATEGORIES["datetime"]),
+    ],
+)
+def test_kinds_that_cannot_match_are_refused_from_the_dtypes_alone(answers, categories):
+    """Of an integer column and categories "1", "2" the error says so, also without any answer."""
+    with pytest.raises(ArgumentTypeError, match="kind"):
+        rr.privatize(answers, categories, 0.75)
+    with pytest.raises(ArgumentTypeError, match="kind"):
+        rr.privatize(answers[:0], categories, 0.75)
+
+
+@pytest.mark.parametrize("kind", ["str", "bool", "bytes", "date", "str or missing"])
+def test_a_float_column_is_never_refused_because_it_may_be_all_missing(kind):
+    """pandas makes float64 of a column in which everybody is missing: no error, same dtype."""
+    categories = CATEGORIES[kind]
+    declared = pd.Series([c for c in categories if c is not None])
+    full = truth(declared, categories)
+    for answers in (pd.Series([np.nan, np.nan]), pd.Series([1.0, np.nan])):
+        out = truth(answers, categories, unknown="uniform")
+        assert full.dtype == out.dtype
+    empty = truth(pd.Series([None, None]).astype("category"), categories, unknown="uniform")
+    assert [c for c in categories if c is not None] == empty.cat.categories.tolist()
+
+
+@pytest.mark.parametrize(
+    ("answers", "categories"),
+    [
+        (np.array([1.0], "float16"), [2048.5, 2048.25]),
+        (np.array([1.0], "float16"), [1e10, 1.0]),
+        (np.array([1.0], "float32"), [1e-300, 1.0]),
+        (np.array(["a"]), ["a", "a\0"]),
+        (np.array([b"a"]), [b"a\0", b"b"]),
+        (np.array(["2020-01-01"], "M8[D]"), CATEGORIES["datetime"]),
+        (pd.Series(["a"], dtype="string[python]"), ["a", "b"]),
+    ],
+)
+def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories):
+    """Rounded, cut or overflowing categories would be wrong reports: an error, before noise."""
+    if categories == ["a", "b"]:
+        assert truth(answers, categories).tolist() == ["a"]  # the control
+        return
+    with pytest.raises(ArgumentTypeError, match=r"told apart|stored"):
+        truth(answers, categories)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"a": 1},
+        {"a", "b"},
+        iter(["a"]),
+        range(3),
+        pd.DataFrame({"a": ["a"]}),
+        pd.MultiIndex.from_tuples([("a", 1)]),
+        np.ma.array(["a", "b"], mask=[False, True]),
+        object(),
+        list,
+        lambda: None,
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_other_containers_are_refused_by_type(values):
+    """What rrstats could not give back is an error that names the type."""
+    with pytest.raises(ArgumentTypeError, match="values must"):
+        rr.privatize(values, ["a", "b"], 0.75)
+
+
+# -- memory --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_reports_share_no_memory_with_the_answers(build, kind):
+    """Nothing of a report is a view of a true answer (T20)."""
+    categories = CATEGORIES[kind]
+    answers = build(categories)
+    out = truth(answers, categories)
+    if isinstance(out, list):
+        assert out is not answers
+        return
+    if not hasattr(out, "__array__"):
+        return
+    left, right = np.asarray(out), np.asarray(answers)
+    assert not np.shares_memory(left, right)
+    if isinstance(out, np.ndarray):
+        assert out.flags.writeable
+        before = right.copy()
+        out[:] = out[::-1].copy()
+        np.testing.assert_array_equal(before, right)
+
+
+def test_objects_of_the_answers_do_not_come_back():
+    """A report is the declared object, never the answer's own one, which may carry more."""
+
+    class Telling(str):
+        source = "the respondent's file"
+
+    out = truth([Telling("a"), Telling("b")], ["a", "b"])
+    assert [str, str] == [type(v) for v in out]
+    series = truth(pd.Series([Telling("a")], dtype=object), ["a", "b"])
+    assert str is type(series[0])
+
+
+def test_a_pickled_slice_holds_only_its_own_reports():
+    """Arrow reports own their buffers (T21): no true answer lies behind a short slice."""
+    pa = pytest.importorskip("pyarrow")
+    words = [f"private answer number {i:06d}" for i in range(20_000)]
+    for whole in (
+        pa.array(words),
+        pa.chunked_array([words]),
+        pa.array(words).dictionary_encode(),
+        pd.Series(words, dtype=pd.ArrowDtype(pa.string())),
+        pd.Series(words, dtype="string[pyarrow]"),
+    ):
+        control = pickle.dumps(whole[:3])
+        assert b"number 000002" in control
+        out = pickle.dumps(truth(whole[:3], ["x", "y"], unknown="uniform"))
+        assert b"private" not in out
+        assert len(out) < 3_000
+
+
+# -- Arrow ---------------------------------------------------------------------------------
+
+
+def test_arrow_containers_come_back_as_they_are():
+    """Array, ChunkedArray with 0, 1 or more chunks, dictionary and scalar, with nulls."""
+    pa = pytest.importorskip("pyarrow")
+    words = ["b", "a", None, "b"]
+    categories = ["a", "b", None]
+    for chunks in ([], [words], [words, [], words[:1]]):
+        answers = pa.chunked_array(chunks, type=pa.large_string())
+        out = truth(answers, categories)
+        assert isinstance(out, pa.ChunkedArray)
+        assert answers.type == out.type
+        assert answers.to_pylist() == out.to_pylist()
+    one = truth(pa.scalar("b", pa.large_string()), categories)
+    assert pa.scalar("b", pa.large_string()) == one
+    assert not truth(pa.scalar(None, pa.string()), categories).is_valid
+    sliced = pa.array(["z", *words, "z"])[1:-1]
+    assert words == truth(sliced, categories).to_pylist()
+
+
+def test_an_arrow_dictionary_holds_exactly_the_categories():
+    """The old dictionary goes, also its unused words, nulls and double entries."""
+    pa = pytest.importorskip("pyarrow")
+    dictionary = pa.array(["b", "SECRET", "a", None, "a"])
+    answers = pa.DictionaryArray.from_arrays(pa.array([0, 2, 4, 3, None, 1], pa.int8()), dictionary)
+    out = truth(answers, ["a", "b", "c", None], unknown="uniform")
+    assert out.to_pylist() == ["b", "a", "a", None, None, "a"]
+    assert out.dictionary.to_pylist() == ["a", "b", "c"]
+    assert pa.int32() == out.type.index_type
+    chunked = pa.chunked_array([answers, answers.take(pa.array([0]))])
+    assert truth(chunked, ["a", "b", None], unknown="uniform").to_pylist()[-1] == "b"
+    column = pd.Series(["b", None, "a"], dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string())))
+    kept = truth(column, ["a", "b"], missing="keep")
+    assert [None if v is pd.NA else v for v in kept] == ["b", None, "a"]
+    assert pa.types.is_dictionary(kept.dtype.pyarrow_dtype)
+    numbers = truth(pa.array([1, 2]).dictionary_encode(), [1, 2])
+    assert pa.dictionary(pa.int32(), pa.int64()) == numbers.type
+
+
+def test_an_arrow_column_of_nulls_gets_the_type_of_the_categories():
+    """What Arrow infers where everybody is missing does not decide the reports' type."""
+    pa = pytest.importorskip("pyarrow")
+    assert pa.string() == truth(pa.array([None, None]), ["a", "b"], unknown="uniform").type
+    series = pd.Series([None, None], dtype=pd.ArrowDtype(pa.null()))
+    assert pa.int64() == truth(series, [1, 2], unknown="uniform").dtype.pyarrow_dtype
+
+
+@pytest.mark.parametrize(
+    ("own", "categories", "expected"),
+    [
+        ("int8", [0, 127], "int8"),
+        ("int8", [0, 128], "int64"),
+        ("uint64", [0, 1], "uint64"),
+        ("double", [0, 1], "int64"),
+        ("int32", [0.5, 1], "double"),
+        ("float", [0.5, 1], "float"),
+        ("halffloat", [0.5, 1], "halffloat"),
+        ("bool", [False, True, None], "bool"),
+    ],
+)
+def test_arrow_numbers_follow_the_same_rules(own, categories, expected):
+    """Integers widen where a category does not fit, and nothing else changes the type."""
+    pa = pytest.importorskip("pyarrow")
+    values = np.array([0, 1], dtype={"halffloat": "f2", "bool": "?"}.get(own, "i1"))
+    answers = pa.array(values).cast(own) if own != "halffloat" else pa.array(values)
+    out = truth(answers, categories, unknown="uniform")
+    assert expected == str(out.type)
+    assert [categories[0]] == out.to_pylist()[:1]
+
+
+def test_arrow_types_without_a_kernel_are_refused_before_noise():
+    """A type that cannot hold the categories is an RRStatsError, not one of Arrow's."""
+    pa = pytest.importorskip("pyarrow")
+    for answers in (
+        pa.array([{"a": 1}]),
+        pa.array([[1, 2]]),
+        pa.array([datetime.time(1, 2)]),
+        pd.Series([[1]], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+    ):
+        with pytest.raises(ArgumentTypeError, match="cannot be stored"):
+            truth(answers, ["a", "b"])
+
+
+def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
+    """Planted fault: a table in the wrong order is refused before it can label reports."""
+    container = open_container(["a"])
+    domain = Domain(["a", "b"])
+    planted = objects(["b", "a"])
+    monkeypatch.setattr("rrstats.containers._objects", lambda values, count: planted)
+    with pytest.raises(ArgumentTypeError, match="told apart"):
+        container.table(domain)

@@ -1,0 +1,410 @@
+"""Declared categories, and the exact code of any answer."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import enum
+import pickle
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import CATEGORIES, FORMS, MISSING, hostile, objects
+
+from rrstats.containers import open_container
+from rrstats.domain import Domain, is_missing, kind_of_type
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsError
+
+# -- what can be declared ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_categories_keep_their_order_and_their_objects(kind):
+    """Codes 0 .. k-1 follow the declared order, whatever the type of the categories."""
+    domain = Domain(CATEGORIES[kind])
+    assert tuple(CATEGORIES[kind]) == domain.categories
+    assert list(range(domain.k)) == [domain.code(c) for c in domain.categories]
+    assert domain == Domain(domain.categories) == pickle.loads(pickle.dumps(domain))
+    assert hash(domain) == hash(copy.deepcopy(domain))
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        [1, True],
+        [1, 1.0],
+        [0.0, -0.0],
+        [0, False],
+        ["a", "a"],
+        ["\u00e9", "e\u0301"],
+        [("\u00e9",), ("e\u0301",)],
+        [(1,), (True,)],
+        [None, float("nan")],
+        [pd.NA, pd.NaT],
+        [None, Decimal("NaN")],
+        [1, Decimal(1)],
+        [np.int8(1), np.float64(1.0)],
+        [np.str_("a"), "a"],
+        [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1)],
+        [pd.Timestamp("2020-01-01"), np.datetime64("2020-01-01", "ns")],
+        [2**53, float(2**53)],
+    ],
+    ids=repr,
+)
+def test_categories_that_could_be_confused_are_refused_together(categories):
+    """Equal, or taken for one another by Python, pandas or a reader of the text (T18)."""
+    with pytest.raises(ArgumentValueError, match=r"categories must be distinct.*1 .*2"):
+        Domain(categories)
+
+
+def test_confused_categories_are_not_quoted():
+    """Who passes the data as categories by mistake sees places and types, not answers."""
+    with pytest.raises(ArgumentValueError) as caught:
+        Domain(["x", "SECRET", "SECRET"])
+    assert "number 2 (str) and number 3 (str)" in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("categories", "expected"),
+    [
+        ({"b", "a"}, ("a", "b")),
+        (frozenset({3, 1, 2}), (1, 2, 3)),
+        (np.array(["b", "a"]), ("b", "a")),
+        (np.array([2, 1], dtype=np.int8), (2, 1)),
+        (np.array([True, False]), (True, False)),
+        (np.array([0.5, np.nan]), (0.5, None)),
+        (np.array([0, 1], "M8[ns]"), (pd.Timestamp(0), pd.Timestamp(1))),
+        (np.array([1, 2], "m8[ns]"), (pd.Timedelta(1), pd.Timedelta(2))),
+        (pd.Index(["b", "a"]), ("b", "a")),
+        (pd.CategoricalDtype(["b", "a"]), ("b", "a")),
+        (pd.Series([2, 1]), (2, 1)),
+        (range(2, 4), (2, 3)),
+        ((c for c in "xy"), ("x", "y")),
+        ({"b": 1, "a": 2}.keys(), ("b", "a")),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_categories_come_from_any_sequence(categories, expected):
+    """Lists, arrays, an Index, a dtype; a set is sorted; NumPy scalars become Python's."""
+    domain = Domain(categories)
+    assert expected == domain.categories
+    assert [type(c) for c in expected] == [type(c) for c in domain.categories]
+
+
+def test_enum_members_that_are_words_or_numbers_become_plain():
+    """An Enum of str or int equals its plain value, so that is what is declared and reported."""
+
+    class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is not the value
+        YES = "y"
+        NO = "n"
+
+    class Number(enum.IntEnum):
+        ONE = 1
+        TWO = 2
+
+    assert Domain(list(Word)).categories == ("y", "n")
+    assert Domain(list(Number)).categories == (1, 2)
+    assert [type(c) for c in Domain([*Word, *Number]).categories] == [str, str, int, int]
+    assert Domain(list(Word)).code(Word.NO) == Domain(["y", "n"]).code(Word.NO) == 1
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        [], ["a"], (None,), set(), np.array([]), np.array(["a"]), pd.CategoricalDtype(["a"]),
+        pd.CategoricalDtype([]),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_fewer_than_two_categories_are_refused(categories):
+    """One possible answer would be no question."""
+    with pytest.raises(ArgumentValueError, match="at least two"):
+        Domain(categories)
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        None, 3, 0.5, "yes", b"yes", {"a": 1, "b": 2}, object(), float("nan"), str, len,
+        pd.Categorical(["a", "b"]), pd.DataFrame({"a": [1, 2]}), np.array("a"),
+        np.array([["a", "b"]]), [["a"], ["b"]], [{}, []],
+        {"a", 1}, {None, "a"}, {1.0, float("nan")}, {frozenset({1}), frozenset({2})},
+        np.array([1, 2], dtype=np.longdouble),
+    ],
+    ids=lambda v: f"{type(v).__name__}",
+)  # fmt: skip
+def test_what_is_no_list_of_categories_is_refused_by_type(categories):
+    """The error is a TypeError of the tree and names the argument."""
+    with pytest.raises(ArgumentTypeError, match="categories"):
+        Domain(categories)
+
+
+def test_a_domain_cannot_be_changed():
+    """A declaration is fixed (T19)."""
+    domain = Domain(["a", "b"])
+    with pytest.raises(AttributeError):
+        domain.k = 3
+    assert Domain([1, 2]) != Domain([1.0, 2.0])
+    assert Domain([1, 2]) != Domain([2, 1])
+    assert Domain(["a", "b"]) != ["a", "b"]
+
+
+def test_a_long_domain_is_described_briefly():
+    """Errors list a few categories and say how many there are."""
+    assert Domain(["a", "b", "c"]).describe() == "['a', 'b', 'c']"
+    text = repr(Domain(range(10_000)))
+    assert "10000 categories" in text
+    assert len(text) < 80
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"),
+    [(2, "uint8"), (128, "uint8"), (129, "uint16"), (32_768, "uint16"), (32_769, "uint32")],
+)
+def test_codes_have_the_smallest_type_that_holds_a_sum_of_two(k, expected):
+    """Both sentinels and 2k - 2 fit; empty codes are of that type."""
+    domain = Domain(range(k))
+    assert np.dtype(expected) == domain.dtype == domain.empty(3).dtype
+    assert max(k + 1, 2 * k - 2) <= np.iinfo(domain.dtype).max
+
+
+# -- the code of one value -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_every_missing_value_is_the_same(name):
+    """None, NaN, NaT and NA have one code: that of the category, or k + 1."""
+    assert is_missing(MISSING[name])
+    assert Domain(["a", "b"]).code(MISSING[name]) == 3
+    assert Domain(["a", None, "b"]).code(MISSING[name]) == 1
+
+
+@pytest.mark.parametrize("name", hostile())
+def test_hostile_values_are_unknown_and_never_raise(name):
+    """Objects that raise when compared, hashed, printed or looked at have code k."""
+    value = hostile()[name]
+    assert not is_missing(value)
+    for kind in CATEGORIES:
+        domain = Domain(CATEGORIES[kind])
+        if kind == "float" and name == "inf":
+            continue  # declared there
+        assert domain.k == domain.code(value)
+
+
+@pytest.mark.parametrize(
+    ("categories", "value", "expected"),
+    [
+        ([0, 1], True, 2),
+        ([0, 1], np.bool_(True), 2),
+        ([True, False], 1, 2),
+        ([True, False], np.True_, 0),
+        ([True, False], 0.0, 2),
+        ([1, "1"], "1", 1),
+        ([1, 2], 1.0, 0),
+        ([1, 2], np.float32(2), 1),
+        ([1, 2], Decimal(2), 1),
+        ([1, 2], 1 + 0j, 0),
+        ([2**53 + 1, 5], float(2**53), 2),
+        (["\u00e9", "e"], "e\u0301", 2),
+        ([b"a", b"b"], "a", 2),
+        ([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)], pd.Timestamp("2021-01-01"), 1),
+        ([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)], np.datetime64("2021-01-01"), 1),
+        ([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)], np.datetime64("2021-01-01T01"), 2),
+        ([pd.Timedelta(1, "D"), pd.Timedelta(2, "D")], np.timedelta64(48, "h"), 1),
+    ],
+)
+def test_values_match_as_in_python_but_bool_matches_only_bool(categories, value, expected):
+    """1 is 1.0, a date is its midnight, True is never 1, and text matches to the code point."""
+    domain = Domain(categories)
+    assert expected == domain.code(value)
+    assert expected == domain.encode(objects([value, value])).codes[1]
+
+
+# -- whole arrays --------------------------------------------------------------------------
+
+CASES = [case for form in FORMS for case in form.cases()]
+
+
+@pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_fast_codes_equal_those_of_the_values_one_by_one(build, kind):
+    """Whatever way a container takes, each answer has the code of its Python value (oracle)."""
+    categories = CATEGORIES[kind]
+    domain = Domain([*categories[1:], categories[0]])
+    container = open_container(build([categories[i % len(categories)] for i in range(50)]))
+    values = container.pick(np.ones(50, dtype=bool))
+    encoded = domain.encode(container.cells)
+    assert [domain.code(v) for v in values] == encoded.codes.tolist()
+    assert domain.dtype == encoded.codes.dtype
+    assert encoded.unknown == encoded.missing == 0
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8", "f2", "f4", "f8"])
+def test_codes_of_numbers_are_exact_at_the_edges_of_a_type(dtype):
+    """Categories outside a column's type never match; no integer is rounded into another."""
+    numbers = [0, 1, -1, 127, 128, 255, 256, 2049, 2**24 + 1, 2**53 + 1, 2**63, 2**64 - 1, 10**400]
+    domain = Domain(numbers)
+    kind = np.dtype(dtype).kind
+    if kind == "f":
+        edge = np.finfo(dtype)
+        cells = np.array([0, 1, -1, 2048, 255, edge.max, edge.min, np.inf, -np.inf, np.nan], dtype)
+    else:
+        info = np.iinfo(dtype)
+        cells = np.array([0, 1, info.min, info.max, info.max - 1, 100], dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        codes = domain.encode(cells).codes
+    assert [domain.code(v) for v in cells.tolist()] == codes.tolist()
+
+
+def test_float_categories_are_rounded_to_a_narrow_column():
+    """0.1 stands for the float32 nearest to it; two that round together are refused."""
+    cells = np.array([0.1, 0.2, 0.3], dtype=np.float32)
+    assert Domain([0.1, 0.2]).encode(cells).codes.tolist() == [0, 1, 2]
+    with pytest.raises(ArgumentTypeError, match="told apart"):
+        Domain([0.1, 0.1 + 1e-12]).encode(cells)
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "s", "ms", "us", "ns", "ps", "as", "5m"])
+def test_datetimes_of_every_unit_have_exact_codes(unit):
+    """NumPy dates match in their own unit; far ones and NaT neither raise nor match."""
+    dates = [datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1, 0, 0, 5), None]
+    domain = Domain(dates)
+    cells = np.array([0, 5, 2**62, -(2**62), 7], dtype=np.int64).view(f"M8[{unit}]")
+    expected = [0, 1 if unit == "s" else 3, 3, 3, 3]
+    assert expected == domain.encode(cells).codes.tolist()
+    cells[4] = "NaT"
+    assert domain.encode(cells).codes[4] == 2
+    spans = Domain([datetime.timedelta(0), datetime.timedelta(seconds=5)])
+    assert spans.encode(np.array([0, 5], "m8[s]")).codes.tolist() == [0, 1]
+    assert spans.encode(np.array([0, 5000, "NaT"], "m8[ms]")).codes.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("kind", ["str", "bool", "int", "bytes", "mixed", "str or missing"])
+def test_objects_of_any_mixture_have_the_codes_of_the_slow_way(kind):
+    """The dict of plain types and the careful loop agree, for every mixture of answers."""
+    domain = Domain(CATEGORIES[kind])
+    plain = ["never", "zz", 1, 2, 0, 1.0, 2.5, b"a", b"c", None, float("nan"), np.str_("once")]
+    for extra in ([], [True, False], [pd.NA], list(hostile().values()), [True, None]):
+        cells = objects([*CATEGORIES[kind], *(plain if extra != [True, None] else []), *extra])
+        expected = [domain.code(v) for v in cells]
+        assert expected == domain.encode(cells).codes.tolist()
+    booleans = objects([True, False, None])
+    assert [domain.code(v) for v in booleans] == domain.encode(booleans).codes.tolist()
+
+
+def test_half_surrogates_are_served_in_every_column_of_words():
+    """Text that is not Unicode can be declared; columns that cannot hold it never match it."""
+    domain = Domain(["a", "\udc80"])
+    assert domain.encode(objects(["\udc80", "a"])).codes.tolist() == [1, 0]
+    assert domain.encode(np.array(["a", "\udc80"])).codes.tolist() == [0, 1]
+    pa = pytest.importorskip("pyarrow")
+    assert domain.encode(pa.array(["a", "b", None])).codes.tolist() == [0, 2, 3]
+
+
+def test_arrow_values_that_python_cannot_hold_are_unknown():
+    """A date beyond the year 9999 inside a list or a struct raises in Arrow, not here."""
+    pa = pytest.importorskip("pyarrow")
+    far = pa.array([2**60, 0], pa.int64()).cast(pa.timestamp("s"))
+    nested = pa.ListArray.from_arrays(pa.array([0, 1, 2]), far)
+    assert Domain([("a",), ("b",)]).encode(nested).codes.tolist() == [2, 2]
+    assert Domain([datetime.date(1970, 1, 1), None]).encode(far).codes.tolist() == [2, 0]
+    aware = far.cast(pa.timestamp("s", tz="UTC"))
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    assert Domain([epoch, None]).encode(aware).codes.tolist() == [2, 0]
+
+
+def test_other_pandas_arrays_are_served_as_objects():
+    """Periods, intervals and sparse columns encode as the objects they hold."""
+    periods = [pd.Period("2020", "Y"), pd.Period("2021", "Y")]
+    cells = pd.Series([*periods, None], dtype="period[Y]").array
+    assert Domain(periods).encode(cells).codes.tolist() == [0, 1, 3]
+    intervals = pd.interval_range(0, 2)
+    assert Domain(list(intervals)).encode(intervals.array).codes.tolist() == [0, 1]
+    sparse = pd.arrays.SparseArray([1.0, 0.0, np.nan])
+    assert Domain([1, 0]).encode(sparse).codes.tolist() == [0, 1, 3]
+    zone = pd.Series(pd.to_datetime(["2020-01-01 01:00", None]).tz_localize("Europe/Paris"))
+    midnight = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    instants = Domain([midnight, midnight.replace(year=2021)])
+    assert instants.encode(zone.array).codes.tolist() == [0, 3]
+
+
+def test_the_counts_are_of_answers_not_served():
+    """`unknown` and `missing` count apart; a missing category is neither."""
+    cells = objects(["a", "z", None, float("nan"), "z", [1]])
+    encoded = Domain(["a", "b"]).encode(cells)
+    assert (encoded.unknown, encoded.missing) == (3, 2)
+    encoded = Domain(["a", None]).encode(cells)
+    assert (encoded.unknown, encoded.missing) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (np.dtype("bool"), "bool"), (np.dtype("uint8"), "int"), (np.dtype("f2"), "float"),
+        (np.dtype("U3"), "str"), (np.dtype("S3"), "bytes"), (np.dtype("M8[s]"), "date"),
+        (np.dtype("m8[s]"), "duration"), (np.dtype(object), "any"), (np.dtype("c16"), "any"),
+        (np.dtypes.StringDType(), "str"), (pd.Int8Dtype(), "int"), (pd.BooleanDtype(), "bool"),
+        (pd.Float32Dtype(), "float"), (pd.StringDtype("python"), "str"),
+        (pd.CategoricalDtype([1, 2]), "int"), (pd.CategoricalDtype(["a", 2]), "any"),
+        (pd.DatetimeTZDtype(tz="UTC"), "instant"), (pd.PeriodDtype("D"), "any"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_declared_type_says_what_kind_it_holds(dtype, expected):
+    """The kind follows from the dtype alone."""
+    assert expected == kind_of_type(dtype)
+
+
+def test_arrow_types_say_what_kind_they_hold():
+    """The same for Arrow types, as such and in pandas."""
+    pa = pytest.importorskip("pyarrow")
+    for arrow, expected in (
+        (pa.bool_(), "bool"), (pa.int8(), "int"), (pa.float16(), "float"), (pa.string(), "str"),
+        (pa.large_string(), "str"), (pa.binary(), "bytes"), (pa.date32(), "date"),
+        (pa.timestamp("s"), "date"), (pa.timestamp("s", "UTC"), "instant"), (pa.null(), "any"),
+        (pa.duration("s"), "duration"), (pa.dictionary(pa.int8(), pa.string()), "str"),
+        (pa.list_(pa.int8()), "any"), (pa.decimal128(3), "any"),
+    ):  # fmt: skip
+        assert expected == kind_of_type(arrow) == kind_of_type(pd.ArrowDtype(arrow))
+
+
+def test_a_million_words_numbers_or_booleans_take_no_loop_over_rows(monkeypatch):
+    """Plain columns never go through the careful one-by-one code."""
+    monkeypatch.setattr(Domain, "code", _at_most_ten_times(Domain.code))
+    words = ["never", "once", "often"]
+    for column, categories in (
+        (pd.Series(words * 1000), words),
+        (pd.Series(words * 1000, dtype=object), words),
+        (pd.Series(words * 1000, dtype="string[python]"), words),
+        (pd.Series(words * 1000, dtype="category"), words),
+        (np.array(words * 1000), words),
+        (pd.Series([1, 2] * 1000), [1, 2]),
+        (pd.Series([1, 2, None] * 1000, dtype="Int64"), [1, 2]),
+        (pd.Series([1, 2] * 1000, dtype=object), [1, 2]),
+        (pd.Series([True, False] * 1000), [True, False]),
+        (pd.Series([True, None] * 1000), [True, False]),
+    ):
+        Domain(categories).encode(open_container(column).cells)
+
+
+def _at_most_ten_times(function):
+    calls = []
+
+    def counted(*arguments):
+        calls.append(1)
+        assert len(calls) % 1000 < 100, "a loop over rows"
+        return function(*arguments)
+
+    return counted
+
+
+def test_errors_of_this_module_are_of_one_tree():
+    """Both kinds are RRStatsErrors, and the built-in kind that Python users expect."""
+    assert issubclass(ArgumentTypeError, RRStatsError)
+    assert issubclass(ArgumentTypeError, TypeError)
+    assert issubclass(ArgumentValueError, RRStatsError)
+    assert issubclass(ArgumentValueError, ValueError)

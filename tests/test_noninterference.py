@@ -1,0 +1,394 @@
+"""The main privacy test: whatever one person answers, only their own report can change.
+
+Two runs under the same words, on data that differ in one record.  Everything that a result
+shows is compared, apart from that record's cell: type, dtype, categories and their order, index,
+name, attrs, nulls, warnings, log records, the words that were drawn, and all other cells.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import CATEGORIES, MISSING, hostile, objects
+from scripted import Counting, Recorded
+
+import rrstats as rr
+
+try:
+    import pyarrow as pa
+except ImportError:
+    pa = None
+
+PLACE = 2
+
+
+class _Logs(logging.Handler):
+    def __init__(self):
+        super().__init__(level=0)
+        self.records = []
+
+    def emit(self, record):
+        self.records.append(record.getMessage())
+
+
+def _cells(out):
+    """The cells of a result as a flat list; missing ones as None."""
+    if isinstance(out, np.ndarray):
+        out = out.reshape(-1)
+    cells = out.to_pylist() if hasattr(out, "to_pylist") else list(out)
+    return [None if rr.domain.is_missing(c) else (type(c).__name__, c) for c in cells]
+
+
+def footprint(values, categories, run=rr.privatize, place=PLACE, **options):
+    """All that a result shows apart from the cell at ``place``."""
+    source, logs, root = Recorded(Counting(7)), _Logs(), logging.getLogger()
+    level = root.level
+    root.addHandler(logs)
+    root.setLevel(0)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out = run(values, categories, 0.75, rng=source, **options)
+    finally:
+        root.removeHandler(logs)
+        root.setLevel(level)
+    cells = _cells(out)
+    dtype = out.dtype if hasattr(out, "dtype") else getattr(out, "type", None)
+    shown = {
+        "type": type(out),
+        "dtype": repr(dtype),
+        "shape": getattr(out, "shape", len(out)),
+        "index": repr(getattr(out, "index", None)) if isinstance(out, pd.Series) else None,
+        "name": getattr(out, "name", None),
+        "attrs": json.dumps(getattr(out, "attrs", None), default=repr),
+        "nulls": [i for i, c in enumerate(cells) if c is None and i != place],
+        "warnings": [
+            str(w.message) for w in caught if not issubclass(w.category, rr.UnrecordedWarning)
+        ],
+        "unrecorded": sum(issubclass(w.category, rr.UnrecordedWarning) for w in caught),
+        "logs": logs.records,
+        "words": source.log,
+        "cells": [c for i, c in enumerate(cells) if i != place],
+    }
+    if isinstance(dtype, pd.CategoricalDtype):
+        shown["categories"] = list(dtype.categories)
+        shown["category dtype"] = repr(dtype.categories.dtype)
+    if pa is not None and isinstance(out, pa.DictionaryArray):
+        shown["dictionary"] = out.dictionary.to_pylist()
+    return shown
+
+
+def replaced(answers, value):
+    """The same answers, with another one at ``PLACE``."""
+    return [*answers[:PLACE], value, *answers[PLACE + 1 :]]
+
+
+def base_of(categories, rows=6):
+    """Answers of all categories; the first ones fix what pandas infers."""
+    return [categories[i % len(categories)] for i in range(rows)]
+
+
+def quietly(function, *arguments, **options):
+    """A call whose warnings are not the question: pandas' own, and those of missing JSON forms."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*arguments, **options)
+
+
+# -- any container of Python objects, any replacement --------------------------------------
+
+LOOSE = {
+    "list": list,
+    "tuple": tuple,
+    "object array": objects,
+    "2-d object array": lambda v: objects(v).reshape(2, 3),
+    "object Series": lambda v: pd.Series(objects(v), dtype=object, name="a"),
+    "object Index": lambda v: pd.Index(objects(v), dtype=object, name="a", tupleize_cols=False),
+    "inferred Series": lambda v: pd.Series(v, name="a"),
+    "inferred categorical": lambda v: pd.Series(v, name="a").astype("category"),
+}
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+@pytest.mark.parametrize("form", LOOSE)
+def test_one_record_changes_nothing_but_its_own_report(form, kind):
+    """Any category, missing of every kind, unknown or hostile answer in one record's place."""
+    build, categories = LOOSE[form], CATEGORIES[kind]
+    base = base_of(categories)
+    expected = footprint(quietly(build, base), categories, unknown="uniform")
+    others = {f"category {i}": c for i, c in enumerate(categories)} | MISSING | hostile()
+    others |= {"unknown str": "no such answer", "one": 1, "true": True, "half": 0.5, "wide": 2**64}
+    tried = 0
+    for name, value in others.items():
+        try:
+            answers = quietly(build, replaced(base, value))
+        except Exception:
+            continue  # pandas itself cannot build it
+        tried += 1
+        assert expected == footprint(answers, categories, unknown="uniform"), name
+    assert tried >= len(categories) + 10
+    assert expected["warnings"] == expected["logs"] == []
+
+
+@pytest.mark.parametrize("kind", ["str", "int", "bool", "float", "datetime", "bytes"])
+def test_what_pandas_infers_from_one_answer_does_not_show(kind):
+    """The input's dtype does change with one answer; the output's does not (the control)."""
+    categories = CATEGORIES[kind]
+    base = base_of(categories)
+    odd = pd.Series(replaced(base, None if kind != "str" else 5))
+    if kind in ("int", "bool", "str") and pd.Series(base).dtype != object:
+        assert pd.Series(base).dtype != odd.dtype
+    first, second = (
+        quietly(rr.privatize, answers, categories, 0.75, unknown="uniform")
+        for answers in (pd.Series(base), odd)
+    )
+    assert first.dtype == second.dtype
+
+
+# -- typed containers ----------------------------------------------------------------------
+
+
+def _series(dtype):
+    return lambda values: pd.Series(values, dtype=dtype, name="a")
+
+
+def _categorical(ordered):
+    def build(values):
+        labels = sorted({v for v in values if isinstance(v, str)} | {"unused"}, reverse=True)
+        return pd.Series(pd.Categorical(values, categories=labels, ordered=ordered))
+
+    return build
+
+
+WORDS = [None, "never", "once", "often", "elsewhere", "", "x" * 500]
+NUMBERS = [3, 1, 2, 0, 100]
+TYPED = {
+    "U array": (np.array, "str", [w for w in WORDS if w is not None]),
+    "StringDType array": (
+        lambda v: np.array(v, dtype=np.dtypes.StringDType(na_object=None)),
+        "str",
+        WORDS,
+    ),
+    "S array": (np.array, "bytes", [b"ab", b"c", b"other", b""]),
+    "bool array": (np.array, "bool", [True, False]),
+    "int8 array": (lambda v: np.array(v, "int8"), "int", NUMBERS),
+    "inferred int array": (np.array, "int", [*NUMBERS, 2**62, -(2**62), 2**64, 10**30]),
+    "float64 array": (lambda v: np.array(v, float), "int", [*NUMBERS, 0.5, np.nan, np.inf]),
+    "float16 array": (lambda v: np.array(v, "f2"), "float", [0.5, -1, np.nan, np.inf, 60_000]),
+    "datetime64 array": (
+        lambda v: np.array(v, "M8[D]"),
+        "date",
+        [*CATEGORIES["date"], "NaT", np.datetime64(2**60, "D"), np.datetime64(-(2**60), "D")],
+    ),
+    "timedelta64 array": (
+        lambda v: np.array(v, "m8[s]"),
+        "duration",
+        [*CATEGORIES["duration"], np.timedelta64("NaT"), np.timedelta64(2**60, "s")],
+    ),
+    "categorical": (_categorical(False), "str", WORDS),
+    "ordered categorical": (_categorical(True), "str", WORDS),
+    "string[python]": (_series("string[python]"), "str", WORDS),
+    "boolean": (_series("boolean"), "bool", [True, False, None]),
+    "Int64": (_series("Int64"), "int", [*NUMBERS, None, 2**62]),
+    "Float32": (_series("Float32"), "float", [0.5, -1.0, None, 7.0]),
+    "str": (_series("str"), "str", WORDS),
+    "pandas array": (lambda v: pd.array(v, dtype="Int64"), "int", [*NUMBERS, None]),
+    "datetime Series": (
+        lambda v: pd.Series(pd.to_datetime(pd.Series(v, dtype=object))),
+        "datetime",
+        [*CATEGORIES["datetime"], None, pd.Timestamp("2020-01-01 00:00:00.000000001")],
+    ),
+    "category or missing": (_series("Int64"), "int or missing", [1, 2, 5, None]),
+}
+if pa is not None:
+    TYPED |= {
+        "string[pyarrow]": (_series("string[pyarrow]"), "str", WORDS),
+        "Arrow array": (pa.array, "str", WORDS),
+        "Arrow dictionary": (lambda v: pa.array(v).dictionary_encode(), "str", WORDS),
+        "Arrow int8": (lambda v: pa.array(v, pa.int8()), "int", [*NUMBERS, None]),
+        "Arrow bool": (pa.array, "bool", [True, False, None]),
+        "Arrow timestamp": (
+            lambda v: pa.array(np.array(v, "M8[s]")),
+            "datetime",
+            [*CATEGORIES["datetime"], None, np.datetime64(2**55, "s")],
+        ),
+        "chunked Arrow array": (
+            lambda v: pa.chunked_array([pa.array(part, pa.string()) for part in (v[:3], v[3:])]),
+            "str",
+            WORDS,
+        ),
+        "chunked dictionaries": (
+            lambda v: pa.chunked_array(
+                [pa.array(part, pa.string()).dictionary_encode("encode") for part in (v[:3], v[3:])]
+            ),
+            "str",
+            WORDS,
+        ),
+        **{
+            f"ArrowDtype {name}": (_series(pd.ArrowDtype(arrow)), kind, others)
+            for name, arrow, kind, others in [
+                ("string", pa.string(), "str", WORDS),
+                ("large_string", pa.large_string(), "str", WORDS),
+                ("dictionary", pa.dictionary(pa.int32(), pa.string()), "str", WORDS),
+                ("int16", pa.int16(), "int", [*NUMBERS, None]),
+                ("double", pa.float64(), "float", [0.5, -1.0, None, 7.0]),
+                ("date32", pa.date32(), "date", [*CATEGORIES["date"], None]),
+            ]
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", ["unknown", "keep"])
+@pytest.mark.parametrize("form", TYPED)
+def test_one_record_of_a_typed_column_changes_nothing_but_its_own_report(form, missing):
+    """The same for columns that declare their type, and where missing answers are kept."""
+    build, kind, others = TYPED[form]
+    categories = CATEGORIES[kind]
+    if missing == "keep" and None in categories:
+        return  # refused: missing is an answer there
+    base = base_of(categories)
+    for value in [c for c in categories if c not in others] + others:
+        answers = build(replaced(base, value))
+        expected = footprint(build(base), categories, unknown="uniform", missing=missing)
+        assert expected == footprint(answers, categories, unknown="uniform", missing=missing)
+
+
+@pytest.mark.parametrize("kind", ["str", "int", "bool", "float", "date", "datetime", "tuple"])
+@pytest.mark.parametrize("form", LOOSE)
+def test_keeping_missing_answers_shows_who_is_missing_and_nothing_else(form, kind):
+    """With missing="keep", the one thing that changes is the null at that place."""
+    build, categories = LOOSE[form], CATEGORIES[kind]
+    base = base_of(categories)
+    options = {"unknown": "uniform", "missing": "keep"}
+    expected = footprint(quietly(build, base), categories, **options)
+    assert expected["nulls"] == []
+    for name, value in MISSING.items():
+        if name.startswith("signalling") and form == "inferred categorical":
+            continue  # pandas cannot hash it
+        answers = quietly(build, replaced(base, value))
+        assert expected == footprint(answers, categories, **options), name
+        out = quietly(rr.privatize, answers, categories, 0.75, rng=Counting(1), **options)
+        assert _cells(out)[PLACE] is None
+
+
+@pytest.mark.parametrize("k", [2, 3, 257, 1000, 70_000])
+def test_the_words_drawn_depend_on_n_and_k_alone(k):
+    """Addresses and numbers of words are those of any other data of this size (T16)."""
+    data = [
+        np.zeros(5000, dtype=np.int64),
+        np.full(5000, k - 1),
+        np.arange(5000) % k,
+        np.full(5000, -1),
+        np.where(np.arange(5000) % 2, -1, 1),
+    ]
+    logs = []
+    for answers in data:
+        source = Recorded(Counting(3))
+        rr.privatize(answers, range(k), max(0.6, 1 / k), rng=source, unknown="uniform")
+        logs.append(source.log)
+    assert all(logs[0] == log for log in logs)
+    assert logs[0]
+
+
+def test_chains_and_frames_do_not_interfere_either():
+    """Two rounds, and several columns of a frame: other columns, index and attrs stay equal."""
+    first = rr.KRR(["a", "b", "c"], 0.8)
+    plan = {"x": first.then(rr.KRR(["a", "b", "c"], 0.7)), "y": rr.KRR([1, 2], 0.75)}
+    base = pd.DataFrame(
+        {"x": list("abcab"), "y": [1, 2, 1, 2, 1], "z": range(5)}, index=list("vwxyz")
+    )
+
+    def shown(frame, column):
+        source = Recorded(Counting(5))
+        out = frame.rr.privatize(plan, unknown="uniform", rng=source)
+        other = out.copy()
+        other[column] = None
+        cells = [c for i, c in enumerate(out[column]) if i != PLACE]
+        facts = repr(out.dtypes), repr(out.attrs), source.log, cells
+        return other, facts
+
+    for column, values in (("x", ["a", None, 7, "z"]), ("y", [2, None, 99, "z", 10**30])):
+        before, facts = shown(base, column)
+        for value in values:
+            changed = base.copy()
+            changed[column] = replaced(base[column].tolist(), value)
+            after, other_facts = shown(changed, column)
+            pd.testing.assert_frame_equal(before, after)
+            assert facts == other_facts
+
+
+# -- the harness can fail ------------------------------------------------------------------
+
+
+def _fault_domain_from_data(values, categories, prob, **options):
+    return rr.privatize(values, sorted(set(values), key=repr), prob, **options)
+
+
+def _fault_keeps_missing(values, categories, prob, **options):
+    return rr.privatize(values, categories, prob, **options | {"missing": "keep"})
+
+
+def _fault_drops_missing(values, categories, prob, **options):
+    return rr.privatize(pd.Series(values).dropna().tolist(), categories, prob, **options)
+
+
+def _fault_dtype_of_the_answers(values, categories, prob, **options):
+    out = rr.privatize(values, categories, prob, **options)
+    return pd.Series(out, dtype="category" if None in values else object)
+
+
+def _fault_warns(values, categories, prob, **options):
+    return rr.privatize(values, categories, prob, **options | {"unknown": "warn"})
+
+
+def _fault_logs(values, categories, prob, **options):
+    if None in values:
+        logging.getLogger("any").debug("somebody did not answer")
+    return rr.privatize(values, categories, prob, **options)
+
+
+def _fault_counts_in_attrs(values, categories, prob, **options):
+    out = pd.Series(rr.privatize(values, categories, prob, **options))
+    out.attrs["distinct"] = len(set(values))
+    return out
+
+
+def _fault_draws_for_the_unknown_only(values, categories, prob, rng, **options):
+    known = [v for v in values if v in categories]
+    rr.privatize(known, categories, prob, rng=rng, **options)
+    return list(values)
+
+
+def _fault_one_cell_moves_another(values, categories, prob, **options):
+    out = rr.privatize(values, categories, prob, **options)
+    return out[::-1] if None in values else out
+
+
+FAULTS = [fault for name, fault in sorted(globals().items()) if name.startswith("_fault_")]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
+def test_the_harness_catches_planted_leaks(fault):
+    """Classic leaks, each seen by some neighbour; and the real function by none (control)."""
+    categories = ["never", "once", "often"]
+    base = base_of(["never", "once"])
+    neighbours = [replaced(base, value) for value in (None, "often", "zika")]
+
+    def leaks(run):
+        kept = run is _fault_keeps_missing
+        where = -1 if kept else PLACE  # a null in its own place is a leak as well
+        seen = footprint(base, categories, run, place=where, unknown="uniform")
+        return any(
+            seen["nulls"] != found["nulls"] if kept else seen != found
+            for found in (
+                footprint(n, categories, run, place=where, unknown="uniform") for n in neighbours
+            )
+        )
+
+    assert leaks(fault)
+    assert not leaks(rr.privatize)

@@ -1,0 +1,420 @@
+"""`privatize` and its kin: policies, noise, errors and what is recorded beside the reports."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import MISSING, QUIET, hostile, objects
+from scripted import Counting, Recorded
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+from rrstats.privatizing import SIMULATED_TEXT, UNKNOWN_TEXT
+from rrstats.randomness import BLOCK_ROWS
+
+ANSWERS = ["a", "b", "zz", None, "a"]
+
+
+def caught_by(function, *arguments, **options):
+    """The result of a call, and the warnings it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        out = function(*arguments, **options)
+    return out, caught
+
+
+# -- unknown and missing answers -----------------------------------------------------------
+
+
+def test_unknown_answers_warn_once_with_a_fixed_text():
+    """The default says that there are some: no count, no value, the same text for any of them."""
+    texts = set()
+    for answers in (["zz"], ANSWERS, [None], ["zz"] * 100, objects(list(hostile().values()))):
+        out, caught = caught_by(rr.privatize, answers, ["a", "b"], 0.75)
+        assert [rr.UnknownAnswersWarning] == [w.category for w in caught]
+        assert set(out) <= {"a", "b"}
+        assert caught[0].filename == __file__
+        texts.add(str(caught[0].message))
+    assert texts == {UNKNOWN_TEXT}
+    assert "check" in UNKNOWN_TEXT
+    assert "(1-u) f + u/k" in UNKNOWN_TEXT
+
+
+def test_the_warning_comes_after_the_result():
+    """Where warnings are errors, the words have been drawn as for any other data."""
+    logs = []
+    for answers in (ANSWERS, ["a"] * 5):
+        source = Recorded(Counting(1))
+        with contextlib.suppress(rr.UnknownAnswersWarning):
+            rr.privatize(answers, ["a", "b"], 0.75, rng=source)
+        logs.append(source.log)
+    assert logs[0] == logs[1] != []
+
+
+def test_served_answers_are_silent():
+    """Nothing is said where all answers are categories, or where silence was asked for."""
+    _, caught = caught_by(rr.privatize, ["a", "b"], ["a", "b"], 0.75)
+    assert caught == []
+    _, caught = caught_by(rr.privatize, ["a", None], ["a", None], 0.75)
+    assert caught == []
+    _, caught = caught_by(rr.privatize, ANSWERS, ["a", "b"], 0.75, unknown="uniform")
+    assert caught == []
+    _, caught = caught_by(rr.privatize, ["a", None], ["a", "b"], 0.75, missing="keep")
+    assert caught == []
+
+
+def test_unknown_raise_gives_the_count_before_anything_is_drawn():
+    """The error counts unknown and missing answers; no word has been asked for."""
+    source = Recorded(Counting(1))
+    with pytest.raises(UnknownAnswersError, match=r"^2 of 5 answers are not among.*\(1 missing"):
+        rr.privatize(ANSWERS, ["a", "b"], 0.75, unknown="raise", rng=source)
+    with pytest.raises(UnknownAnswersError, match=r"^1 of 5 answers are not among"):
+        rr.privatize(ANSWERS, ["a", "b"], 0.75, unknown="raise", missing="keep", rng=source)
+    with pytest.raises(UnknownAnswersError, match=r"^1 of 5 answers are missing"):
+        rr.privatize(ANSWERS, ["a", "b"], 0.75, missing="raise", rng=source)
+    frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS})
+    plan = {"x": rr.KRR(["a", "b"], 0.75), "y": rr.KRR(["a", "b"], 0.75)}
+    with pytest.raises(UnknownAnswersError, match="2 of 5"):
+        rr.privatize_frame(frame, plan, unknown="raise", rng=source)
+    assert source.log == []
+    assert rr.privatize(["a", None], ["a", None], 0.75, unknown="raise", rng=QUIET) == ["a", None]
+
+
+@pytest.mark.parametrize("name", [*MISSING, *hostile()])
+def test_any_odd_answer_is_served_silently(name):
+    """With unknown="uniform" nothing raises or warns, and the report is a category (T2)."""
+    value = (MISSING | hostile())[name]
+    series = pd.Series(objects([value, "a"]), dtype=object)
+    for answers in ([value], ["a", value], objects([value, "b"]), series):
+        out, caught = caught_by(rr.privatize, answers, ["a", "b"], 0.75, unknown="uniform")
+        assert caught == []
+        assert set(out) <= {"a", "b"}
+
+
+def test_missing_keep_leaves_the_place_and_randomizes_the_rest():
+    """Missing stays missing and unknown does not; the words of the others are the same."""
+    kept = rr.privatize(
+        ANSWERS, ["a", "b"], 0.75, missing="keep", unknown="uniform", rng=Counting(3)
+    )
+    full = rr.privatize(ANSWERS, ["a", "b"], 0.75, unknown="uniform", rng=Counting(3))
+    assert kept == [*full[:3], None, full[4]]
+    assert None not in full
+
+
+def test_missing_as_a_category_is_an_answer_like_any_other():
+    """None can be reported by anybody, and whoever is missing may report another answer."""
+    n = 4000
+    out = rr.privatize(["a"] * n + [None] * n, ["a", "b", None], 0.5, rng=Counting(5))
+    assert {"a", "b", None} == set(out[:n]) == set(out[n:])
+    for policy in ("keep", "raise"):
+        with pytest.raises(ArgumentValueError, match="contradicts the categories"):
+            rr.privatize(["a"], ["a", None], 0.75, missing=policy)
+
+
+def test_unknown_answers_are_made_uniform_before_the_mechanism():
+    """Under quiet words unknown answers become the first category; the truth stays itself."""
+    assert rr.privatize(ANSWERS, ["b", "a"], 0.99, unknown="uniform", rng=QUIET) == list("abbba")
+    chain = rr.KRR(["b", "a"], 0.99).then(rr.KRR(["b", "a"], 0.99))
+    assert rr.privatize(ANSWERS, chain, unknown="uniform", rng=QUIET) == list("abbba")
+
+
+# -- noise ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 300])
+def test_threads_and_blocks_do_not_change_the_reports(k):
+    """The same words give the same reports in one thread or four, and for each part alone."""
+    answers = np.arange(2 * BLOCK_ROWS + 77) % k
+    one = rr.privatize(answers, range(k), 0.6, rng=Counting(9), threads=1)
+    four = rr.privatize(answers, range(k), 0.6, rng=Counting(9), threads=4)
+    np.testing.assert_array_equal(one, four)
+    first = rr.privatize(answers[:BLOCK_ROWS], range(k), 0.6, rng=Counting(9))
+    np.testing.assert_array_equal(first, one[:BLOCK_ROWS])
+
+
+def test_columns_of_one_call_never_share_noise():
+    """Two equal columns get different reports, also from one scripted source."""
+    frame = pd.DataFrame({"x": [0] * 500, "y": [0] * 500})
+    plan = {name: rr.KRR([0, 1], 0.5) for name in frame}
+    for rng in (None, Counting(1), rr.SecureGenerator()):
+        out = rr.privatize_frame(frame, plan, rng=rng)
+        assert out["x"].tolist() != out["y"].tolist()
+
+
+def test_every_call_is_a_new_release():
+    """Nothing is cached: the same call gives other reports (equal by chance: 2 ** -2000)."""
+    answers = [True] * 2000
+    assert rr.privatize_bool(answers, 0.5) != rr.privatize_bool(answers, 0.5)
+
+
+def test_a_numpy_generator_warns_and_marks_the_result():
+    """Teaching noise is reproducible, says so, and stays marked."""
+    series = pd.Series(["a", "b"] * 20)
+    out, caught = caught_by(rr.privatize, series, ["a", "b"], 0.75, rng=np.random.default_rng(1))
+    assert [str(w.message) for w in caught] == [SIMULATED_TEXT]
+    assert out.attrs["rrstats"]["columns"][0]["simulated"] is True
+    again, _ = caught_by(rr.privatize, series, ["a", "b"], 0.75, rng=np.random.default_rng(1))
+    pd.testing.assert_series_equal(out, again)
+    real = rr.privatize(series, ["a", "b"], 0.75)
+    assert real.attrs["rrstats"]["columns"][0]["simulated"] is False
+
+
+def test_privatize_bool_is_privatize_of_false_and_true():
+    """Yes and no answers in any container; 0 and 1 are not booleans."""
+    expected = rr.privatize([True, False] * 50, [False, True], 0.75, rng=Counting(2))
+    assert expected == rr.privatize_bool([True, False] * 50, 0.75, rng=Counting(2))
+    assert expected != [True, False] * 50
+    assert rr.privatize_bool(True, epsilon=1.0, rng=QUIET) is True
+    with pytest.raises(UnknownAnswersError, match="2 of 2"):
+        rr.privatize_bool([0, 1], 0.75, unknown="raise")
+
+
+# -- what is recorded ----------------------------------------------------------------------
+
+
+def test_a_series_of_reports_carries_our_document_and_nothing_else():
+    """The input's attrs do not come along; a Series is one column and says how it was made."""
+    series = pd.Series(["a", "b"], name="x")
+    series.attrs.update(source="PRIVATE", rrstats_note=1)
+    out = rr.privatize(series, ["a", "b"], 0.75, unknown="uniform", missing="keep")
+    (column,) = out.attrs["rrstats"]["columns"]
+    assert list(out.attrs) == ["rrstats"]
+    assert rr.metadata.find(out.attrs, "x").resolve() == rr.KRR(["a", "b"], 0.75)
+    assert (column["unknown"], column["missing"]) == ("uniform", "keep")
+    assert series.attrs == {"source": "PRIVATE", "rrstats_note": 1}
+
+
+def test_reports_are_not_privatized_again_unless_asked():
+    """A second release of reports is refused; again=True records the chain of both."""
+    categories = ["a", "b", "c"]
+    once = rr.privatize(pd.Series(list("abcab"), name="x"), categories, 0.8)
+    with pytest.raises(rr.MetadataError, match="again=True"):
+        rr.privatize(once, categories, 0.6)
+    twice = rr.privatize(once, categories, 0.6, again=True)
+    chain = rr.Chain(rr.KRR(categories, 0.8), rr.KRR(categories, 0.6))
+    assert rr.metadata.find(twice.attrs, "x").resolve() == chain
+    assert chain.epsilon < rr.KRR(categories, 0.6).epsilon
+    with pytest.raises(ArgumentValueError, match="reports of the first"):
+        rr.privatize(once, ["a", "b"], 0.6, again=True)
+
+
+def test_what_cannot_be_recorded_is_said_once():
+    """Categories without a JSON form privatize all the same; one warning for each column."""
+    categories = [frozenset({1}), frozenset({2})]
+    series = pd.Series(categories, name="x")
+    out, caught = caught_by(rr.privatize, series, categories, 0.75)
+    assert [rr.UnrecordedWarning] == [w.category for w in caught]
+    assert out.attrs == {}
+    _, caught = caught_by(rr.privatize_frame, series.to_frame(), {"x": rr.KRR(categories, 0.75)})
+    assert [rr.UnrecordedWarning] == [w.category for w in caught]
+    _, caught = caught_by(rr.privatize, categories, categories, 0.75)
+    assert caught == []
+
+
+# -- check ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrap", [list, tuple, objects, pd.Series, lambda v: pd.Index(v, dtype=object)]
+)
+def test_check_lists_the_answers_that_no_category_serves(wrap):
+    """One row for each distinct one, the most frequent first, with what it is."""
+    answers = ["a", "x", 3, "x", None, float("nan"), "x", 3.0, True, (1, 2)]
+    found = rr.check(wrap(answers), ["a", "b"])
+    assert list(found.columns) == ["value", "status", "count"]
+    expected = [("x", "unknown", 3), (None, "missing", 2), (3, "unknown", 1), (3.0, "unknown", 1)]
+    expected += [(True, "unknown", 1), ((1, 2), "unknown", 1)]
+    assert expected == list(found.itertuples(index=False, name=None))
+    assert [str, type(None), int, float, bool, tuple] == [type(v) for v in found["value"]]
+    assert [np.dtype(object), np.dtype(object), np.dtype(np.int64)] == list(found.dtypes)
+
+
+def test_check_serves_every_container_and_hostile_answers():
+    """It takes what privatize takes, a mechanism or categories, and never raises for an answer."""
+    nothing = rr.check(["a", "b"], rr.KRR(["a", "b"], 0.75))
+    assert (nothing.shape, list(nothing.columns)) == ((0, 3), ["value", "status", "count"])
+    assert np.dtype(np.int64) == nothing["count"].dtype
+    for answers, categories in (
+        (np.array([[1, 2], [3, 3]]), [1, 2]),
+        (pd.Series([1, 3, 3], dtype="Int64"), [1, 2]),
+        (pd.Series(["p", "q", "q"], dtype="category"), ["p", "x"]),
+        (pd.Series(["p", "q", "q"], dtype="string"), ["p", "x"]),
+    ):
+        assert rr.check(answers, categories)["count"].tolist() == [2]
+    everything = rr.check(list(hostile().values()) * 2, ["a", "b"])
+    assert (everything["status"] == "unknown").all()
+    assert everything["count"].sum() == 2 * len(hostile())
+    assert rr.check("x", ["a", "b"])["value"].tolist() == ["x"]
+
+
+def test_check_serves_arrow():
+    """Arrow arrays too."""
+    pa = pytest.importorskip("pyarrow")
+    for answers in (
+        pa.array(["p", "q", "q", None]),
+        pa.chunked_array([["p", "q"], ["q", None]]),
+        pa.array(["p", "q", "q", None]).dictionary_encode(),
+    ):
+        found = rr.check(answers, ["p", "x"])
+        assert found["value"].tolist() == ["q", None]
+        assert found["count"].tolist() == [2, 1]
+
+
+# -- bad arguments -------------------------------------------------------------------------
+
+
+class _Untouchable(pd.Series):
+    """Data that must not be looked at."""
+
+    @property
+    def array(self):
+        raise AssertionError("the data were touched")
+
+    def to_numpy(self, *arguments, **options):
+        raise AssertionError("the data were touched")
+
+
+def test_the_categories_must_be_declared_and_data_are_not_touched_without():
+    """No domain is a TypeError before any access to data (T1); it is never inferred."""
+    data = _Untouchable(["a", "b"])
+    for arguments in ((), (None,), (None, 0.75), ("ab", 0.75), (["a", "b"],)):
+        with pytest.raises(TypeError):
+            rr.privatize(data, *arguments)
+    assert (
+        inspect.signature(rr.privatize).parameters["categories"].default is inspect.Parameter.empty
+    )
+
+
+BAD = [
+    ({"prob": None}, "prob or epsilon"),
+    ({"epsilon": 1.0}, "prob or epsilon"),
+    ({"prob": "0.75"}, "prob"),
+    ({"prob": True}, "prob"),
+    ({"prob": [0.75]}, "prob"),
+    ({"prob": float("nan")}, "prob"),
+    ({"prob": 0.2}, "prob"),
+    ({"prob": 1.0}, "prob"),
+    ({"prob": 1.5}, "prob"),
+    ({"prob": -1}, "prob"),
+    ({"prob": None, "epsilon": "1"}, "epsilon"),
+    ({"prob": None, "epsilon": -1.0}, "epsilon"),
+    ({"prob": None, "epsilon": float("nan")}, "epsilon"),
+    ({"prob": None, "epsilon": float("inf")}, "epsilon"),
+    ({"prob": None, "epsilon": 1000.0}, "epsilon"),
+    ({"categories": rr.KRR(["a", "b"], 0.75)}, "mechanism"),
+    ({"categories": rr.KRR}, "categories"),
+    ({"categories": ["a"]}, "categories"),
+    ({"categories": []}, "categories"),
+    ({"categories": "ab"}, "categories"),
+    ({"categories": 2}, "categories"),
+    ({"categories": ["a", "a"]}, "categories"),
+    ({"unknown": "ignore"}, "unknown"),
+    ({"unknown": None}, "unknown"),
+    ({"unknown": np.array(["warn", "raise"])}, "unknown"),
+    ({"missing": "drop"}, "missing"),
+    ({"missing": pd.NA}, "missing"),
+    ({"again": "yes"}, "again"),
+    ({"again": None}, "again"),
+    ({"rng": 5}, "rng"),
+    ({"rng": np.random.RandomState(1)}, "rng"),
+    ({"rng": rr.SecureGenerator}, "rng"),
+    ({"threads": 0}, "threads"),
+    ({"threads": 1.0}, "threads"),
+    ({"threads": float("nan")}, "threads"),
+    ({"threads": True}, "threads"),
+    ({"seed": 1}, "rng.*simulate|simulate.*rng"),
+    ({"random_state": 1}, "rng.*simulate|simulate.*rng"),
+    ({"replace": True}, "replace"),
+    ({"values": {"a": 1}}, "values"),
+    ({"values": pd.DataFrame({"a": ["a"]})}, "values"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"), BAD, ids=[f"{i}-{next(iter(b[0]))}" for i, b in enumerate(BAD)]
+)
+def test_bad_arguments_give_a_clear_error_of_the_tree(change, named):
+    """Wrong type, range or combination: an RRStatsError that names the argument, before noise."""
+    source = Recorded(Counting(1))
+    given = {"values": ["a", "b"], "categories": ["a", "b"], "prob": 0.75, "rng": source} | change
+    values, categories, prob = (given.pop(name) for name in ("values", "categories", "prob"))
+    with pytest.raises(rr.RRStatsError, match=f"(?s){named}") as caught:
+        rr.privatize(values, categories, prob, **given)
+    assert isinstance(caught.value, ValueError | TypeError)
+    assert source.log == []
+
+
+@pytest.mark.parametrize(
+    "change", [b[0] for b in BAD if not {"values", "categories"} & set(b[0])], ids=repr
+)
+def test_bad_arguments_of_the_frame_and_bool_forms_are_the_same(change):
+    """privatize_bool, privatize_frame and the accessors refuse what privatize refuses."""
+    given = {"prob": 0.75} | change
+    prob, epsilon = given.pop("prob"), given.pop("epsilon", None)
+    if epsilon is not None:
+        given["epsilon"] = epsilon
+    frame = pd.DataFrame({"x": [True, False]})
+    calls = [
+        lambda: rr.privatize_bool([True, False], prob, **given),
+        lambda: frame.rr.privatize("x", [True, False], prob, **given),
+        lambda: frame["x"].rr.privatize([True, False], prob, **given),
+    ]
+    for call in calls:
+        with pytest.raises(rr.RRStatsError) as caught:
+            call()
+        assert isinstance(caught.value, ValueError | TypeError)
+
+
+@pytest.mark.parametrize(
+    ("data", "columns", "named"),
+    [
+        (pd.Series(["a"]), {"x": 1}, "data"),
+        ([1], {"x": 1}, "data"),
+        (pd.DataFrame({"x": ["a"]}), ["x"], "columns"),
+        (pd.DataFrame({"x": ["a"]}), "x", "columns"),
+        (pd.DataFrame({"x": ["a"]}), {}, "columns"),
+        (pd.DataFrame({"x": ["a"]}), {"y": rr.KRR(["a", "b"], 0.75)}, "'y' is not there"),
+        (pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, "prob or epsilon"),
+        (pd.DataFrame({"x": ["a"]}), {"x": None}, "categories"),
+    ],
+)
+def test_bad_frames_and_plans_are_refused(data, columns, named):
+    """The errors name data, columns, or the column that is not there."""
+    with pytest.raises(rr.RRStatsError, match=named) as caught:
+        rr.privatize_frame(data, columns)
+    assert isinstance(caught.value, ValueError | TypeError)
+
+
+@pytest.mark.parametrize("categories", [None, "ab", ["a"], rr.KRR, 3])
+def test_check_refuses_what_is_no_declaration(categories):
+    """check needs categories or a mechanism as well."""
+    with pytest.raises(rr.RRStatsError, match="categories"):
+        rr.check(["a"], categories)
+    with pytest.raises(ArgumentTypeError, match="values"):
+        rr.check({"a": 1}, ["a", "b"])
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_answer_and_one_answer_are_served(n):
+    """Empty and single data of every policy."""
+    for options in ({}, {"unknown": "raise"}, {"missing": "keep"}, {"threads": 3}):
+        out = rr.privatize(["a"] * n, ["a", "b"], 0.75, **options)
+        assert len(out) == n
+        series = rr.privatize(pd.Series(["a"] * n, dtype=object), ["a", "b"], 0.75, **options)
+        assert len(series) == n
+
+
+def test_all_missing_all_unknown_and_many_categories_are_served():
+    """Extreme data give reports; ten thousand categories are no trouble."""
+    many = [f"c{i}" for i in range(10_000)]
+    for answers in ([None] * 500, ["zz"] * 500, many[:500]):
+        out = rr.privatize(answers, many, 0.5, unknown="uniform")
+        assert len(out) == 500
+        assert set(out) <= set(many)
+    with pytest.raises(UnknownAnswersError, match=r"500 of 500.*10000 categories"):
+        rr.privatize([None] * 500, many, 0.5, unknown="raise")
