@@ -5,7 +5,7 @@ columns sum to 1.  A `SupportChannel` has reports that *support* categories, and
 categories alike: four probabilities and one ratio describe it, and every operation takes
 O(k).  k-ary randomized response is the support channel whose reports support one category.
 
-Probabilities are exact fractions; floats appear only when data are debiased.
+Probabilities are exact fractions (a double is one); floats appear only when data are debiased.
 Sources: Wang, Blocki, Li and Jha (2017), eq. 1-3 (pure protocols); van den Hout and van der
 Heijden (2002) (matrices).
 """
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats.errors import ArgumentValueError, NotIdentifiable
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
 
 __all__ = ["TARGETS", "BinomialRates", "Channel", "MatrixChannel", "SupportChannel", "check_target"]
 
@@ -40,6 +40,16 @@ def check_target(target: object) -> str:
         f"target must be 'population' (these people are a sample of it) or 'rows' (just these "
         f"rows, nobody else), got {target!r}"
     )
+
+
+def _exact(number: Any, name: str = "matrix[report, truth]") -> Fraction:
+    """A finite number as a fraction; raises for anything else."""
+    try:
+        if isinstance(number, bool | str):
+            raise TypeError
+        return Fraction(number)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentTypeError(f"{name} must be finite numbers, found {number!r}") from None
 
 
 @dataclass(frozen=True)
@@ -147,11 +157,31 @@ class SupportChannel:
     pair_other: Fraction
     odds: Fraction
 
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise ArgumentValueError(
+                f"k, the number of categories, must be at least 2, got {self.k}"
+            )
+        bounds = {
+            "prob_truth": Fraction(1),
+            "prob_other": Fraction(1),
+            "pair_truth": min(self.prob_truth, self.prob_other),
+            "pair_other": self.prob_other,
+        }
+        for name, most in bounds.items():
+            value = getattr(self, name)
+            if not 0 <= value <= most:
+                raise ArgumentValueError(f"{name} must be in [0, {most}], got {value}")
+        if self.odds < 0:
+            raise ArgumentValueError(f"odds must be at least 0, got {self.odds}")
+
     @classmethod
-    def single(cls, k: int, prob: Fraction) -> SupportChannel:
+    def single(cls, k: int, prob: Fraction | float) -> SupportChannel:
         """Each report supports one category, the truth with probability ``prob``."""
-        other = (1 - prob) / (k - 1)
-        return cls(k, prob, other, Fraction(0), Fraction(0), prob / other if other else Fraction(0))
+        truth = _exact(prob, "prob_truth")
+        other = (1 - truth) / (k - 1) if k > 1 else Fraction(0)
+        odds = truth / other if other else Fraction(0)
+        return cls(k, truth, other, Fraction(0), Fraction(0), odds)
 
     @property
     def m(self) -> int:
@@ -171,17 +201,22 @@ class SupportChannel:
 
     def _support(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         if reports.ndim == 2:
-            return reports.astype(bool)
-        return np.asarray(reports)[:, None] == np.arange(self.k)
+            return np.asarray(reports, dtype=bool)
+        return np.asarray(reports[:, None] == np.arange(self.k))
 
     def scores(self, reports: NDArray[Any]) -> Floats:
         """(n, k) unbiased values: (supported - q) / (p - q); eq. 2 of Wang et al."""
-        return (self._support(reports) - float(self.prob_other)) / self._gap
+        support = self._support(reports).astype(np.float64)
+        return np.asarray((support - float(self.prob_other)) / self._gap)
 
     def likelihood(self, reports: NDArray[Any]) -> Floats:
-        """(n, k) P(report | truth) up to a factor for each report."""
-        other = float(self.prob_other)
-        return np.where(self._support(reports), other * float(self.odds), other)
+        """(n, k) P(report | truth), up to a factor for each report."""
+        if self.odds:
+            supported, other = float(self.prob_other * self.odds), float(self.prob_other)
+        else:  # infinite: one of the two never happens
+            supported = float(self.prob_truth > self.prob_other)
+            other = 1 - supported
+        return np.where(self._support(reports), supported, other)
 
     def solve(self, rates: ArrayLike) -> Floats:
         """(..., k) rates of support to (..., k) unbiased shares."""
@@ -197,9 +232,9 @@ class SupportChannel:
         theta = np.asarray(shares, dtype=np.float64)
         if check_target(target) == "population":
             rates = self.rates(theta)
-            return rates * (1 - rates) / self._gap**2
+            return np.asarray(rates * (1 - rates) / self._gap**2)
         p, q = float(self.prob_truth), float(self.prob_other)
-        return (theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self._gap**2
+        return np.asarray((theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self._gap**2)
 
     def covariance(self, shares: ArrayLike, target: str) -> Floats:
         """(..., k, k) covariance of one debiased report at these true shares."""
@@ -213,7 +248,7 @@ class SupportChannel:
         else:
             p, q = float(self.prob_truth), float(self.prob_other)
             moments = both - p * q * either - q * q * rest
-        cov = moments / self._gap**2
+        cov = np.asarray(moments / self._gap**2, dtype=np.float64)
         diagonal = np.arange(self.k)
         cov[..., diagonal, diagonal] = self.variance(theta, target)
         return cov
@@ -227,7 +262,8 @@ class SupportChannel:
 
     @property
     def _is_single(self) -> bool:
-        return self.prob_truth + (self.k - 1) * self.prob_other == 1 and self.pair_truth == 0
+        whole = self.prob_truth + (self.k - 1) * self.prob_other == 1
+        return bool(whole and self.pair_truth == self.pair_other == 0)
 
     def _check_single(self) -> None:
         if not self._is_single:
@@ -249,17 +285,21 @@ class SupportChannel:
 
         f_v = max(0, (c_v t - q) / (p - q)) with t = (|A| q + p - q) / (sum of c over A), where A
         is the largest set of the most frequent categories whose shares are all positive.
+        Where the truth is reported less often than another answer (p < q), by EM.
         """
         self._check_single()
+        if self._gap < 0:
+            return MatrixChannel(self.entries).most_likely(reported)
         p, q = float(self.prob_truth), float(self.prob_other)
         counts = np.asarray(reported, dtype=np.float64)
         falling = -np.sort(-counts)
         scale = (np.arange(1, self.k + 1) * q + p - q) / falling.cumsum()
         kept = int(np.flatnonzero(falling * scale > q)[-1])
-        return np.maximum((counts * scale[kept] - q) / self._gap, 0.0)
+        return np.asarray(np.maximum((counts * scale[kept] - q) / self._gap, 0.0))
 
     def then(self, second: Channel) -> Channel:
         """The product: a report of one category randomized once more by ``second``."""
+        _check_reports_fit(self.m, second)
         if isinstance(second, SupportChannel) and self._is_single and second._is_single:
             p, q = self.prob_truth, self.prob_other
             return SupportChannel.single(
@@ -275,11 +315,31 @@ class SupportChannel:
         return tuple(tuple(p if report == truth else q for truth in every) for report in every)
 
 
+def _check_reports_fit(m: int, second: Channel) -> None:
+    if second.k != m:
+        raise ArgumentValueError(
+            f"the second channel must randomize the {m} reports of the first, but has {second.k} "
+            "categories"
+        )
+
+
+def _check_total(truth: int, total: Fraction, tolerance: Fraction) -> None:
+    """Raise unless the column of one truth sums to 1."""
+    if abs(total - 1) > tolerance:
+        hint = "; are the axes swapped, or is a report missing?" if abs(total - 1) > 0.001 else ""
+        raise ArgumentValueError(
+            f"matrix[report, truth] must have columns that sum to 1, column {truth} sums to "
+            f"{float(total):.12g}, off by {float(total - 1):.3g}{hint}"
+        )
+
+
 @dataclass(frozen=True)
 class MatrixChannel:
     """A channel given by its matrix; reports are codes 0 .. m-1.
 
-    entries : m rows (reports) of k exact fractions (truths); columns sum to 1.
+    entries : m rows (reports) of k >= 2 exact numbers (truths); columns sum to 1.
+    Raises ArgumentValueError or ArgumentTypeError for anything else; for numbers of a survey or
+    a paper, which sum to 1 up to rounding, use `from_floats`.
 
     >>> MatrixChannel(((Fraction(5, 6), Fraction(1, 6)), (Fraction(1, 6), Fraction(5, 6)))).k
     2
@@ -288,31 +348,42 @@ class MatrixChannel:
     entries: tuple[tuple[Fraction, ...], ...]
 
     def __post_init__(self) -> None:
-        if len({len(row) for row in self.entries}) != 1:
-            raise ArgumentValueError("matrix[report, truth] must have rows of equal length")
-        for truth in range(self.k):
-            column = [row[truth] for row in self.entries]
+        try:
+            rows = tuple(tuple(map(_exact, row)) for row in self.entries)
+        except TypeError as error:
+            if isinstance(error, ArgumentTypeError):
+                raise
+            raise ArgumentTypeError("matrix[report, truth] must be rows of numbers") from None
+        lengths = {len(row) for row in rows}
+        if len(lengths) != 1 or lengths.pop() < 2:
+            raise ArgumentValueError(
+                "matrix[report, truth] must have rows (reports) of equal length, one number for "
+                f"each of at least 2 categories; found rows of {sorted({len(r) for r in rows})}"
+            )
+        object.__setattr__(self, "entries", rows)
+        for truth, column in enumerate(zip(*rows, strict=True)):
             if min(column) < 0:
                 raise ArgumentValueError(
-                    f"matrix[report, truth] has a negative entry in column {truth}"
+                    f"matrix[report, truth] must not be negative, found {float(min(column))!r} in "
+                    f"column {truth}"
                 )
-            if sum(column) != 1:
-                raise ArgumentValueError(
-                    f"matrix[report, truth] must have columns that sum to 1, column {truth} "
-                    f"sums to {float(sum(column))!r}"
-                )
+            _check_total(truth, sum(column, Fraction(0)), Fraction(0))
 
     @classmethod
     def from_floats(cls, matrix: ArrayLike) -> MatrixChannel:
         """A channel from numbers; a column within 1e-9 of 1 is normalized exactly."""
-        rows = [[Fraction(x) for x in row] for row in np.asarray(matrix, dtype=object).tolist()]
-        totals = [sum(column) for column in zip(*rows, strict=True)]
+        try:
+            listed = np.asarray(matrix, dtype=object)
+        except ValueError:  # rows of different lengths
+            listed = np.empty(0)
+        if listed.ndim != 2:
+            raise ArgumentValueError(
+                "matrix[report, truth] must have two axes, reports and categories"
+            )
+        rows = [[_exact(x) for x in row] for row in listed.tolist()]
+        totals = [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
         for truth, total in enumerate(totals):
-            if abs(total - 1) > Fraction(1, 10**9):
-                raise ArgumentValueError(
-                    f"matrix[report, truth] must have columns that sum to 1, column {truth} "
-                    f"sums to {float(total)!r}"
-                )
+            _check_total(truth, total, Fraction(1, 10**9))
         return cls(tuple(tuple(x / t for x, t in zip(r, totals, strict=True)) for r in rows))
 
     @property
@@ -325,7 +396,7 @@ class MatrixChannel:
         """The number of reports: rows of the matrix."""
         return len(self.entries)
 
-    @property
+    @cached_property
     def odds(self) -> Fraction:
         """The worst ratio within a row; 0 stands for infinite."""
         worst = Fraction(1)
@@ -340,7 +411,9 @@ class MatrixChannel:
     @cached_property
     def matrix(self) -> Floats:
         """(m, k) ``matrix[report, truth]``."""
-        return np.array([[float(x) for x in row] for row in self.entries])
+        full = np.array([[float(x) for x in row] for row in self.entries])
+        full.flags.writeable = False  # kept and handed out
+        return full
 
     @cached_property
     def left_inverse(self) -> Floats:
@@ -355,15 +428,17 @@ class MatrixChannel:
                 "reports do not identify the true shares: the information matrix has condition "
                 f"number {condition:.3g}; merge categories that are reported alike"
             )
-        return np.asarray(np.linalg.solve(information, weighted))
+        inverse = np.asarray(np.linalg.solve(information, weighted))
+        inverse.flags.writeable = False  # kept and handed out
+        return inverse
 
     def scores(self, reports: NDArray[Any]) -> Floats:
         """(n, k) unbiased values: the column of the left inverse for each report."""
-        return self.left_inverse.T[reports]
+        return np.asarray(self.left_inverse.T[reports])
 
     def likelihood(self, reports: NDArray[Any]) -> Floats:
         """(n, k) P(report | truth)."""
-        return self.matrix[reports]
+        return np.asarray(self.matrix[reports])
 
     def solve(self, rates: ArrayLike) -> Floats:
         """(..., m) rates of the reports to (..., k) unbiased shares."""
@@ -406,6 +481,8 @@ class MatrixChannel:
         rates = np.asarray(reported, dtype=np.float64)
         rates = rates / rates.sum()
         seen = rates > 0
+        if not self.matrix[seen].any(axis=1).all():
+            raise ArgumentValueError("counts hold reports that this channel never makes")
         rates, matrix = rates[seen], self.matrix[seen]
         shares = np.full(self.k, 1 / self.k)
         for _ in range(100_000):
@@ -417,6 +494,7 @@ class MatrixChannel:
 
     def then(self, second: Channel) -> Channel:
         """The product: what is reported by this channel, randomized once more."""
+        _check_reports_fit(self.m, second)
         before = list(zip(*self.entries, strict=True))
         return MatrixChannel(
             tuple(

@@ -353,9 +353,7 @@ def interval_of_counts(
     if simultaneous and not rates.complementary:
         level = 1 - (1 - level) / k
     if check_target(target) == "population":
-        return intervals.population_interval(
-            counts, n, rates.base, rates.top, level, method
-        )
+        return intervals.population_interval(counts, n, rates.base, rates.top, level, method)
     if method != "clopper-pearson":
         raise ArgumentValueError(
             f"method {method!r} is for the population; for target 'rows' there is one interval, "

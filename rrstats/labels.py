@@ -3,7 +3,8 @@
 JSON cannot tell 1 from 1.0 in every reader, nor write bytes, dates, tuples or NaN, so each
 category is tagged with its type: ``{"int": 1}``, ``{"str": "never"}``, ``{"date":
 "2020-01-31"}``, ``{"bytes": "00ff"}``, ``{"tuple": [...]}``, ``{"missing": true}``; infinity
-is the string "inf".  Documents written by hand may leave bare JSON values untagged.
+is the string "inf".  Documents written by hand may leave bare JSON values untagged.  Column
+names are written in the same way.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import json
 import math
 from collections.abc import Hashable, Iterable
 from typing import Any
+
+import numpy as np
 
 from rrstats.errors import ArgumentValueError, MetadataError
 
@@ -32,6 +35,8 @@ def encode(categories: Iterable[Hashable]) -> list[Any]:
 
 
 def _encode_one(category: Hashable) -> dict[str, Any]:
+    if isinstance(category, np.number | np.bool_ | np.str_ | np.bytes_):
+        category = category.item()  # as in the name of a column of integers
     if category is None:
         return {"missing": True}
     if type(category) is bytes:
@@ -42,10 +47,10 @@ def _encode_one(category: Hashable) -> dict[str, Any]:
         return {"date": category.isoformat()}
     if type(category) is float and math.isinf(category):
         return {"float": "inf" if category > 0 else "-inf"}
-    if type(category) in (bool, int, float, str):
+    if type(category) in (bool, int, float, str) and category == category:  # NaN is no JSON
         return {type(category).__name__: category}
     raise ArgumentValueError(
-        f"categories of type {type(category).__name__} have no JSON form; the types that do are "
+        f"labels of type {type(category).__name__} have no JSON form; the types that do are "
         "bool, int, float, str, date, bytes, tuple and a missing value"
     )
 
@@ -64,26 +69,37 @@ def decode(document: Iterable[Any]) -> list[Hashable]:
 
 
 def _decode_one(item: Any) -> Hashable:
-    if item is None or type(item) in (bool, int, float, str):
-        return item  # type: ignore[no-any-return]  # untagged, written by hand
     try:
+        if item is None or type(item) in (bool, int, str):
+            return item  # type: ignore[no-any-return]  # untagged, written by hand
+        if type(item) is float:
+            return _float(item)
         ((tag, value),) = item.items()
-        if tag == "missing":
+        if tag == "missing" and value is True:
             return None
         if tag in ("bool", "int", "str") and type(value).__name__ == tag:
             return value  # type: ignore[no-any-return]  # its type was compared with the tag
         readers: dict[str, Any] = {
-            "float": float,
+            "float": _float,
             "bytes": bytes.fromhex,
             "date": datetime.date.fromisoformat,
             "tuple": lambda parts: tuple(decode(parts)),
         }
         return readers[tag](value)  # type: ignore[no-any-return]
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise MetadataError(
             "a category in a document must be a JSON value or one tag with a value, "
             'such as {"str": "never"}'
         ) from None
+
+
+def _float(value: Any) -> float:
+    """A float from a JSON number, or from "inf" or "-inf"; NaN is not a category."""
+    if value in ("inf", "-inf"):
+        return float(value)
+    if type(value) not in (int, float) or value != value:
+        raise ValueError
+    return float(value)
 
 
 def digest(categories: Iterable[Hashable]) -> str:

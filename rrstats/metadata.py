@@ -3,22 +3,31 @@
     {"v": 1, "columns": [{"name": ..., "mechanism": {...}, "unknown": "warn",
                           "missing": "unknown", "simulated": false, "keyed": false}]}
 
-The same document lies in ``df.attrs["rrstats"]``, in files, and in a plan.  It is a default,
-never evidence: pandas keeps attrs when raw values are put back into a column, and then no
-check can notice.  What can be noticed is refused: a name, dtype or category that does not fit,
-and an explicit argument that contradicts it.  Above 100 categories the document holds a
-fingerprint instead of the list, and the mechanism must be given.
+The same document lies in ``df.attrs["rrstats"]``, as JSON text in files, and in a plan.  It is
+a default, never evidence: pandas keeps attrs when raw values are put back into a column, and
+then no check can notice.  What can be noticed is refused: a name, dtype or category that does
+not fit, and an explicit argument that contradicts it.  Above 100 categories the document holds
+a fingerprint instead of the list, and the mechanism must be given.
+
+Version 1 never changes its meaning, so keys that it does not have are refused, not passed over.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rrstats import labels
-from rrstats.errors import ArgumentValueError, MetadataError, UnrecordedWarning, warn
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnrecordedWarning,
+    warn,
+)
 from rrstats.mechanisms import Mechanism, from_dict
 
 __all__ = ["KEY", "MOST_CATEGORIES", "Record", "find", "read", "write"]
@@ -26,6 +35,8 @@ __all__ = ["KEY", "MOST_CATEGORIES", "Record", "find", "read", "write"]
 KEY = "rrstats"
 VERSION = 1
 MOST_CATEGORIES = 100
+
+_FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
 
 
 @dataclass(frozen=True)
@@ -58,20 +69,27 @@ class Record:
         Raises MetadataError where they disagree, or where the document holds only a
         fingerprint of the categories and none was given.
         """
-        if given is not None:
-            if _shorten(given.to_dict()) != _shorten(self.mechanism):
+        shortened = _is_shortened(self.mechanism)
+        if given is None:
+            if shortened:
                 raise MetadataError(
-                    f"the mechanism given for column {self.name!r} contradicts what the data "
-                    f"say of it: {_brief(self.mechanism)}; leave the argument out, or drop "
-                    "the claim with df.attrs.pop('rrstats') if you know better"
+                    f"column {self.name!r} has more than {MOST_CATEGORIES} categories, so the "
+                    "data hold only a fingerprint of them; give the mechanism"
                 )
-            return given
-        if _is_shortened(self.mechanism):
+            return from_dict(self.mechanism)
+        if shortened:
+            agrees = _fingerprint(given) == self.mechanism
+            said = f"{self.mechanism.get('type')} over other categories, or with another prob"
+        else:
+            recorded = from_dict(self.mechanism)
+            agrees, said = given == recorded, repr(recorded)
+        if not agrees:
             raise MetadataError(
-                f"column {self.name!r} has more than {MOST_CATEGORIES} categories, so the data "
-                "hold only a fingerprint of them; give the mechanism"
+                f"the mechanism given for column {self.name!r} contradicts what the data say of "
+                f"it: {said}; leave the argument out, or drop the claim with "
+                "df.attrs.pop('rrstats') if you know better"
             )
-        return from_dict(self.mechanism)
+        return given
 
     @property
     def epsilon(self) -> float:
@@ -79,7 +97,10 @@ class Record:
         anonymous = copy.deepcopy(self.mechanism)
         for part in _walk(anonymous):
             if part.pop("categories_digest", None) is not None:
-                part["categories"] = list(range(part.pop("k")))
+                k = part.pop("k", None)
+                if type(k) is not int:
+                    raise MetadataError(f"the fingerprint for column {self.name!r} needs a whole k")
+                part["categories"] = list(range(k))
         return from_dict(anonymous).epsilon
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,16 +118,25 @@ class Record:
     @classmethod
     def from_dict(cls, document: Any) -> Record:
         """The record that `to_dict` described; MetadataError for anything else."""
-        if not isinstance(document, Mapping) or not isinstance(document.get("mechanism"), dict):
+        if (
+            not isinstance(document, Mapping)
+            or "name" not in document
+            or not isinstance(document.get("mechanism"), dict)
+        ):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
-        (name,) = labels.decode([document.get("name")])
-        facts: dict[str, Any] = {}
-        for key, kind in (("unknown", str), ("missing", str), ("simulated", bool), ("keyed", bool)):
-            if key in document:
-                if not isinstance(document[key], kind):
-                    raise MetadataError(f"{key!r} of column {name!r} must be a {kind.__name__}")
-                facts[key] = document[key]
-        return cls(name, dict(document["mechanism"]), **facts)
+        (name,) = labels.decode([document["name"]])
+        facts = {key: document[key] for key in document if key not in ("name", "mechanism")}
+        for key, value in facts.items():
+            if key not in _FACTS:
+                raise MetadataError(
+                    f"unknown key {key!r} of column {name!r}; known are name, mechanism, "
+                    f"{', '.join(_FACTS)}"
+                )
+            if not isinstance(value, _FACTS[key]):
+                raise MetadataError(
+                    f"{key!r} of column {name!r} must be a {_FACTS[key].__name__}, found {value!r}"
+                )
+        return cls(name, copy.deepcopy(document["mechanism"]), **facts)
 
 
 def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -121,7 +151,7 @@ def _is_shortened(description: dict[str, Any]) -> bool:
 
 
 def _shorten(description: dict[str, Any]) -> dict[str, Any]:
-    """The description with tagged categories, a fingerprint where there are many."""
+    """The description, with a fingerprint in place of categories where there are many."""
     short = copy.deepcopy(description)
     for part in _walk(short):
         if isinstance(part.get("categories"), list):
@@ -130,33 +160,54 @@ def _shorten(description: dict[str, Any]) -> dict[str, Any]:
                 del part["categories"]
                 part["k"] = len(categories)
                 part["categories_digest"] = labels.digest(categories)
-            else:
-                part["categories"] = labels.encode(categories)
     return short
 
 
-def _brief(description: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{key} {value!r}" for key, value in description.items() if not isinstance(value, list)
-    )
+def _fingerprint(given: Mechanism) -> dict[str, Any] | None:
+    """What a document would hold of a mechanism; None where it has no JSON form."""
+    try:
+        return _shorten(given.to_dict())
+    except (ArgumentValueError, ArgumentTypeError):
+        return None
 
 
 def read(attrs: Mapping[Any, Any]) -> list[Record]:
     """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
 
+    attrs : a mapping that may hold, under "rrstats", the document or its JSON text.
     Raises MetadataError for a document that is there and cannot be read.
+
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> [record.name for record in read({"rrstats": kept})]
+    ['smoker']
     """
     document = attrs.get(KEY)
     if document is None:
+        document = attrs.get(KEY.encode())  # as Arrow and Parquet hold it
+    if document is None:
         return []
-    if not isinstance(document, Mapping) or not isinstance(document.get("columns"), list):
+    if isinstance(document, str | bytes):
+        try:
+            document = json.loads(document)
+        except ValueError:
+            raise MetadataError("the rrstats document is not JSON") from None
+    if not isinstance(document, Mapping):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns'")
-    if document.get("v") != VERSION:
+    version = document.get("v")
+    if type(version) is not int or version != VERSION:
         raise MetadataError(
-            f"the rrstats document has version {document.get('v')!r}, this rrstats reads "
+            f"the rrstats document has version {version!r}, this rrstats reads "
             f"{VERSION}; a newer rrstats may read it"
         )
-    return [Record.from_dict(item) for item in document["columns"]]
+    if set(document) != {"v", "columns"} or not isinstance(document["columns"], list):
+        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
+    records = [Record.from_dict(item) for item in document["columns"]]
+    names = [record.name for record in records]
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise MetadataError(f"the rrstats document describes column {twice[0]!r} twice")
+    return records
 
 
 def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:

@@ -53,19 +53,16 @@ _LARGEST_PROB = math.nextafter(1.0, 0.0)
 
 def as_number(value: object, name: str) -> float:
     """A finite or infinite real number as a double; raises for anything else."""
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()  # a NumPy scalar, or an array without axes
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
-        item = getattr(value, "item", None)  # a NumPy scalar or an array of one element
-        if (
-            item is None
-            or getattr(value, "ndim", 0) != 0
-            or type(value).__name__.startswith("bool")
-        ):
-            raise ArgumentTypeError(f"{name} must be a number, found {type(value).__name__}")
-        return as_number(item(), name)
+        raise ArgumentTypeError(f"{name} must be a number, found {type(value).__name__}")
     try:
         return float(value)
     except OverflowError:
         raise ArgumentValueError(f"{name} is too large for a double") from None
+    except ValueError:  # a signaling NaN
+        raise ArgumentValueError(f"{name} must be a number, found NaN") from None
 
 
 def check_k(k: object) -> int:
@@ -114,9 +111,12 @@ def check_epsilon(epsilon: object) -> float:
 
 def _double_above(number: Decimal | Fraction) -> float:
     """The smallest double that is not below an exact number."""
-    nearest = float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:  # a fraction beyond all doubles
+        return math.inf
     exact = Decimal(nearest) if isinstance(number, Decimal) else Fraction(nearest)
-    return nearest if exact >= number else math.nextafter(nearest, math.inf)  # type: ignore[operator]
+    return nearest if exact >= number else math.nextafter(nearest, math.inf)
 
 
 def _enclose_log(odds: Fraction, digits: int) -> tuple[Decimal, Decimal]:
@@ -177,7 +177,11 @@ def total_epsilon(epsilons: Iterable[float]) -> float:
     >>> total_epsilon([0.1, 0.2])
     0.30000000000000004
     """
-    parts = [as_number(e, "epsilon") for e in epsilons]
+    if isinstance(epsilons, str | bytes) or not isinstance(epsilons, Iterable):
+        raise ArgumentTypeError(
+            f"epsilons must be a list of numbers, found {type(epsilons).__name__}"
+        )
+    parts = [as_number(e, "epsilons") for e in epsilons]
     if any(math.isnan(e) or e < 0 for e in parts):
         raise ArgumentValueError("epsilons must be numbers of at least 0")
     if math.inf in parts:
@@ -259,7 +263,8 @@ def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
     """P(report = truth) where the report is a uniform draw over all k with a given probability.
 
     prob_uniform_draw : P(a draw replaces the truth), in (0, 1]; the draw may hit the truth.
-    Formula: 1 - d + d/k.  The derivation by epsilon has d = k / (k - 1 + e^epsilon).
+    Returns the nearest double to 1 - d + d/k that is below 1; the derivation by epsilon has
+    d = k / (k - 1 + e^epsilon), and `prob_from_epsilon` rounds that towards privacy.
 
     >>> prob_from_uniform_draw(0.5, 2)
     0.75
@@ -268,7 +273,7 @@ def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
     draw = as_number(prob_uniform_draw, "prob_uniform_draw")
     if not 0 < draw <= 1:
         raise ArgumentValueError(f"prob_uniform_draw must be in (0, 1], got {draw!r}")
-    return float(1 - Fraction(draw) * (k - 1) / k)
+    return min(float(1 - Fraction(draw) * (k - 1) / k), _LARGEST_PROB)
 
 
 def uniform_draw_from_prob(prob: float, k: int) -> float:
@@ -306,16 +311,29 @@ def noise_parameter_from_prob(prob: float, k: int) -> float:
 # -- in plain words ------------------------------------------------------------------------
 
 
+def _check_prior(prior: object) -> float:
+    value = as_number(prior, "prior")
+    if not 0 < value < 1:
+        raise ArgumentValueError(
+            f"prior must be in (0, 1), got {value!r}; it is what somebody believed before seeing "
+            "the report, as a probability"
+        )
+    return value
+
+
 def posterior(prior: float, odds: float) -> float:
     """P(truth is v) after a report whose likelihood ratio for v is ``odds``, from P before.
+
+    prior : in (0, 1).  odds : P(report | v) / P(report | not v), at least 0; may be infinite.
+    Formula: prior odds / (prior odds + 1 - prior).
 
     >>> round(posterior(0.01, 3.0), 6)
     0.029412
     """
-    before = as_number(prior, "prior")
-    if not 0 < before < 1:
-        raise ArgumentValueError(f"prior must be in (0, 1), got {before!r}")
-    return before * odds / (before * odds + 1 - before) if odds < math.inf else 1.0
+    before, ratio = _check_prior(prior), as_number(odds, "odds")
+    if not ratio >= 0:
+        raise ArgumentValueError(f"odds must be at least 0, got {ratio!r}")
+    return before * ratio / (before * ratio + 1 - before) if ratio < math.inf else 1.0
 
 
 def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
@@ -323,7 +341,7 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
 
     mechanism : any mechanism.  prior : what somebody believed before seeing the report:
     the probability, in (0, 1), that this person's true answer is a given one.
-    Returns one paragraph; numbers are rounded so that they never flatter.
+    Returns one paragraph; computed exactly and rounded so that no number flatters.
     Source: Evfimievski, Gehrke and Srikant (2003), sect. 2.
 
     >>> import rrstats as rr
@@ -332,31 +350,93 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
 factor of at most 3. Somebody who gave a certain answer a chance of 1% before seeing the \
 report can give it at most 3% afterwards, and at least 0.33%.
     """
-    epsilon = mechanism.epsilon
-    if epsilon == math.inf:
+    channel = getattr(mechanism, "channel", None)
+    if channel is None or isinstance(mechanism, type):
+        raise ArgumentTypeError(
+            f"mechanism must be a mechanism such as rr.KRR(['yes', 'no'], 0.75), found "
+            f"{mechanism.__name__ if isinstance(mechanism, type) else type(mechanism).__name__}"
+        )
+    # The decimal that was typed, not the double behind it: 5% is 1/20.
+    typed = Decimal(repr(_check_prior(prior)))
+    before, chance = Fraction(typed), f"{_written(typed.scaleb(2))}%"
+    odds = channel.odds
+    if odds <= 0:
         return (
             "Epsilon is infinite: some report proves, or rules out, a true answer. "
             "This is no protection for the person who gives that report."
         )
-    factor = math.exp(epsilon)
-    highest, lowest = posterior(prior, factor), posterior(prior, 1 / factor)
+    factor = odds if odds >= 1 else 1 / odds
+    if factor == 1:
+        return (
+            "Epsilon is 0 per report: every true answer makes every report equally likely, so "
+            f"whoever gave a certain answer a chance of {chance} before seeing the "
+            "report has no reason to change that. Nothing can be estimated from such reports."
+        )
+    highest = before * factor / (before * factor + 1 - before)
+    lowest = before / (before + factor * (1 - before))
     return (
-        f"Epsilon is {round_up(epsilon)} per report. Seeing a report changes the odds of any "
-        f"true answer by a factor of at most {round_up(factor, 3)}. Somebody who gave a certain "
-        f"answer a chance of {prior * 100:.3g}% before seeing the report can give it at most "
-        f"{round_up(highest * 100, 2)}% afterwards, and at least {lowest * 100:.2g}%."
+        f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. Seeing a report changes "
+        f"the odds of any true answer by a factor of at most {_factor(factor)}. Somebody who gave "
+        f"a certain answer a chance of {chance} before seeing the report can give it "
+        f"at most {_percent(highest, up=True)} afterwards, and at least "
+        f"{_percent(lowest, up=False)}."
     )
 
 
-def round_up(value: float, digits: int = 4) -> str:
+def round_up(value: float | Fraction, digits: int = 4) -> str:
     """A number in ``digits`` significant digits, rounded up, as shown to people.
+
+    A fraction is taken exactly; of a double, which comes from arithmetic, 12 digits count, so
+    that 3.0000000000000004 is 3.
 
     >>> round_up(1.0986122886681098), round_up(0.0), round_up(float("inf"))
     ('1.099', '0', 'inf')
+    >>> round_up(Fraction(1.0000000000000002)), round_up(8.3e-17)
+    ('1.001', '8.3e-17')
     """
     if value == 0 or math.isinf(value):
-        return f"{value:g}"
-    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
-        # A double such as 3.0000000000000004 is 3 for people.
-        shown = +Decimal(f"{value:.12g}")
-    return f"{shown.normalize():f}"
+        return f"{float(value):g}"
+    exact = value if isinstance(value, Fraction) else Fraction(f"{value:.12g}")
+    return _written(_rounded(exact, digits - 1 - _magnitude(exact), up=True))
+
+
+def _magnitude(exact: Fraction) -> int:
+    """The power of ten of the first digit of a positive fraction."""
+    power = math.floor(math.log10(exact.numerator) - math.log10(exact.denominator))
+    while Fraction(10) ** power > exact:
+        power -= 1
+    while Fraction(10) ** (power + 1) <= exact:
+        power += 1
+    return power
+
+
+def _rounded(exact: Fraction, places: int, *, up: bool) -> Decimal:
+    """A fraction with so many decimal places; one integer division, so rounded just once."""
+    scaled = exact * Fraction(10) ** places
+    digits = math.ceil(scaled) if up else math.floor(scaled)
+    return Decimal(f"{digits}e{-places}")
+
+
+def _written(number: Decimal) -> str:
+    """A decimal as people write it, without needless zeros; plain where that is short."""
+    with decimal.localcontext(prec=max(28, len(number.as_tuple().digits))):
+        number = number.normalize()
+    if number and not -6 <= number.adjusted() < 15:
+        return f"{number:e}".replace("e+", "e")
+    return f"{number:,f}"
+
+
+def _factor(factor: Fraction) -> str:
+    """A factor above 1, rounded up: three digits, and two of what it is above 1."""
+    if factor >= 2:
+        return round_up(factor, 3)
+    return _written(_rounded(factor, min(6, 1 - _magnitude(factor - 1)), up=True))
+
+
+def _percent(share: Fraction, *, up: bool) -> str:
+    """A share in percent, with two digits of itself or of what is missing to 100%."""
+    percent = share * 100
+    places = 1 - _magnitude(min(percent, 100 - percent))
+    if percent > 50:
+        places = min(places, 6)
+    return f"{_written(_rounded(percent, places, up=up))}%"

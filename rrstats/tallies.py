@@ -7,18 +7,21 @@ anywhere merge to the whole, exactly for integers.  Missing reports stand apart,
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.containers import open_container
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.metadata import find
+from rrstats.metadata import find, read
 
 __all__ = ["Cell", "Tally", "tally"]
 
@@ -112,9 +115,10 @@ class Tally:
         """A tally of reports that were counted elsewhere.
 
         counts : mapping from category to number of reports (a Series counts as one), or k
-            numbers in the categories' order; categories left out have none.
+            numbers in the categories' order; categories left out have none, and a missing label
+            counts missing reports, unless it is a category.
         mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon.
-        missing : number of missing reports.
+        missing : number of missing reports, besides those of a missing label.
         Raises ArgumentValueError for counts that are negative or not whole, and for
         reports outside the categories.
 
@@ -124,30 +128,31 @@ class Tally:
         """
         described = as_mechanism(mechanism, prob, epsilon)
         space = described.report_space
-        reported = np.zeros(space.k, dtype=np.int64)
-        if hasattr(counts, "to_dict") or isinstance(counts, Mapping):
-            pairs = list((counts.to_dict() if hasattr(counts, "to_dict") else counts).items())
-            codes = [space.code(label) for label, _ in pairs]
-            outside = sum(code >= space.k for code in codes)
+        if isinstance(counts, Mapping | pd.Series):
+            pairs = [(space.code(label), number) for label, number in counts.items()]
+            outside = sum(code == space.k for code, _ in pairs)
             if outside:
                 raise ArgumentValueError(
                     f"{outside} of the {len(pairs)} labels in counts are not among the "
                     f"categories {space.describe()}"
                 )
-            numbers_given = [number for _, number in pairs]
         else:
-            numbers_given = np.asarray(counts).tolist()
-            codes = list(range(space.k))
-            if not isinstance(numbers_given, list) or len(numbers_given) != space.k:
+            listed = counts.tolist() if hasattr(counts, "tolist") else counts
+            if not isinstance(listed, list | tuple) or len(listed) != space.k:
                 raise ArgumentValueError(
                     f"counts must be a mapping from category to number, or {space.k} numbers in "
                     "the categories' order"
                 )
-        for code, number in zip(codes, numbers_given, strict=True):
-            reported[code] += as_count(number, "counts")
-        return cls(
-            described, {EVERYONE: Cell(int(reported.sum()), reported)}, as_count(missing, "missing")
-        )
+            pairs = list(enumerate(listed))
+        absent = as_count(missing, "missing")
+        totals = [0] * space.k
+        for code, number in pairs:
+            if code < space.k:
+                totals[code] += as_count(number, "counts")
+            else:
+                absent += as_count(number, "counts")
+        reported = np.array(totals, dtype=np.int64)
+        return cls(described, {EVERYONE: Cell(sum(totals), reported)}, absent)
 
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):
@@ -163,15 +168,20 @@ class Tally:
         return Tally(self.mechanism, cells, self.missing + other.missing)
 
     def __radd__(self, other: object) -> Tally:
-        return self if other == 0 else NotImplemented  # so that sum() starts
+        # sum() starts from the number 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Tally)
             and self.mechanism == other.mechanism
-            and dict(self.cells) == dict(other.cells)
+            and self._filled() == other._filled()
             and self.missing == other.missing
         )
+
+    def _filled(self) -> dict[tuple[Hashable, Hashable], Cell]:
+        """The cells that have reports: an empty part changes nothing."""
+        return {key: cell for key, cell in self.cells.items() if cell.rows}
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
@@ -179,13 +189,23 @@ class Tally:
         return f"Tally(n={self.n}, missing={self.missing}, {self.mechanism!r})"
 
 
+_MOST = 2**53
+"""The largest count that a double holds exactly, as all estimation does."""
+
+
 def as_count(value: Any, name: str) -> int:
     """A whole number of at least 0 as an int; raises for anything else."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real | np.number):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise ArgumentTypeError(f"{name} must be whole numbers, found {type(value).__name__}")
-    if not np.isfinite(float(value)) or value < 0 or value != int(value):
-        raise ArgumentValueError(f"{name} must be whole numbers of at least 0, found {value!r}")
-    return int(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not 0 <= number <= _MOST or number != value or not number.is_integer():
+        large = number > _MOST or (number == _MOST and number != value)
+        rule = "at most 2**53" if large else "whole numbers of at least 0"
+        raise ArgumentValueError(f"{name} must be {rule}, found {value!r}")
+    return int(number)
 
 
 def tally(
@@ -204,9 +224,9 @@ def tally(
     >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
     array([2, 1])
     """
+    container = open_container(reports)
     described = mechanism_of(reports, mechanism, prob, epsilon)
     space = described.report_space
-    container = open_container(reports)
     encoded = space.encode(container.cells)
     if encoded.unknown:
         raise ArgumentValueError(
@@ -233,8 +253,12 @@ def mechanism_of(
     if record is not None:
         return record.resolve(given)
     if given is None:
+        others = [record.name for record in read(attrs)]
+        why = "pandas loses that in a merge, and files of other tools never have it"
+        if others:
+            why = f"the data speak of {others}, not of {reports.name!r}; was it renamed?"
         raise ArgumentTypeError(
-            "these reports do not say how they were made (pandas loses that in a merge, and "
-            "files of other tools never have it); give the mechanism, or categories and prob"
+            f"these reports do not say how they were made ({why}); give the mechanism, or "
+            "categories and prob"
         )
     return given

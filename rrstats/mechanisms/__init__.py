@@ -6,7 +6,7 @@ and one test file of golden values.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.chain import Chain
@@ -18,9 +18,14 @@ __all__ = ["KRR", "Chain", "Mechanism", "as_mechanism", "from_dict"]
 _NOT_DESCRIBED = {"Mechanism", "as_mechanism", "from_dict"}
 
 
-def is_mechanism(value: object) -> bool:
-    """Whether a value can stand where a mechanism is wanted."""
-    return not isinstance(value, type) and isinstance(value, Mechanism)
+def is_mechanism(value: object) -> TypeGuard[Mechanism]:
+    """Whether a value can stand where a mechanism is wanted.
+
+    Asks its class for the three verbs and computes nothing: ``isinstance(value, Mechanism)``
+    would evaluate ``epsilon`` and ``channel``, and would ask a Series for such labels.
+    """
+    kind = type(value)
+    return all(callable(getattr(kind, verb, None)) for verb in ("randomize", "count", "to_dict"))
 
 
 def as_mechanism(
@@ -38,7 +43,7 @@ def as_mechanism(
                 "a mechanism knows its prob and epsilon; give either a mechanism, or categories "
                 "with prob or epsilon"
             )
-        return categories  # type: ignore[no-any-return]  # checked by the protocol above
+        return categories
     if isinstance(categories, type):
         raise ArgumentTypeError(
             f"categories must be a list or a mechanism, found the class {categories.__name__}; "
@@ -56,6 +61,10 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
     >>> from_dict({"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}).k
     2
     """
+    if not isinstance(document, dict):
+        raise MetadataError(
+            f"the description of a mechanism must be a dict, found {type(document).__name__}"
+        )
     name = document.get("type")
     described = sorted(set(__all__) - _NOT_DESCRIBED)
     if name not in described:
@@ -65,6 +74,8 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
         )
     try:
         mechanism: Mechanism = globals()[name].from_dict(document)
-    except (KeyError, ArgumentTypeError, ArgumentValueError) as error:
+    except MetadataError:
+        raise
+    except (ArgumentTypeError, ArgumentValueError) as error:
         raise MetadataError(f"the description of a {name} cannot be used: {error}") from error
     return mechanism

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from rrstats.channel import Channel
 from rrstats.domain import Domain
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.protocol import Mechanism
-from rrstats.mechanisms.shared import Verbs
-from rrstats.privacy import epsilon_from_odds, round_up
+from rrstats.mechanisms.shared import Verbs, as_code, check_keys
+from rrstats.privacy import epsilon_from_odds
 from rrstats.randomness import Source, Substream
 
 __all__ = ["Chain"]
@@ -43,11 +43,35 @@ class Chain(Verbs):
     second: Mechanism
 
     def __post_init__(self) -> None:
+        from rrstats.mechanisms import is_mechanism
+
+        for name in ("first", "second"):
+            part = getattr(self, name)
+            if not is_mechanism(part):
+                raise ArgumentTypeError(
+                    f"{name} must be a mechanism such as rr.KRR(['yes', 'no'], 0.75), found "
+                    f"{type(part).__name__}"
+                )
         if self.first.report_space != self.second.domain:
             raise ArgumentValueError(
-                "the second mechanism must have the reports of the first as its categories: "
+                "the second mechanism must have the reports of the first as its categories, in "
+                "the same order: "
                 f"{self.first.report_space.describe()}, found {self.second.domain.describe()}"
             )
+
+    @property
+    def rounds(self) -> tuple[Mechanism, ...]:
+        """The mechanisms in their order, those of inner chains too.
+
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.9)
+        >>> len(m.then(m).then(m).rounds), len(m.then(m.then(m)).rounds)
+        (3, 3)
+        """
+        found: list[Mechanism] = []
+        for part in (self.first, self.second):
+            found.extend(getattr(part, "rounds", (part,)))
+        return tuple(found)
 
     @property
     def domain(self) -> Domain:
@@ -80,9 +104,10 @@ class Chain(Verbs):
         return epsilon_from_odds(self.channel.odds)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes, through both rounds with words of their own."""
-        between = self.first.randomize(codes, source, block)
-        return self.second.randomize(between, Substream(source, 1), block)
+        """Reports of one block of true codes, each round with words of its own."""
+        for stage, mechanism in enumerate(self.rounds):
+            codes = mechanism.randomize(codes, Substream(source, stage), block)
+        return codes
 
     def count(self, reports: NDArray[Any]) -> NDArray[Any]:
         """How often each final report occurs."""
@@ -97,10 +122,8 @@ class Chain(Verbs):
         """The mechanism that `to_dict` described."""
         from rrstats.mechanisms import from_dict
 
+        check_keys(document, ["first", "second"])
         return cls(from_dict(document["first"]), from_dict(document["second"]))
 
-    def __repr__(self) -> str:
-        return (
-            f"Chain({self.first!r},\n      {self.second!r})  "
-            f"# epsilon {round_up(self.epsilon)} per report"
-        )
+    def _call(self) -> str:
+        return f"Chain({as_code(self.first)},\n      {as_code(self.second)})"

@@ -24,14 +24,13 @@ from rrstats import labels
 from rrstats.channel import SupportChannel
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.shared import Verbs
+from rrstats.mechanisms.shared import Verbs, check_keys
 from rrstats.privacy import (
     check_epsilon,
     check_prob,
     epsilon_from_odds,
     largest_epsilon,
     prob_from_epsilon,
-    round_up,
 )
 from rrstats.randomness import Source, below, coin
 
@@ -118,8 +117,9 @@ class KRR(Verbs):
         return epsilon_from_odds(self.channel.odds)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes (each below k), as new codes.
+        """Reports of one block of true codes (each below k), as new codes of the same type.
 
+        codes : (rows,) of ``domain.dtype``, which holds every sum up to 2k - 2.
         The noise is a shift mod k drawn without looking at the codes: 0 with probability
         ``prob``, otherwise one of 1 .. k-1.
         """
@@ -127,9 +127,10 @@ class KRR(Verbs):
         keep = coin(source, COIN_STREAM, block, rows, Fraction(self.prob))
         shift = below(source, LIE_STREAM, block, rows, k - 1).astype(codes.dtype, copy=False)
         shift += codes.dtype.type(1)  # a lie is never the truth
-        shift[keep] = 0
+        shift *= ~keep
         shift += codes
-        np.subtract(shift, k, out=shift, where=shift >= k)
+        # Modulo k: below k the difference wraps around to more than the sum, never to less.
+        np.minimum(shift, shift - codes.dtype.type(k), out=shift)
         return shift
 
     def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -150,11 +151,13 @@ class KRR(Verbs):
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> KRR:
-        """The mechanism that `to_dict` described."""
-        return cls(labels.decode(document["categories"]), document["prob"])
-
-    def __repr__(self) -> str:
-        return (
-            f"KRR({self.domain.describe()}, prob={self.prob!r})  "
-            f"# epsilon {round_up(self.epsilon)} per report"
+        """The mechanism that `to_dict` described; ``epsilon`` may stand for ``prob``."""
+        check_keys(document, ["categories"], ["prob", "epsilon"])
+        return cls(
+            labels.decode(document["categories"]),
+            document.get("prob"),
+            epsilon=document.get("epsilon"),
         )
+
+    def _call(self) -> str:
+        return f"KRR({self.domain.describe()}, prob={self.prob!r})"

@@ -1,11 +1,17 @@
 """What people say of a mechanism in one breath: privatize with it, tally, estimate, chain.
 
-Conveniences over public functions; nothing of the law is here.
+Conveniences over public functions, and what descriptions share; nothing of the law is here.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
+
+from rrstats.errors import MetadataError
+from rrstats.privacy import round_up
 
 if TYPE_CHECKING:
     from rrstats.estimators import Estimate
@@ -13,11 +19,46 @@ if TYPE_CHECKING:
     from rrstats.mechanisms.protocol import Mechanism
     from rrstats.tallies import Tally
 
-__all__ = ["Verbs"]
+__all__ = ["Verbs", "as_code", "check_keys"]
+
+
+def check_keys(
+    document: Mapping[str, Any], needed: Collection[str], allowed: Collection[str] = ()
+) -> None:
+    """Raise MetadataError unless a description has the needed keys and no unknown ones.
+
+    A key that this version does not know may change the law, so it is not passed over.
+    """
+    name = document.get("type")
+    missing = [key for key in needed if key not in document]
+    unknown = [key for key in document if key not in {"type", *needed, *allowed}]
+    if missing:
+        raise MetadataError(f"the description of a {name} needs {missing}")
+    if unknown:
+        raise MetadataError(
+            f"the description of a {name} has unknown keys {unknown}; "
+            f"known are {[*needed, *allowed]}; a newer rrstats may know them"
+        )
+
+
+def as_code(mechanism: object) -> str:
+    """The call that makes a mechanism, without the comment that its repr adds."""
+    call = getattr(mechanism, "_call", None)
+    return str(call()) if callable(call) else repr(mechanism)
 
 
 class Verbs:
     """The verbs of a mechanism, each a call of the public function of that name."""
+
+    def __repr__(self) -> str:
+        return f"{as_code(self)}  # epsilon {round_up(self._loss())} per report"
+
+    def _loss(self) -> Fraction | float:
+        epsilon = cast("Mechanism", self).epsilon
+        return Fraction(epsilon) if epsilon < math.inf else epsilon
+
+    def _call(self) -> str:
+        return f"{type(self).__name__}(...)"
 
     def privatize(self, values: Any, **options: Any) -> Any:
         """`rrstats.privatize` with this mechanism; same options, same container back."""

@@ -1,0 +1,569 @@
+"""What every mechanism must be, proved by enumeration for each example of the catalogue.
+
+Each property is a function of one mechanism, so that `test_faults_are_caught` can show that it
+fails for a mechanism with a planted fault.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import itertools
+import json
+import pickle
+from dataclasses import FrozenInstanceError
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import pytest
+from catalogue import EXAMPLES, FAMILIES, SILENT
+from scripted import Counting, Recorded, Scripted, every_stream
+
+import rrstats as rr
+from rrstats import mechanisms, randomness
+from rrstats.channel import MatrixChannel, SupportChannel
+from rrstats.errors import NotIdentifiable
+
+INFORMATIVE = [name for name in EXAMPLES if name not in SILENT]
+
+
+@pytest.fixture(params=list(EXAMPLES))
+def mechanism(request):
+    return EXAMPLES[request.param]()
+
+
+@pytest.fixture(params=INFORMATIVE)
+def informative(request):
+    return EXAMPLES[request.param]()
+
+
+def codes_of(mechanism, rows, seed=0):
+    codes = np.random.default_rng(seed).integers(0, mechanism.k, rows)
+    return codes.astype(mechanism.domain.dtype)
+
+
+def answers_of(mechanism, rows, seed=0):
+    return [mechanism.categories[code] for code in codes_of(mechanism, rows, seed)]
+
+
+def streams_of(mechanism):
+    """The streams of words that a mechanism asks for."""
+    recorded = Recorded(Counting(0))
+    mechanism.randomize(codes_of(mechanism, 100), recorded, 0)
+    return recorded.streams()
+
+
+# -- the law ------------------------------------------------------------------------------------
+
+
+def check_law(mechanism):
+    """All streams of tiny words, through the shipped code: the law of each truth."""
+    entries, k, streams = mechanism.channel.entries, mechanism.k, streams_of(mechanism)
+    bits = max(2, (k - 1).bit_length())
+    depth = max(1, 18 // (bits * len(streams)))
+    for truth in range(k):
+        source = every_stream(bits, dict.fromkeys(streams, depth))
+        codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
+        law = source.law(mechanism.randomize(codes, source, 0), mechanism.report_space.k)
+        assert law.brackets([row[truth] for row in entries])
+        assert law.undecided <= Fraction(1, 3)
+        assert (codes == truth).all(), "the true codes were changed"
+
+
+def test_law(mechanism):
+    """Reports follow the channel's matrix exactly, as rational numbers."""
+    check_law(mechanism)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        rr.KRR(["no", "yes"], 0.75),
+        rr.KRR(list("abc"), 0.5),
+        rr.KRR(range(5), 0.375),
+        rr.Chain(rr.KRR(list("abc"), 0.75), rr.KRR(list("abc"), 0.5)),
+        rr.KRR(["no", "yes"], 0.75).then(rr.KRR(["no", "yes"], 0.875)),
+    ],
+    ids=repr,
+)
+def test_law_without_remainder(mechanism):
+    """Where probabilities are short binary fractions, no stream is left undecided."""
+    for truth in range(mechanism.k):
+        source = every_stream(3, dict.fromkeys(streams_of(mechanism), 1))
+        codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
+        law = source.law(mechanism.randomize(codes, source, 0), mechanism.k)
+        assert law.undecided == 0
+        assert law.probs == [row[truth] for row in mechanism.channel.entries]
+
+
+def check_columns(mechanism):
+    entries = mechanism.channel.entries
+    assert len(entries) == mechanism.channel.m
+    for truth in range(mechanism.k):
+        column = [row[truth] for row in entries]
+        assert sum(column) == 1
+        assert min(column) >= 0
+    assert mechanism.channel.matrix == pytest.approx(np.array(entries, dtype=float), rel=1e-15)
+
+
+def test_columns_sum_to_one(mechanism):
+    """matrix[report, truth]: every truth has some report, exactly."""
+    check_columns(mechanism)
+
+
+def check_epsilon(mechanism):
+    """Epsilon against the worst ratio over all reports and pairs of truths."""
+    worst = max(
+        row[truth] / row[other]
+        for row in mechanism.channel.entries
+        for truth, other in itertools.permutations(range(mechanism.k), 2)
+    )
+    assert mechanism.channel.odds in (worst, 1 / worst)
+    with localcontext(prec=80):
+        exact = (Decimal(worst.numerator) / Decimal(worst.denominator)).ln()
+        assert Decimal(mechanism.epsilon) >= exact
+        assert Decimal(float(np.nextafter(mechanism.epsilon, -np.inf))) < exact
+
+
+def test_epsilon_is_the_worst_ratio(mechanism):
+    """Epsilon is the tightest double above the logarithm of the worst ratio."""
+    check_epsilon(mechanism)
+
+
+# -- estimation ---------------------------------------------------------------------------------
+
+
+def reports_of(channel):
+    """Every report of a channel, as codes."""
+    return np.arange(channel.m)
+
+
+def check_unbiased(mechanism):
+    channel, k = mechanism.channel, mechanism.k
+    scores = channel.scores(reports_of(channel))
+    close = Fraction(float(1e-15 * k * np.abs(scores).max()))
+    for truth, value in itertools.product(range(k), repeat=2):
+        # In fractions: what is left over is the rounding of the scores alone.
+        mean = sum(
+            row[truth] * Fraction(float(score))
+            for row, score in zip(channel.entries, scores[:, value], strict=True)
+        )
+        assert abs(mean - (truth == value)) <= close
+
+
+def test_scores_are_unbiased(informative):
+    """The mean score of the reports of a truth is 1 for that truth and 0 for the others."""
+    check_unbiased(informative)
+
+
+def check_moments(mechanism, n=2):
+    """Covariance for both targets against the sum over all worlds of n people."""
+    channel, k = mechanism.channel, mechanism.k
+    scores, matrix = channel.scores(reports_of(channel)), channel.matrix
+    theta = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
+    sampled = np.zeros((k, k))
+    for truths in itertools.product(range(k), repeat=n):
+        share = np.bincount(truths, minlength=k) / n
+        rows = np.zeros((k, k))
+        for reports in itertools.product(range(channel.m), repeat=n):
+            chance = np.prod(matrix[list(reports), list(truths)])
+            estimate = scores[list(reports)].mean(axis=0)
+            rows += chance * np.outer(estimate - share, estimate - share)
+            off = estimate - theta
+            sampled += np.prod(theta[list(truths)]) * chance * np.outer(off, off)
+        close = {"rtol": 1e-9, "atol": 1e-12 * np.abs(rows).max()}
+        assert np.allclose(rows, channel.covariance(share, "rows") / n, **close)
+        assert np.allclose(rows.diagonal(), channel.variance(share, "rows") / n, **close)
+    close = {"rtol": 1e-9, "atol": 1e-12 * np.abs(sampled).max()}
+    assert np.allclose(sampled, channel.covariance(theta, "population") / n, **close)
+    assert np.allclose(sampled.diagonal(), channel.variance(theta, "population") / n, **close)
+
+
+@pytest.mark.parametrize("name", [n for n in INFORMATIVE if EXAMPLES[n]().k <= 4])
+def test_variance_and_covariance(name):
+    """Both targets equal brute force over every world of two people."""
+    check_moments(EXAMPLES[name]())
+
+
+def test_the_targets_differ_by_sampling(informative):
+    """Population minus rows is the covariance of sampling itself: diag(f) - f f'."""
+    k, channel = informative.k, informative.channel
+    theta = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
+    expected = np.diag(theta) - np.outer(theta, theta)
+    found = channel.covariance(theta, "population") - channel.covariance(theta, "rows")
+    assert np.allclose(expected, found, rtol=1e-9, atol=1e-12)
+
+
+def check_fast_equals_plain(mechanism):
+    fast, plain = mechanism.channel, MatrixChannel(mechanism.channel.entries)
+    k, reports = mechanism.k, np.array([0, 1, 1, mechanism.channel.m - 1])
+    theta = np.random.default_rng(1).dirichlet(np.ones(k), size=(2, 3))
+    close = {"rtol": 1e-8, "atol": 1e-10}
+    assert (plain.k, plain.m) == (fast.k, fast.m)
+    assert plain.odds in (fast.odds, 1 / fast.odds)
+    assert np.array_equal(plain.matrix, fast.matrix)
+    assert np.allclose(plain.scores(reports), fast.scores(reports), **close)
+    assert np.allclose(plain.rates(theta), fast.rates(theta), **close)
+    assert np.allclose(plain.solve(plain.rates(theta)), fast.solve(fast.rates(theta)), **close)
+    for target in ("population", "rows"):
+        for moment in ("variance", "covariance"):
+            expected = getattr(plain, moment)(theta, target)
+            assert np.allclose(expected, getattr(fast, moment)(theta, target), **close)
+    likelihoods = [c.likelihood(reports) for c in (plain, fast)]
+    ratios = [x / x.sum(axis=1, keepdims=True) for x in likelihoods]
+    assert np.allclose(*ratios, **close)
+    twice = fast.then(fast)
+    assert plain.then(plain).entries == twice.entries
+
+
+def test_fast_channel_equals_its_matrix(informative):
+    """The support form answers like the explicit matrix, for everything a channel answers."""
+    check_fast_equals_plain(informative)
+
+
+def test_solve_inverts_rates(informative):
+    """Shares to rates and back, along the last axis of any shape."""
+    channel = informative.channel
+    theta = np.random.default_rng(2).dirichlet(np.ones(informative.k), size=(3, 2))
+    assert channel.rates(theta).shape == (3, 2, channel.m)
+    assert np.allclose(1, channel.rates(theta).sum(axis=-1))
+    assert np.allclose(theta, channel.solve(channel.rates(theta)), rtol=1e-9, atol=1e-11)
+
+
+def log_likelihood(channel, counts, shares):
+    return float(counts @ np.log(np.maximum(channel.matrix @ shares, 1e-300)))
+
+
+def check_most_likely(mechanism):
+    channel, k = mechanism.channel, mechanism.k
+    plain = MatrixChannel(channel.entries)
+    inside = channel.rates(np.arange(1.0, k + 1) / (k * (k + 1) / 2)) * 10_000
+    outside = np.array([900.0] + [50.0] * (k - 2) + [1.0])
+    # Two truths only: both shares stay inside or one is 0.
+    for counts in (inside, outside, outside[::-1]):
+        found = channel.most_likely(counts)
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(1, abs=1e-12)
+        steps = plain.most_likely(counts)
+        assert np.allclose(steps, found, rtol=0, atol=2e-5)
+        best = log_likelihood(channel, counts, found)
+        assert best >= log_likelihood(channel, counts, steps) - 1e-9 * counts.sum()
+        for moved in np.random.default_rng(3).dirichlet(np.ones(k), size=50):
+            near = 0.999 * found + 0.001 * moved
+            assert best >= log_likelihood(channel, counts, near) - 1e-12 * counts.sum()
+    assert np.allclose(channel.solve(inside / inside.sum()), channel.most_likely(inside))
+
+
+def test_most_likely_equals_em(informative):
+    """The closed form is where EM goes, and no shares nearby are likelier."""
+    check_most_likely(informative)
+
+
+def test_no_information_is_said():
+    """Where every truth is reported alike, randomizing works and estimating refuses."""
+    for name in sorted(SILENT):
+        silent = EXAMPLES[name]()
+        reports = silent.privatize(answers_of(silent, 20), rng=Counting(1))
+        assert silent.tally(reports).n == 20
+        for ask in (
+            lambda m: m.channel.solve(np.full(m.k, 1 / m.k)),
+            lambda m: m.channel.scores(np.array([0])),
+            lambda m: m.channel.covariance(np.full(m.k, 1 / m.k), "rows"),
+            lambda m: m.channel.most_likely(np.ones(m.k)),
+            lambda m: MatrixChannel(m.channel.entries).solve(np.full(m.k, 1 / m.k)),
+        ):
+            with pytest.raises(NotIdentifiable):
+                ask(silent)
+
+
+# -- blocks, threads, parts ---------------------------------------------------------------------
+
+
+def check_blocks(mechanism, monkeypatch):
+    rng = np.random.default_rng(4)
+    table = {s: rng.integers(0, 1 << 16, (8, 200)) for s in streams_of(mechanism)}
+    codes = codes_of(mechanism, 200)
+    whole = mechanism.randomize(codes, Scripted(table, 16), 0)
+    monkeypatch.setattr("scripted.BLOCK_ROWS", 64)
+    parts = [
+        mechanism.randomize(codes[start : start + 64], Scripted(table, 16), block)
+        for block, start in enumerate(range(0, 200, 64))
+    ]
+    assert np.array_equal(whole, np.concatenate(parts))
+    assert whole.dtype == mechanism.report_space.dtype
+
+
+def test_blocks_equal_the_whole(mechanism, monkeypatch):
+    """The report of a row depends on its answer and its words, not on how rows are cut."""
+    check_blocks(mechanism, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "name", ["KRR, coin", "KRR, five", "KRR, labels: mixed", "Chain, three rounds"]
+)
+def test_threads_change_nothing(name):
+    """The same words give the same reports, in any number of threads."""
+    mechanism = EXAMPLES[name]()
+    answers = answers_of(mechanism, 2 * randomness.BLOCK_ROWS + 1_000)
+    one, many = (
+        mechanism.privatize(answers, rng=Counting(5), threads=threads) for threads in (1, 4)
+    )
+    assert one == many
+
+
+def test_rounds_share_no_words(mechanism):
+    """Every round of a chain asks for streams of its own."""
+    rounds = getattr(mechanism, "rounds", (mechanism,))
+    recorded = Recorded(Counting(6))
+    mechanism.randomize(codes_of(mechanism, 1_000), recorded, 0)
+    assert len(streams_of(mechanism)) == sum(len(streams_of(part)) for part in rounds)
+    first_draws = [asked.stream for asked in recorded.log if asked.round == 0]
+    assert len(first_draws) == len(set(first_draws))
+
+
+def test_parts_merge_to_the_whole(mechanism):
+    """Tallies of any cut of the reports add up to the tally of all, in any order."""
+    reports = mechanism.privatize(answers_of(mechanism, 60), rng=Counting(7))
+    whole = mechanism.tally(reports)
+    parts = [mechanism.tally(reports[a:b]) for a, b in ((0, 0), (0, 7), (7, 41), (41, 60))]
+    assert whole == sum(parts)
+    assert whole == sum(reversed(parts))
+    assert whole.n == 60
+    # Counted by hand: NaN and None are one label, so codes are compared, not labels.
+    by_hand = [
+        sum(mechanism.report_space.code(report) == code for report in reports)
+        for code in range(mechanism.report_space.k)
+    ]
+    assert by_hand == whole.reported.tolist()
+
+
+# -- descriptions -------------------------------------------------------------------------------
+
+
+def test_json_round_trip(mechanism):
+    """A mechanism is plain JSON and comes back equal, with its types."""
+    text = json.dumps(mechanism.to_dict(), allow_nan=False)
+    back = mechanisms.from_dict(json.loads(text))
+    assert mechanism == back
+    assert hash(mechanism) == hash(back)
+    assert type(mechanism) is type(back)
+    types = [type(c) for c in mechanism.categories]
+    assert types == [type(c) for c in back.categories]
+    assert mechanism.to_dict() == back.to_dict()
+    assert mechanism.epsilon == back.epsilon
+
+
+def test_copies_are_equal(mechanism):
+    """Pickles, copies and a second construction are equal, used or not."""
+    used = copy.copy(mechanism)
+    assert used.epsilon == mechanism.epsilon  # fills what is computed when asked
+    for again in (
+        pickle.loads(pickle.dumps(used)),
+        copy.deepcopy(used),
+        copy.copy(used),
+        pickle.loads(pickle.dumps(mechanism, protocol=2)),
+    ):
+        assert mechanism == again
+        assert hash(mechanism) == hash(again)
+        assert repr(mechanism) == repr(again)
+        assert {mechanism: 1}[again] == 1
+
+
+def test_repr_is_code(mechanism):
+    """What is printed can be pasted, says the epsilon, and never understates it."""
+    shown = repr(mechanism)
+    scope = {**vars(rr), "inf": float("inf"), "datetime": datetime}
+    assert mechanism == eval(shown, scope)
+    said = Fraction(shown.rpartition("# epsilon ")[2].removesuffix(" per report"))
+    assert said >= Fraction(mechanism.epsilon)
+    assert said <= Fraction(mechanism.epsilon) * Fraction(1001, 1000)
+
+
+def test_examples_differ():
+    """No two examples are equal, and none equals anything that is no mechanism."""
+    made = [make() for make in EXAMPLES.values()]
+    assert len(set(made)) == len(made)
+    for one in made:
+        assert one != one.to_dict()
+        assert sum(one == other for other in made) == 1
+
+
+def test_frozen(mechanism):
+    """A mechanism cannot be changed after it is made (T19), nor can its channel."""
+    for target in (mechanism, mechanism.channel):
+        for name in (
+            "prob",
+            "domain",
+            "first",
+            "epsilon",
+            "channel",
+            "prob_truth",
+            "entries",
+            "new",
+        ):
+            with pytest.raises((FrozenInstanceError, AttributeError)):
+                setattr(target, name, 0.9)
+            with pytest.raises((FrozenInstanceError, AttributeError)):
+                delattr(target, name)
+    with pytest.raises(AttributeError):
+        mechanism.domain.k = 7
+
+
+def test_awkward_labels_survive(mechanism):
+    """Reports are categories of the declared types, from a list and from a tuple."""
+    answers = answers_of(mechanism, 50)
+    for values in (answers, tuple(answers)):
+        reports = mechanism.privatize(values, rng=Counting(8))
+        assert type(values) is type(reports)
+        declared = {(type(c), repr(c)) for c in mechanism.categories}
+        assert {(type(r), repr(r)) for r in reports} <= declared
+
+
+def test_nobody_answered(mechanism):
+    """No answers: no reports, a tally of nothing, and shares that are not numbers."""
+    assert mechanism.privatize([]) == []
+    nothing = mechanism.tally([])
+    assert (nothing.n, nothing.missing, nothing.reported.sum()) == (0, 0, 0)
+    assert nothing.reported.shape == (mechanism.channel.m,)
+    empty = np.array([], dtype=mechanism.domain.dtype)
+    assert len(mechanism.randomize(empty, Counting(9), 0)) == 0
+
+
+@pytest.mark.parametrize("name", INFORMATIVE)
+def test_nobody_to_estimate(name):
+    """An estimate from no reports has no shares and intervals that say nothing."""
+    estimate = EXAMPLES[name]().estimate([])
+    assert np.isnan(estimate.proportions).all()
+    low, high = estimate.interval()
+    assert (low == 0).all()
+    assert (high == 1).all()
+
+
+def test_is_a_mechanism(mechanism):
+    """It stands where a mechanism is wanted, and asking computes nothing."""
+    fresh = copy.copy(mechanism)
+    fresh.__dict__.pop("epsilon", None)
+    fresh.__dict__.pop("channel", None)
+    assert mechanisms.is_mechanism(fresh)
+    assert {"epsilon", "channel"} & set(fresh.__dict__) == set()
+    assert fresh is mechanisms.as_mechanism(fresh)
+    assert not mechanisms.is_mechanism(type(mechanism))
+    assert isinstance(mechanism, rr.Mechanism)
+
+
+def test_the_catalogue_is_complete():
+    """Every mechanism that a document may name has examples, and the other way round."""
+    named = {
+        getattr(mechanisms, name)
+        for name in mechanisms.__all__
+        if isinstance(getattr(mechanisms, name), type) and name != "Mechanism"
+    }
+    assert named == set(FAMILIES)
+    for family, examples in FAMILIES.items():
+        assert all(isinstance(make(), family) for make in examples.values())
+
+
+# -- planted faults -----------------------------------------------------------------------------
+
+
+class Broken(rr.KRR):
+    """A k-RR in which one thing is wrong."""
+
+
+class LieMayBeTrue(Broken):
+    def randomize(self, codes, source, block=0):
+        keep = randomness.coin(source, 0, block, len(codes), Fraction(self.prob))
+        other = randomness.below(source, 1, block, len(codes), self.k)
+        return np.where(keep, codes, other).astype(codes.dtype)
+
+
+class LieIsTheNeighbour(Broken):
+    def randomize(self, codes, source, block=0):
+        keep = randomness.coin(source, 0, block, len(codes), Fraction(self.prob))
+        return ((codes + ~keep) % self.k).astype(codes.dtype)
+
+
+class SameWordsTwice(rr.Chain):
+    def randomize(self, codes, source, block=0):
+        return self.second.randomize(self.first.randomize(codes, source, block), source, block)
+
+
+class BlockIsForgotten(Broken):
+    def randomize(self, codes, source, block=0):
+        return super().randomize(codes, source, 0)
+
+
+class EpsilonForOneMore(Broken):
+    @property
+    def epsilon(self):
+        return rr.epsilon_from_prob(self.prob, self.k - 1)
+
+
+class EpsilonRoundedDown(Broken):
+    @property
+    def epsilon(self):
+        return float(np.nextafter(super().epsilon, 0))
+
+
+class WrongChannel(Broken):
+    @cached_property
+    def channel(self):
+        return self.wrong(self.k, Fraction(self.prob))
+
+
+def swapped_targets(k, prob):
+    class Swapped(SupportChannel):
+        def covariance(self, shares, target):
+            other = {"rows": "population", "population": "rows"}[target]
+            return super().covariance(shares, other)
+
+    return Swapped.single(k, prob)
+
+
+def gap_of_one_more(k, prob):
+    class Gap(SupportChannel):
+        @property
+        def _gap(self):
+            return float(self.prob_truth)
+
+    return Gap.single(k, prob)
+
+
+def unit_odds(k, prob):
+    other = (1 - prob) / (k - 1)
+    return SupportChannel(k, prob, other, Fraction(0), Fraction(0), 2 * prob / other)
+
+
+def planted(wrong):
+    return type("Planted", (WrongChannel,), {"wrong": staticmethod(wrong)})(list("abc"), 0.75)
+
+
+@pytest.mark.parametrize(
+    ("check", "fault"),
+    [
+        (check_law, LieMayBeTrue(list("abc"), 0.75)),
+        (check_law, LieIsTheNeighbour(list("abc"), 0.75)),
+        (check_law, SameWordsTwice(rr.KRR(["0", "1"], 0.75), rr.KRR(["0", "1"], 0.75))),
+        (check_epsilon, EpsilonForOneMore(list("abc"), 0.75)),
+        (check_epsilon, EpsilonRoundedDown(list("abc"), 0.75)),
+        (check_epsilon, planted(unit_odds)),
+        (check_unbiased, planted(gap_of_one_more)),
+        (check_moments, planted(swapped_targets)),
+        (check_fast_equals_plain, planted(unit_odds)),
+        (check_fast_equals_plain, planted(gap_of_one_more)),
+        (check_most_likely, planted(gap_of_one_more)),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_faults_are_caught(check, fault):
+    """Each property fails for a mechanism that lacks it."""
+    with pytest.raises(AssertionError):
+        check(fault)
+
+
+def test_a_forgotten_block_is_caught(monkeypatch):
+    """The blocks property fails for a mechanism that draws the same words for every block."""
+    with pytest.raises(AssertionError):
+        check_blocks(BlockIsForgotten(list("abc"), 0.75), monkeypatch)

@@ -1,0 +1,337 @@
+"""k-ary randomized response: what the catalogue's battery does not ask of every mechanism."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import AWKWARD
+from scripted import Counting, Scripted
+
+import rrstats as rr
+from rrstats import mechanisms
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+
+# -- what it is ---------------------------------------------------------------------------------
+
+
+def test_by_prob():
+    """prob is P(report = truth), taken as it is; epsilon follows."""
+    m = rr.KRR(["never", "once", "often"], 0.75)
+    assert (m.k, m.prob, m.categories) == (3, 0.75, ("never", "once", "often"))
+    assert m.epsilon == 1.7917594692280552  # ln 6, rounded up
+    assert m.channel.prob_truth == Fraction(3, 4)
+    assert m.channel.prob_other == Fraction(1, 8)
+    assert m.report_space == m.domain
+
+
+@pytest.mark.parametrize("k", [2, 3, 10, 1000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, math.log(3), 5.0])
+def test_by_epsilon(k, epsilon):
+    """epsilon= takes the largest prob within the request."""
+    m = rr.KRR(range(k), epsilon=epsilon)
+    assert m.epsilon <= epsilon
+    assert rr.KRR(range(k), math.nextafter(m.prob, 1)).epsilon > epsilon
+    assert m == rr.KRR(range(k), m.prob)
+
+
+def test_epsilon_zero():
+    """Epsilon 0 is uniform noise where the double 1/k is exact, and refused elsewhere."""
+    assert rr.KRR(range(4), epsilon=0).prob == 0.25
+    with pytest.raises(ArgumentValueError, match=r"below what a double can express for 3 .*8.3"):
+        rr.KRR(range(3), epsilon=0)
+
+
+def test_equal_by_parameters():
+    """Equal parameters give equal mechanisms and hashes; type, order and prob tell them apart."""
+    m = rr.KRR(["a", "b"], 0.75)
+    assert m == rr.KRR(("a", "b"), Fraction(3, 4))
+    assert m == rr.KRR(np.array(["a", "b"]), np.float32(0.75))
+    assert m == rr.KRR({"b", "a"}, 0.75)
+    assert hash(m) == hash(rr.KRR(pd.Index(["a", "b"]), 0.75))
+    assert rr.KRR([1, 2], 0.75) == rr.KRR(np.array([1, 2], dtype=np.int8), 0.75)
+    others = [
+        rr.KRR(["b", "a"], 0.75),
+        rr.KRR(["a", "b"], math.nextafter(0.75, 1)),
+        rr.KRR(["a", "b", "c"], 0.75),
+        rr.KRR([b"a", b"b"], 0.75),
+        rr.KRR([1, 0], 0.75),
+        rr.KRR([True, False], 0.75),
+        rr.KRR([1.0, 0.0], 0.75),
+        rr.KRR([1, 0.0], 0.75),
+        rr.KRR(["1", "0"], 0.75),
+    ]
+    assert len({m, *others}) == len(others) + 1
+    assert sum(m == other for other in others) == 0
+
+
+def test_every_missing_value_is_one():
+    """None, NaN and NA among the categories are the same category."""
+    with_none = rr.KRR(["yes", None], 0.75)
+    for missing in (math.nan, pd.NA, pd.NaT, np.datetime64("NaT")):
+        assert with_none == rr.KRR(["yes", missing], 0.75)
+        assert with_none.categories == rr.KRR(["yes", missing], 0.75).categories
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        ["a", "a"],
+        [1, True],
+        [1, 1.0],
+        [0.0, -0.0],
+        [None, math.nan],
+        ["\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"],
+    ],
+)
+def test_colliding_categories(categories):
+    """Categories that Python or pandas would take for one another are refused (T18)."""
+    with pytest.raises(ArgumentValueError, match="categories must be distinct"):
+        rr.KRR(categories, 0.75)
+
+
+# -- how it draws -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 127, 128, 129, 255, 256, 257, 32768, 32769, 70_000])
+def test_noise_does_not_look_at_the_data(k):
+    """With the same words the report is (truth + noise) mod k, for every truth and code type."""
+    m = rr.KRR(range(k), 0.5)
+    dtype = m.domain.dtype
+    noise = m.randomize(np.zeros(3_000, dtype=dtype), Counting(1), 0).astype(np.int64)
+    assert noise.min() == 0
+    assert 0 < np.count_nonzero(noise) < 3_000
+    for truth in {1, k // 2, k - 2, k - 1}:
+        found = m.randomize(np.full(3_000, truth, dtype=dtype), Counting(1), 0)
+        assert found.dtype == dtype
+        assert np.array_equal((truth + noise) % k, found)
+
+
+def test_scripted_draw():
+    """Coin below prob: the truth.  Otherwise 1 + the lie's integer is added, modulo k."""
+    m = rr.KRR(list("abcde"), 0.5)
+    # Words of 4 bits: a coin is true below 8; a lie below 4 is word * 4 // 16.
+    source = Scripted({0: [[7, 8, 15, 9, 8]], 1: [[0, 0, 5, 11, 15]]}, 4)
+    codes = np.array([4, 0, 0, 4, 3], dtype=np.uint8)
+    assert m.randomize(codes, source, 0).tolist() == [4, 1, 2, 2, 2]
+
+
+def test_ten_thousand_categories():
+    """Many categories: privatized, counted and estimated in the declared order."""
+    labels = [f"town {i}" for i in range(10_000)]
+    m = rr.KRR(labels, 0.999)
+    reports = m.privatize(labels, rng=Counting(2))
+    tally = m.tally(reports)
+    assert tally.n == 10_000
+    assert np.count_nonzero(tally.reported == 1) > 9_900
+    assert m.estimate(reports).proportions.sum() == pytest.approx(1)
+
+
+# -- golden values ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prob", "counts", "shares", "errors"),
+    [
+        # RRreg 0.7.6, RRuni(y, model = "custom", p = P, MLest = FALSE); its SE divides by n - 1.
+        (0.75, [640, 360], [0.78, 0.22], [0.030373055864079967] * 2),
+        (
+            0.8,
+            [500, 300, 200],
+            [0.5714285714285714, 0.2857142857142857, 0.14285714285714288],
+            [0.022598999898869022, 0.02071232553337333, 0.018079199919095217],
+        ),
+        # RRreg 0.7.6, RRuni(y, model = "Warner", p = pp, MLest = FALSE): yes is the second
+        (0.7, [588, 412], [0.72, 0.28], [0.03893090823003769] * 2),
+        (0.6, [28, 22], [0.8, 0.2], [0.3545621041711674] * 2),
+        (0.9, [8700, 1300], [0.9625, 0.0375], [0.004204003135612106] * 2),
+    ],
+)
+def test_rrreg(prob, counts, shares, errors):
+    """Shares and standard errors are those of R's RRreg."""
+    m = rr.KRR(range(len(counts)), prob)
+    estimate = rr.estimate(rr.Tally.from_counts(counts, m))
+    assert shares == pytest.approx(estimate.proportions, rel=1e-12, abs=1e-14)
+    assert errors == pytest.approx(estimate.std_error, rel=1e-12)
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("categories", "kind", "message"),
+    [
+        ([], ValueError, "at least two distinct values"),
+        (["a"], ValueError, "at least two distinct values"),
+        ("ab", TypeError, "categories must be a list"),
+        (b"ab", TypeError, "categories must be a list"),
+        ({"a": 1, "b": 2}, TypeError, "categories must be a list"),
+        (None, TypeError, "categories must be a list"),
+        (3, TypeError, "categories must be a list"),
+        (["a", ["b"]], TypeError, "hashable"),
+        (pd.Categorical(["a", "b"]), TypeError, "not taken from data"),
+        ({"a", 1}, TypeError, "sortable"),
+    ],
+)
+def test_bad_categories(categories, kind, message):
+    """Categories are declared as a list of at least two distinct values."""
+    with pytest.raises(kind, match=message) as caught:
+        rr.KRR(categories, 0.75)
+    assert isinstance(caught.value, rr.RRStatsError)
+
+
+def test_prob_or_epsilon():
+    """One of the two, neither more nor less."""
+    with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found neither"):
+        rr.KRR(["a", "b"])
+    with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found both"):
+        rr.KRR(["a", "b"], 0.75, epsilon=1.0)
+    with pytest.raises(ArgumentTypeError, match="either a mechanism, or categories"):
+        rr.privatize(["a"], rr.KRR(["a", "b"], 0.75), 0.75)
+    with pytest.raises(ArgumentTypeError, match="found the class KRR"):
+        rr.privatize(["a"], rr.KRR)
+
+
+@pytest.mark.parametrize("prob", [0.3, 0, 1, 1.0, -1, 75, math.nan, math.inf])
+def test_bad_prob(prob):
+    """prob lies in [1/k, 1), and the message names k."""
+    with pytest.raises(ArgumentValueError, match=r"prob must be in \[1/3, 1\) for 3 categories"):
+        rr.KRR(list("abc"), prob)
+
+
+@pytest.mark.parametrize("epsilon", [-1, math.nan, math.inf, 1e9])
+def test_bad_epsilon(epsilon):
+    """epsilon is finite, at least 0, and no more than a double can express."""
+    with pytest.raises(ArgumentValueError, match="epsilon"):
+        rr.KRR(list("abc"), epsilon=epsilon)
+
+
+def test_replace_does_not_bypass_the_checks():
+    """A field cannot be replaced behind the constructor's back."""
+    with pytest.raises(TypeError):
+        dataclasses.replace(rr.KRR(["a", "b"], 0.75), prob=2.0)
+
+
+# -- documents ----------------------------------------------------------------------------------
+
+
+def test_documents_by_hand():
+    """Plain JSON values, and epsilon in place of prob, are understood."""
+    by_hand = {"type": "KRR", "categories": ["yes", "no", None], "epsilon": 1.0}
+    assert rr.KRR(["yes", "no", None], epsilon=1.0) == mechanisms.from_dict(by_hand)
+    by_hand = json.loads('{"type": "KRR", "categories": [1, 2.5, true], "prob": 0.5}')
+    with pytest.raises(MetadataError, match="distinct"):
+        mechanisms.from_dict(by_hand)
+    by_hand["categories"] = [3, 2.5, True]
+    assert rr.KRR([3, 2.5, True], 0.5) == mechanisms.from_dict(by_hand)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (None, "must be a dict, found NoneType"),
+        ([], "must be a dict, found list"),
+        ({}, "type must be one of"),
+        ({"type": "krr"}, r"type must be one of \['Chain', 'KRR'\], found 'krr'"),
+        ({"type": "Mechanism"}, "type must be one of"),
+        ({"type": "from_dict"}, "type must be one of"),
+        ({"type": ["KRR"]}, "type must be one of"),
+        ({"type": "KRR", "prob": 0.75}, r"a KRR needs \['categories'\]"),
+        ({"type": "KRR", "categories": ["a", "b"]}, "give prob or epsilon, found neither"),
+        (
+            {"type": "KRR", "categories": ["a", "b"], "prob": 0.7, "epsilon": 1},
+            "give prob or epsilon, found both",
+        ),
+        ({"type": "KRR", "categories": ["a", "b"], "prob": "0.7"}, "prob must be a number"),
+        ({"type": "KRR", "categories": ["a", "b"], "prob": 0.2}, "prob must be in"),
+        ({"type": "KRR", "categories": ["a"], "prob": 0.7}, "at least two"),
+        ({"type": "KRR", "categories": "ab", "prob": 0.7}, "must be a list"),
+        ({"type": "KRR", "categories": ["a", ["b"]], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"int": "1"}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"int": True}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"float": "nan"}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"float": True}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"float": 10**400}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"bytes": "zz"}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"date": "1.5.20"}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"tuple": "ab"}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"missing": False}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"set": [1]}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{"int": 1, "str": "1"}, 2], "prob": 0.7}, "one tag"),
+        ({"type": "KRR", "categories": [{}, 2], "prob": 0.7}, "one tag"),
+        (
+            {"type": "KRR", "categories": ["a", "b"], "prob": 0.7, "weight": 2},
+            r"unknown keys \['weight'\]",
+        ),
+        ({"type": "Chain", "first": {}}, r"a Chain needs \['second'\]"),
+        ({"type": "Chain", "first": {}, "second": {}}, "type must be one of"),
+        ({"type": "Chain", "first": 1, "second": {}}, "must be a dict"),
+    ],
+)
+def test_malformed_documents(document, message):
+    """Whatever is no description is a MetadataError that says what is wrong."""
+    with pytest.raises(MetadataError, match=message):
+        mechanisms.from_dict(document)
+
+
+def test_chains_must_fit():
+    """The second round's categories are the first's reports, in type and order."""
+    m = rr.KRR(["a", "b"], 0.75)
+    for other in (rr.KRR(["b", "a"], 0.75), rr.KRR(["a", "b", "c"], 0.75), rr.KRR([1, 0], 0.75)):
+        with pytest.raises(ArgumentValueError, match="the reports of the first as its categories"):
+            m.then(other)
+    for no_mechanism in (None, 0.75, ["a", "b"], rr.KRR):
+        with pytest.raises(ArgumentTypeError, match="second must be a mechanism"):
+            m.then(no_mechanism)
+
+
+def test_infinity_has_a_json_form():
+    """Infinity is the string "inf", so that a document is JSON for every reader."""
+    m = rr.KRR([math.inf, -math.inf, 0.5], 0.75)
+    text = json.dumps(m.to_dict(), allow_nan=False)
+    assert '{"float": "inf"}, {"float": "-inf"}' in text
+    assert m == mechanisms.from_dict(json.loads(text))
+
+
+@pytest.mark.parametrize("category", [pd.Timestamp("2020-01-01"), 1j, frozenset("a"), (math.nan,)])
+def test_categories_without_a_json_form(category):
+    """Other hashable categories work in memory and have no document."""
+    m = rr.KRR([category, "b"], 0.75)
+    reports = m.privatize([category, "b"] * 10, rng=Counting(3))
+    assert m.tally(reports).n == 20
+    with pytest.raises(ArgumentValueError, match="have no JSON form"):
+        m.to_dict()
+
+
+# -- what it does not hold (T9) -----------------------------------------------------------------
+
+
+def test_no_seed_anywhere():
+    """Nothing public keeps a seed, a key or a generator: not in repr, dict, pickle or attrs."""
+    seed = 739_391_251
+    series = pd.Series(["a", "b"] * 20, name="answer")
+    reports = rr.simulate(series, ["a", "b"], 0.75, seed=seed)
+    m = rr.KRR(["a", "b"], 0.75)
+    estimate = rr.estimate(reports)
+    forms = [str(seed), hex(seed)[2:]]
+    for kept in (reports, reports.attrs, m, estimate, estimate.tally, m.channel):
+        text = repr(kept) + repr(getattr(kept, "__dict__", "")) + repr(getattr(kept, "attrs", ""))
+        pickled = pickle.dumps(kept)
+        assert not any(form in text for form in forms)
+        assert seed.to_bytes(4, "little") not in pickled
+        assert b"enerator" not in pickled
+    assert reports.attrs["rrstats"]["columns"][0]["simulated"] is True
+
+
+def test_awkward_labels_are_all_declared():
+    """The catalogue's labels are allowed one by one, as lists and as arrays of objects."""
+    for labels in AWKWARD.values():
+        objects = np.empty(len(labels), dtype=object)
+        objects[:] = labels
+        assert rr.KRR(labels, 0.75) == rr.KRR(objects, 0.75)

@@ -1,0 +1,490 @@
+"""What data say of themselves: one JSON document, a default and never evidence."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import AWKWARD, EXAMPLES
+from scripted import Counting
+
+import rrstats as rr
+from rrstats import labels, metadata
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
+from rrstats.metadata import Record
+
+YES_NO = rr.KRR(["yes", "no"], 0.75)
+
+
+@pytest.fixture
+def frame():
+    """A privatized frame of two columns and a public one."""
+    data = pd.DataFrame(
+        {
+            "answer": ["yes", "no", "no", "yes"] * 25,
+            "age": range(100),
+            "often": [0, 1, 2, 1] * 25,
+        }
+    )
+    plan = {"answer": YES_NO, "often": rr.KRR([0, 1, 2], epsilon=1.0)}
+    return rr.privatize_frame(data, plan, rng=Counting(1))
+
+
+def document_of(record, **changes):
+    """A valid document with something changed in its one column."""
+    column = {"name": "answer", "mechanism": YES_NO.to_dict(), **record}
+    return {"v": 1, "columns": [column], **changes}
+
+
+# -- the document -------------------------------------------------------------------------------
+
+
+def test_final_form():
+    """Version 1, letter by letter: what is written today is read in ten years."""
+    data = pd.DataFrame({"answer": ["yes", "no"]})
+    out = rr.privatize_frame(data, {"answer": YES_NO}, unknown="uniform", rng=Counting(1))
+    expected = {
+        "v": 1,
+        "columns": [
+            {
+                "name": {"str": "answer"},
+                "mechanism": {
+                    "type": "KRR",
+                    "categories": [{"str": "yes"}, {"str": "no"}],
+                    "prob": 0.75,
+                },
+                "unknown": "uniform",
+                "missing": "unknown",
+                "simulated": False,
+                "keyed": False,
+            }
+        ],
+    }
+    assert {"rrstats": expected} == out.attrs
+    assert "rrstats" not in data.attrs
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_json_round_trip(name):
+    """Every mechanism, and every fact about a column, comes back from JSON text."""
+    record = Record.of(name, EXAMPLES[name](), unknown="raise", missing="keep", simulated=True)
+    text = json.dumps(metadata.write([record, Record.of(7, YES_NO)]), allow_nan=False)
+    for document in (json.loads(text), text, text.encode()):
+        first, second = metadata.read({"rrstats": document})
+        assert (record, 7) == (first, second.name)
+        assert EXAMPLES[name]() == first.resolve()
+        assert record.epsilon == EXAMPLES[name]().epsilon
+    assert [r.name for r in metadata.read({b"rrstats": text.encode()})] == [name, 7]
+
+
+@pytest.mark.parametrize("values", list(AWKWARD.values()), ids=list(AWKWARD))
+def test_tagged_labels(values):
+    """Each type is tagged, so that it comes back as it was; a fingerprint tells types apart."""
+    back = labels.decode(json.loads(json.dumps(labels.encode(values), allow_nan=False)))
+    assert values == back
+    assert [type(v) for v in values] == [type(v) for v in back]
+    assert labels.digest(values) == labels.digest(back)
+
+
+def test_fingerprints():
+    """The fingerprint of 1, 2 is written here for good; types and order change it."""
+    # GNU coreutils 9: printf '[{"int":1},{"int":2}]' | sha256sum
+    known = "85dcf69b7241a798f85705653665393d189eeb72469c052c204444f49a3e751b"
+    assert labels.digest([1, 2]) == f"sha256:{known}"
+    different = [[1, 2], [2, 1], [1.0, 2.0], ["1", "2"], [True, 2], [(1,), 2], [1, 2, None]]
+    assert len({labels.digest(values) for values in different}) == len(different)
+
+
+def test_by_hand():
+    """A plan typed by hand needs no tags, and facts have defaults."""
+    text = """{"v": 1, "columns": [{"name": "smoker", "mechanism":
+        {"type": "KRR", "categories": [true, false, null], "prob": 0.75}}]}"""
+    (record,) = metadata.read({"rrstats": json.loads(text)})
+    assert (record.name, record.unknown, record.missing) == ("smoker", "warn", "unknown")
+    assert not record.simulated
+    assert rr.KRR([True, False, None], 0.75) == record.resolve()
+    assert rr.KRR([True, False, None], 0.75) == record.resolve(rr.KRR([True, False, None], 0.75))
+
+
+def test_numpy_names_are_recorded():
+    """A column's name may be a NumPy integer, as the columns of a frame are when iterated."""
+    data = pd.DataFrame(np.array([["yes", "no"], ["no", "no"]]))
+    name = np.int64(1)
+    out = rr.privatize_frame(data, {name: YES_NO}, rng=Counting(1))
+    assert {1: YES_NO} == out.rr.mechanisms
+    assert out.rr.tally(1).n == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (document_of({}, v=2), "version 2, this rrstats reads 1; a newer"),
+        (document_of({}, v="1"), "version '1'"),
+        (document_of({}, v=True), "version True"),
+        ({"columns": []}, "version None"),
+        ({"v": 1}, "list of 'columns'"),
+        ({"v": 1, "columns": {}}, "list of 'columns'"),
+        (document_of({}, extra=1), "list of 'columns', no more"),
+        ([], "must hold 'v'"),
+        (7, "must hold 'v'"),
+        ("{not json", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        ({"v": 1, "columns": [3]}, "needs a name and a mechanism"),
+        ({"v": 1, "columns": [{"mechanism": {}}]}, "needs a name and a mechanism"),
+        ({"v": 1, "columns": [{"name": "answer"}]}, "needs a name and a mechanism"),
+        (document_of({"mechanism": "KRR"}), "needs a name and a mechanism"),
+        (document_of({"name": ["answer"]}), "one tag"),
+        (document_of({"name": {"str": 3}}), "one tag"),
+        (document_of({"unknown": 3}), "'unknown' of column 'answer' must be a str, found 3"),
+        (document_of({"simulated": 0}), "'simulated' of column 'answer' must be a bool, found 0"),
+        (document_of({"simulate": True}), "unknown key 'simulate' of column 'answer'; known are"),
+        ({"v": 1, "columns": document_of({})["columns"] * 2}, "column 'answer' twice"),
+    ],
+)
+def test_malformed_documents(document, message):
+    """What cannot be read is refused wherever it would be used, never passed over."""
+    with pytest.raises(MetadataError, match=message):
+        metadata.read({"rrstats": document})
+    reports = pd.Series(["yes", "no"], name="answer")
+    reports.attrs["rrstats"] = document
+    for use in (lambda: rr.tally(reports, YES_NO), lambda: rr.privatize(reports, YES_NO)):
+        with pytest.raises(MetadataError, match=message):
+            use()
+
+
+def test_mechanisms_of_a_newer_version():
+    """A mechanism that this version does not know is named when it is needed."""
+    document = document_of({"mechanism": {"type": "Kuk", "draws": 3}})
+    (record,) = metadata.read({"rrstats": document})
+    for use in (record.resolve, lambda: record.resolve(YES_NO), lambda: record.epsilon):
+        with pytest.raises(MetadataError, match="found 'Kuk'; a newer rrstats may know it"):
+            use()
+
+
+# -- contradictions (T23) -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        rr.KRR(["yes", "no"], 0.8),
+        rr.KRR(["no", "yes"], 0.75),
+        rr.KRR(["yes", "no", None], 0.75),
+        rr.KRR([True, False], 0.75),
+        rr.KRR(["yes", "no"], 0.75).then(rr.KRR(["yes", "no"], 0.75)),
+        rr.KRR([pd.Timestamp("2020-01-01"), "no"], 0.75),
+    ],
+    ids=repr,
+)
+def test_contradictions_raise(frame, given):
+    """A mechanism other than the recorded one is refused; the recorded one may be repeated."""
+    for use in (
+        lambda: frame.rr.estimate("answer", given),
+        lambda: frame.rr.tally("answer", given),
+        lambda: frame["answer"].rr.estimate(given),
+        lambda: rr.tally(frame["answer"], given),
+    ):
+        with pytest.raises(MetadataError, match="contradicts what the data say of it") as caught:
+            use()
+        assert "prob=0.75" in str(caught.value)
+    same = frame.rr.estimate("answer", ["yes", "no"], 0.75)
+    pd.testing.assert_frame_equal(same, frame.rr.estimate("answer"))
+
+
+def test_dropping_the_claim(frame):
+    """Who knows better says so by dropping the document."""
+    frame.attrs.pop("rrstats")
+    other = rr.KRR(["yes", "no"], 0.8)
+    assert frame.rr.tally("answer", other).mechanism == other
+
+
+def test_raw_values_put_back_cannot_be_noticed(frame):
+    """pandas keeps attrs whatever is assigned: this documents a limit, and is not a wish."""
+    frame["answer"] = ["yes"] * 100
+    found = frame.rr.estimate("answer").set_index("category")["proportion"]
+    assert found["yes"] == pytest.approx(1.5)  # (1 - .25) / .5: the true share was 1
+
+
+def test_other_values_are_noticed(frame):
+    """Values of another type, or outside the categories, are refused; none is quoted."""
+    frame["answer"] = ["secret"] + ["yes"] * 99
+    with pytest.raises(ArgumentValueError, match="1 of 100 reports are not among") as caught:
+        frame.rr.estimate("answer")
+    assert "secret" not in str(caught.value)
+    frame["answer"] = np.arange(100)
+    with pytest.raises(ArgumentTypeError, match="of kind str, but the answers are of kind int"):
+        frame.rr.estimate("answer")
+
+
+# -- what has no document -----------------------------------------------------------------------
+
+
+def test_categories_without_a_json_form():
+    """They privatize in memory; that nothing was recorded is said once, with the reason."""
+    days = pd.to_datetime(["2020-01-01", "2020-01-02"])
+    data = pd.DataFrame({"day": list(days) * 5, "answer": ["yes", "no"] * 5})
+    plan = {"day": rr.KRR(list(days), 0.75), "answer": YES_NO}
+    with pytest.warns(UnrecordedWarning, match="not recorded .*Timestamp.* no JSON form") as caught:
+        out = rr.privatize_frame(data, plan, rng=Counting(1))
+    assert len(caught) == 1
+    assert {"answer": YES_NO} == out.rr.mechanisms
+    assert out.rr.tally("day", list(days), 0.75).n == 10
+    with pytest.raises(ArgumentTypeError, match="do not say how they were made"):
+        out.rr.tally("day")
+
+
+def test_nothing_recorded_leaves_nothing():
+    """Where the only column has no JSON form, there is no empty document either."""
+    series = pd.Series([1j, 2j], name="z")
+    with pytest.warns(UnrecordedWarning):
+        reports = rr.privatize(series, [1j, 2j], 0.75)
+    assert reports.attrs == {}
+    with pytest.raises(MetadataError, match="its epsilon is unknown"):
+        _ = reports.to_frame().rr.epsilon
+
+
+@pytest.mark.parametrize("name", [math.nan, pd.Timestamp("2020-01-01"), ("a", frozenset())])
+def test_names_without_a_json_form(name):
+    """A column's name must have one too; nothing that is no JSON is ever written."""
+    with pytest.warns(UnrecordedWarning, match="have no JSON form"):
+        reports = rr.privatize(pd.Series(["yes", "no"], name=name), YES_NO)
+    assert reports.attrs == {}
+
+
+def test_many_categories():
+    """Above 100 categories attrs hold a fingerprint, and the mechanism is needed."""
+    for k in (100, 101):
+        m = rr.KRR([f"town {i}" for i in range(k)], 0.75)
+        data = pd.DataFrame({"town": list(m.categories)})
+        out = rr.privatize_frame(data, {"town": m}, rng=Counting(1))
+        assert len(json.dumps(out.attrs)) < 3_000
+        assert m.epsilon == out.rr.epsilon
+        assert m == out.rr.tally("town", m).mechanism
+        for other in (
+            rr.KRR([f"town {i}" for i in range(k)], 0.8),
+            rr.KRR([f"town {i}" for i in range(k, 0, -1)], 0.75),
+            rr.KRR([pd.Timestamp(i) for i in range(k)], 0.75),
+        ):
+            with pytest.raises(MetadataError, match="contradicts"):
+                out.rr.tally("town", other)
+        if k == 100:
+            assert {"town": m} == out.rr.mechanisms
+        else:
+            assert "town 7" not in json.dumps(out.attrs)
+            with pytest.raises(MetadataError, match="only a fingerprint of them; give"):
+                out.rr.tally("town")
+            with pytest.raises(MetadataError, match="contradicts"):
+                out.rr.tally("town", YES_NO)
+
+
+def test_broken_fingerprints():
+    """A fingerprint without its number of categories is refused when it is needed."""
+    mechanism = {"type": "KRR", "prob": 0.75, "categories_digest": "sha256:0"}
+    (record,) = metadata.read({"rrstats": document_of({"mechanism": mechanism})})
+    with pytest.raises(MetadataError, match="needs a whole k"):
+        _ = record.epsilon
+    with pytest.raises(MetadataError, match="fingerprint"):
+        record.resolve()
+
+
+# -- privatizing again --------------------------------------------------------------------------
+
+
+def test_again():
+    """A column of reports is refused; again=True records the product of both channels."""
+    second = rr.KRR(["yes", "no"], 0.9)
+    first = rr.privatize(pd.Series(["yes", "no"] * 50, name="answer"), YES_NO, rng=Counting(1))
+    with pytest.raises(MetadataError, match="holds reports already; again=True"):
+        first.rr.privatize(second)
+    twice = first.rr.privatize(second, again=True, rng=Counting(2))
+    (record,) = metadata.read(twice.attrs)
+    chain = record.resolve()
+    assert YES_NO.then(second) == chain
+    # .75 .9 + .25 .1 = .7, with .9 the double
+    assert chain.channel.prob_truth == Fraction(3, 4) * Fraction(0.9) + Fraction(1, 4) * (
+        1 - Fraction(0.9)
+    )
+    assert record.epsilon == chain.epsilon
+    assert chain.epsilon < YES_NO.epsilon
+    naive = np.mean(twice == "yes")
+    expected = (naive - 0.3) / 0.4
+    assert twice.rr.estimate()["yes"].proportion == pytest.approx(expected)
+    thrice = twice.rr.privatize(second, again=True, rng=Counting(3))
+    assert YES_NO.then(second).then(second) == metadata.read(thrice.attrs)[0].resolve()
+    with pytest.raises(ArgumentValueError, match="must have the reports of the first"):
+        first.rr.privatize(["no", "yes"], 0.9, again=True)
+
+
+def test_again_in_a_frame(frame):
+    """The frame's document changes for that column alone."""
+    again = frame.rr.privatize("answer", YES_NO, again=True, rng=Counting(2))
+    assert YES_NO.then(YES_NO) == again.rr.mechanisms["answer"]
+    assert frame.rr.mechanisms["often"] == again.rr.mechanisms["often"]
+    assert YES_NO == frame.rr.mechanisms["answer"]
+    assert list(again.rr.mechanisms) == ["often", "answer"]
+
+
+# -- pandas carries it --------------------------------------------------------------------------
+
+
+def survivors(frame):
+    """The frame after operations that keep rows of reports as they are."""
+    yield "copy", frame.copy()
+    yield "shallow copy", frame.copy(deep=False)
+    yield "slice", frame.iloc[10:90]
+    yield "mask", frame[frame["age"] > 20]
+    yield "columns", frame[["answer", "often"]]
+    yield "assign", frame.assign(new=1)
+    yield "reset_index", frame.reset_index(drop=True)
+    yield "sort_values", frame.sort_values("age", ascending=False)
+    yield "pickle", pickle.loads(pickle.dumps(frame))
+    yield "deepcopy", copy.deepcopy(frame)
+    yield "query", frame.query("age < 50")
+    yield "categorical", frame.astype({"answer": "category"})
+
+
+def test_survives_pandas(frame):
+    """Copies, slices, sorts, pickles and the like keep what the frame says of itself."""
+    seen = []
+    for name, other in survivors(frame):
+        seen.append(name)
+        assert frame.rr.mechanisms == other.rr.mechanisms, name
+        assert frame.rr.epsilon == other.rr.epsilon, name
+        assert len(other) == other.rr.tally("answer").n, name
+        assert frame.rr.mechanisms["often"] == other["often"].rr.estimate().mechanism, name
+    assert len(seen) == 12
+
+
+def test_survives_parquet(frame, tmp_path):
+    """Parquet keeps attrs, with every type of category."""
+    pytest.importorskip("pyarrow")  # pandas writes Parquet with it
+    path = tmp_path / "reports.parquet"
+    m = rr.KRR([True, False], 0.75)
+    frame["flag"] = rr.privatize(pd.Series([True, False] * 50, name="flag"), m, rng=Counting(4))
+    metadata.record_column(frame.attrs, "flag", m)
+    frame.to_parquet(path)
+    back = pd.read_parquet(path)
+    assert frame.attrs == back.attrs
+    assert frame.rr.mechanisms == back.rr.mechanisms
+    pd.testing.assert_frame_equal(frame.rr.estimate("answer"), back.rr.estimate("answer"))
+    pd.testing.assert_frame_equal(frame.rr.estimate("flag"), back.rr.estimate("flag"))
+
+
+def test_csv_loses_it(frame, tmp_path):
+    """CSV keeps no attrs: epsilon is unknown, not 0, and estimating asks for the mechanism."""
+    path = tmp_path / "reports.csv"
+    frame.to_csv(path, index=False)
+    back = pd.read_csv(path)
+    assert back.rr.mechanisms == {}
+    with pytest.raises(MetadataError, match="epsilon is unknown"):
+        _ = back.rr.epsilon
+    with pytest.raises(ArgumentTypeError, match="give the mechanism, or categories and prob"):
+        back.rr.estimate("answer")
+    pd.testing.assert_frame_equal(
+        frame.rr.estimate("answer"), back.rr.estimate("answer", ["yes", "no"], 0.75)
+    )
+
+
+def test_rename(frame):
+    """A renamed column is not found under its new name; the message says what is known."""
+    renamed = frame.rename(columns={"answer": "reply"})
+    with pytest.raises(ArgumentTypeError, match=r"speak of .*'answer'.*, not of 'reply'; was it"):
+        renamed.rr.estimate("reply")
+    found = renamed.rr.estimate("reply", YES_NO)
+    pd.testing.assert_frame_equal(frame.rr.estimate("answer"), found)
+    with pytest.raises(ArgumentValueError, match="column 'answer' is not there"):
+        renamed.rr.estimate("answer")
+
+
+def test_drop(frame):
+    """A dropped column still counts for the row's epsilon: its reports may be elsewhere."""
+    dropped = frame.drop(columns="often")
+    assert frame.rr.epsilon == dropped.rr.epsilon
+    assert dropped.rr.tally("answer").n == 100
+
+
+def test_merge(frame):
+    """A merge either keeps the document or loses it; lost, estimating asks for the mechanism."""
+    merged = frame.merge(pd.DataFrame({"age": range(100), "group": ["a", "b"] * 50}), on="age")
+    if "rrstats" in merged.attrs:
+        assert frame.rr.mechanisms == merged.rr.mechanisms
+        assert merged.rr.tally("answer").n == 100
+    else:
+        with pytest.raises(ArgumentTypeError, match="pandas loses that in a merge"):
+            merged.rr.tally("answer")
+        with pytest.raises(MetadataError, match="epsilon is unknown"):
+            _ = merged.rr.epsilon
+    assert merged.rr.tally("answer", YES_NO).n == 100
+
+
+def test_series_of_other_meaning(frame):
+    """A comparison keeps name and attrs, but its booleans are no reports of this column."""
+    with pytest.raises(ArgumentTypeError, match="of kind bool"):
+        (frame["answer"] == "yes").rr.estimate()
+
+
+# -- the frame's view ---------------------------------------------------------------------------
+
+
+def test_frame_epsilon_is_rounded_up(frame):
+    """The epsilons of the columns are added exactly and rounded up once."""
+    columns = [Fraction(m.epsilon) for m in frame.rr.mechanisms.values()]
+    total = frame.rr.epsilon
+    assert Fraction(total) >= sum(columns)
+    assert Fraction(math.nextafter(total, 0)) < sum(columns)
+    tenth = rr.KRR(["yes", "no"], epsilon=0.1)
+    data = pd.DataFrame({name: ["yes", "no"] for name in "abcdefghij"})
+    found = data.rr.privatize(dict.fromkeys("abcdefghij", tenth), rng=Counting(5)).rr.epsilon
+    assert Fraction(found) >= 10 * Fraction(tenth.epsilon)
+
+
+def test_mechanisms(frame):
+    """df.rr.mechanisms lists the columns that the frame says are privatized."""
+    assert {"answer": YES_NO, "often": rr.KRR([0, 1, 2], epsilon=1.0)} == frame.rr.mechanisms
+    assert pd.DataFrame({"a": [1]}).rr.mechanisms == {}
+
+
+def test_other_attrs_are_kept(frame):
+    """What others wrote into attrs stays."""
+    data = pd.DataFrame({"answer": ["yes", "no"]})
+    data.attrs["source"] = {"wave": 3}
+    out = data.rr.privatize("answer", YES_NO, rng=Counting(1))
+    assert out.attrs["source"] == {"wave": 3}
+    assert data.attrs == {"source": {"wave": 3}}
+
+
+def test_documents_share_nothing(frame):
+    """Changing one frame's document changes no other frame, record or mechanism."""
+    other = frame.copy()
+    other.attrs["rrstats"]["columns"][0]["mechanism"]["prob"] = 0.9
+    assert frame.rr.mechanisms["answer"].prob == 0.75
+    (record, _) = metadata.read(frame.attrs)
+    record.to_dict()["mechanism"]["prob"] = 0.9
+    assert record.resolve() == YES_NO
+    record.mechanism["prob"] = 0.9
+    assert frame.rr.mechanisms["answer"].prob == 0.75
+    assert YES_NO.to_dict()["prob"] == 0.75
+
+
+def test_simulated_is_marked():
+    """Noise that must not be released is marked so in the document."""
+    data = pd.DataFrame({"answer": ["yes", "no"] * 5})
+    (record,) = metadata.read(data.rr.simulate("answer", YES_NO, seed=1).attrs)
+    assert record.simulated
+    (record,) = metadata.read(data.rr.privatize("answer", YES_NO).attrs)
+    assert not record.simulated
+
+
+def test_dates_and_bytes_by_name():
+    """Column names are tagged like categories: any of those types names a column."""
+    names = [datetime.date(2020, 1, 1), b"raw", ("wave", 2), 3, True, 2.5, None]
+    records = [Record.of(name, YES_NO) for name in names]
+    text = json.dumps(metadata.write(records), allow_nan=False)
+    assert names == [record.name for record in metadata.read({"rrstats": text})]

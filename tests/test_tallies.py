@@ -1,0 +1,371 @@
+"""Tallies: counts that add, from any container, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.tallies import EVERYONE, Cell
+
+M = rr.KRR(["never", "once", "often"], 0.75)
+REPORTS = ["once", "never", "once", "often", "once", "never"]
+COUNTS = [2, 3, 1]
+
+# -- counting -----------------------------------------------------------------------------------
+
+
+CONTAINERS = {
+    "list": REPORTS,
+    "tuple": tuple(REPORTS),
+    "U array": np.array(REPORTS),
+    "object array": np.array(REPORTS, dtype=object),
+    "2 x 3 array": np.array(REPORTS).reshape(2, 3),
+    "Series": pd.Series(REPORTS, index=range(5, 11)),
+    "object Series": pd.Series(REPORTS, dtype=object),
+    "string Series": pd.Series(REPORTS, dtype="string[python]"),
+    "Categorical": pd.Categorical(REPORTS),
+    "other order": pd.Series(pd.Categorical(REPORTS, ["x", "often", "once", "never"])),
+    "Index": pd.Index(REPORTS),
+}
+
+
+@pytest.mark.parametrize("reports", list(CONTAINERS.values()), ids=list(CONTAINERS))
+def test_containers(reports):
+    """Counts in the declared order, from every container of reports."""
+    found = rr.tally(reports, M)
+    assert found.reported.tolist() == COUNTS
+    assert (found.n, found.missing) == (6, 0)
+    assert found == rr.Tally.from_counts(COUNTS, M)
+    assert found == M.tally(reports)
+
+
+def test_arrow_containers():
+    """Arrow arrays and chunks count alike."""
+    pa = pytest.importorskip("pyarrow")
+    array = pa.array([*REPORTS, None])
+    chunks = pa.chunked_array([array[:2], array[2:2], array[2:]])
+    for reports in (array, chunks, array.dictionary_encode(), pd.Series(array.to_pandas())):
+        assert rr.Tally.from_counts(COUNTS, M, missing=1) == rr.tally(reports, M)
+
+
+@pytest.mark.parametrize(
+    ("reports", "categories", "counts"),
+    [
+        ([True, False, True], [False, True], [1, 2]),
+        (np.array([True, False, True]), [False, True], [1, 2]),
+        (np.array([3, 1, 3], dtype=np.int8), [1, 2, 3], [1, 0, 2]),
+        (pd.Series([3, 1, 3], dtype="Int16"), [1, 2, 3], [1, 0, 2]),
+        ([b"x", b"y", b"x"], [b"x", b"y"], [2, 1]),
+        ([("a", 1), ("b",), ("a", 1)], [("a", 1), ("b",)], [2, 1]),
+        ("yes", ["no", "yes"], [0, 1]),
+    ],
+)
+def test_types(reports, categories, counts):
+    """Reports of other types than words; one report is a sample of one."""
+    assert rr.tally(reports, categories, 0.75).reported.tolist() == counts
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        [*REPORTS, None, None],
+        [*REPORTS, None, math.nan],
+        pd.Series([*REPORTS, pd.NA, None], dtype="string[python]"),
+        pd.Series(pd.Categorical([*REPORTS, None, None])),
+    ],
+)
+def test_missing_reports_stand_apart(reports):
+    """Missing reports are counted apart, outside n, of whatever kind they are."""
+    found = rr.tally(reports, M)
+    assert (found.n, found.missing, found.reported.tolist()) == (6, 2, COUNTS)
+    assert found.cells[EVERYONE].rows == 6
+
+
+def test_missing_may_be_a_category():
+    """Where a missing value is a category, it is counted as one."""
+    found = rr.tally(["yes", None, math.nan, pd.NA], ["yes", None], 0.75)
+    assert (found.reported.tolist(), found.n, found.missing) == ([1, 3], 4, 0)
+    found = rr.Tally.from_counts({"yes": 1, math.nan: 3}, rr.KRR(["yes", None], 0.75))
+    assert (found.reported.tolist(), found.n, found.missing) == ([1, 3], 4, 0)
+
+
+def test_mechanism_by_arguments():
+    """A mechanism, or categories with prob or epsilon: the same tally."""
+    by_epsilon = rr.KRR(M.categories, epsilon=1.0)
+    assert rr.tally(REPORTS, M) == rr.tally(REPORTS, M.categories, 0.75)
+    assert rr.tally(REPORTS, by_epsilon) == rr.tally(REPORTS, M.categories, epsilon=1.0)
+    with pytest.raises(ArgumentTypeError, match="do not say how they were made"):
+        rr.tally(REPORTS)
+
+
+def test_reports_outside_the_categories():
+    """They are counted in the error and never quoted: they may be answers never privatized."""
+    reports = [*REPORTS, "my secret", "another secret", None]
+    for values in (reports, pd.Series(reports), np.array(reports, dtype=object)):
+        with pytest.raises(ArgumentValueError, match="2 of 9 reports are not among") as caught:
+            rr.tally(values, M)
+        assert "secret" not in str(caught.value)
+        assert "['never', 'once', 'often']" in str(caught.value)
+
+
+def test_not_a_column():
+    """A frame is asked for its column, whatever its columns are called."""
+    frame = pd.DataFrame({"name": REPORTS, "attrs": REPORTS})
+    frame["name"] = rr.privatize(frame["name"], M)
+    frame.attrs["rrstats"] = {"v": 1, "columns": []}
+    for mechanism in (None, M):
+        with pytest.raises(ArgumentTypeError, match="found a DataFrame; name the column"):
+            rr.tally(frame, mechanism)
+    assert frame.rr.tally("name", M).n == 6
+    with pytest.raises(ArgumentTypeError, match="values must be a list"):
+        rr.tally(object(), M)
+
+
+# -- counts from elsewhere ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"never": 2, "once": 3, "often": 1},
+        {"often": 1, "never": 2, "once": 3},
+        pd.Series(REPORTS).value_counts(),
+        pd.Series(REPORTS, dtype="category").value_counts(),
+        pd.Series([2, 3, 1], index=["never", "once", "often"], dtype="Int64"),
+        pd.Series([2, 3.0, 1], index=pd.CategoricalIndex(["never", "once", "often"])),
+        COUNTS,
+        tuple(COUNTS),
+        np.array(COUNTS),
+        np.array(COUNTS, dtype=float),
+        np.array(COUNTS, dtype=np.uint8),
+        pd.array(COUNTS, dtype="Int8"),
+        [2.0, Fraction(3), Decimal("1")],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_from_counts(counts):
+    """Mappings and Series go by label, other counts by the categories' order."""
+    found = rr.Tally.from_counts(counts, M)
+    assert rr.tally(REPORTS, M) == found
+    assert found.reported.dtype == np.int64
+    assert found == rr.Tally.from_counts(counts, M.categories, 0.75)
+
+
+def test_from_counts_left_out():
+    """A category without a count has none; a missing label counts missing reports."""
+    found = rr.Tally.from_counts({"once": 3}, M)
+    assert (found.reported.tolist(), found.n) == ([0, 3, 0], 3)
+    assert rr.Tally.from_counts({}, M).n == 0
+    reports = pd.Series([*REPORTS, None, None])
+    counts = reports.value_counts(dropna=False)
+    assert rr.tally(reports, M) == rr.Tally.from_counts(counts, M)
+    assert rr.Tally.from_counts(counts, M, missing=3).missing == 5
+
+
+def test_a_label_twice():
+    """A Series may carry a label twice, as counts of two waves do: both count."""
+    counts = pd.Series([1, 2, 1, 1, 1], index=["never", "once", "once", "often", "never"])
+    assert rr.tally(REPORTS, M) == rr.Tally.from_counts(counts, M)
+
+
+def test_labels_are_typed():
+    """1 is not "1" and not True, in counts as in reports."""
+    m = rr.KRR([1, 2], 0.75)
+    assert rr.Tally.from_counts({np.int64(1): 4, 2: 1}, m).reported.tolist() == [4, 1]
+    for labels in (["1", "2"], [True, 2]):
+        with pytest.raises(ArgumentValueError, match="labels in counts are not among"):
+            rr.Tally.from_counts(dict.fromkeys(labels, 3), m)
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind", "message"),
+    [
+        ([2, -1, 1], ValueError, "counts must be whole numbers of at least 0, found -1"),
+        ([2, 1.5, 1], ValueError, "counts must be whole numbers of at least 0, found 1.5"),
+        ([2, math.nan, 1], ValueError, "counts must be whole numbers of at least 0, found nan"),
+        ([2, math.inf, 1], ValueError, "counts must be at most"),
+        ([2, 2**53 + 1, 1], ValueError, "counts must be at most"),
+        ([2, 10**400, 1], ValueError, "counts must be at most"),
+        ([2, "3", 1], TypeError, "counts must be whole numbers, found str"),
+        ([2, None, 1], TypeError, "counts must be whole numbers, found NoneType"),
+        ([2, True, 1], TypeError, "counts must be whole numbers, found bool"),
+        ([2, [3], 1], TypeError, "counts must be whole numbers, found list"),
+        ([2, 3], ValueError, "a mapping from category to number, or 3 numbers"),
+        ([], ValueError, "a mapping from category to number, or 3 numbers"),
+        (6, ValueError, "a mapping from category to number, or 3 numbers"),
+        (None, ValueError, "a mapping from category to number, or 3 numbers"),
+        ("231", ValueError, "a mapping from category to number, or 3 numbers"),
+        ({1, 2, 3}, ValueError, "a mapping from category to number, or 3 numbers"),
+        (np.array(3), ValueError, "a mapping from category to number, or 3 numbers"),
+        (pd.DataFrame({"n": COUNTS}), ValueError, "a mapping from category to number"),
+        ({"never": 2, "ever": 1, "0nce": 1}, ValueError, "2 of the 3 labels in counts are not"),
+        ({"never": -2}, ValueError, "at least 0, found -2"),
+        (pd.Series([2.5], index=["never"]), ValueError, "at least 0, found 2.5"),
+    ],
+)
+def test_bad_counts(counts, kind, message):
+    """Counts are whole numbers of at least 0, by label or k of them in order."""
+    with pytest.raises(kind, match=message) as caught:
+        rr.Tally.from_counts(counts, M)
+    assert isinstance(caught.value, rr.RRStatsError)
+
+
+@pytest.mark.parametrize("missing", [-1, 0.5, math.nan, "2", None, True])
+def test_bad_missing(missing):
+    """The number of missing reports is whole and at least 0 too."""
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match="missing must be"):
+        rr.Tally.from_counts(COUNTS, M, missing=missing)
+
+
+def test_largest_counts():
+    """Counts up to 2**53 are kept exactly."""
+    most = 2**53
+    found = rr.Tally.from_counts([most, most - 1, 0], M)
+    assert found.reported.tolist() == [most, most - 1, 0]
+    assert found.n == 2 * most - 1
+
+
+# -- adding -------------------------------------------------------------------------------------
+
+
+def test_parts_add_to_the_whole():
+    """Any cut, any order, any nesting: the sum of the parts is the whole, exactly."""
+    rng = np.random.default_rng(1)
+    reports = rng.choice(np.array([*M.categories, None], dtype=object), 500)
+    whole = rr.tally(reports, M)
+    for _ in range(20):
+        cuts = np.sort(rng.integers(0, 501, 6))
+        parts = [rr.tally(part, M) for part in np.split(reports, cuts)]
+        assert whole == sum(parts)
+        order = rng.permutation(len(parts))
+        assert whole == sum(parts[i] for i in order)
+        assert whole == parts[0] + (parts[1] + (parts[2] + sum(parts[3:])))
+    assert whole.n + whole.missing == 500
+
+
+def test_unequal_mechanisms_do_not_add():
+    """Reports of other mechanisms mean something else."""
+    for other in (
+        rr.KRR(M.categories, 0.8),
+        rr.KRR(["once", "never", "often"], 0.75),
+        rr.KRR(["never", "once"], 0.75),
+        M.then(M),
+    ):
+        with pytest.raises(ArgumentValueError, match="different mechanisms cannot be added"):
+            _ = rr.tally([], M) + rr.tally([], other)
+    # An equal one that was made elsewhere is the same.
+    assert rr.tally(REPORTS, M) + rr.tally([], rr.KRR(list(M.categories), 0.75)) == rr.tally(
+        REPORTS, M
+    )
+
+
+@pytest.mark.parametrize("other", [1, None, "x", [1, 2, 3], 0.0])
+def test_only_tallies_add(other):
+    """Numbers are not tallies; the 0 that sum starts from is the one exception."""
+    whole = rr.tally(REPORTS, M)
+    with pytest.raises(TypeError):
+        _ = whole + other
+    with pytest.raises(TypeError):
+        _ = other + whole
+    assert whole == 0 + whole
+    assert sum([]) == 0
+
+
+def cells(*parts):
+    return rr.Tally(M, dict(parts))
+
+
+NORTH, SOUTH = ("north", 1), ("south", None)
+
+
+def test_strata_and_clusters():
+    """Cells of the same stratum and cluster add, others stand side by side."""
+    first = cells((NORTH, Cell(3, np.array([1, 2, 0]))), (SOUTH, Cell(1, np.array([0, 0, 1]))))
+    second = cells(
+        (NORTH, Cell(2, np.array([1, 0, 1]))), (("north", 2), Cell(1, np.array([1, 0, 0])))
+    )
+    total = first + second
+    assert set(total.cells) == {NORTH, SOUTH, ("north", 2)}
+    assert total.cells[NORTH] == Cell(5, np.array([2, 2, 1]))
+    assert total.reported.tolist() == [3, 2, 2]
+    assert total.n == 7
+    assert total == second + first
+    assert first.cells[NORTH].rows == 3, "a part was changed by adding"
+    assert total == total + rr.tally([], M), "an empty part changes nothing"
+
+
+def test_weights():
+    """Sums of weights and of their squares add; cells without weights weigh 1 a report."""
+    weighted = Cell(2, np.array([1, 1, 0]), np.array([0.5, 2.0, 0]), np.array([0.25, 4.0, 0]))
+    plain = Cell(3, np.array([1, 0, 2]))
+    for total in (weighted + plain, plain + weighted):
+        assert total.rows == 5
+        assert total.reported.tolist() == [2, 1, 2]
+        assert total.weight.tolist() == [1.5, 2.0, 2.0]
+        assert total.weight2.tolist() == [1.25, 4.0, 2.0]
+    assert plain == Cell(3, np.array([1, 0, 2]), np.array([1.0, 0, 2]), np.array([1.0, 0, 2]))
+    assert (plain + plain).weight is None
+    assert weighted != Cell(2, np.array([1, 1, 0]))
+    assert cells((NORTH, weighted)) + cells((NORTH, plain)) == cells((NORTH, weighted + plain))
+
+
+# -- equality and copies ------------------------------------------------------------------------
+
+
+def test_equality():
+    """Equal in mechanism, counts, cells and missing; nothing else is equal."""
+    whole = rr.tally(REPORTS, M)
+    assert whole == rr.tally(REPORTS[::-1], M)
+    for other in (
+        rr.tally(REPORTS[1:], M),
+        rr.Tally.from_counts([3, 2, 1], M),
+        rr.Tally.from_counts(COUNTS, M, missing=1),
+        rr.Tally.from_counts(COUNTS, rr.KRR(M.categories, 0.8)),
+        cells((NORTH, Cell(6, np.array(COUNTS)))),
+        COUNTS,
+        None,
+    ):
+        assert whole != other
+    assert Cell(1, np.array([1, 0])) != "cell"
+
+
+def test_tallies_are_not_hashable():
+    """They hold arrays, so they are no keys."""
+    for value in (rr.tally(REPORTS, M), Cell(1, np.array([1, 0]))):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(value)
+
+
+def test_copies():
+    """Pickles and copies are equal, and share no counts that could be changed."""
+    whole = rr.tally([*REPORTS, None], M)
+    for again in (pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+        assert whole == again
+    whole.reported[:] = 0  # an array of its own each time it is asked
+    assert whole.reported.tolist() == COUNTS
+    assert repr(whole) == f"Tally(n=6, missing=1, {M!r})"
+
+
+# -- what the reports say of themselves ---------------------------------------------------------
+
+
+def test_mechanism_from_metadata():
+    """A Series that says how it was made needs no mechanism, and contradictions raise."""
+    reports = rr.privatize(pd.Series(REPORTS, name="answer"), M)
+    assert rr.tally(reports) == rr.tally(reports.tolist(), M)
+    assert rr.tally(reports, M) == rr.tally(reports)
+    with pytest.raises(MetadataError, match="contradicts what the data say"):
+        rr.tally(reports, M.categories, 0.8)
+    with pytest.raises(ArgumentTypeError, match="not of 'reply'; was it renamed"):
+        rr.tally(reports.rename("reply"))
+    unnamed = rr.privatize(pd.Series(REPORTS), M)
+    assert rr.tally(unnamed).mechanism == M
