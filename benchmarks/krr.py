@@ -7,7 +7,7 @@
 Side by side in one run, in turns, so that a busy machine slows all alike:
 
     rrstats              rr.privatize of a uint8 array, the public call, in one thread
-    rrstats, threads     the same with its default number of threads
+    rrstats, threads     the same in as many threads as there are cores
     rrstats, kernel      KRR.randomize on codes in blocks, without encoding and checks
     textbook NumPy       rng.random(n) < p, rng.integers; neither exact nor secure
     copy                 codes.copy(): what any function that returns a new array pays
@@ -77,7 +77,7 @@ def ways(k: int) -> dict[str, Way]:
     mechanism = rr.KRR(range(k), PROB)
     return {
         "rrstats": lambda codes: rr.privatize(codes, mechanism, threads=1),
-        "rrstats, threads": lambda codes: rr.privatize(codes, mechanism),
+        "rrstats, threads": lambda codes: rr.privatize(codes, mechanism, threads=os.cpu_count()),
         "rrstats, kernel": lambda codes: kernel(codes, mechanism),
         REFERENCE: lambda codes: textbook(codes, k),
         "copy": lambda codes: codes.copy(),
