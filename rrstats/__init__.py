@@ -16,6 +16,7 @@ from rrstats import datasets, errors, estimators, intervals, metadata, privacy
 from rrstats.accessor import FrameAccessor, SeriesAccessor
 from rrstats.channel import MatrixChannel, SupportChannel
 from rrstats.errors import (
+    ImplausibleReportsWarning,
     MetadataError,
     NotIdentifiable,
     RRStatsError,
@@ -40,6 +41,7 @@ __all__ = [
     "Chain",
     "Estimate",
     "FrameAccessor",
+    "ImplausibleReportsWarning",
     "Interval",
     "MatrixChannel",
     "Mechanism",

@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats.errors import ArgumentTypeError, MetadataError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import Estimate, estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import read
 from rrstats.privacy import total_epsilon
-from rrstats.privatizing import check, column_of, privatize, privatize_frame
+from rrstats.privatizing import (
+    check,
+    column_of,
+    privatize,
+    privatize_frame,
+    refuse_options,
+)
 from rrstats.simulation import simulate, simulate_frame
 from rrstats.tallies import Tally, tally
 
@@ -40,7 +46,7 @@ def _plan(
             "categories must be declared: they are part of the design and never taken from data; "
             "for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
         )
-    if isinstance(column, list | set | slice | np.ndarray | pd.Index | pd.Series):
+    if isinstance(column, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
         raise ArgumentTypeError(
             f"column must be one column's name, found {type(column).__name__}; for several columns "
             "give a mapping from column to mechanism"
@@ -62,7 +68,8 @@ class FrameAccessor:
     anything else.  It does not hide that the record exists, its other columns, its index,
     its position, or the time the call took.  Epsilon adds up over privatized columns, over
     waves, over the rows of one person, and over repeated releases of the same source:
-    running a privatizing cell again is a second release.
+    running a privatizing cell again is a second release.  What you attached to a frame as
+    attrs goes out with it, like its other columns.
     """
 
     def __init__(self, data: pd.DataFrame) -> None:
@@ -89,6 +96,7 @@ class FrameAccessor:
         >>> list(df.rr.privatize("answer", ["yes", "no"], 0.75).columns)
         ['answer', 'age']
         """
+        refuse_options(options, "privatize")
         return privatize_frame(self._data, _plan(column, categories, prob, epsilon), **options)
 
     def simulate(
@@ -109,6 +117,7 @@ class FrameAccessor:
         >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
         True
         """
+        refuse_options(options, "simulate")
         plan = _plan(column, categories, prob, epsilon)
         return simulate_frame(self._data, plan, seed=seed, **options)
 
@@ -173,10 +182,14 @@ class FrameAccessor:
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss of one row over all its privatized columns, rounded up.
+        """The privacy loss of one row over all columns that the frame says are privatized.
 
-        Columns that were renamed or dropped since count too.  Raises MetadataError where the
-        frame does not say how it was made: that is unknown, not 0.
+        Rounded up; for a column randomized again, of its final reports.  A frame says only what
+        its attrs kept: a merge, a CSV file, or a column assigned from a Series leaves releases
+        out, which only the office that made them knows.  Where noise was simulated it holds only
+        against who does not know the seed.
+        Raises MetadataError where the frame says nothing, which is unknown and not 0, and where a
+        column it speaks of is not there just once: renamed, dropped, or two waves side by side.
         """
         records = self._records()
         if not records:
@@ -185,6 +198,15 @@ class FrameAccessor:
                 "of other tools never have it), so its epsilon is unknown; add up the mechanisms "
                 "with rr.privacy.total_epsilon([m.epsilon, ...])"
             )
+        for record in records:
+            try:
+                column_of(self._data, record.name)
+            except ArgumentValueError:
+                raise MetadataError(
+                    f"the frame speaks of a privatized column {record.name!r} that is not there "
+                    "just once, so its epsilon is unknown; add up what was released with "
+                    "rr.privacy.total_epsilon([m.epsilon, ...])"
+                ) from None
         return total_epsilon(record.epsilon for record in records)
 
     def _records(self) -> list[Any]:

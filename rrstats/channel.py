@@ -131,6 +131,18 @@ class Channel(Protocol):
         ...
 
 
+def _worst(*pairs: tuple[Fraction, Fraction]) -> Fraction | None:
+    """The largest ratio within the pairs, either way; None stands for infinite."""
+    worst = Fraction(1)
+    for one, other in pairs:
+        if not one and not other:
+            continue
+        if not one or not other:
+            return None
+        worst = max(worst, one / other, other / one)
+    return worst
+
+
 @dataclass(frozen=True)
 class SupportChannel:
     """Reports that support categories, alike for all k.
@@ -174,6 +186,15 @@ class SupportChannel:
                 raise ArgumentValueError(f"{name} must be in [0, {most}], got {value}")
         if self.odds < 0:
             raise ArgumentValueError(f"odds must be at least 0, got {self.odds}")
+        told = _worst(
+            (self.prob_truth, self.prob_other), (1 - self.prob_truth, 1 - self.prob_other)
+        )
+        claimed = _worst((self.odds, Fraction(1)))
+        if claimed is not None and (told is None or claimed < told):
+            raise ArgumentValueError(
+                f"odds {self.odds} claim more privacy than the support of one category tells: its "
+                f"probabilities differ by a factor of {'any size' if told is None else told}"
+            )
 
     @classmethod
     def single(cls, k: int, prob: Fraction | float) -> SupportChannel:
@@ -192,7 +213,7 @@ class SupportChannel:
     def _gap(self) -> float:
         """P(supported | truth) - P(supported | other), by which every estimate is divided."""
         gap = self.prob_truth - self.prob_other
-        if abs(gap) <= self.prob_truth * _NO_INFORMATION:
+        if abs(gap) <= max(self.prob_truth, Fraction(1, 2)) * _NO_INFORMATION:
             raise NotIdentifiable(
                 f"reports carry no information: for {self.k} categories a true answer is "
                 "reported as often as any other; choose a larger prob or epsilon"
@@ -231,7 +252,8 @@ class SupportChannel:
         """(..., k) variance of one debiased report at these true shares."""
         theta = np.asarray(shares, dtype=np.float64)
         if check_target(target) == "population":
-            rates = self.rates(theta)
+            # Rounding must not carry a rate beyond 0 or 1, and its variance below 0.
+            rates = np.clip(self.rates(theta), 0.0, 1.0)
             return np.asarray(rates * (1 - rates) / self._gap**2)
         p, q = float(self.prob_truth), float(self.prob_other)
         return np.asarray((theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self._gap**2)
@@ -463,7 +485,8 @@ class MatrixChannel:
 
     def variance(self, shares: ArrayLike, target: str) -> Floats:
         """(..., k) variance of one debiased report at these true shares."""
-        return np.diagonal(self.covariance(shares, target), axis1=-2, axis2=-1).copy()
+        diagonal = np.diagonal(self.covariance(shares, target), axis1=-2, axis2=-1)
+        return np.maximum(diagonal, 0.0)  # rounding can carry a 0 below itself
 
     @property
     def binomial_rates(self) -> BinomialRates | None:

@@ -153,8 +153,8 @@ def open_container(values: Any) -> Container:
     """
     if isinstance(values, pd.DataFrame):
         raise ArgumentTypeError(
-            "values must be one column, found a DataFrame; name the column: "
-            "df.rr.privatize('answer', ...)"
+            "values must be one column, found a DataFrame; give one column, such as "
+            "df['answer'], or use df.rr with its name"
         )
     if isinstance(values, pd.MultiIndex):
         raise ArgumentTypeError("values must be one column, found a MultiIndex; pick one level")
@@ -191,6 +191,7 @@ def open_container(values: Any) -> Container:
     raise ArgumentTypeError(
         "values must be a list, tuple, array, Series, Index, Arrow array or one answer, "
         f"found {type(values).__name__}; convert it to one of these"
+        + ("; for counts of reports use rr.Tally.from_counts" if isinstance(values, dict) else "")
     )
 
 

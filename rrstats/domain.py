@@ -36,7 +36,7 @@ _SMALL_SPAN = 4096
 _AT_ONCE = 1 << 16
 """Cells looked up at a time, so that what is in between stays in the cache."""
 
-_HONEST_TYPES = {str, np.str_, bytes, int, float, type(None)}
+_HONEST_TYPES = {str, np.str_, int, float, type(None)}
 
 # Attoseconds in each unit of NumPy's dates and durations that has a fixed length.
 _UNIT_LENGTH = {"as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15}
@@ -122,7 +122,7 @@ def _collision_key(category: Hashable) -> Hashable:
 def _as_sequence(categories: object) -> list[Any]:
     if isinstance(categories, pd.CategoricalDtype):
         categories = categories.categories
-    if isinstance(categories, pd.Categorical):
+    if isinstance(categories, pd.Categorical | pd.Series):
         raise ArgumentTypeError(
             "categories must be declared, not taken from data; pass a list, or the dtype"
         )
@@ -367,7 +367,9 @@ class Domain:
 
     def _codes_of_numpy(self, cells: NDArray[Any]) -> Codes:
         if cells.dtype.kind == "b":
-            table: Codes = np.array([self.code(False), self.code(True)], dtype=self.dtype)
+            # A bool array read from a file may hold other bytes than 0 and 1: unknown.
+            table: Codes = np.full(256, self.k, dtype=self.dtype)
+            table[:2] = self.code(False), self.code(True)
             codes: Codes = table[cells.view(np.uint8)]
             return codes
         if cells.dtype.kind in "iuf":

@@ -14,6 +14,7 @@ from types import FrameType
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "ImplausibleReportsWarning",
     "MetadataError",
     "MissingPackageError",
     "NotIdentifiable",
@@ -61,6 +62,10 @@ class RRStatsWarning(UserWarning):
 
 class UnknownAnswersWarning(RRStatsWarning):
     """Some answers were outside the categories and were answered uniformly at random."""
+
+
+class ImplausibleReportsWarning(RRStatsWarning):
+    """Reports lie further off than noise goes: the mechanism given did not make them."""
 
 
 class SimulationWarning(RRStatsWarning):

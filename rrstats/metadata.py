@@ -86,8 +86,8 @@ class Record:
         if not agrees:
             raise MetadataError(
                 f"the mechanism given for column {self.name!r} contradicts what the data say of "
-                f"it: {said}; leave the argument out, or drop the claim with "
-                "df.attrs.pop('rrstats') if you know better"
+                f"it: {said} (the order of categories counts); leave the argument out, or drop "
+                "the claim with df.attrs.pop('rrstats') if you know better"
             )
         return given
 
@@ -220,24 +220,23 @@ def write(records: Iterable[Record]) -> dict[str, Any]:
     return {"v": VERSION, "columns": [record.to_dict() for record in records]}
 
 
-def record_column(
-    attrs: dict[Any, Any], name: Hashable, mechanism: Mechanism, **facts: Any
+def record_columns(
+    attrs: dict[Any, Any], made: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
 ) -> None:
-    """Write into ``attrs`` how one column was made, in place of what was said of it before.
+    """Write into ``attrs`` how columns were made, in place of what was said of them before.
 
-    Warns UnrecordedWarning where the name or the categories have no JSON form.
+    made : for each column its mechanism and the other facts of its `Record`.
+    Warns UnrecordedWarning where a name or category has no JSON form.  Then nothing at all is
+    left in ``attrs``: a document that is silent of one column would understate epsilon.
     """
-    others = [record for record in read(attrs) if record.name != name]
     try:
-        records = [*others, Record.of(name, mechanism, **facts)]
-        attrs[KEY] = write(records)
+        others = [record for record in read(attrs) if record.name not in made]
+        new = [Record.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()]
+        attrs[KEY] = write([*others, *new])
     except ArgumentValueError as error:
-        if others:
-            attrs[KEY] = write(others)
-        else:
-            attrs.pop(KEY, None)
+        attrs.pop(KEY, None)
         warn(
-            f"how this column was made is not recorded beside it: {error}; give the mechanism "
+            f"how these data were made is not recorded beside them: {error}; give the mechanism "
             "when you estimate",
             UnrecordedWarning,
         )

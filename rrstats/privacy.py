@@ -45,6 +45,7 @@ __all__ = [
     "uniform_draw_from_prob",
 ]
 
+_MOST_CATEGORIES = 2**63
 _LARGEST_PROB = math.nextafter(1.0, 0.0)
 
 
@@ -71,9 +72,12 @@ def check_k(k: object) -> int:
         raise ArgumentTypeError(
             f"k, the number of categories, must be an integer, found {type(k).__name__}"
         )
-    if k < 2:
-        raise ArgumentValueError(f"k, the number of categories, must be at least 2, got {k}")
-    return int(k)
+    count = int(k)
+    if count < 2:
+        raise ArgumentValueError(f"k, the number of categories, must be at least 2, got {count}")
+    if count > _MOST_CATEGORIES:
+        raise ArgumentValueError("k, the number of categories, must be at most 2**63")
+    return count
 
 
 def check_prob(prob: object, k: int, *, lowest: float | None = None) -> float:
@@ -90,6 +94,8 @@ def check_prob(prob: object, k: int, *, lowest: float | None = None) -> float:
         why = "at 1 every report is the truth: no privacy"
     elif lowest is None and 0 < value < 1:
         why = f"below 1/{k} each other answer is likelier than the truth"
+    elif 1 < value < 100:
+        why = f"write {value / 100:g} for {value:g}%"
     else:
         why = "it is the probability that a report is the truth"
     allowed = f"[1/{k}, 1) for {k} categories" if lowest is None else f"({lowest:g}, 1)"
@@ -119,9 +125,20 @@ def _double_above(number: Decimal | Fraction) -> float:
     return nearest if exact >= number else math.nextafter(nearest, math.inf)
 
 
+def _context(digits: int) -> decimal.Context:
+    """Decimal arithmetic that no setting of the caller changes."""
+    return decimal.Context(
+        prec=digits,
+        rounding=decimal.ROUND_HALF_EVEN,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[],
+    )
+
+
 def _enclose_log(odds: Fraction, digits: int) -> tuple[Decimal, Decimal]:
     """Two decimals around ln(odds), for odds above 1."""
-    with decimal.localcontext(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX):
+    with decimal.localcontext(_context(digits)):
         log = (Decimal(odds.numerator) / Decimal(odds.denominator)).ln()
         # The quotient is off by at most 10**(1-digits) relatively, hence its logarithm by
         # little more than that absolutely; the logarithm itself is correctly rounded.
@@ -235,7 +252,7 @@ def prob_from_epsilon(epsilon: float, k: int) -> float:
     epsilon = check_epsilon(epsilon)
     if epsilon > 64 + math.log(k):  # beyond the largest double below 1, by far
         return _LARGEST_PROB
-    with decimal.localcontext(prec=40):
+    with decimal.localcontext(_context(40)):
         grown = Decimal(epsilon).exp()
         prob = min(float(grown / (grown + k - 1)), _LARGEST_PROB)
     if _epsilon_at_most(prob, k, epsilon):
@@ -419,7 +436,7 @@ def _rounded(exact: Fraction, places: int, *, up: bool) -> Decimal:
 
 def _written(number: Decimal) -> str:
     """A decimal as people write it, without needless zeros; plain where that is short."""
-    with decimal.localcontext(prec=max(28, len(number.as_tuple().digits))):
+    with decimal.localcontext(_context(max(28, len(number.as_tuple().digits)))):
         number = number.normalize()
     if number and not -6 <= number.adjusted() < 15:
         return f"{number:e}".replace("e+", "e")

@@ -7,6 +7,7 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,11 +29,19 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms import Chain, Mechanism, as_mechanism, is_mechanism
-from rrstats.metadata import find, record_column
-from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM, Source, below, open_source
+from rrstats.metadata import find, record_columns
+from rrstats.randomness import (
+    BLOCK_ROWS,
+    REPLACEMENT_STREAM,
+    SecureGenerator,
+    Source,
+    below,
+    open_source,
+)
 
 __all__ = ["check", "privatize", "privatize_bool", "privatize_frame"]
 
+OPTIONS = ("unknown", "missing", "again", "rng", "threads")
 UNKNOWN = ("warn", "uniform", "raise")
 MISSING = ("unknown", "keep", "raise")
 
@@ -48,14 +57,20 @@ SIMULATED_TEXT = (
 )
 
 
-def _refuse(extra: Mapping[str, object], function: str) -> None:
-    for name in extra:
+def refuse_options(given: Mapping[str, object], function: str) -> None:
+    """Raise ArgumentTypeError for a keyword that privatizing does not have, a seed above all."""
+    for name in given:
+        if name in OPTIONS:
+            continue
         if name in ("seed", "random_state"):
             raise ArgumentTypeError(
                 f"{function} takes no {name}: whoever learns a seed reads the true answers; for "
                 "teaching use rr.simulate(..., seed=...), or rng=numpy.random.default_rng(...)"
             )
-        raise ArgumentTypeError(f"{function} got an unexpected argument {name!r}")
+        raise ArgumentTypeError(
+            f"{function} has no argument {name!r}; it has prob, epsilon, {', '.join(OPTIONS)}, "
+            "and always returns something new"
+        )
 
 
 def _check_policies(unknown: object, missing: object, domain: Domain) -> None:
@@ -104,7 +119,7 @@ def _randomize(
         for block in blocks:
             one_block(block)
     else:
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
             list(pool.map(one_block, blocks))
     return reports
 
@@ -131,6 +146,7 @@ class _Job:
         missing: str,
         again: bool,
         threads: int | None,
+        rng: Any,
     ) -> _Job:
         domain = mechanism.domain
         _check_policies(unknown, missing, domain)
@@ -138,7 +154,8 @@ class _Job:
             raise ArgumentTypeError(f"again must be True or False, found {type(again).__name__}")
         container = open_container(values)
         workers = _check_threads(threads)
-        recorded = _whole_mechanism(values, mechanism, again)
+        _check_index(values)
+        recorded = _whole_mechanism(values, mechanism, again, missing, rng)
         encoded = domain.encode(container.cells)
         table = container.table(mechanism.report_space, keep_missing=missing == "keep")
         job = cls(container, encoded, table, mechanism, recorded, unknown, missing, workers)
@@ -161,9 +178,17 @@ class _Job:
         if self.unknown == "raise" and self.outside:
             raise UnknownAnswersError(
                 f"{self.outside} of {rows} answers are not among the {domain.k} categories "
-                f"{domain.describe()} ({absent} missing; answer type: {self.container.dtype}); "
+                f"{domain.describe()} ({absent} missing; answer type: {self._type}); "
                 "rr.check lists them for the steward"
             )
+
+    @property
+    def _type(self) -> str:
+        """The answers' type; NumPy's names for text would tell the longest answer's length."""
+        dtype = self.container.dtype
+        if isinstance(dtype, np.dtype) and dtype.kind in "SU":
+            return "text" if dtype.kind == "U" else "bytes"
+        return str(dtype)
 
     def run(self, source: Source) -> Any:
         """Draw the reports, in the container that came in."""
@@ -171,19 +196,31 @@ class _Job:
         left_out = self.encoded.codes == self.encoded.k + 1 if self.missing == "keep" else None
         return self.container.fill(self.table, codes, left_out)
 
-    def record(self, attrs: dict[Any, Any], name: Hashable, source: Source) -> None:
-        """Write beside the reports how they were made."""
-        record_column(
-            attrs,
-            name,
-            self.recorded,
-            unknown=self.unknown,
-            missing=self.missing,
-            simulated=not source.secure,
+    def facts(self, source: Source) -> tuple[Mechanism, dict[str, Any]]:
+        """How the reports were made, to be recorded beside them."""
+        return self.recorded, {
+            "unknown": self.unknown,
+            "missing": self.missing,
+            "simulated": not source.secure,
+        }
+
+
+def _check_index(values: Any) -> None:
+    """Raise where the index of a Series carries its name, and so a copy of the answers."""
+    if not isinstance(values, pd.Series) or values.name is None:
+        return
+    name = values.name
+    alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
+    if any(label in values.index.names for label in alike):
+        raise ArgumentValueError(
+            f"the index carries the name {name!r} too, and would release the answers; "
+            "reset_index(drop=True) or rename it first"
         )
 
 
-def _whole_mechanism(values: Any, mechanism: Mechanism, again: bool) -> Mechanism:
+def _whole_mechanism(
+    values: Any, mechanism: Mechanism, again: bool, missing: str, rng: Any
+) -> Mechanism:
     """The mechanism to record: a chain, where the values say that they are reports already."""
     attrs = getattr(values, "attrs", None) or {}
     record = find(attrs, getattr(values, "name", None))
@@ -194,6 +231,16 @@ def _whole_mechanism(values: Any, mechanism: Mechanism, again: bool) -> Mechanis
             f"column {record.name!r} says that it holds reports already; again=True randomizes the "
             "reports once more (post-processing, no new privacy loss); for a new release of "
             "the true answers start from the original data, and add up the epsilons"
+        )
+    if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):
+        raise MetadataError(
+            f"column {record.name!r} holds simulated reports: whoever knows their seed sees "
+            "through the first round; start from the original data, or simulate the second too"
+        )
+    if record.missing == "keep" and missing != "keep":
+        raise ArgumentValueError(
+            f"column {record.name!r} was made with missing='keep', which published who did not "
+            "answer; give missing='keep' again, so that those rows stay out of the counts"
         )
     return Chain(record.resolve(), mechanism)
 
@@ -247,13 +294,13 @@ def privatize(
     >>> len(reports), set(reports) <= {"never", "once", "often"}
     (3, True)
     """
-    _refuse(refused, "privatize")
+    refuse_options(refused, "privatize")
     mechanism = as_mechanism(categories, prob, epsilon)
-    job = _Job.prepare(values, mechanism, unknown, missing, again, threads)
+    job = _Job.prepare(values, mechanism, unknown, missing, again, threads, rng)
     source = open_source(rng)
     reports = job.run(source)
     if isinstance(reports, pd.Series):
-        job.record(reports.attrs, reports.name, source)
+        record_columns(reports.attrs, {reports.name: job.facts(source)})
     _warn([job], source)
     return reports
 
@@ -298,7 +345,7 @@ def privatize_frame(
     >>> list(out["age"]), rr.metadata.find(out.attrs, "smoker").mechanism["prob"]
     ([31, 42, 53], 0.75)
     """
-    _refuse(refused, "privatize")
+    refuse_options(refused, "privatize")
     if not isinstance(data, pd.DataFrame):
         raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
     if not isinstance(columns, Mapping):
@@ -310,8 +357,9 @@ def privatize_frame(
         raise ArgumentValueError("columns must name at least one column, found none")
     jobs = {}
     for name, given in columns.items():
-        jobs[name] = _Job.prepare(
-            column_of(data, name), as_mechanism(given), unknown, missing, again, threads
+        column = column_of(data, name)
+        jobs[column.name] = _Job.prepare(
+            column, as_mechanism(given), unknown, missing, again, threads, rng
         )
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
@@ -320,8 +368,8 @@ def privatize_frame(
     for (name, job), source in zip(jobs.items(), sources, strict=True):
         released.isetitem(_place_of(data, name), job.run(source))
     released = released.copy()
-    for (name, job), source in zip(jobs.items(), sources, strict=True):
-        job.record(released.attrs, name, source)
+    pairs = zip(jobs.items(), sources, strict=True)
+    record_columns(released.attrs, {name: job.facts(source) for (name, job), source in pairs})
     _warn(jobs.values(), sources[0])
     return released
 
@@ -336,19 +384,15 @@ def _place_of(data: pd.DataFrame, name: Hashable) -> int:
         return int(places)
     times = len(np.arange(len(data.columns))[places])
     found = f"is there {times} times" if times else "is not there"
+    near = difflib.get_close_matches(str(name), [str(c) for c in data.columns], n=1)
+    hint = f"; did you mean {near[0]!r}" if near and not times else ""
     listed = ", ".join(repr(c) for c in list(data.columns)[:20])
-    raise ArgumentValueError(f"column {name!r} {found}; the columns are {listed}")
+    raise ArgumentValueError(f"column {name!r} {found}{hint}; the columns are {listed}")
 
 
 def column_of(data: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     """One column of a frame; raises where it is not there just once."""
-    place = _place_of(data, name)
-    if name in data.index.names and name is not None:
-        raise ArgumentValueError(
-            f"the index carries the name {name!r} too, and would release the answers; "
-            "reset_index(drop=True) or rename it first"
-        )
-    return data.iloc[:, place]
+    return data.iloc[:, _place_of(data, name)]
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:

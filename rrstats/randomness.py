@@ -183,8 +183,9 @@ class Substream:
 def open_source(rng: object = None, *, column: int = 0) -> Source:
     """The source of words for one column of one call.
 
-    rng : None or a SecureGenerator (a fresh key), a source (as tests script them), or a
-        numpy.random.Generator, which is for teaching only and marks what it makes.
+    rng : None or a SecureGenerator (a fresh key), a numpy.random.Generator, which is for
+        teaching only and marks what it makes, or a source (scripted, keyed), which is believed
+        when it says of itself that it is secure.
     column : the place of the column in the call; columns never share words.
     Raises ArgumentTypeError for anything else: a seed above all, and the words of an earlier
     call, which would give both calls the same noise.
@@ -193,7 +194,7 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         return SecureGenerator().open()
     if isinstance(rng, SecureGenerator):
         return rng.open()
-    if isinstance(rng, FreshWords):
+    if isinstance(rng, FreshWords | Substream):
         raise ArgumentTypeError(
             "rng must not be the words of another call: two columns with the same noise show "
             "their difference; pass rr.SecureGenerator()"

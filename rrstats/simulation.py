@@ -64,7 +64,8 @@ def simulate(
     """`privatize` with reproducible noise, for teaching and tests.  Never release the result.
 
     seed : an integer of at least 0; it is not stored.  The other arguments are those of
-        `privatize`, without rng.  The result is marked as simulated.
+        `privatize`, without rng.  A Series or
+    frame says in its metadata that it is simulated; a list or an array cannot.
     Raises ArgumentTypeError or ArgumentValueError for a bad seed, else as `privatize`.
 
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)

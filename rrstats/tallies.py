@@ -254,11 +254,11 @@ def mechanism_of(
         return record.resolve(given)
     if given is None:
         others = [record.name for record in read(attrs)]
-        why = "pandas loses that in a merge, and files of other tools never have it"
+        why = "only pandas keeps that, and loses it in a merge or a CSV file"
         if others:
             why = f"the data speak of {others}, not of {reports.name!r}; was it renamed?"
         raise ArgumentTypeError(
             f"these reports do not say how they were made ({why}); give the mechanism, or "
-            "categories and prob"
+            "categories and prob, that made them; true answers must be privatized first"
         )
     return given

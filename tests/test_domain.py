@@ -81,7 +81,7 @@ def test_confused_categories_are_not_quoted():
         (np.array([1, 2], "m8[ns]"), (pd.Timedelta(1), pd.Timedelta(2))),
         (pd.Index(["b", "a"]), ("b", "a")),
         (pd.CategoricalDtype(["b", "a"]), ("b", "a")),
-        (pd.Series([2, 1]), (2, 1)),
+        (pd.Index([2, 1]), (2, 1)),
         (range(2, 4), (2, 3)),
         ((c for c in "xy"), ("x", "y")),
         ({"b": 1, "a": 2}.keys(), ("b", "a")),

@@ -146,7 +146,7 @@ def check_blocks(code):
     """Blocks have words of their own, and threads change nothing."""
     k, rows = 200, 2 * BLOCK_ROWS + 3000
     mechanism = rr.KRR(range(k), 0.3)
-    truth = np.zeros(rows, dtype=np.uint8)
+    truth = np.zeros(rows, dtype=mechanism.domain.dtype)
     results = []
     for threads in (1, 2, 5):
         source = scripted.Recorded(scripted.Counting(7))

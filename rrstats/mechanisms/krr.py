@@ -124,6 +124,8 @@ class KRR(Verbs):
         ``prob``, otherwise one of 1 .. k-1.
         """
         rows, k = len(codes), self.k
+        if codes.dtype != self.domain.dtype:
+            raise ArgumentTypeError(f"codes must be {self.domain.dtype}, found {codes.dtype}")
         keep = coin(source, COIN_STREAM, block, rows, Fraction(self.prob))
         shift = below(source, LIE_STREAM, block, rows, k - 1).astype(codes.dtype, copy=False)
         shift += codes.dtype.type(1)  # a lie is never the truth

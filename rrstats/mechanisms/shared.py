@@ -29,6 +29,10 @@ def check_keys(
 
     A key that this version does not know may change the law, so it is not passed over.
     """
+    if not isinstance(document, Mapping):
+        raise MetadataError(
+            f"the description of a mechanism must be a mapping, found {type(document).__name__}"
+        )
     name = document.get("type")
     missing = [key for key in needed if key not in document]
     unknown = [key for key in document if key not in {"type", *needed, *allowed}]

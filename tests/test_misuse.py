@@ -1,0 +1,152 @@
+"""Honest mistakes and hostile input that once told too much, or claimed too little."""
+
+from __future__ import annotations
+
+import decimal
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.channel import SupportChannel
+from rrstats.randomness import FreshWords, Substream
+
+YES_NO = rr.KRR(["yes", "no"], 0.75)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, pd.Series])
+def test_bool_arrays_with_other_bytes_are_answers_like_any_other(wrap):
+    """A file read as bool may hold a 9: unknown, without an error that quotes it."""
+    answers = wrap(np.array([0, 1, 1, 9], np.uint8).view(bool))
+    reports = rr.privatize(answers, rr.KRR([False, True], 0.75), unknown="uniform")
+    assert 4 == len(reports)
+    with pytest.raises(rr.UnknownAnswersError, match="1 of 4 answers"):
+        rr.privatize(answers, rr.KRR([False, True], 0.75), unknown="raise")
+
+
+@pytest.mark.parametrize("label", ["a", ("a", "")])
+def test_an_index_with_the_answers_is_refused_in_every_form(label):
+    """A Series whose index carries its name would release the answers in the index."""
+    data = pd.DataFrame({"a": ["yes", "no", "yes"]}).set_index("a", drop=False)
+    series = data["a"].rename(label)
+    for call in (
+        lambda: rr.privatize(series, YES_NO),
+        lambda: series.rr.privatize(YES_NO),
+        lambda: data.rr.privatize("a", YES_NO),
+    ):
+        with pytest.raises(rr.RRStatsError, match="the index carries the name"):
+            call()
+
+
+def test_the_type_in_an_error_does_not_tell_the_longest_answer():
+    """NumPy calls text of at most 18 letters <U18; the error says text."""
+    answers = np.array(["yes", "a very long answer"])
+    with pytest.raises(rr.UnknownAnswersError, match="answer type: text") as caught:
+        rr.privatize(answers, YES_NO, unknown="raise")
+    assert "18" not in str(caught.value)
+
+
+def test_reports_that_were_simulated_are_not_released_by_a_second_round():
+    """Who knows the seed sees through the first round, so the chain's epsilon would be a lie."""
+    frame = pd.DataFrame({"a": ["yes", "no"] * 50})
+    simulated = frame.rr.simulate("a", rr.KRR(["yes", "no"], 0.6), seed=1)
+    with pytest.raises(rr.MetadataError, match="holds simulated reports"):
+        simulated.rr.privatize("a", rr.KRR(["yes", "no"], 0.99), again=True)
+    twice = simulated.rr.simulate("a", YES_NO, seed=2, again=True)
+    assert rr.metadata.find(twice.attrs, "a").simulated
+
+
+def test_missing_kept_once_stays_out_of_the_counts():
+    """A second round over reports with kept missing ones must keep them too."""
+    frame = pd.DataFrame({"a": ["yes", None] * 50})
+    once = frame.rr.privatize("a", YES_NO, missing="keep")
+    with pytest.raises(rr.RRStatsError, match="give missing='keep' again"):
+        once.rr.privatize("a", YES_NO, again=True)
+    twice = once.rr.privatize("a", YES_NO, again=True, missing="keep")
+    assert 50 == twice["a"].isna().sum()
+
+
+def test_two_waves_side_by_side_are_not_one():
+    """Merged or concatenated releases keep equal attrs; their epsilon is then unknown."""
+    frame = pd.DataFrame({"id": range(4), "a": ["yes", "no"] * 2})
+    first, second = (frame.rr.privatize("a", YES_NO) for _ in range(2))
+    for both in (
+        first.merge(second, on="id", suffixes=("_1", "_2")),
+        pd.concat([first[["a"]], second[["a"]]], axis=1),
+    ):
+        with pytest.raises(rr.MetadataError, match="epsilon is unknown"):
+            _ = both.rr.epsilon
+
+
+def test_the_real_label_of_a_column_is_recorded():
+    """pandas finds a Timestamp label by a string; the document names the label itself."""
+    frame = pd.DataFrame({pd.Timestamp("2020-01-01"): ["yes", "no"]})
+    with pytest.warns(rr.UnrecordedWarning):
+        out = frame.rr.privatize("2020-01-01", YES_NO)
+    assert frame.columns.equals(out.columns)
+    assert {} == out.attrs
+
+
+def test_words_of_another_call_are_refused_in_any_wrapping():
+    """Two calls with the same words would show the difference of their answers."""
+    for words in (FreshWords(), Substream(FreshWords(), 0)):
+        with pytest.raises(rr.RRStatsError, match="words of another call"):
+            rr.privatize(["yes"], YES_NO, rng=words)
+
+
+def test_a_channel_cannot_claim_more_privacy_than_it_gives():
+    """Odds below the ratio of the channel's own probabilities are refused."""
+    with pytest.raises(rr.RRStatsError, match="claim more privacy"):
+        SupportChannel(2, Fraction(3, 4), Fraction(1, 4), Fraction(0), Fraction(0), Fraction(1))
+    assert 3 == SupportChannel.single(2, Fraction(3, 4)).odds
+
+
+def test_codes_of_another_type_are_refused():
+    """Signed or narrow codes would wrap around in the sum modulo k."""
+    source = rr.SecureGenerator().open()
+    with pytest.raises(rr.RRStatsError, match="codes must be uint8"):
+        YES_NO.randomize(np.zeros(4, dtype=np.int64), source)
+
+
+def test_the_callers_decimal_context_changes_nothing():
+    """Traps and exponents of the caller's decimal context do not reach the rounding."""
+    expected = rr.epsilon_from_prob(0.75, 2), rr.prob_from_epsilon(1.0, 2)
+    strict = decimal.Context(prec=3, Emax=5, Emin=-5, traps=[decimal.Inexact])
+    with decimal.localcontext(strict):
+        assert expected == (rr.epsilon_from_prob(0.75, 2), rr.prob_from_epsilon(1.0, 2))
+
+
+def test_categories_are_not_a_column_of_answers():
+    """A Series in the categories' place is data, most often swapped arguments."""
+    with pytest.raises(rr.RRStatsError, match="declared, not taken from data"):
+        rr.privatize(["yes", "no"], pd.Series(["yes", "no"]), 0.75)
+
+
+def test_variances_are_never_negative_at_the_ends():
+    """No report, or every report, of one category: the variance is 0 or more, for every design."""
+    for k in (2, 3, 5, 10, 37):
+        for prob in np.linspace(1 / k, 1, 60)[1:-1]:
+            m = rr.KRR(range(k), float(prob))
+            for counts in ([100] + [0] * (k - 1), [0] + [100] * (k - 1)):
+                tally = rr.Tally.from_counts(counts, m)
+                found = rr.estimators.Estimate(tally)
+                assert (found.variance >= 0).all()
+                assert np.isfinite(found.std_error).all()
+
+
+def test_near_no_information_is_said_in_one_way():
+    """At epsilon 2e-14 the reports tell nothing a double could hold."""
+    m = rr.KRR(range(1000), epsilon=2e-14)
+    with pytest.raises(rr.NotIdentifiable):
+        rr.estimate(rr.Tally.from_counts([3] + [0] * 998 + [7], m))
+
+
+def test_released_frames_do_not_carry_true_answers_in_a_pickle():
+    """What the steward attached to a Series stays behind; a frame's own attrs go with it."""
+    frame = pd.DataFrame({"a": ["yes", "no"]})
+    frame.attrs["note"] = "MARK"
+    assert b"MARK" not in pickle.dumps(frame["a"].rr.privatize(YES_NO))
+    assert b"MARK" in pickle.dumps(frame.rr.privatize("a", YES_NO))  # documented: like a column
