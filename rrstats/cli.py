@@ -163,7 +163,7 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, rr.Mechanism]:
             "would be pure noise"
         ) from None
     except RRStatsError as error:
-        raise ArgumentValueError(f"--{error}") from None
+        raise ArgumentValueError(f"--{error}".replace("at least 0", "above 0")) from None
     return plan
 
 
@@ -220,8 +220,8 @@ def _report(
     )
     if negative:
         note += (
-            " A debiased share below 0% or above 100% is noise around a share near that end; it "
-            "is unbiased and not clipped, its interval is."
+            " A debiased share below 0% or above 100% is noise: it is unbiased and not clipped; "
+            "its interval says how much it tells."
         )
     parts.append(_wrap(note))
     parts.append(_wrap(f"Reading: {health.reading('poor', LEVEL)}."))
@@ -234,8 +234,9 @@ def _report(
 def _told(mechanism: rr.Mechanism) -> str:
     """How one column was made, in one line."""
     prob = float(mechanism.channel.matrix[0, 0])
-    shown = round_up(prob)
-    if float(shown) >= 1:  # a probability just below 1 is not 1
+    shown = f"{prob:.4g}"
+    # What is printed must debias as the real one does, also just above 1/k or below 1.
+    if abs(float(shown) - prob) > 0.001 * min(prob - 1 / mechanism.k, 1 - prob):
         shown = repr(prob)
     return (
         f"{mechanism.k} answers; a report is true with probability {shown}, "

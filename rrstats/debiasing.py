@@ -69,7 +69,7 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
             if any(isinstance(x, str | bytes | bool | complex) for x in array.flat):
                 raise TypeError
         numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ArgumentTypeError(f"{name} must be numbers") from None
     if not np.isfinite(numbers).all():
         raise ArgumentValueError(f"{name} must be finite numbers, found NaN or infinity")
@@ -350,6 +350,10 @@ def interval_of_counts(
 ) -> Interval:
     """Intervals of shares by name: the one place where methods and targets meet."""
     level, method = check_level(level), check_method(method)
+    if not isinstance(simultaneous, bool | np.bool_):
+        raise ArgumentTypeError(
+            f"simultaneous must be True or False, found {type(simultaneous).__name__}"
+        )
     if simultaneous and not rates.complementary:
         level = 1 - (1 - level) / k
     if check_target(target) == "population":

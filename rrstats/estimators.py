@@ -30,8 +30,8 @@ from rrstats.debiasing import (
     project_to_simplex,
     proportion_variance,
 )
-from rrstats.errors import ArgumentValueError
-from rrstats.intervals import Interval, check_level
+from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, warn
+from rrstats.intervals import Interval, check_level, implausible_counts
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.tallies import Tally, as_count, tally
 
@@ -96,7 +96,7 @@ class SimplexTable:
         """Columns category, proportion and count."""
         return pd.DataFrame(
             {
-                "category": pd.Series(_labels(self.categories), dtype=object).infer_objects(),
+                "category": _label_column(self.categories),
                 "proportion": self.proportions,
                 "count": self.counts,
             }
@@ -117,9 +117,26 @@ class SimplexTable:
         return f"SimplexTable by {self.method}, n={self.n:,}\n{shown}"
 
 
+def _percent_range(low: float, high: float) -> str:
+    """Both ends in percent, rounded outward to two digits of their distance."""
+    width = (high - low) * 100
+    decimals = 1 if width <= 0 else int(np.clip(1 - np.floor(np.log10(width)), 1, 9))
+    unit = 10.0**-decimals
+    # 1e-9 of a unit is rounding error: an end on the grid stays there.
+    down = np.floor(low * 100 / unit + 1e-9) * unit
+    up = np.ceil(high * 100 / unit - 1e-9) * unit
+    return f"{down:.{decimals}f}% to {up:.{decimals}f}%"
+
+
 def _said(category: Hashable) -> str:
     return "missing" if category is None else str(category)
 
+
+_IMPLAUSIBLE_TEXT = (
+    "some reports are rarer or commoner than any true shares explain, so the shares and intervals "
+    "mean nothing: were these answers privatized, by this mechanism, and is every row there "
+    "(none dropped or picked by its report)?"
+)
 
 _FORMATS: dict[Any, Any] = {
     **dict.fromkeys(("naive", "proportion", "std_error", "low", "high"), "{:.4f}".format),
@@ -133,8 +150,11 @@ def _shortened() -> dict[str, Any]:
     return {"max_rows": pd.get_option("display.max_rows")}
 
 
-def _labels(categories: tuple[Hashable, ...]) -> NDArray[np.object_]:
-    return np.fromiter(categories, dtype=object, count=len(categories))
+def _label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
+    """The categories as pandas would hold them; as they are where a missing one is among them."""
+    labels = np.fromiter(categories, dtype=object, count=len(categories))
+    column: pd.Series[Any] = pd.Series(labels, dtype=object)
+    return column if None in categories else column.infer_objects()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,6 +172,11 @@ class Estimate:
     tally: Tally
     target: str = "population"
     ddof: int = 1
+
+    def __post_init__(self) -> None:
+        check_target(self.target)
+        if as_count(self.ddof, "ddof") not in (0, 1):
+            raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof}")
 
     @property
     def mechanism(self) -> Mechanism:
@@ -273,7 +298,7 @@ class Estimate:
             count_low, count_high = self.count_interval(level, simultaneous=simultaneous)
         return pd.DataFrame(
             {
-                "category": pd.Series(_labels(self.categories), dtype=object).infer_objects(),
+                "category": _label_column(self.categories),
                 "n": self.n,
                 "reported": self.reported,
                 "naive": self.naive,
@@ -340,7 +365,7 @@ class Estimate:
         >>> import rrstats as rr
         >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR(["no", "yes"], 0.75)))
         >>> est.reading("yes")
-        'about 22.0% yes, 95% interval 16.0% to 28.1%, of the population behind these 1,000 reports'
+        'about 22.0% yes, 95% interval 16.0% to 28.2%, of the population behind these 1,000 reports'
         """
         return self._reading(self.k - 1 if category is ... else self._code(category), level)
 
@@ -349,43 +374,68 @@ class Estimate:
         label = _said(self.categories[code])
         if not self.n:
             return f"nothing can be said of {label}: there are no reports"
-        one, size = self.n == 1, f"{self.n:,}"
-        if self.target == "rows":
-            whom = "this 1 row" if one else f"these {size} rows"
-        else:
-            whom = f"the population behind {'this 1 report' if one else f'these {size} reports'}"
         share = float(self.proportions[code])
         ends = self._interval(level, "clopper-pearson", False, self.target, code)
         low, high = float(ends.low), float(ends.high)
-        said = f"about {share:.1%} {label}"
-        if not 0 <= share <= 1:
-            near = float(share > 1)
-            said = (
-                f"about {near:.1%} {label} (the unbiased estimate is {share:.1%}, "
-                f"{self._excuse(code, share, near)})"
+        near = float(np.clip(share, 0, 1))
+        shown, wide = f"{share:.1%}", high - low > 0.9
+        span = f"{level * 100:.10g}% interval {_percent_range(low, high)}"
+        span += f"{', so wide that it says next to nothing' * wide}, of {self._whom()}"
+        # Within rounding of 0 or 1, or printed like it, a share is not worth a remark.
+        if abs(share - near) < 1e-12 or shown.lstrip("-") == f"{near:.1%}":
+            shown = f"{near:.1%}"
+        elif self.implausible[code]:
+            shown += " (further off than noise goes: were these reports made by this mechanism?)"
+        elif wide:
+            return f"nothing can be said of {label}: the estimate, {shown}, is all noise; {span}"
+        else:
+            shown = (
+                f"{near:.1%} {label} (the unbiased estimate is {shown}, which is noise around a "
+                f"share near {near:.0f})"
             )
-        wide = ", so wide that it says next to nothing" if high - low > 0.9 else ""
-        return f"{said}, {level * 100:.10g}% interval {low:.1%} to {high:.1%}{wide}, of {whom}"
+            return f"about {shown}, {span}"
+        return f"about {shown} {label}, {span}"
 
-    def _excuse(self, code: int, share: float, near: float) -> str:
-        """Why a share is outside [0, 1]: noise, or further off than noise goes."""
+    def _whom(self) -> str:
+        """Whom the estimate speaks of, in words."""
+        one = self.n == 1
+        if self.target == "rows":
+            with_report = " that have a report" if self.missing else ""
+            return f"{'this 1 row' if one else f'these {self.n:,} rows'}{with_report}"
+        return f"the population behind {'this 1 report' if one else f'these {self.n:,} reports'}"
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) which categories are reported more rarely, or oftener, than any truth explains.
+
+        Then these are not reports of this mechanism, or not all of them: true answers that
+        nobody privatized, rows picked by their report, another prob.  Of right estimates one
+        in 10^9 has any.
+        """
         rates = self.mechanism.channel.binomial_rates
-        assert rates is not None  # asked for an interval before
-        base, top = float(rates.base[code]), float(rates.top[code])
-        rate = base + near * (top - base)
-        noise = (rate * (1 - rate) / self.n) ** 0.5 / abs(top - base)
-        if abs(share - near) <= 6 * noise:
-            return f"which is noise around a share near {near:.0f}"
-        return "further off than noise goes: were these reports made by this mechanism?"
+        if rates is None:
+            return np.zeros(self.k, dtype=np.bool_)
+        return implausible_counts(self.reported, self.n, rates.base, rates.top)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float = 0.95,
+        method: str = "clopper-pearson",
+        simultaneous: bool = False,
+        truth: Any = None,
+    ) -> Axes:
         """Naive and debiased shares with intervals, on new or given matplotlib Axes.
 
-        options : level, method, simultaneous, and truth, a mapping or k true shares to mark.
+        level, method, simultaneous : of the intervals.  truth : where it is public, a mapping
+        from category to true share, or k shares, to mark.
         """
         from rrstats.plots import plot_estimate
 
-        return plot_estimate(self, ax, **options)
+        return plot_estimate(
+            self, ax, level=level, method=method, simultaneous=simultaneous, truth=truth
+        )
 
     def _table(self) -> pd.DataFrame:
         """The frame as people read it: labels as text, without the column n."""
@@ -396,7 +446,8 @@ class Estimate:
     def __repr__(self) -> str:
         absent = f", {self.missing:,} missing" if self.missing else ""
         table = self._table().to_string(index=False, formatters=_FORMATS, **_shortened())
-        return f"Estimate for target {self.target!r}: n={self.n:,}{absent}\n{table}"
+        doubt = f"\n{_IMPLAUSIBLE_TEXT}" if self.implausible.any() else ""
+        return f"Estimate for target {self.target!r}: n={self.n:,}{absent}\n{table}{doubt}"
 
     def _repr_html_(self) -> str:
         import html
@@ -405,7 +456,9 @@ class Estimate:
             index=False, escape=True, border=0, formatters=_FORMATS, **_shortened()
         )
         largest = int(np.argmax(self.reported)) if self.n else self.k - 1
-        return f"{table}<p>{html.escape(self._reading(largest))}</p>"
+        doubt = f"<p>{_IMPLAUSIBLE_TEXT}</p>" if self.implausible.any() else ""
+        size = f"<p>target {self.target}, n = {self.n:,}, {self.missing:,} missing</p>"
+        return f"{table}{size}<p>{html.escape(self._reading(largest))}</p>{doubt}"
 
 
 def estimate(
@@ -427,6 +480,8 @@ def estimate(
     tidies the table and says what that costs.
     Raises ArgumentValueError for reports outside the categories, NotIdentifiable where prob
     is 1/k, MetadataError where an argument contradicts what the reports say of themselves.
+    Warns ImplausibleReportsWarning where no true shares explain the reports: most often
+    they are true answers that nobody privatized, or rows picked by their report.
     Formula: Wang et al. (2017), eq. 2; variance as named by target.
 
     >>> import rrstats as rr
@@ -435,8 +490,6 @@ def estimate(
     (array([0.78, 0.22]), array([0.0304, 0.0304]))
     """
     check_target(target)
-    if as_count(ddof, "ddof") not in (0, 1):
-        raise ArgumentValueError(f"ddof must be 0 or 1, got {ddof}")
     if isinstance(reports, Tally):
         if categories is not None or prob is not None or epsilon is not None:
             given = as_mechanism(categories, prob, epsilon)
@@ -448,4 +501,6 @@ def estimate(
     else:
         found = Estimate(tally(reports, categories, prob, epsilon=epsilon), target, ddof)
     _ = found.proportions  # raises NotIdentifiable now rather than when it is shown
+    if found.implausible.any():
+        warn(_IMPLAUSIBLE_TEXT, ImplausibleReportsWarning)
     return found

@@ -31,6 +31,7 @@ __all__ = [
     "check_level",
     "check_method",
     "clopper_pearson_rates",
+    "implausible_counts",
     "likelihood_rates",
     "mover_difference",
     "population_interval",
@@ -43,7 +44,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-EXACT_ROWS = 100_000_000
+EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact law."""
 
 _HALVINGS = 64
@@ -358,7 +359,9 @@ def rows_interval(
     Their true answers are fixed; only the randomization is random, so this interval is
     shorter than the population's.  Up to `EXACT_ROWS` rows it inverts the exact law of the
     count, Bin(N1, top) + Bin(n - N1, base), with equal tails; above, the score interval with
-    a continuity correction.  Where the estimate is outside [0, 1] the likelihood-ratio
+    a continuity correction, which is no longer exact where only a few reports are expected.
+    Both ends are whole numbers of rows; an estimate between two of them is between the ends,
+    too.  Where the estimate is outside [0, 1] the likelihood-ratio
     interval is added, as for the population.
 
     >>> low, high = rows_interval(25, 60, 0.25, 0.75)
@@ -392,6 +395,9 @@ def _rows_case(x: int, base: float, top: float, n: int, level: float) -> tuple[f
     if not n * base <= x <= n * top:
         added = rows_likelihood_interval(x, n, base, top, level)
         low, high = min(low, added.low), max(high, added.high)
+    elif not low * n - 1e-9 <= (ones := (x - n * base) / (top - base)) <= high * n + 1e-9:
+        # Next to no noise: the whole number that is left lies beside the estimate.
+        low, high = min(low, np.floor(ones) / n), max(high, np.ceil(ones) / n)
     return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
 
 
@@ -528,6 +534,27 @@ def rows_score_interval(
         return np.asarray((-half_b + sign * spread) / gap**2)
 
     return Interval(root((x - correction) / size, -1), root((x + correction) / size, 1))
+
+
+def implausible_counts(
+    reported: ArrayLike, n: int, base: ArrayLike, top: ArrayLike, false_alarm: float = 1e-9
+) -> NDArray[np.bool_]:
+    """Which counts no true shares explain: further off than noise goes.
+
+    A count is Bin(n, rate) with a rate between ``base`` and ``top``, so its tail beyond what
+    was seen is at most that at the nearer end.  False for right reports, but for ``false_alarm``
+    over all counts together; exact, no normal approximation.
+
+    >>> implausible_counts([135, 365], 500, 0.25, 0.75).tolist()
+    [False, False]
+    >>> implausible_counts([40, 460], 500, 0.25, 0.75).tolist()
+    [True, True]
+    """
+    x, size = _counts(reported, n)
+    floor, ceiling = np.minimum(base, top), np.maximum(base, top)
+    limit = false_alarm / max(2 * x.size, 1)
+    low, high = _lower_tail(x, size, floor), _upper_tail(x, size, ceiling)
+    return np.asarray((size > 0) & ((low < limit) | (high < limit)))
 
 
 def mover_difference(

@@ -6,7 +6,7 @@ a dot at the unbiased share, orange ticks the true shares where those are public
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,11 @@ def plot_estimate(
     which may lie below 0.
     """
     require_matplotlib()
+    if ax is not None and not hasattr(ax, "barh"):
+        raise ArgumentTypeError(
+            f"ax must be matplotlib Axes, found {type(ax).__name__}; save the picture with "
+            "estimate.plot().figure.savefig('shares.png')"
+        )
     known = _true_shares(estimate, truth)
     ends = estimate.interval(level, method=method, simultaneous=simultaneous)
     if ax is None:
@@ -63,9 +68,18 @@ def plot_estimate(
 
         _, ax = plt.subplots(figsize=(7.5, 1.3 + _height(estimate.k)), layout="constrained")
     _draw(ax, estimate, ends, level, known)
-    ax.set_title(f"{estimate.n:,} reports", fontsize=10, loc="left", pad=22)
-    ax.legend(**_legend(len(ax.get_legend_handles_labels()[0])))
+    entries = len(ax.get_legend_handles_labels()[0])
+    # Side by side with other Axes there is no room for one line.
+    across = entries if _width(ax) > 1.5 * entries else 2
+    lines = -(-entries // across)
+    ax.set_title(f"{estimate.n:,} reports", fontsize=10, loc="left", pad=8 + 14 * lines)
+    ax.legend(**_legend(across))
     return ax
+
+
+def _width(ax: Axes) -> float:
+    """The width of the Axes in inches."""
+    return float(ax.get_window_extent().width / ax.figure.dpi)
 
 
 def _legend(entries: int) -> dict[str, Any]:
@@ -94,7 +108,7 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
         color=_DEBIASED,
         linewidth=6,
         alpha=0.5,
-        label=f"{level * 100:.4g}% interval",
+        label=f"{level * 100:.10g}% interval",
     )
     ax.plot(
         estimate.proportions,
@@ -118,7 +132,7 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
         )
     ax.axvline(0, color="black", linewidth=0.8)
     # Category labels are text, also where they hold a dollar sign.
-    ax.set_yticks(place, [_label(c) for c in estimate.categories], parse_math=False)
+    ax.set_yticks(place, _labels(estimate.categories), parse_math=False)
     ax.set_ylim(estimate.k - 0.5, -0.5)
     ax.margins(x=0.03)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:.4g}%"))
@@ -128,9 +142,19 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
     ax.tick_params(axis="y", length=0)
 
 
-def _label(category: object) -> str:
-    text = "(missing)" if category is None else " ".join(str(category).split())
-    return text if len(text) <= _MOST_LABEL else text[: _MOST_LABEL - 1] + "…"
+def _labels(categories: Iterable[object]) -> list[str]:
+    """Categories as short text; cut in the middle where a cut end would make two alike."""
+    texts = ["(missing)" if c is None else " ".join(str(c).split()) for c in categories]
+    short = [_cut(text, _MOST_LABEL - 1) for text in texts]
+    if len(set(short)) < len(set(texts)):
+        short = [_cut(text, _MOST_LABEL // 2 - 1) for text in texts]
+    return short if len(set(short)) == len(set(texts)) else texts
+
+
+def _cut(text: str, start: int) -> str:
+    """The first ``start`` letters of a long text, and as many of its end as there is room for."""
+    end = _MOST_LABEL - 1 - start
+    return text if len(text) <= _MOST_LABEL else f"{text[:start]}…{text[len(text) - end :]}"
 
 
 def _true_shares(estimate: Estimate, truth: Any) -> list[float] | None:

@@ -24,6 +24,9 @@ from rrstats.estimators import (
     proportion_variance,
 )
 
+# Counts of published examples, and corners, that no true shares explain are wanted here.
+pytestmark = pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+
 
 def from_counts(counts, prob=None, **options):
     """An estimate of k = len(counts) categories 0 .. k-1."""
@@ -660,3 +663,31 @@ def test_every_public_name_is_documented():
     """Each public function says what it returns, with an example."""
     for name in estimators.__all__:
         assert getattr(estimators, name).__doc__
+
+
+def test_reports_that_no_truth_explains_are_said():
+    """Raw answers given as reports, or rows picked by their report: one warning, fixed text."""
+    m = rr.KRR(["no", "yes"], 0.75)
+    for counts in ([2595, 405], [0, 914]):
+        with pytest.warns(rr.ImplausibleReportsWarning, match="mean nothing") as caught:
+            found = rr.estimate(rr.Tally.from_counts(counts, m))
+        assert 1 == len(caught)
+        assert "mean nothing" in repr(found)
+        assert "mean nothing" in found._repr_html_()
+        assert [True, True] == found.implausible.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("k", [2, 4, 100])
+def test_right_reports_of_extreme_shares_are_not_doubted(k):
+    """Everybody in one category, and small samples: whatever the noise does within 6 errors."""
+    m = rr.KRR(range(k), 0.75)
+    for n in (1, 10, 1000, 100_000):
+        rate = (1 - 0.75) / (k - 1)
+        low = max(0, math.floor(n * rate - 5.5 * math.sqrt(n * rate * (1 - rate))))
+        top = min(n, math.ceil(n * 0.75 + 5.5 * math.sqrt(n * 0.75 * 0.25)))
+        rest = n - top - low * (k - 2)
+        counts = [top, *([low] * (k - 2)), rest] if rest >= 0 else [n - low, low] + [0] * (k - 2)
+        if min(counts) >= low:
+            assert not rr.estimate(rr.Tally.from_counts(counts, m)).implausible.any()
+    assert not rr.estimate(rr.Tally.from_counts([0] * k, m)).implausible.any()
