@@ -234,10 +234,10 @@ def _report(
 def _told(mechanism: rr.Mechanism) -> str:
     """How one column was made, in one line."""
     prob = float(mechanism.channel.matrix[0, 0])
-    shown = f"{prob:.4g}"
     # What is printed must debias as the real one does, also just above 1/k or below 1.
-    if abs(float(shown) - prob) > 0.001 * min(prob - 1 / mechanism.k, 1 - prob):
-        shown = repr(prob)
+    close = 0.001 * min(prob - 1 / mechanism.k, 1 - prob)
+    rounded = (f"{prob:.{digits}g}" for digits in range(4, 18))
+    shown = next(text for text in rounded if abs(float(text) - prob) <= close)
     return (
         f"{mechanism.k} answers; a report is true with probability {shown}, "
         f"epsilon {round_up(mechanism.epsilon)}"
