@@ -39,8 +39,8 @@ _AT_ONCE = 1 << 16
 
 _NUMPY_MISSING: dict[str, Any] = {
     "f": np.nan,
-    "M": np.datetime64("NaT"),
-    "m": np.timedelta64("NaT"),
+    "M": np.datetime64("NaT", "ns"),
+    "m": np.timedelta64("NaT", "ns"),
 }
 
 

@@ -265,7 +265,7 @@ MISSING = {
     "numpy NaN": np.float32("nan"),
     "NA": pd.NA,
     "NaT": pd.NaT,
-    "numpy NaT": np.datetime64("NaT"),
+    "numpy NaT": np.datetime64("NaT", "ns"),
     "complex NaN": complex("nan"),
     "Decimal NaN": Decimal("NaN"),
     "signalling NaN": Decimal("sNaN"),

@@ -74,7 +74,7 @@ def test_equal_by_parameters():
 def test_every_missing_value_is_one():
     """None, NaN and NA among the categories are the same category."""
     with_none = rr.KRR(["yes", None], 0.75)
-    for missing in (math.nan, pd.NA, pd.NaT, np.datetime64("NaT")):
+    for missing in (math.nan, pd.NA, pd.NaT, np.datetime64("NaT", "ns")):
         assert with_none == rr.KRR(["yes", missing], 0.75)
         assert with_none.categories == rr.KRR(["yes", missing], 0.75).categories
 

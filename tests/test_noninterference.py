@@ -188,7 +188,7 @@ TYPED = {
     "timedelta64 array": (
         lambda v: np.array(v, "m8[s]"),
         "duration",
-        [*CATEGORIES["duration"], np.timedelta64("NaT"), np.timedelta64(2**60, "s")],
+        [*CATEGORIES["duration"], np.timedelta64("NaT", "ns"), np.timedelta64(2**60, "s")],
     ),
     "categorical": (_categorical(False), "str", WORDS),
     "ordered categorical": (_categorical(True), "str", WORDS),
