@@ -111,7 +111,7 @@ def _randomize(
         # Drawn for every row, so that the words drawn tell nothing of how many were unknown.
         uniform = below(source, REPLACEMENT_STREAM, block, len(truth), k)
         known = truth.copy()
-        np.copyto(known, uniform, where=truth >= k, casting="unsafe")  # all below k
+        np.copyto(known, uniform.astype(codes.dtype, copy=False), where=truth >= k)
         reports[rows] = mechanism.randomize(known, source, block)
 
     blocks = range(-(-len(codes) // BLOCK_ROWS))

@@ -6,9 +6,9 @@ the calls, so blocks may run in any number of threads.  Fresh noise takes one 32
 the operating system for each call of `SecureGenerator.open` and never outlives that call.
 
 Law: the sampled probability *is* the rational number asked for.  A coin compares the binary
-expansion of the probability, digit by digit, with random digits; integers come from Lemire's
-multiplication with rejection.  Tests enumerate every stream of tiny words through this code.
-Sources: Lemire (2019), "Fast random integer generation in an interval", algorithm 5.
+expansion of the probability, digit by digit, with random digits; integers come from equal runs
+of words, with rejection.  Tests enumerate every stream of tiny words through this code.
+Sources: Lemire (2019), "Fast random integer generation in an interval", who compares the ways.
 """
 
 from __future__ import annotations
@@ -250,33 +250,30 @@ def _integer_bits(bound: int) -> int:
 def below(source: Source, stream: int, block: int, rows: int, bound: int) -> NDArray[Any]:
     """Independent integers, each of 0 .. bound-1 with probability exactly 1/bound; shape (rows,).
 
-    Lemire: the product of a word and the bound is the integer (high part) and a fraction
-    (low part); the few words that would make some integers likelier are drawn again.
-    ``bound`` is at most 2**32.
+    The words are cut into ``bound`` runs of equal length, one for each integer; the few words
+    behind the last run are drawn again.  NumPy divides by one number as fast as it multiplies,
+    and nothing has to be wider than the word.  ``bound`` is at most 2**32.
     """
     if bound == 1:
         return np.zeros(rows, dtype=np.uint8)
     bits = source.bits or _integer_bits(bound)
     if bits > 32 or bound > 1 << bits:
         raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
-    wide = _WORD_TYPES[16 if bits <= 8 else 32 if bits <= 16 else 64]
-    factor, shift, mask = wide.type(bound), wide.type(bits), wide.type((1 << bits) - 1)
-    rejected_below = (1 << bits) % bound
+    length = (1 << bits) // bound
 
-    if not rejected_below:  # a power of two: the high bits of a word are the high part
-        drawn = source.words(stream, block, rows, 0, bits)
-        whole: NDArray[Any] = drawn >> drawn.dtype.type(bits - bound.bit_length() + 1)
-        return whole
-    values: NDArray[Any] = source.words(stream, block, rows, 0, bits).astype(wide)
-    values *= factor
-    pending = np.flatnonzero((values & mask) < rejected_below)
-    values >>= shift
+    def runs(words: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(words // words.dtype.type(length))
+
+    values = runs(source.words(stream, block, rows, 0, bits))
+    if length * bound == 1 << bits:
+        return values
+    pending = np.flatnonzero(values >= bound)
     turn = 0
     while pending.size:
         turn += 1
-        product = source.words(stream, block, pending, turn, bits).astype(wide) * factor
-        values[pending] = product >> shift
-        pending = pending[(product & mask) < rejected_below]
+        again = runs(source.words(stream, block, pending, turn, bits))
+        values[pending] = again
+        pending = pending[again >= bound]
     return values
 
 

@@ -193,7 +193,7 @@ def edited(module, *edits, **names):
 
 
 FIRST_COIN = "drawn = source.words(stream, block, rows, 0, bits)\n    heads"
-FIRST_INTEGER = "source.words(stream, block, rows, 0, bits).astype(wide)"
+FIRST_INTEGER = "runs(source.words(stream, block, rows, 0, bits))"
 LATER_INTEGER = "source.words(stream, block, pending, turn, bits)"
 LIE_DRAW = "below(source, LIE_STREAM, block, rows, k - 1)"
 SOURCE_SPLIT = "digit = scaled.numerator // scaled.denominator"
@@ -225,26 +225,32 @@ RANDOMNESS_FAULTS = {
     ),
     "below: no rejection": (
         "below",
-        ("rejected_below = (1 << bits) % bound", "rejected_below = 0"),
+        ("np.flatnonzero(values >= bound)", "np.flatnonzero(values > 1 << bits)"),
     ),
     "below: one rejected too many": (
         "below",
-        ("(values & mask) < rejected_below", "(values & mask) <= rejected_below"),
+        ("np.flatnonzero(values >= bound)", "np.flatnonzero(values >= bound - 1)"),
     ),
     "below: one rejected too few": (
         "below",
-        ("(values & mask) < rejected_below", "(values & mask) + 1 < rejected_below"),
+        ("np.flatnonzero(values >= bound)", "np.flatnonzero(values > bound)"),
     ),
-    "below: wrong mask": ("below", ("wide.type((1 << bits) - 1)", "wide.type((2 << bits) - 1)")),
-    "below: rejection on the high part": (
+    "below: runs too long": (
         "below",
-        ("(values & mask) < rejected_below", "(values >> shift) < rejected_below"),
+        ("length = (1 << bits) // bound", "length = -(-(1 << bits) // bound)"),
     ),
-    "below: rounded up": ("below", ("values >>= shift", "values += mask\n    values >>= shift")),
+    "below: modulo": (
+        "below",
+        ("words // words.dtype.type(length)", "words % bound"),
+    ),
+    "below: rounded up": (
+        "below",
+        ("words.dtype.type(length))", "words.dtype.type(length)) + (words > length)"),
+    ),
     "below: rejected once only": ("below", ("while pending.size:", "if pending.size:")),
     "below: later draws not rejected": (
         "below",
-        ("pending = pending[(product & mask) < rejected_below]", "pending = pending[:0]"),
+        ("pending = pending[again >= bound]", "pending = pending[:0]"),
     ),
     "below: later words of other rows": (
         "below",
@@ -252,7 +258,7 @@ RANDOMNESS_FAULTS = {
     ),
     "below: one for all": (
         "below",
-        (FIRST_INTEGER, "np.repeat(source.words(stream, block, 1, 0, bits), rows).astype(wide)"),
+        (FIRST_INTEGER, "runs(np.repeat(source.words(stream, block, 1, 0, bits), rows))"),
     ),
     "cells: edges on the wrong side": ("cells", ('side="right"', 'side="left"')),
     "cells: table on the wrong side": ("cells", ("counts[words]", "np.append(0, counts)[words]")),
@@ -365,7 +371,7 @@ def test_a_large_domain_lies_evenly():
     truth = np.full(rows, 69_998, dtype=mechanism.domain.dtype)
     reports = mechanism.randomize(truth, scripted.Scripted(script, bits=17))
     counts = np.bincount(reports, minlength=k)
-    drawn_again = 5 * (k - 1) >> 17  # the lie that the word 5 stands for, less one
+    drawn_again = 5 // (rows // (k - 1))  # the lie that the word 5 stands for, less one
     expected = np.ones(k, dtype=int)
     expected[69_998] = 0
     expected[(69_998 + 1 + drawn_again) % k] += rows - (k - 1)
