@@ -85,7 +85,7 @@ def _decode_one(item: Any) -> Hashable:
             "date": datetime.date.fromisoformat,
             "tuple": lambda parts: tuple(decode(parts)),
         }
-        return readers[tag](value)  # type: ignore[no-any-return]
+        return readers[tag](value)  # type: ignore[no-any-return]  # each reader gives a category
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise MetadataError(
             "a category in a document must be a JSON value or one tag with a value, "

@@ -7,6 +7,7 @@ a dot at the unbiased share, orange ticks the true shares where those are public
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,10 +29,8 @@ _TALLEST = 40.0
 
 def require_matplotlib() -> None:
     """Raise MissingPackageError where pictures cannot be drawn."""
-    try:
-        import matplotlib  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise MissingPackageError("plots need matplotlib: pip install matplotlib") from None
+    if find_spec("matplotlib") is None:
+        raise MissingPackageError("plots need matplotlib: pip install matplotlib")
 
 
 def _height(categories: int) -> float:
