@@ -29,26 +29,16 @@ from numpy.typing import NDArray
 
 from rrstats.domain import Domain, is_missing
 from rrstats.errors import ArgumentTypeError
+from rrstats.rooms import NUMPY_MISSING, ListRoom, Room, room_for
 
 __all__ = ["Container", "open_container"]
-
-Mask = NDArray[np.bool_]
-
-_AT_ONCE = 1 << 16
-"""Reports looked up at a time."""
-
-_NUMPY_MISSING: dict[str, Any] = {
-    "f": np.nan,
-    "M": np.datetime64("NaT", "ns"),
-    "m": np.timedelta64("NaT", "ns"),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
     """What came in.
 
-    cells : the n answers as a flat NumPy, pandas or Arrow array.
+    cells : the n answers as a list, or as a flat NumPy, pandas or Arrow array.
     family : "list", "tuple", "scalar", "numpy", "pandas", "series", "index", "arrow", "chunked",
         "arrow scalar".
     shape : of an array; like : the Series or Index that came in, for its name and index.
@@ -69,15 +59,15 @@ class Container:
         """The declared type of the answers."""
         if self.like is not None:
             return self.like.dtype
-        return (
-            self.cells.type
-            if "arrow" in self.family or self.family == "chunked"
-            else self.cells.dtype
-        )
+        if isinstance(self.cells, list):
+            return np.dtype(object)
+        return self.cells.dtype if hasattr(self.cells, "dtype") else self.cells.type
 
-    def pick(self, mask: Mask) -> list[Any]:
+    def pick(self, places: NDArray[np.intp]) -> list[Any]:
         """The answers at some places, as Python values.  For the steward: they are private."""
-        cells = self.cells.filter(mask) if hasattr(self.cells, "filter") else self.cells[mask]
+        if isinstance(self.cells, list):
+            return [self.cells[place] for place in places.tolist()]
+        cells = self.cells.take(places)
         return list(cells.to_pylist() if hasattr(cells, "to_pylist") else cells)
 
     def table(self, domain: Domain, keep_missing: bool = False) -> Any:
@@ -87,6 +77,8 @@ class Container:
         Raises ArgumentTypeError where that type cannot hold the categories or tell them
         apart; follows from the declarations alone, and comes before anything is drawn.
         """
+        if self.family in ("list", "tuple", "scalar"):  # they hold the category objects themselves
+            return domain.objects
         holds_missing = keep_missing or domain.missing_code is not None
         try:
             with np.errstate(all="ignore"):
@@ -103,43 +95,44 @@ class Container:
         return table
 
     def _table(self, domain: Domain, holds_missing: bool) -> Any:
-        if self.family in ("list", "tuple", "scalar"):
-            return _objects(domain.categories, domain.k)
         if self.family in ("arrow", "chunked", "arrow scalar"):
             return _arrow_table(domain, self.dtype)
         if self.family == "numpy":
             return _numpy_table(domain, self.dtype, holds_missing)
         return _pandas_table(domain, self.dtype, holds_missing)
 
-    def fill(self, table: Any, codes: NDArray[Any], missing: Mask | None = None) -> Any:
-        """The reports with these codes in the form that came in, sharing no memory with it.
+    def part(self, rows: slice) -> Any:
+        """The cells of some rows."""
+        return self.cells[rows]
 
-        table : from `table`.  codes : (n,), all below k where not missing; given away, they
-        may become the result.  missing : where given, those reports are left missing; the
-        table must be made for that.
+    def room(self, table: Any, keep_missing: bool = False) -> Room:
+        """Room for the reports of all rows; `wrap` makes them the container that came in.
+
+        table : from `table`, made with the same ``keep_missing``.
         """
-        reports = _take(table, codes, missing)
+        if self.family in ("list", "tuple", "scalar"):
+            return ListRoom(table, self.rows)
+        return room_for(table, self.rows, keep_missing, chunked=self.family == "chunked")
+
+    def wrap(self, reports: Any) -> Any:
+        """What a room holds, as the container that came in."""
         if self.family == "list":
-            return reports.tolist()
+            return reports
         if self.family == "tuple":
-            return tuple(reports.tolist())
+            return tuple(reports)
         if self.family in ("scalar", "arrow scalar"):
             return reports[0]
-        if self.family == "chunked":
-            import pyarrow as pa
-
-            return pa.chunked_array([reports])
         if self.family == "numpy":
             return reports.reshape(self.shape)
         # The dtype is named each time, so that pandas infers nothing from the reports.
         if self.family == "series":
             index, name = self.like.index.copy(), self.like.name
-            return pd.Series(reports, index=index, name=name, dtype=reports.dtype)
+            return pd.Series(reports, index=index, name=name, dtype=reports.dtype, copy=False)
         if self.family == "index":
             name = self.like.name
             return pd.Index(reports, dtype=reports.dtype, name=name, tupleize_cols=False)
         if self.family == "pandas" and isinstance(reports, np.ndarray):
-            return pd.array(reports, dtype=reports.dtype)
+            return pd.array(reports, dtype=reports.dtype, copy=False)
         return reports
 
 
@@ -184,10 +177,12 @@ def open_container(values: Any) -> Container:
         if isinstance(values, pa.Scalar):
             return Container(pa.array([values], type=values.type), "arrow scalar", ())
     if isinstance(values, list | tuple):
+        if type(values) is list:
+            return Container(values, "list", (len(values),))
         family = "list" if isinstance(values, list) else "tuple"
-        return Container(_objects(values, len(values)), family, (len(values),))
+        return Container(list(values), family, (len(values),))
     if isinstance(values, _SCALARS) or is_missing(values):
-        return Container(_objects([values], 1), "scalar", ())
+        return Container([values], "scalar", ())
     raise ArgumentTypeError(
         "values must be a list, tuple, array, Series, Index, Arrow array or one answer, "
         f"found {type(values).__name__}; convert it to one of these"
@@ -200,45 +195,17 @@ def _objects(values: Iterable[object], count: int) -> NDArray[np.object_]:
     return np.fromiter(values, dtype=object, count=count)
 
 
-def _take(table: Any, codes: NDArray[Any], missing: Mask | None) -> Any:
-    """Reports from a table of the categories, some left missing; always fresh memory."""
-    if not isinstance(table, np.ndarray | pd.api.extensions.ExtensionArray):
-        import pyarrow as pa
-
-        return table.take(pa.array(codes.astype(np.int64), mask=missing))
-    if missing is None and isinstance(table, np.ndarray):
-        return _look_up(table, codes)
-    places = codes.astype(np.intp)
-    if missing is None:
-        return table.take(places)
-    if not isinstance(table, np.ndarray):
-        return table.take(np.where(missing, -1, places), allow_fill=True)
-    reports = table.take(np.where(missing, 0, places))
-    reports[missing] = _NUMPY_MISSING.get(reports.dtype.kind)
-    return reports
-
-
-def _look_up(table: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
-    """``table[codes]`` in steps that stay in the cache; a sum where the table just counts up."""
-    if table.dtype.kind in "iu" and np.array_equal(table, table[0] + np.arange(len(table))):
-        reports = codes.astype(table.dtype, copy=False)  # the codes are nobody else's
-        if table[0]:
-            reports += table[0]
-        return reports
-    reports = np.empty(len(codes), dtype=table.dtype)
-    for start in range(0, len(codes), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        reports[rows] = table[codes[rows]]
-    return reports
-
-
 def _integer_type(domain: Domain, own: np.dtype[Any]) -> np.dtype[Any] | None:
     """The column's own integer type if all categories fit, else int64, uint64 or None."""
-    declared = [c for c in domain.categories if isinstance(c, int)]
+    if domain.integers is not None:
+        least, most = int(domain.integers.min()), int(domain.integers.max())
+    else:
+        declared = [c for c in domain.categories if isinstance(c, int)]
+        least, most = min(declared), max(declared)
     candidates = [own] if own.kind in "iu" else []
     for candidate in (*candidates, np.dtype(np.int64), np.dtype(np.uint64)):
         info = np.iinfo(candidate)
-        if info.min <= min(declared) and max(declared) <= info.max:
+        if info.min <= least and most <= info.max:
             return candidate
     return None
 
@@ -268,17 +235,19 @@ def _numpy_table(domain: Domain, own: np.dtype[Any], holds_missing: bool) -> NDA
     """The categories as a NumPy array of the reports' type."""
     target = _numpy_type(domain, own, holds_missing)
     if target is None:
-        return _objects(domain.categories, domain.k)
+        return domain.objects
     if target.kind in "mM":
         return _moments(domain, target)
-    absent = _NUMPY_MISSING.get(target.kind)
+    if domain.integers is not None:
+        return domain.integers.astype(target)
+    absent = NUMPY_MISSING.get(target.kind)
     return np.array([absent if c is None else c for c in domain.categories], dtype=target)
 
 
 def _moments(domain: Domain, target: np.dtype[Any]) -> NDArray[Any]:
     """Dates or durations as NumPy has them; instants in UTC."""
     to_pandas: Any = pd.Timestamp if target.kind == "M" else pd.Timedelta
-    absent = _NUMPY_MISSING[target.kind]
+    absent = NUMPY_MISSING[target.kind]
     exact = [absent if c is None else to_pandas(c).asm8 for c in domain.categories]
     return np.array([moment.astype(target) for moment in exact], dtype=target)
 

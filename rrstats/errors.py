@@ -14,12 +14,14 @@ from types import FrameType
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "FileError",
     "ImplausibleReportsWarning",
     "MetadataError",
     "MissingPackageError",
     "NotIdentifiable",
     "RRStatsError",
     "RRStatsWarning",
+    "SecondReleaseError",
     "SimulationWarning",
     "UnknownAnswersError",
     "UnknownAnswersWarning",
@@ -50,6 +52,14 @@ class NotIdentifiable(ArgumentValueError):
 
 class MetadataError(ArgumentValueError):
     """What the data say of themselves contradicts the data or an argument."""
+
+
+class FileError(RRStatsError, OSError):
+    """A file cannot be read or written as asked; nothing was published."""
+
+
+class SecondReleaseError(RRStatsError, ValueError):
+    """The same column of the same source was released before: both together tell more."""
 
 
 class MissingPackageError(RRStatsError, ImportError):

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
@@ -86,7 +86,7 @@ def _rate(x: Floats, size: Floats) -> Floats:
 
 
 def _z(level: float) -> float:
-    return float(-special.ndtri((1 - level) / 2))
+    return float(-scipy.special.ndtri((1 - level) / 2))
 
 
 def clopper_pearson_rates(reported: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interval:
@@ -101,8 +101,8 @@ def clopper_pearson_rates(reported: ArrayLike, n: ArrayLike, level: float = 0.95
     x, size = _counts(reported, n)
     tail = (1 - level) / 2
     # Where a count is 0 its bound is known; the 1 below only keeps the function defined.
-    low = special.betaincinv(np.maximum(x, 1), size - x + 1, tail)
-    high = special.betainccinv(x + 1, np.maximum(size - x, 1), tail)
+    low = scipy.special.betaincinv(np.maximum(x, 1), size - x + 1, tail)
+    high = scipy.special.betainccinv(x + 1, np.maximum(size - x, 1), tail)
     return Interval(np.where(x <= 0, 0.0, low), np.where(x >= size, 1.0, high))
 
 
@@ -171,7 +171,9 @@ def _bisect(
 def _deviance(x: Floats, size: Floats, rate: Floats) -> Floats:
     """-2 log-likelihood of a binomial rate, without its constant; infinite if impossible."""
     with np.errstate(divide="ignore"):
-        return np.asarray(-2 * (special.xlogy(x, rate) + special.xlog1py(size - x, -rate)))
+        return np.asarray(
+            -2 * (scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate))
+        )
 
 
 def bounded_likelihood_rates(
@@ -232,7 +234,9 @@ def blaker_rates(reported: ArrayLike, n: ArrayLike, level: float = 0.95) -> Inte
 def _upper_tail(x: Floats, size: Floats, rate: ArrayLike) -> Floats:
     """P(X >= x) for X ~ Bin(size, rate)."""
     safe = np.maximum(x, 1.0)
-    return np.where(x <= 0, 1.0, special.betainc(safe, np.maximum(size - safe + 1, 0.5), rate))
+    return np.where(
+        x <= 0, 1.0, scipy.special.betainc(safe, np.maximum(size - safe + 1, 0.5), rate)
+    )
 
 
 def _lower_tail(x: Floats, size: Floats, rate: ArrayLike) -> Floats:
@@ -453,8 +457,14 @@ def _upper_tail_of_sum(x: int, ones: int, n: int, base: float, top: float) -> fl
 
 def _log_binomial(x: Floats, size: int, rate: float) -> Floats:
     """The logarithm of P(X = x) for X ~ Bin(size, rate)."""
-    choices = special.gammaln(size + 1) - special.gammaln(x + 1) - special.gammaln(size - x + 1)
-    return np.asarray(choices + special.xlogy(x, rate) + special.xlog1py(size - x, -rate))
+    choices = (
+        scipy.special.gammaln(size + 1)
+        - scipy.special.gammaln(x + 1)
+        - scipy.special.gammaln(size - x + 1)
+    )
+    return np.asarray(
+        choices + scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)
+    )
 
 
 def _log_mass_of_sum(x: int, ones: int, n: int, base: float, top: float) -> float:
@@ -473,7 +483,9 @@ def _log_mass_of_sum(x: int, ones: int, n: int, base: float, top: float) -> floa
     groups = (peak, ones - peak, x - peak, zeros - x + peak)
     reach = 40 + int(10 / np.sqrt(sum(1 / (size + 1) for size in groups)))
     i = np.arange(max(fewest, peak - reach), min(most, peak + reach) + 1, dtype=np.float64)
-    return float(special.logsumexp(_log_binomial(i, ones, top) + _log_binomial(x - i, zeros, base)))
+    return float(
+        scipy.special.logsumexp(_log_binomial(i, ones, top) + _log_binomial(x - i, zeros, base))
+    )
 
 
 def rows_likelihood_interval(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.containers import Container, open_container
-from rrstats.domain import Domain, Encoded
+from rrstats.domain import Domain
+from rrstats.encoding import Encoded, encode, encoder
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -29,7 +29,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms import Chain, Mechanism, as_mechanism, is_mechanism
-from rrstats.metadata import find, record_columns
+from rrstats.metadata import Record, find, record_columns
 from rrstats.randomness import (
     BLOCK_ROWS,
     REPLACEMENT_STREAM,
@@ -39,7 +39,7 @@ from rrstats.randomness import (
     open_source,
 )
 
-__all__ = ["check", "privatize", "privatize_bool", "privatize_frame"]
+__all__ = ["ColumnRelease", "check", "privatize", "privatize_bool", "privatize_frame"]
 
 OPTIONS = ("unknown", "missing", "again", "rng", "threads")
 UNKNOWN = ("warn", "uniform", "raise")
@@ -98,111 +98,162 @@ def _check_threads(threads: object) -> int:
     return int(threads)
 
 
-def _randomize(
-    mechanism: Mechanism, codes: NDArray[Any], source: Source, threads: int
+def randomize_block(
+    mechanism: Mechanism, encoded: Encoded, source: Source, block: int
 ) -> NDArray[Any]:
-    """Reports of any number of codes, 0 .. k+1, in blocks; unknown ones first made uniform."""
-    k = mechanism.k
-    reports = mechanism.report_space.empty(len(codes))
+    """Reports of one block of answers, of which those that no category serves are made uniform.
 
-    def one_block(block: int) -> None:
-        rows = slice(block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, len(codes)))
-        truth = codes[rows]
-        # Drawn for every row, so that the words drawn tell nothing of how many were unknown.
-        uniform = below(source, REPLACEMENT_STREAM, block, len(truth), k)
-        known = truth.copy()
-        np.copyto(known, uniform.astype(codes.dtype, copy=False), where=truth >= k)
-        reports[rows] = mechanism.randomize(known, source, block)
-
-    blocks = range(-(-len(codes) // BLOCK_ROWS))
-    if threads == 1 or len(blocks) < 2:
-        for block in blocks:
-            one_block(block)
-    else:
-        with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            list(pool.map(one_block, blocks))
-    return reports
+    encoded : given away; its codes may become the reports.
+    """
+    codes, outside = encoded.codes, encoded.outside
+    # Words are drawn for every row, so that they tell nothing of how many were unknown.
+    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), mechanism.k, only=outside)
+    return mechanism.randomize(codes, source, block)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One column, all arguments checked and nothing drawn yet."""
+class ColumnRelease:
+    """One column, privatized whole or in parts: all declarations checked, nothing drawn yet.
 
-    container: Container
-    encoded: Encoded
-    table: Any
-    mechanism: Mechanism
-    recorded: Mechanism
-    unknown: str
-    missing: str
-    threads: int
+    like : the column, or any cells of its type: only the type counts here.
+    mechanism, unknown, missing, rng, threads : as for `privatize`.
+    column : the place of the column in the release; columns never share words.
+    Each part gets the next blocks of words of one key, so parts never share noise either.
+    ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
+    outside the categories, and that are missing where missing is not a category; they are the
+    steward's, and private.
 
-    @classmethod
-    def prepare(
-        cls,
-        values: Any,
+    >>> import numpy as np, rrstats as rr
+    >>> release = ColumnRelease(np.array([], dtype=int), rr.KRR([1, 2, 3], 0.5))
+    >>> len(release.reports(np.array([1, 2]))), len(release.reports(np.array([3]))), release.rows
+    (2, 1, 3)
+    """
+
+    def __init__(
+        self,
+        like: Any,
         mechanism: Mechanism,
-        unknown: str,
-        missing: str,
-        again: bool,
-        threads: int | None,
-        rng: Any,
-    ) -> _Job:
-        domain = mechanism.domain
-        _check_policies(unknown, missing, domain)
-        if not isinstance(again, bool):
-            raise ArgumentTypeError(f"again must be True or False, found {type(again).__name__}")
-        container = open_container(values)
-        workers = _check_threads(threads)
-        _check_index(values)
-        recorded = _whole_mechanism(values, mechanism, again, missing, rng)
-        encoded = domain.encode(container.cells)
-        table = container.table(mechanism.report_space, keep_missing=missing == "keep")
-        job = cls(container, encoded, table, mechanism, recorded, unknown, missing, workers)
-        job.refuse()
-        return job
+        *,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        rng: Any = None,
+        column: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        _check_policies(unknown, missing, mechanism.domain)
+        self._threads = _check_threads(threads)
+        container = open_container(like)
+        self.mechanism = mechanism
+        self._encode = encoder(mechanism.domain, container.cells)
+        self._table = container.table(mechanism.report_space, keep_missing=missing == "keep")
+        self.type = getattr(self._table, "type", getattr(self._table, "dtype", None))
+        self._answer_type = container.dtype
+        self._policies = {"unknown": unknown, "missing": missing}
+        self._rng, self._column = rng, column
+        self._source: Source | None = None
+        self._blocks = 0
+        self.rows = self.unknown = self.missing = 0
+
+    @property
+    def source(self) -> Source:
+        """Where the words come from; the key is drawn when first asked for."""
+        if self._source is None:
+            self._source = open_source(self._rng, column=self._column)
+        return self._source
 
     @property
     def outside(self) -> int:
-        """How many answers the policies treat as unknown."""
-        return self.encoded.unknown + (self.encoded.missing if self.missing == "unknown" else 0)
+        """How many answers so far the policies treat as unknown."""
+        return self.unknown + (self.missing if self._policies["missing"] == "unknown" else 0)
+
+    @property
+    def warns(self) -> bool:
+        """Whether the named warning is due."""
+        return bool(self._policies["unknown"] == "warn" and self.outside)
+
+    def look(self, values: Any) -> None:
+        """Count what the policies may refuse among some answers; draws nothing."""
+        container = open_container(values)
+        k = self.mechanism.k
+        for rows in self._parts(container):
+            encoded = Encoded(self._encode(container.part(rows)), k)
+            self._add(len(encoded.codes), encoded.unknown, encoded.missing)
 
     def refuse(self) -> None:
-        """Raise for answers that the caller asked to be refused."""
-        rows, absent, domain = self.container.rows, self.encoded.missing, self.mechanism.domain
-        if self.missing == "raise" and absent:
+        """Raise UnknownAnswersError for answers seen so far that were asked to be refused.
+
+        Then counts from the beginning: what was looked at is still to be privatized.
+        """
+        unknown, missing = self.unknown, self.missing
+        outside, rows, domain = self.outside, self.rows, self.mechanism.domain
+        self.rows = self.unknown = self.missing = 0
+        if self._policies["missing"] == "raise" and missing:
             raise UnknownAnswersError(
-                f"{absent} of {rows} answers are missing; declare None among the categories, "
+                f"{missing} of {rows} answers are missing; declare None among the categories, "
                 "choose missing='unknown' or missing='keep', or drop them first"
             )
-        if self.unknown == "raise" and self.outside:
+        if self._policies["unknown"] == "raise" and outside:
+            absent = outside - unknown
             raise UnknownAnswersError(
-                f"{self.outside} of {rows} answers are not among the {domain.k} categories "
-                f"{domain.describe()} ({absent} missing; answer type: {self._type}); "
+                f"{outside} of {rows} answers are not among the {domain.k} categories "
+                f"{domain.describe()} ({absent} missing; answer type: {self._type_name}); "
                 "rr.check lists them for the steward"
             )
 
     @property
-    def _type(self) -> str:
+    def may_refuse(self) -> bool:
+        """Whether answers must be looked at before anything is drawn."""
+        return "raise" in self._policies.values()
+
+    def reports(self, values: Any) -> Any:
+        """The reports of the next answers, in the container that came in."""
+        container = open_container(values)
+        keep = self._policies["missing"] == "keep"
+        room = container.room(self._table, keep)
+        source, first = self.source, self._blocks
+
+        def one_block(part: tuple[int, slice]) -> tuple[int, int]:
+            block, rows = part
+            encoded = Encoded(self._encode(container.part(rows)), self.mechanism.k)
+            absent = encoded.absent
+            found = encoded.unknown, len(absent)
+            codes = randomize_block(self.mechanism, encoded, source, first + block)
+            room.put(rows, codes, absent if keep else None)
+            return found
+
+        parts = list(enumerate(self._parts(container)))
+        if self._threads == 1 or len(parts) < 2:
+            found = [one_block(part) for part in parts]
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(min(self._threads, len(parts))) as pool:
+                found = list(pool.map(one_block, parts))
+        self._blocks += len(parts)
+        for (_, rows), (unknown, missing) in zip(parts, found, strict=True):
+            self._add(rows.stop - rows.start, unknown, missing)
+        return container.wrap(room.reports())
+
+    def facts(self) -> tuple[Mechanism, dict[str, Any]]:
+        """The mechanism and the other facts of the column's record."""
+        return self.mechanism, {**self._policies, "simulated": not self.source.secure}
+
+    @staticmethod
+    def _parts(container: Container) -> list[slice]:
+        rows = container.rows
+        return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
+
+    def _add(self, rows: int, unknown: int, missing: int) -> None:
+        self.rows += rows
+        self.unknown += unknown
+        self.missing += missing
+
+    @property
+    def _type_name(self) -> str:
         """The answers' type; NumPy's names for text would tell the longest answer's length."""
-        dtype = self.container.dtype
+        dtype = self._answer_type
         if isinstance(dtype, np.dtype) and dtype.kind in "SU":
             return "text" if dtype.kind == "U" else "bytes"
         return str(dtype)
-
-    def run(self, source: Source) -> Any:
-        """Draw the reports, in the container that came in."""
-        codes = _randomize(self.mechanism, self.encoded.codes, source, self.threads)
-        left_out = self.encoded.codes == self.encoded.k + 1 if self.missing == "keep" else None
-        return self.container.fill(self.table, codes, left_out)
-
-    def facts(self, source: Source) -> tuple[Mechanism, dict[str, Any]]:
-        """How the reports were made, to be recorded beside them."""
-        return self.recorded, {
-            "unknown": self.unknown,
-            "missing": self.missing,
-            "simulated": not source.secure,
-        }
 
 
 def _check_index(values: Any) -> None:
@@ -218,12 +269,16 @@ def _check_index(values: Any) -> None:
         )
 
 
-def _whole_mechanism(
-    values: Any, mechanism: Mechanism, again: bool, missing: str, rng: Any
+def recorded_mechanism(
+    record: Record | None, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
 ) -> Mechanism:
-    """The mechanism to record: a chain, where the values say that they are reports already."""
-    attrs = getattr(values, "attrs", None) or {}
-    record = find(attrs, getattr(values, "name", None))
+    """The mechanism to record: a chain, where the data say that they are reports already.
+
+    record : what the data say of the column, if anything.
+    Raises MetadataError without ``again``, and where the first round was simulated.
+    """
+    if not isinstance(again, bool):
+        raise ArgumentTypeError(f"again must be True or False, found {type(again).__name__}")
     if record is None:
         return mechanism
     if not again:
@@ -245,12 +300,43 @@ def _whole_mechanism(
     return Chain(record.resolve(), mechanism)
 
 
-def _warn(jobs: Iterable[_Job], source: Source) -> None:
+def warn_of(releases: Iterable[ColumnRelease]) -> None:
     """The named warnings, after the results exist: fixed texts, no counts, no values."""
-    if any(job.unknown == "warn" and job.outside for job in jobs):
+    releases = list(releases)
+    if any(release.warns for release in releases):
         warn(UNKNOWN_TEXT, UnknownAnswersWarning)
-    if not source.secure:
+    if not all(release.source.secure for release in releases):
         warn(SIMULATED_TEXT, SimulationWarning)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One column of pandas or of any other container, all arguments checked."""
+
+    values: Any
+    release: ColumnRelease
+    recorded: Mechanism
+
+    @classmethod
+    def prepare(
+        cls, values: Any, mechanism: Mechanism, again: bool, rng: Any, **options: Any
+    ) -> _Job:
+        release = ColumnRelease(values, mechanism, rng=rng, **options)
+        _check_index(values)
+        record = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
+        missing = options["missing"]
+        recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
+        if release.may_refuse:
+            release.look(values)
+            release.refuse()
+        return cls(values, release, recorded)
+
+    def run(self) -> Any:
+        return self.release.reports(self.values)
+
+    def facts(self) -> tuple[Mechanism, dict[str, Any]]:
+        """How the reports were made, to be recorded beside them."""
+        return self.recorded, self.release.facts()[1]
 
 
 def privatize(
@@ -296,12 +382,12 @@ def privatize(
     """
     refuse_options(refused, "privatize")
     mechanism = as_mechanism(categories, prob, epsilon)
-    job = _Job.prepare(values, mechanism, unknown, missing, again, threads, rng)
-    source = open_source(rng)
-    reports = job.run(source)
+    options = {"unknown": unknown, "missing": missing, "threads": threads}
+    job = _Job.prepare(values, mechanism, again, rng, **options)
+    reports = job.run()
     if isinstance(reports, pd.Series):
-        record_columns(reports.attrs, {reports.name: job.facts(source)})
-    _warn([job], source)
+        record_columns(reports.attrs, {reports.name: job.facts()})
+    warn_of([job.release])
     return reports
 
 
@@ -355,22 +441,19 @@ def privatize_frame(
         )
     if not columns:
         raise ArgumentValueError("columns must name at least one column, found none")
-    jobs = {}
-    for name, given in columns.items():
-        column = column_of(data, name)
-        jobs[column.name] = _Job.prepare(
-            column, as_mechanism(given), unknown, missing, again, threads, rng
-        )
+    options = {"unknown": unknown, "missing": missing, "threads": threads}
+    jobs: dict[Hashable, _Job] = {}
+    for place, (name, given) in enumerate(columns.items()):
+        column, mechanism = column_of(data, name), as_mechanism(given)
+        jobs[column.name] = _Job.prepare(column, mechanism, again, rng, column=place, **options)
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
     released = data.copy(deep=False)
-    sources = [open_source(rng, column=place) for place in range(len(jobs))]
-    for (name, job), source in zip(jobs.items(), sources, strict=True):
-        released.isetitem(_place_of(data, name), job.run(source))
+    for name, job in jobs.items():
+        released.isetitem(_place_of(data, name), job.run())
     released = released.copy()
-    pairs = zip(jobs.items(), sources, strict=True)
-    record_columns(released.attrs, {name: job.facts(source) for (name, job), source in pairs})
-    _warn(jobs.values(), sources[0])
+    record_columns(released.attrs, {name: job.facts() for name, job in jobs.items()})
+    warn_of(job.release for job in jobs.values())
     return released
 
 
@@ -410,12 +493,12 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     """
     domain = categories.domain if is_mechanism(categories) else Domain(categories)
     container = open_container(values)
-    codes = domain.encode(container.cells).codes
+    encoded = encode(domain, container.cells)
     tally: dict[tuple[type, str], list[Any]] = {}
-    for value in container.pick(codes == domain.k):
+    for value in container.pick(np.setdiff1d(encoded.outside, encoded.absent)):
         shown = _shown(value)
         tally.setdefault((type(value), repr(shown)), [shown, "unknown", 0])[2] += 1
-    absent = int(np.count_nonzero(codes == domain.k + 1))
+    absent = encoded.missing
     rows = [*tally.values(), *([[None, "missing", absent]] if absent else [])]
     rows.sort(key=lambda row: -row[2])
     return pd.DataFrame(

@@ -14,10 +14,11 @@ Sources: Lemire (2019), "Fast random integer generation in an interval", who com
 from __future__ import annotations
 
 import os
+import threading
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
@@ -54,6 +55,9 @@ REPLACEMENT_STREAM = 0xFFFF
 
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
 
+_FEW_BYTES = 128
+"""Up to here the key stream is made from its counters one by one."""
+
 # What the key stream is added to; the largest request of one block, never written to.
 _ZEROS = memoryview(bytes(BLOCK_ROWS * 8))
 
@@ -86,18 +90,14 @@ def _row_count(rows: int | NDArray[np.intp]) -> int:
 
 
 @cache
-def _aes_counter_mode() -> Callable[[bytes], Callable[[bytes], Any]] | None:
-    """From a key to a function from a counter to an encryptor; None without `cryptography`."""
+def _ciphers() -> Any:
+    """The ciphers of the `cryptography` package; None without it."""
     try:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+        from cryptography.hazmat.primitives import ciphers
+        from cryptography.hazmat.primitives.ciphers import algorithms, modes
     except ImportError:
         return None
-
-    def keyed(key: bytes) -> Callable[[bytes], Any]:
-        aes = algorithms.AES(key)
-        return lambda counter: Cipher(aes, modes.CTR(counter)).encryptor()
-
-    return keyed
+    return ciphers.Cipher, algorithms.AES, modes
 
 
 class FreshWords:
@@ -112,8 +112,13 @@ class FreshWords:
     secure = True
 
     def __init__(self) -> None:
-        keyed = _aes_counter_mode()
-        self._encryptor = keyed(os.urandom(32)) if keyed is not None else None
+        self._aes = None
+        if (ciphers := _ciphers()) is not None:
+            self._cipher, aes, self._modes = ciphers
+            self._aes = aes(os.urandom(32))
+            # Counter mode is this on the counters one by one: cheaper where there are few.
+            self._one_by_one = self._cipher(self._aes, self._modes.ECB()).encryptor()
+            self._alone = threading.Lock()
 
     def words(
         self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
@@ -121,14 +126,20 @@ class FreshWords:
         """Uniform words of 8, 16, 32 or 64 bits at this address."""
         dtype = _WORD_TYPES[bits]
         size = _row_count(rows) * dtype.itemsize
-        if self._encryptor is None:
+        if self._aes is None:
             return np.frombuffer(os.urandom(size), dtype=dtype)
         # to_bytes raises where a field is full, so that no address runs into another.
-        counter = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6) + bytes(6)
+        address = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6)
+        if size <= _FEW_BYTES:
+            counters = b"".join(address + at.to_bytes(6) for at in range(-(-size // 16)))
+            with self._alone:
+                stream_bytes = self._one_by_one.update(counters)
+            return np.frombuffer(stream_bytes, dtype=dtype, count=_row_count(rows))
         zeros = _ZEROS[:size] if size <= len(_ZEROS) else bytes(size)
         # update_into asks for one cipher block more than it writes.
         buffer = np.empty(size + 16, dtype=np.uint8)
-        self._encryptor(counter).update_into(zeros, buffer)
+        counter = self._modes.CTR(address + bytes(6))
+        self._cipher(self._aes, counter).encryptor().update_into(zeros, buffer)
         return buffer[:size].view(dtype)
 
     def __reduce__(self) -> NoReturn:
@@ -206,6 +217,7 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
     return simulated_words(rng)
 
 
+@lru_cache(maxsize=1024)
 def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
     """The next digit of a binary expansion in base 2**bits, and what is left behind it."""
     scaled = remainder * (1 << bits)
@@ -247,15 +259,24 @@ def _integer_bits(bound: int) -> int:
     return 32
 
 
-def below(source: Source, stream: int, block: int, rows: int, bound: int) -> NDArray[Any]:
+def below(
+    source: Source,
+    stream: int,
+    block: int,
+    rows: int,
+    bound: int,
+    only: NDArray[np.intp] | None = None,
+) -> NDArray[Any]:
     """Independent integers, each of 0 .. bound-1 with probability exactly 1/bound; shape (rows,).
 
     The words are cut into ``bound`` runs of equal length, one for each integer; the few words
     behind the last run are drawn again.  NumPy divides by one number as fast as it multiplies,
     and nothing has to be wider than the word.  ``bound`` is at most 2**32.
+    only : increasing indices of the rows whose integers are wanted, shape (len(only),).  Words
+    are drawn for all rows all the same, so that they tell nothing of which rows those are.
     """
     if bound == 1:
-        return np.zeros(rows, dtype=np.uint8)
+        return np.zeros(rows if only is None else len(only), dtype=np.uint8)
     bits = source.bits or _integer_bits(bound)
     if bits > 32 or bound > 1 << bits:
         raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
@@ -264,16 +285,21 @@ def below(source: Source, stream: int, block: int, rows: int, bound: int) -> NDA
     def runs(words: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(words // words.dtype.type(length))
 
-    values = runs(source.words(stream, block, rows, 0, bits))
+    words = source.words(stream, block, rows, 0, bits)
+    values = runs(words if only is None else words[only])
     if length * bound == 1 << bits:
         return values
-    pending = np.flatnonzero(values >= bound)
+    pending = np.flatnonzero(words >= length * bound)
     turn = 0
     while pending.size:
         turn += 1
-        again = runs(source.words(stream, block, pending, turn, bits))
-        values[pending] = again
-        pending = pending[again >= bound]
+        again = source.words(stream, block, pending, turn, bits)
+        if only is None:
+            values[pending] = runs(again)
+        else:
+            wanted = np.isin(pending, only)
+            values[np.searchsorted(only, pending[wanted])] = runs(again[wanted])
+        pending = pending[again >= length * bound]
     return values
 
 

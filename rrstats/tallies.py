@@ -19,9 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.containers import open_container
+from rrstats.encoding import Encoded, encoder
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import find, read
+from rrstats.randomness import BLOCK_ROWS
 
 __all__ = ["Cell", "Tally", "tally"]
 
@@ -227,15 +229,22 @@ def tally(
     container = open_container(reports)
     described = mechanism_of(reports, mechanism, prob, epsilon)
     space = described.report_space
-    encoded = space.encode(container.cells)
-    if encoded.unknown:
+    coded = encoder(space, container.cells)
+    unknown = missing = counted = 0
+    reported = np.zeros(described.channel.m, dtype=np.int64)
+    for start in range(0, container.rows, BLOCK_ROWS):
+        encoded = Encoded(coded(container.part(slice(start, start + BLOCK_ROWS))), space.k)
+        unknown += encoded.unknown
+        missing += encoded.missing
+        codes = np.delete(encoded.codes, encoded.outside) if encoded.outside.size else encoded.codes
+        counted += len(codes)
+        reported += described.count(codes)
+    if unknown:
         raise ArgumentValueError(
-            f"{encoded.unknown} of {container.rows} reports are not among the categories "
+            f"{unknown} of {container.rows} reports are not among the categories "
             f"{space.describe()}; give the mechanism that made them (were they privatized?)"
         )
-    missing = encoded.missing
-    codes = encoded.codes[encoded.codes < space.k] if missing else encoded.codes
-    return Tally(described, {EVERYONE: Cell(len(codes), described.count(codes))}, missing)
+    return Tally(described, {EVERYONE: Cell(counted, reported)}, missing)
 
 
 def mechanism_of(

@@ -527,9 +527,9 @@ def test_arrow_types_without_a_kernel_are_refused_before_noise():
 
 def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
     """Planted fault: a table in the wrong order is refused before it can label reports."""
-    container = open_container(["a"])
+    container = open_container(objects(["a"]))
     domain = Domain(["a", "b"])
     planted = objects(["b", "a"])
-    monkeypatch.setattr("rrstats.containers._objects", lambda values, count: planted)
+    monkeypatch.setattr("rrstats.containers._numpy_table", lambda *declared: planted)
     with pytest.raises(ArgumentTypeError, match="told apart"):
         container.table(domain)

@@ -22,7 +22,7 @@ ADDRESSES = [
 
 @pytest.fixture
 def no_cryptography(monkeypatch):
-    monkeypatch.setattr(randomness, "_aes_counter_mode", lambda: None)
+    monkeypatch.setattr(randomness, "_ciphers", lambda: None)
 
 
 @pytest.fixture(params=["cryptography", "os.urandom"])
@@ -104,18 +104,29 @@ def test_the_zeros_stay_zero(words_from):
     assert not any(randomness._ZEROS[:1000])
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_few_words_are_the_first_of_many(bits):
+    """Counters taken one by one give the same key stream as counter mode."""
+    pytest.importorskip("cryptography")
+    source = FreshWords()
+    for stream, block, round in ADDRESSES:
+        many = source.words(stream, block, 5000, round, bits)
+        for rows in (1, 3, 128 * 8 // bits, 128 * 8 // bits + 1):
+            assert many[:rows].tolist() == source.words(stream, block, rows, round, bits).tolist()
+
+
 def test_every_call_has_a_key_of_its_own(monkeypatch):
     """Two calls, and two columns of one call, take 32 fresh bytes each, and nothing else."""
     pytest.importorskip("cryptography")
     monkeypatch.setattr(os, "urandom", Urandom("c"))
     keys = []
-    inner = randomness._aes_counter_mode()
+    cipher, aes, modes = randomness._ciphers()
 
     def spy(key):
         keys.append(key)
-        return inner(key)
+        return aes(key)
 
-    monkeypatch.setattr(randomness, "_aes_counter_mode", lambda: spy)
+    monkeypatch.setattr(randomness, "_ciphers", lambda: (cipher, spy, modes))
     for rng in (None, rr.SecureGenerator()):
         first = rr.privatize([0] * 200, range(100), 0.01, rng=rng)
         assert first != rr.privatize([0] * 200, range(100), 0.01, rng=rng)

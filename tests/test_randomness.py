@@ -16,6 +16,7 @@ import scripted
 
 import rrstats as rr
 from rrstats import privatizing, randomness
+from rrstats.encoding import Encoded
 from rrstats.mechanisms import krr
 from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM
 
@@ -134,7 +135,8 @@ def check_replacement(code):
             depths = {REPLACEMENT_STREAM: depth, COIN: depth, LIE: depth}
             source = scripted.every_stream(bits, depths)
             codes = np.full(source.rows, answer, dtype=mechanism.domain.dtype)
-            law = source.law(code._randomize(mechanism, codes, source, 1), k)
+            reports = code.randomize_block(mechanism, Encoded(codes, k), source, 0)
+            law = source.law(reports, k)
             if answer < k:
                 assert law.brackets(krr_law(k, Fraction(prob), answer))
                 assert law.probs[answer] == max(law.probs)
@@ -146,11 +148,11 @@ def check_blocks(code):
     """Blocks have words of their own, and threads change nothing."""
     k, rows = 200, 2 * BLOCK_ROWS + 3000
     mechanism = rr.KRR(range(k), 0.3)
-    truth = np.zeros(rows, dtype=mechanism.domain.dtype)
+    truth = np.zeros(rows, dtype=np.uint8)
     results = []
     for threads in (1, 2, 5):
         source = scripted.Recorded(scripted.Counting(7))
-        results.append(code._randomize(mechanism, truth, source, threads))
+        results.append(code.privatize(truth, mechanism, rng=source, threads=threads))
         assert len(source.log) == len({asked[:2] + asked[3:4] for asked in source.log})
     first, second, third = (results[0][b * BLOCK_ROWS :][:3000] for b in range(3))
     assert (results[0] == results[1]).all()
@@ -193,7 +195,8 @@ def edited(module, *edits, **names):
 
 
 FIRST_COIN = "drawn = source.words(stream, block, rows, 0, bits)\n    heads"
-FIRST_INTEGER = "runs(source.words(stream, block, rows, 0, bits))"
+FIRST_INTEGER = "words = source.words(stream, block, rows, 0, bits)\n    values"
+REJECTED = "np.flatnonzero(words >= length * bound)"
 LATER_INTEGER = "source.words(stream, block, pending, turn, bits)"
 LIE_DRAW = "below(source, LIE_STREAM, block, rows, k - 1)"
 SOURCE_SPLIT = "digit = scaled.numerator // scaled.denominator"
@@ -225,24 +228,21 @@ RANDOMNESS_FAULTS = {
     ),
     "below: no rejection": (
         "below",
-        ("np.flatnonzero(values >= bound)", "np.flatnonzero(values > 1 << bits)"),
+        (REJECTED, "np.flatnonzero(words > 1 << bits)"),
     ),
     "below: one rejected too many": (
         "below",
-        ("np.flatnonzero(values >= bound)", "np.flatnonzero(values >= bound - 1)"),
+        (REJECTED, "np.flatnonzero(words >= length * bound - 1)"),
     ),
     "below: one rejected too few": (
         "below",
-        ("np.flatnonzero(values >= bound)", "np.flatnonzero(values > bound)"),
+        (REJECTED, "np.flatnonzero(words > length * bound)"),
     ),
     "below: runs too long": (
         "below",
         ("length = (1 << bits) // bound", "length = -(-(1 << bits) // bound)"),
     ),
-    "below: modulo": (
-        "below",
-        ("words // words.dtype.type(length)", "words % bound"),
-    ),
+    "below: never drawn again": ("below", ("if length * bound == 1 << bits:", "if True:")),
     "below: rounded up": (
         "below",
         ("words.dtype.type(length))", "words.dtype.type(length)) + (words > length)"),
@@ -250,7 +250,7 @@ RANDOMNESS_FAULTS = {
     "below: rejected once only": ("below", ("while pending.size:", "if pending.size:")),
     "below: later draws not rejected": (
         "below",
-        ("pending = pending[again >= bound]", "pending = pending[:0]"),
+        ("pending = pending[again >= length * bound]", "pending = pending[:0]"),
     ),
     "below: later words of other rows": (
         "below",
@@ -258,7 +258,10 @@ RANDOMNESS_FAULTS = {
     ),
     "below: one for all": (
         "below",
-        (FIRST_INTEGER, "runs(np.repeat(source.words(stream, block, 1, 0, bits), rows))"),
+        (
+            FIRST_INTEGER,
+            "words = np.repeat(source.words(stream, block, 1, 0, bits), rows)\n    values",
+        ),
     ),
     "cells: edges on the wrong side": ("cells", ('side="right"', 'side="left"')),
     "cells: table on the wrong side": ("cells", ("counts[words]", "np.append(0, counts)[words]")),
@@ -288,20 +291,21 @@ def lie_may_hit_the_truth(source, stream, block, rows, bound):
     return randomness.below(source, stream, block, rows, bound + 1).astype(np.int64) - 1
 
 
-def lie_of_the_neighbour(source, stream, block, rows, bound):
-    return np.zeros(rows, dtype=np.int64)
+def lie_of_the_neighbour(source, stream, block, rows, bound, only=None):
+    return np.zeros(rows if only is None else len(only), dtype=np.int64)
 
 
-def lie_below_one_more(source, stream, block, rows, bound):
-    return randomness.below(source, stream, block, rows, bound + 1)
+def lie_below_one_more(source, stream, block, rows, bound, only=None):
+    return randomness.below(source, stream, block, rows, bound + 1, only)
 
 
 def coin_of_the_lie(source, stream, block, rows, prob):
     return randomness.coin(source, LIE, block, rows, prob)
 
 
-def below_by_remainder(source, stream, block, rows, bound):
-    return source.words(stream, block, rows, 0, source.bits) % bound
+def below_by_remainder(source, stream, block, rows, bound, only=None):
+    values = source.words(stream, block, rows, 0, source.bits) % bound
+    return values if only is None else values[only]
 
 
 class FixedAddress:
@@ -443,6 +447,18 @@ def test_integers_use_the_narrowest_word_that_is_rarely_rejected():
         randomness.below(source, LIE, 0, 10, bound)
         assert bits == source.log[0].bits
         assert ((1 << bits) % bound) * 64 <= 1 << bits
+
+
+@pytest.mark.parametrize("bound", [2, 3, 6, 200])
+def test_integers_of_some_rows_are_those_of_all_rows(bound):
+    """Asked for some rows only, the same words are drawn, and these rows get the same."""
+    rows = 5000
+    all_of_them = scripted.Recorded(scripted.Counting(5))
+    values = randomness.below(all_of_them, LIE, 0, rows, bound)
+    for only in (np.array([], dtype=np.intp), np.arange(0, rows, 7), np.arange(rows)):
+        some = scripted.Recorded(scripted.Counting(5))
+        assert values[only].tolist() == randomness.below(some, LIE, 0, rows, bound, only).tolist()
+        assert all_of_them.log == some.log
 
 
 def test_bounds_that_a_word_cannot_serve_are_refused():

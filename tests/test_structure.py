@@ -18,6 +18,8 @@ ORDER = [
     "errors",
     "labels",
     "domain",
+    "encoding",
+    "rooms",
     "containers",
     "randomness",
     "privacy",
@@ -33,6 +35,9 @@ ORDER = [
     "accessor",
     "plots",
     "datasets",
+    "pages",
+    "statements",
+    "files",
     "__init__",
     "cli",
     "__main__",
@@ -40,6 +45,7 @@ ORDER = [
 
 # Conveniences that reach down the list, each inside a function.
 DOWNWARD = {
+    ("domain", "encoding"): "Domain.encode",
     ("mechanisms", "privatizing"): "m.privatize",
     ("mechanisms", "tallies"): "m.tally",
     ("mechanisms", "estimators"): "m.estimate",
@@ -116,7 +122,9 @@ def test_imports_go_one_way(path):
 def test_optional_and_heavy_packages_are_imported_where_used(path):
     """At the top of a module stand only numpy, pandas, scipy and the standard library."""
     at_top = {name.partition(".")[0] for name, top in _imports(path) if top}
-    assert at_top & HEAVY == set()
+    # `rr.files` is itself imported where it is used.
+    allowed = {"pyarrow"} if _module(path) == "files" else set()
+    assert (at_top & HEAVY) - allowed == set()
 
 
 def test_the_rule_catches_a_downward_import(tmp_path):
@@ -127,11 +135,11 @@ def test_the_rule_catches_a_downward_import(tmp_path):
 
 
 def test_import_loads_no_optional_package():
-    """`import rrstats` stays light: no plots, no Arrow of its own, no scipy.stats, no AES."""
+    """`import rrstats` stays light: no plots, no Arrow of its own, no special functions, no AES."""
     code = (
         "import sys, pandas; before = set(sys.modules); import rrstats;"
         "print(sorted({m for m in set(sys.modules) - before}"
-        " & {'matplotlib', 'pyarrow', 'scipy.stats', 'cryptography', 'hypothesis'}))"
+        " & {'matplotlib', 'pyarrow', 'scipy.special', 'scipy.stats', 'cryptography', 'hypothesis'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -24,7 +24,7 @@ from rrstats import labels
 from rrstats.channel import SupportChannel
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.shared import Verbs, check_keys
+from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
 from rrstats.privacy import (
     check_epsilon,
     check_prob,
@@ -107,9 +107,14 @@ class KRR(Verbs):
         return self.domain.k
 
     @cached_property
+    def _exact_prob(self) -> Fraction:
+        """The rational number that the double ``prob`` is."""
+        return Fraction(self.prob)
+
+    @cached_property
     def channel(self) -> SupportChannel:
         """Each report supports one category: the truth with probability ``prob``."""
-        return SupportChannel.single(self.k, Fraction(self.prob))
+        return SupportChannel.single(self.k, self._exact_prob)
 
     @cached_property
     def epsilon(self) -> float:
@@ -126,10 +131,13 @@ class KRR(Verbs):
         rows, k = len(codes), self.k
         if codes.dtype != self.domain.dtype:
             raise ArgumentTypeError(f"codes must be {self.domain.dtype}, found {codes.dtype}")
-        keep = coin(source, COIN_STREAM, block, rows, Fraction(self.prob))
+        lie = ~coin(source, COIN_STREAM, block, rows, self._exact_prob)
+        if k == 2:
+            # The other of 0 and 1.
+            return codes ^ lie.view(np.uint8)
         shift = below(source, LIE_STREAM, block, rows, k - 1).astype(codes.dtype, copy=False)
         shift += codes.dtype.type(1)  # a lie is never the truth
-        shift *= ~keep
+        shift *= lie.view(np.uint8)
         shift += codes
         # Modulo k: below k the difference wraps around to more than the sum, never to less.
         np.minimum(shift, shift - codes.dtype.type(k), out=shift)
@@ -137,7 +145,7 @@ class KRR(Verbs):
 
     def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """How many reports name each category; shape (k,)."""
-        return np.bincount(reports, minlength=self.k).astype(np.int64)
+        return count_codes(reports, self.k)
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON.

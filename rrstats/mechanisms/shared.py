@@ -10,6 +10,9 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rrstats.errors import MetadataError
 from rrstats.privacy import round_up
 
@@ -19,7 +22,24 @@ if TYPE_CHECKING:
     from rrstats.mechanisms.protocol import Mechanism
     from rrstats.tallies import Tally
 
-__all__ = ["Verbs", "as_code", "check_keys"]
+__all__ = ["Verbs", "as_code", "check_keys", "count_codes"]
+
+_AT_ONCE = 1 << 16
+_FEW = 8
+
+
+def count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
+    """How often each of 0 .. k-1 occurs; shape (k,).  In parts: no 64-bit copy of the column."""
+    counts = np.zeros(k, dtype=np.int64)
+    for start in range(0, len(codes), _AT_ONCE):
+        part = codes[start : start + _AT_ONCE]
+        if k > _FEW:
+            counts += np.bincount(part, minlength=k)
+            continue
+        # A comparison reads 30 codes in the time in which bincount counts one.
+        for code in range(k):
+            counts[code] += np.count_nonzero(part == code)
+    return counts
 
 
 def check_keys(

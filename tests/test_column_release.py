@@ -1,0 +1,135 @@
+"""A column privatized in parts: words go on, counts add up, policies hold, memory stays flat."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scripted
+
+import rrstats as rr
+from rrstats.privatizing import ColumnRelease
+from rrstats.randomness import BLOCK_ROWS
+
+WORDS = ["never", "once", "often"]
+M = rr.KRR(WORDS, 0.75)
+CODES = rr.KRR(range(5), 0.4)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_parts_of_whole_blocks_are_the_whole(parts):
+    """Under given words a column has the same reports in one part or in several."""
+    truth = np.arange(3 * BLOCK_ROWS + 500, dtype=np.uint8) % 5
+    whole = rr.privatize(truth, CODES, rng=scripted.Counting(3))
+    release = ColumnRelease(truth[:0], CODES, rng=scripted.Counting(3))
+    borders = [0, *(BLOCK_ROWS * at for at in range(1, parts)), len(truth)]
+    made = [release.reports(truth[a:b]) for a, b in pairwise(borders)]
+    assert whole.tolist() == np.concatenate(made).tolist()
+
+
+def test_parts_never_share_noise():
+    """The same answers twice, in two parts of any size, get different noise."""
+    truth = np.zeros(400, dtype=np.uint8)
+    release = ColumnRelease(truth, CODES)
+    first, second, third = (release.reports(truth) for _ in range(3))
+    # Equal reports of equal truths: 0.4**2 + 4 * 0.15**2 = 0.25 of 400, in all 400 when shared.
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert np.count_nonzero(one == other) < 250
+
+
+def test_counts_add_up_and_say_what_the_policies_treat_as_unknown():
+    """Rows, unknown and missing answers are counted over all parts."""
+    for policy, outside in (("unknown", 4), ("keep", 2)):
+        release = ColumnRelease([], M, unknown="uniform", missing=policy)
+        for part in (["never", "x", None], ["once"], [], [None, "y"]):
+            release.reports(part)
+        assert (6, 2, 2) == (release.rows, release.unknown, release.missing)
+        assert outside == release.outside
+
+
+def test_looking_draws_nothing_and_refusing_starts_again():
+    """What is to be refused is seen before anything is drawn."""
+    release = ColumnRelease([], M, unknown="raise", rng=scripted.Scripted({}))
+    release.look(["never", "once"])
+    release.refuse()
+    assert release.rows == 0
+    release.look(["never"])
+    release.look(["x", None])
+    with pytest.raises(rr.UnknownAnswersError, match="2 of 3 answers are not among the 3"):
+        release.refuse()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_count_and_keep_missing_answers_alike(threads):
+    """Counts and places of missing answers do not depend on who works on which block."""
+    truth = pd.Series(["never", None, "x"] * BLOCK_ROWS, dtype="category")
+    release = ColumnRelease(truth, M, missing="keep", rng=scripted.Counting(1), threads=threads)
+    reports = release.reports(truth)
+    assert truth.isna().tolist() == reports.isna().tolist()
+    assert (BLOCK_ROWS, BLOCK_ROWS) == (release.unknown, release.missing)
+    again = rr.privatize(truth, M, missing="keep", unknown="uniform", rng=scripted.Counting(1))
+    assert again.tolist()[::3] == reports.tolist()[::3]
+
+
+def test_the_type_of_reports_is_known_before_anything_is_drawn():
+    """The type follows from the declarations."""
+    release = ColumnRelease(
+        np.array([], np.int8), rr.KRR([1, 300], 0.75), rng=scripted.Scripted({})
+    )
+    assert np.dtype(np.int64) == release.type
+    arrow = pytest.importorskip("pyarrow")
+    like = arrow.array([], arrow.dictionary(arrow.int8(), arrow.string()))
+    release = ColumnRelease(like, M, rng=scripted.Scripted({}))
+    assert arrow.dictionary(arrow.int32(), arrow.string()) == release.type
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda codes: codes,
+        lambda codes: codes.astype(bool),
+        lambda codes: pd.Series(pd.Categorical.from_codes(codes.view(np.int8), WORDS)),
+        lambda codes: pd.Series(codes).astype("UInt8"),
+    ],
+    ids=["bytes", "bool", "Categorical", "UInt8"],
+)
+def test_nothing_as_long_as_the_column_stands_beside_the_result(build):
+    """Beyond input and output, privatizing 24,000,000 rows takes less than 16 MiB."""
+    rows = 24_000_000
+    values = build(np.zeros(rows, dtype=np.uint8))
+    categories = {"b": [False, True], "u": [0, 1, 2]}.get(values.dtype.kind, WORDS)
+    mechanism = rr.KRR(categories, 0.75)
+    rr.privatize(values[:10], mechanism)
+    tracemalloc.start()
+    try:
+        reports = rr.privatize(values, mechanism)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(reports) == rows
+    output = held if values.dtype != "UInt8" else 2 * rows
+    assert peak - output < 16 * 2**20
+
+
+def test_text_takes_no_second_column_either():
+    """The same for strings, which Arrow holds: its high-water mark, in a fresh process."""
+    pytest.importorskip("pyarrow")
+    code = """
+        import numpy as np, pandas as pd, pyarrow as pa, rrstats as rr
+        words = ["never", "once", "often"]
+        codes = pd.Categorical.from_codes(np.zeros(3_000_000, dtype=np.int8), words)
+        values = pa.chunked_array([pa.array(codes).dictionary_decode()])
+        before = max(pa.total_allocated_bytes(), pa.default_memory_pool().max_memory())
+        reports = rr.privatize(values, words, 0.75)
+        print(pa.default_memory_pool().max_memory() - max(before, pa.total_allocated_bytes()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 16 * 2**20
