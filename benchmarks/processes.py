@@ -1,0 +1,75 @@
+"""Work in a fresh process: for memory and imports, where what ran before would count too."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+
+MIB = 1 << 20
+
+
+def python(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, warnings aside; its failure ends this run."""
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", code], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"a measuring process failed:\n{done.stderr}")
+    return done
+
+
+def fresh(function: str, **arguments: Any) -> Any:
+    """What ``module:function`` of this package returns in a fresh process, as JSON."""
+    module, _, name = function.partition(":")
+    # At the end of the path: an installed rrstats goes before one that lies beside this package.
+    code = (
+        f"import sys, json; sys.path.append({str(ROOT)!r})\n"
+        f"from benchmarks.{module} import {name}\n"
+        f"print('\\n' + json.dumps({name}(**json.loads({json.dumps(arguments)!r}))))"
+    )
+    return json.loads(python(code).stdout.splitlines()[-1])
+
+
+def _status(field: str) -> int | None:
+    if not STATUS.exists():
+        return None
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def resident() -> int | None:
+    """Bytes of memory now in use by this process; None where the system does not say."""
+    return _status("VmRSS")
+
+
+def highest() -> int | None:
+    """The most that this process ever used, or used since `forget_highest`.
+
+    Not from `resource`: there a process also answers for the one that started it.
+    """
+    return _status("VmHWM")
+
+
+def forget_highest() -> bool:
+    """Give unused memory back and start the high-water mark anew; False where none can."""
+    gc.collect()
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        CLEAR.write_text("5")
+    except (OSError, AttributeError, TypeError):
+        return False
+    return True
