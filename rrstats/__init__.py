@@ -10,7 +10,10 @@ true shares from the reports with intervals that hold.
     est.interval(0.95)
 
 In pandas: ``df.rr.privatize("answer", ["never", "once", "often"], 0.75)``; see ``help(df.rr)``.
+For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the command ``rrstats``.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from rrstats import datasets, errors, estimators, intervals, metadata, privacy
 from rrstats.accessor import FrameAccessor, SeriesAccessor
@@ -33,6 +36,9 @@ from rrstats.privatizing import check, privatize, privatize_bool, privatize_fram
 from rrstats.randomness import SecureGenerator
 from rrstats.simulation import simulate, simulate_frame
 from rrstats.tallies import Tally, tally
+
+if TYPE_CHECKING:
+    from rrstats import files
 
 __version__ = "0.1.0"
 
@@ -65,6 +71,7 @@ __all__ = [
     "estimate",
     "estimators",
     "explain",
+    "files",
     "intervals",
     "metadata",
     "privacy",
@@ -76,3 +83,12 @@ __all__ = [
     "simulate_frame",
     "tally",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`rr.files`, imported where it is first used: it needs pyarrow."""
+    if name == "files":
+        import importlib
+
+        return importlib.import_module("rrstats.files")
+    raise AttributeError(f"module 'rrstats' has no attribute {name!r}")

@@ -459,8 +459,7 @@ def _of_arrow_text(domain: Domain, dtype: Any) -> Encoder:
     import pyarrow.compute as pc
 
     # Text that is not Unicode (half a surrogate pair) cannot be in an Arrow array.
-    texts = {c: i for c, i in domain.value_codes.items() if isinstance(c, str)}
-    words = {c: i for c, i in texts.items() if c == c.encode(errors="ignore").decode()}
+    words = {c: i for c, i in domain.value_codes.items() if isinstance(c, str) and _is_unicode(c)}
     value_set, absent = pa.array(list(words), type=dtype), domain.code(None)
     table = np.array([*words.values(), domain.k], dtype=domain.dtype)
     look_up = _through(table, np.dtype(np.uint32))
@@ -475,6 +474,10 @@ def _of_arrow_text(domain: Domain, dtype: Any) -> Encoder:
         return found
 
     return codes
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or text == text.encode(errors="ignore").decode()
 
 
 def _arrow_objects(cells: Any) -> NDArray[np.object_]:

@@ -102,7 +102,10 @@ def _float(value: Any) -> float:
     return float(value)
 
 
-def digest(categories: Iterable[Hashable]) -> str:
-    """A fingerprint of declared categories (public), where the list itself is too long."""
-    text = json.dumps(encode(categories), separators=(",", ":"), ensure_ascii=True)
+def digest(document: Iterable[Any]) -> str:
+    """A fingerprint of declared categories (public), where the list itself is too long.
+
+    document : what `encode` says of them.
+    """
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

@@ -69,7 +69,7 @@ class Record:
         Raises MetadataError where they disagree, or where the document holds only a
         fingerprint of the categories and none was given.
         """
-        shortened = _is_shortened(self.mechanism)
+        shortened = self.is_shortened
         if given is None:
             if shortened:
                 raise MetadataError(
@@ -86,22 +86,34 @@ class Record:
         if not agrees:
             raise MetadataError(
                 f"the mechanism given for column {self.name!r} contradicts what the data say of "
-                f"it: {said} (the order of categories counts); leave the argument out, or drop "
-                "the claim with df.attrs.pop('rrstats') if you know better"
+                f"it: {said} (the order of categories counts); leave the argument out, or, if you "
+                "know better, drop the claim (of a frame: df.attrs.pop('rrstats'))"
             )
         return given
 
     @property
-    def epsilon(self) -> float:
-        """The privacy loss of one report of this column; labels do not matter for it."""
-        anonymous = copy.deepcopy(self.mechanism)
-        for part in _walk(anonymous):
+    def is_shortened(self) -> bool:
+        """Whether the document holds only a fingerprint of the categories."""
+        return any("categories_digest" in part for part in _walk(self.mechanism))
+
+    def unlabelled(self) -> Mechanism:
+        """The mechanism with numbers for labels where only a fingerprint of them is known.
+
+        Its law and its epsilon are those of the column's mechanism.
+        """
+        described = copy.deepcopy(self.mechanism)
+        for part in _walk(described):
             if part.pop("categories_digest", None) is not None:
                 k = part.pop("k", None)
                 if type(k) is not int:
                     raise MetadataError(f"the fingerprint for column {self.name!r} needs a whole k")
                 part["categories"] = list(range(k))
-        return from_dict(anonymous).epsilon
+        return from_dict(described)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one report of this column; labels do not matter for it."""
+        return self.unlabelled().epsilon
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON."""
@@ -146,21 +158,18 @@ def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
             yield from _walk(value)
 
 
-def _is_shortened(description: dict[str, Any]) -> bool:
-    return any("categories_digest" in part for part in _walk(description))
-
-
 def _shorten(description: dict[str, Any]) -> dict[str, Any]:
-    """The description, with a fingerprint in place of categories where there are many."""
-    short = copy.deepcopy(description)
-    for part in _walk(short):
-        if isinstance(part.get("categories"), list):
-            categories = labels.decode(part["categories"])
-            if len(categories) > MOST_CATEGORIES:
-                del part["categories"]
-                part["k"] = len(categories)
-                part["categories_digest"] = labels.digest(categories)
-    return short
+    """The description, with a fingerprint in place of categories where there are many.
+
+    description : fresh from ``to_dict``; changed.
+    """
+    for part in _walk(description):
+        listed = part.get("categories")
+        if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
+            del part["categories"]
+            part["k"] = len(listed)
+            part["categories_digest"] = labels.digest(listed)
+    return description
 
 
 def _fingerprint(given: Mechanism) -> dict[str, Any] | None:

@@ -55,7 +55,9 @@ def room_for(table: Any, rows: int, keep_missing: bool, chunked: bool) -> Room:
     if not isinstance(table, pd.api.extensions.ExtensionArray):
         return _ArrowRoom(table, rows) if chunked else _WholeArrowRoom(table, rows, keep_missing)
     dtype: Any = table.dtype
-    masked = not isinstance(dtype, pd.ArrowDtype) and hasattr(dtype, "numpy_dtype")
+    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
+        return _PandasArrowRoom(table, rows)
+    masked = hasattr(dtype, "numpy_dtype")
     return _MaskedRoom(table, rows) if masked else _PartsRoom(table, rows)
 
 
@@ -142,19 +144,17 @@ class _MaskedRoom:
 
 
 class _PartsRoom:
-    """Other arrays of pandas: parts, joined at the end (without a copy where Arrow holds them)."""
+    """Other arrays of pandas: parts, joined at the end."""
 
     def __init__(self, table: Any, rows: int) -> None:
         self._table = table
         self._parts: dict[int, Any] = {}
 
     def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        if missing is None:
-            self._parts[rows.start] = self._table.take(codes)
-            return
         places = codes.astype(np.intp)
-        places[missing] = -1
-        self._parts[rows.start] = self._table.take(places, allow_fill=True)
+        if missing is not None:
+            places[missing] = -1
+        self._parts[rows.start] = self._table.take(places, allow_fill=missing is not None)
 
     def reports(self) -> Any:
         parts = [self._parts[start] for start in sorted(self._parts)]
@@ -170,14 +170,31 @@ class _ArrowRoom:
 
     def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        self._parts[rows.start] = self._table.take(pa.array(codes, mask=_mask(codes, missing)))
+        places = pa.array(codes, mask=_mask(codes, missing))
+        self._parts[rows.start] = pc.take(self._table, places, boundscheck=False)
 
     def reports(self) -> Any:
         import pyarrow as pa
 
         parts = [self._parts[start] for start in sorted(self._parts)]
         return pa.chunked_array(parts, type=self._table.type)
+
+
+class _PandasArrowRoom(_ArrowRoom):
+    """The same behind an array of pandas, which takes the chunks as they are."""
+
+    def __init__(self, table: Any, rows: int) -> None:
+        import pyarrow as pa
+
+        held = table.__arrow_array__()
+        chunked = isinstance(held, pa.ChunkedArray)
+        super().__init__(held.combine_chunks() if chunked else held, rows)
+        self._dtype = table.dtype
+
+    def reports(self) -> Any:
+        return pd.array(super().reports(), dtype=self._dtype)
 
 
 class _WholeArrowRoom:

@@ -1,0 +1,31 @@
+"""Whole files: privatize, tally and estimate in bounded memory, published at once.
+
+    rr.files.privatize_file("in.parquet", "out.parquet", {"answer": rr.KRR(words, 0.75)})
+    rr.files.estimate_file("out.parquet")["answer"].interval()
+
+Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or not.
+Reading and writing needs pyarrow: ``pip install 'rrstats[arrow]'``.
+"""
+
+from rrstats.errors import MissingPackageError
+
+try:
+    from rrstats.files.counting import check_file, describe_file, estimate_file, tally_file
+    from rrstats.files.formats import column_type
+    from rrstats.files.release import Receipt, privatize_file
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] != "pyarrow":
+        raise
+    raise MissingPackageError(
+        "rrstats.files needs pyarrow; install it with: pip install 'rrstats[arrow]'"
+    ) from None
+
+__all__ = [
+    "Receipt",
+    "check_file",
+    "column_type",
+    "describe_file",
+    "estimate_file",
+    "privatize_file",
+    "tally_file",
+]

@@ -1,0 +1,383 @@
+"""The private ledger beside a source: which of its columns were released, when and where.
+
+    {"v": 1, "source": "survey.parquet", "releases": [
+        {"when": "2026-11-21T08:00:00+00:00", "columns": [{...}], "epsilon": {"smoker": 1.0987},
+         "target": "out.parquet", "digest": "sha256:...", "rows": 1000, "rrstats": "0.1.0"}]}
+
+Two releases of one column tell more together than each alone, and many give the true answers
+back: their epsilons add up.  So the second one is refused until somebody says ``again``.  A new
+wave of the same people adds up too, so a source that has changed since is no excuse.
+
+The ledger holds no counts of answers.  It is private all the same (mode 0600), as it tells who
+got what.  One that is damaged is never passed over and never replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rrstats import labels
+from rrstats.errors import FileError, MetadataError, SecondReleaseError
+from rrstats.files.claims import NO_FOLLOW, is_at, lock
+from rrstats.files.interrupts import uninterrupted
+from rrstats.files.publishing import Publication
+from rrstats.metadata import Record
+from rrstats.privacy import round_up, total_epsilon
+
+__all__ = ["Ledger", "Release", "digest_of"]
+
+SUFFIX = ".rrstats-ledger.json"
+VERSION = 1
+MOST_BYTES = 1 << 28
+
+_KEYS = {"when", "columns", "epsilon", "target", "digest", "rows", "rrstats"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release: when, which columns and how, to where, from which state of the source.
+
+    records : how each column was made.  epsilon : for each column, what one report of it
+    spends.  digest : of the source.  rows : how many records.  rrstats : the version that made it.
+    """
+
+    when: datetime
+    records: tuple[Record, ...]
+    epsilon: Mapping[Hashable, float]
+    target: str
+    digest: str
+    rows: int
+    rrstats: str
+
+    @classmethod
+    def of(cls, records: Iterable[Record], target: Path, digest: str, rows: int) -> Release:
+        """The release that happens now."""
+        from rrstats import __version__
+
+        made = tuple(records)
+        epsilon = {record.name: record.epsilon for record in made}
+        where = str(Path(target).absolute())
+        return cls(datetime.now(UTC), made, epsilon, where, digest, int(rows), __version__)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release as plain JSON."""
+        return {
+            "when": self.when.isoformat(timespec="seconds"),
+            "columns": [record.to_dict() for record in self.records],
+            "epsilon": {
+                _key(name): "inf" if math.isinf(value) else value
+                for name, value in self.epsilon.items()
+            },
+            "target": self.target,
+            "digest": self.digest,
+            "rows": self.rows,
+            "rrstats": self.rrstats,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Release:
+        """The release that `to_dict` described; raises one of several errors for anything else."""
+        if not isinstance(document, dict) or set(document) != _KEYS:
+            raise ValueError(f"each release needs just {', '.join(sorted(_KEYS))}")
+        for key in ("when", "target", "digest", "rrstats"):
+            if not isinstance(document[key], str):
+                raise ValueError(f"{key!r} must be text")
+        when = datetime.fromisoformat(document["when"])
+        if when.tzinfo is None:
+            raise ValueError("'when' must name its time zone")
+        rows = document["rows"]
+        if type(rows) is not int or rows < 0:
+            raise ValueError("'rows' must be a whole number of at least 0")
+        if not isinstance(document["columns"], list) or not document["columns"]:
+            raise ValueError("'columns' must list at least one column")
+        columns = tuple(Record.from_dict(item) for item in document["columns"])
+        if len({record.name for record in columns}) < len(columns):
+            raise ValueError("a release names a column twice")
+        said = document["epsilon"]
+        if not isinstance(said, dict) or set(said) != {_key(record.name) for record in columns}:
+            raise ValueError("'epsilon' must have a number for each column")
+        # What was said then counts too, where it is more than what is computed now.
+        epsilon = {
+            record.name: max(record.epsilon, _number(said[_key(record.name)])) for record in columns
+        }
+        return cls(
+            when,
+            columns,
+            epsilon,
+            document["target"],
+            document["digest"],
+            rows,
+            document["rrstats"],
+        )
+
+
+def _key(name: Hashable) -> str:
+    """A column's label as a key of JSON."""
+    return name if isinstance(name, str) else json.dumps(labels.encode([name])[0])
+
+
+def _number(value: Any) -> float:
+    if value == "inf":
+        return math.inf
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise ValueError("an epsilon must be a number of at least 0")
+    return float(value)
+
+
+class Ledger:
+    """The ledger of one source; see the module.  Make it by `of`.
+
+    source : the file or directory that holds the true answers.  path : the ledger's file.
+    """
+
+    def __init__(self, source: Path, path: Path) -> None:
+        self.source = source
+        self.path = path
+
+    @classmethod
+    def of(cls, source: Path, path: Path | None = None) -> Ledger:
+        """The ledger of a source: beside it, or where ``path`` says.
+
+        Links are followed, so that a source has one ledger under all its names.
+        """
+        real = Path(os.path.realpath(source))
+        beside = real.with_name(real.name + SUFFIX)
+        return cls(real, beside if path is None else Path(path))
+
+    @property
+    def releases(self) -> list[Release]:
+        """All releases so far, the oldest first.
+
+        Raises FileError for a ledger that cannot be read, MetadataError for a damaged one.
+        """
+        return self._read()[1]
+
+    def epsilon(self, column: Hashable) -> float:
+        """What all releases of a column spend together, rounded up; 0 where there was none."""
+        return total_epsilon(
+            release.epsilon[column] for release in self.releases if column in release.epsilon
+        )
+
+    def refuse(self, records: Sequence[Record], again: bool) -> None:
+        """Raise SecondReleaseError where a column was released before, unless ``again``.
+
+        Also raises, before anything is drawn, where the ledger is damaged or could not be
+        written.
+        """
+        with self._locked():
+            self._refuse(self._read()[1], records, again, digest=None)
+
+    @contextmanager
+    def entry(
+        self, records: Sequence[Record], *, target: Path, digest: str, rows: int, again: bool
+    ) -> Iterator[None]:
+        """Write the release into the ledger, for the block that publishes it.
+
+        Locked and checked again, so that of two runs at once the second is refused.  The entry
+        stands before the block publishes, and is taken back where the block fails.  A crash in
+        between leaves an entry without a release: that refuses one release too many, never one
+        too few.  Ctrl-C waits until both are done, or neither.
+        """
+        with self._locked(), uninterrupted():
+            before, releases = self._read()
+            self._refuse(releases, records, again, digest)
+            self._write([*releases, Release.of(records, target, digest, rows)])
+            try:
+                yield
+            except BaseException as error:
+                self._take_back(before, error)
+                raise
+
+    # -- the file --
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the ledger's lock: a file beside it that goes with the lock."""
+        path = self.path.with_name(self.path.name + ".lock")
+        descriptor = -1
+        try:
+            try:
+                while descriptor < 0:
+                    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
+                    lock(descriptor, wait=True)
+                    if not is_at(descriptor, path):  # who had the lock has removed the file
+                        os.close(descriptor)
+                        descriptor = -1
+            except OSError as error:
+                raise self._unwritable(error) from error
+            yield
+        finally:
+            if descriptor >= 0:
+                with suppress(OSError):
+                    path.unlink()
+                os.close(descriptor)
+
+    def _unwritable(self, error: OSError) -> FileError:
+        why = (error.strerror or str(error)).lower()
+        return FileError(
+            f"the ledger {self.path} cannot be written: {why}; ledger= (--ledger FILE) puts it "
+            "where it can be, and must then be given for every release of this source"
+        )
+
+    def _read(self) -> tuple[bytes | None, list[Release]]:
+        """The ledger's bytes, None where there is none yet, and the releases in it."""
+        try:
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise FileError(f"the ledger {self.path} is no regular file; name another")
+            with self.path.open("rb") as file:
+                text = file.read(MOST_BYTES + 1)
+        except FileNotFoundError:
+            return None, []
+        except FileError:
+            raise
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise FileError(f"the ledger {self.path} cannot be read: {why}") from error
+        try:
+            return text, self._parse(text)
+        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:300]
+            raise MetadataError(
+                f"the ledger {self.path} is damaged, so what was released before is not known: "
+                f"{why}; restore it from a backup, or move it away if you know that nothing was "
+                "released"
+            ) from None
+
+    def _parse(self, text: bytes) -> list[Release]:
+        if len(text) > MOST_BYTES:
+            raise ValueError("it is too large")
+        try:
+            document = json.loads(text)
+        except ValueError:
+            raise ValueError("it is not JSON") from None
+        if not isinstance(document, dict) or set(document) != {"v", "source", "releases"}:
+            raise ValueError("it must hold 'v', 'source' and 'releases', no more")
+        if type(document["v"]) is not int or document["v"] != VERSION:
+            raise ValueError(f"it has another version than {VERSION}; a newer rrstats may read it")
+        if not isinstance(document["releases"], list):
+            raise ValueError("'releases' must be a list")
+        if document["source"] != self.source.name:
+            raise ValueError(
+                f"it belongs to another source, {document['source']!r} (if that is the old name of "
+                f'{self.source.name!r}, change "source" in it)'
+            )
+        return [Release.from_dict(item) for item in document["releases"]]
+
+    def _write(self, releases: Iterable[Release]) -> None:
+        document = {
+            "v": VERSION,
+            "source": self.source.name,
+            "releases": [release.to_dict() for release in releases],
+        }
+        self._replace(json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+
+    def _replace(self, text: bytes) -> None:
+        with Publication(self.path, overwrite=True, private=True) as publication:
+            publication.open().write(text)
+            publication.publish()
+
+    def _take_back(self, before: bytes | None, error: BaseException) -> None:
+        """Restore the ledger; where that fails its entry stands, and the error says so."""
+        try:
+            with uninterrupted(entirely=True):
+                if before is None:
+                    self.path.unlink()
+                else:
+                    self._replace(before)
+        except Exception:
+            error.add_note(
+                f"the ledger {self.path} could not be restored: its last entry stands, although "
+                "nothing was published"
+            )
+
+    # -- the rule --
+
+    def _refuse(
+        self, releases: list[Release], records: Sequence[Record], again: bool, digest: str | None
+    ) -> None:
+        if again:
+            return
+        found: list[str] = []
+        last: Release | None = None
+        for record in records:
+            earlier = [release for release in releases if record.name in release.epsilon]
+            if earlier:
+                found.append(_tell(record, earlier))
+                last = max([earlier[-1], last or earlier[-1]], key=lambda release: release.when)
+        if last is None:
+            return
+        if (digest or digest_of(self.source)) != last.digest:
+            found.append(
+                "the source has changed since, and what it tells of the same people adds up all "
+                "the same"
+            )
+        raise SecondReleaseError(f"{'; '.join(found)}; again=True (--again) releases all the same")
+
+
+def _tell(record: Record, earlier: list[Release]) -> str:
+    """How often a column was released, when last, and what that and one more sum to."""
+    spent = [release.epsilon[record.name] for release in earlier]
+    total = total_epsilon([*spent, record.epsilon])
+    times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+    shown = ", ".join(round_up(value) for value in spent[:10])
+    more = ", ..." if len(spent) > 10 else ""
+    when = max(release.when for release in earlier).astimezone(UTC)
+    return (
+        f"column {record.name!r} was released {times} before, last on {when:%Y-%m-%d %H:%M} UTC "
+        f"(epsilon {shown}{more}); with this one ({round_up(record.epsilon)}) all sum to epsilon "
+        f"{round_up(total)}, as the noise averages out"
+    )
+
+
+# -- digests -------------------------------------------------------------------------------
+
+
+def digest_of(path: Path) -> str:
+    """A fingerprint of a file, or of the names and contents of a directory's data files.
+
+    Returns "sha256:...".  Files that readers of data sets pass over, those whose name or folder
+    begins with a dot or an underscore, do not count.  Raises FileError where one cannot be read.
+    """
+    try:
+        if not Path(path).is_dir():
+            return f"sha256:{_sha256(Path(path))}"
+        whole = hashlib.sha256()
+        for name, file in sorted(_data_files(Path(path))):
+            # A name holds no zero byte, so that no two directories give the same text.
+            whole.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
+        return f"sha256:{whole.hexdigest()}"
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise FileError(f"{path} cannot be read: {why}") from error
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(1 << 20))
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            digest.update(buffer[:count])
+    return digest.hexdigest()
+
+
+def _give_up(error: OSError) -> None:
+    raise error
+
+
+def _data_files(directory: Path) -> Iterator[tuple[str, Path]]:
+    for folder, folders, files in os.walk(directory, onerror=_give_up):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        for name in files:
+            if name[0] not in "._":
+                path = Path(folder, name)
+                yield path.relative_to(directory).as_posix(), path

@@ -1,0 +1,269 @@
+"""What every format answers: one file to be read in pieces, and one to be written.
+
+A `Part` is one data file.  It yields pieces; a piece says whether it opens a new group, and what
+stands in one group is written at once, so that the row groups of a Parquet file stay as they
+are.  A `Piece` gives the cells of one column, and the same rows with other cells in some columns.
+Nobody above this level asks which format it is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from rrstats.domain import Domain
+from rrstats.errors import FileError, RRStatsError
+from rrstats.mechanisms import Mechanism
+from rrstats.metadata import Record
+from rrstats.randomness import BLOCK_ROWS
+
+__all__ = [
+    "Changed",
+    "Part",
+    "Piece",
+    "Room",
+    "TablePiece",
+    "Writer",
+    "ahead",
+    "changed_schema",
+    "is_served",
+    "no_cells",
+    "reading",
+]
+
+Item = TypeVar("Item")
+
+BATCH_ROWS = BLOCK_ROWS
+"""Rows of a piece where they are not wide."""
+
+GROUP_ROWS = 4 * BLOCK_ROWS
+"""Rows that are written at once, at most; pyarrow's own row groups have as many."""
+
+GROUP_BYTES = 64 << 20
+"""Memory of the rows that are written at once, about."""
+
+
+class Changed(Protocol):
+    """One privatized column: what a writer must know of it."""
+
+    @property
+    def name(self) -> str:
+        """The column's name in the file."""
+        ...
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of its reports."""
+        ...
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What makes its reports."""
+        ...
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether a report can be missing."""
+        ...
+
+
+class Piece(Protocol):
+    """Some rows of a file."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def opens(self) -> bool:
+        """Whether a new group begins here."""
+        ...
+
+    def cells(self, name: str) -> pa.Array:
+        """The cells of one column, as values of its categories' type, another one, or missing."""
+        ...
+
+    def shown(self, name: str) -> pa.Array:
+        """The cells of one column as the file has them, for the steward."""
+        ...
+
+    def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """The rows as a writer takes them, with reports in the place of some columns."""
+        ...
+
+
+class Writer(Protocol):
+    """One file being written."""
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Write one group."""
+        ...
+
+    def close(self) -> None:
+        """Write what stands at the end; the sink stays open."""
+        ...
+
+
+class Part(Protocol):
+    """One data file."""
+
+    path: Path
+    relative: str
+    names: list[str]
+    rows: int | None
+    records: list[Record]
+
+    @property
+    def fields(self) -> Sequence[object]:
+        """The columns' declarations, to be compared with those of another file."""
+        ...
+
+    @property
+    def document_is_beside(self) -> bool:
+        """Whether the document of the records lies in a file of its own."""
+        ...
+
+    def type_of(self, name: str) -> pa.DataType:
+        """The declared type of a column."""
+        ...
+
+    def no_cells(self, name: str, domain: Domain) -> pa.Array:
+        """No cells at all, in the type that the cells of a piece will have."""
+        ...
+
+    def has_copy(self, name: str) -> bool:
+        """Whether the file holds a second copy of the column's answers that would stay."""
+        ...
+
+    def pieces(
+        self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False
+    ) -> Iterator[Piece]:
+        """All rows in their order.
+
+        domains : what the cells of the columns asked for are to be.  lines : whether single
+        rows must be movable.  only : whether the other columns may be left out, as for counting.
+        """
+        ...
+
+    def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
+        """The schema of the batches that `Piece.replaced` gives."""
+        ...
+
+    def writer(
+        self,
+        sink: IO[bytes],
+        changed: Sequence[Changed],
+        records: Sequence[Record],
+        shuffled: bool,
+    ) -> Writer:
+        """A writer of a file like this one, its records those given."""
+        ...
+
+
+class TablePiece:
+    """A piece of an Arrow table."""
+
+    def __init__(self, batch: pa.RecordBatch, opens: bool) -> None:
+        self._batch = batch
+        self.opens = opens
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return int(self._batch.num_rows)
+
+    def cells(self, name: str) -> pa.Array:
+        """The cells of one column."""
+        return self._batch.column(self._batch.schema.names.index(name))
+
+    shown = cells
+
+    def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """The batch with other columns in some places; the old ones are not referred to."""
+        arrays = [
+            reports[name] if name in reports else self._batch.column(place)
+            for place, name in enumerate(self._batch.schema.names)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class Room:
+    """Counts what is to be written at once, until there is no room left."""
+
+    def __init__(self) -> None:
+        self._rows = self._bytes = 0
+
+    def is_full_for(self, batch: pa.RecordBatch) -> bool:
+        """Whether the batch must open a new group; counts it in the one it goes to."""
+        rows, size = self._rows + batch.num_rows, self._bytes + batch.nbytes
+        full = self._rows > 0 and (rows > GROUP_ROWS or size > GROUP_BYTES)
+        self._rows = batch.num_rows if full else rows
+        self._bytes = batch.nbytes if full else size
+        return full
+
+
+def changed_schema(schema: pa.Schema, changed: Sequence[Changed]) -> pa.Schema:
+    """The schema with the types of the reports; field metadata, order and names are kept."""
+    for column in changed:
+        place = schema.names.index(column.name)
+        field = schema.field(place).with_type(column.type)
+        if column.has_nulls:
+            field = field.with_nullable(True)
+        schema = schema.set(place, field)
+    return schema
+
+
+def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
+    """The same items, the next of them made in another thread while one is worked on."""
+    end: Any = object()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = deque(pool.submit(next, items, end) for _ in range(depth))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(pool.submit(next, items, end))
+            yield item
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Errors of reading as FileError.  Messages of Arrow may quote a cell and are not shown."""
+    try:
+        yield
+    except RRStatsError:
+        raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise FileError(f"cannot read {path}: {error.strerror or 'no such file'}") from None
+    except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError, TypeError, KeyError):
+        raise FileError(
+            f"cannot read {path} as {what}: it is truncated, damaged, encrypted, or of another "
+            "format than its name says"
+        ) from None
+    except (NotImplementedError, AttributeError, IndexError):
+        raise FileError(
+            f"cannot read {path} as {what}: it holds something that pyarrow {pa.__version__} "
+            "does not read"
+        ) from None
+
+
+def is_served(type: pa.DataType) -> bool:
+    """Whether a column of this type can hold answers at all."""
+    values: Any = type.value_type if pa.types.is_dictionary(type) else type
+    return not (pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType))
+
+
+def no_cells(type: pa.DataType) -> pa.Array:
+    """An empty array of a type; older pyarrow forgets that a dictionary is ordered."""
+    if not pa.types.is_dictionary(type):
+        return pa.array([], type=type)
+    return pa.DictionaryArray.from_arrays(
+        pa.array([], type=type.index_type),
+        pa.array([], type=type.value_type),
+        ordered=type.ordered,
+    )

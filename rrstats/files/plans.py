@@ -1,0 +1,243 @@
+"""Plans: a file that says how each column is to be privatized, and category words with types.
+
+A plan is the document of `metadata`, as JSON or TOML.  Written by hand it may hold bare
+category words, ``epsilon`` instead of ``prob``, and leave the policies out:
+
+    v = 1
+
+    [[columns]]
+    name = "answer"
+    mechanism = { type = "KRR", categories = ["never", "once", "often"], epsilon = 1.5 }
+    unknown = "raise"
+
+What a command line says as words is cast to the type of the column by `cast_words`, exactly:
+a word that the type cannot hold as it is written is refused, never rounded or trimmed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+import tomllib
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
+from rrstats.metadata import KEY, Record, read
+from rrstats.privatizing import MISSING, UNKNOWN
+
+__all__ = ["cast_words", "read_plan", "whole_words"]
+
+WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+POLICIES = {"unknown": UNKNOWN, "missing": MISSING}
+
+
+# -- plan files ----------------------------------------------------------------------------
+
+
+def read_plan(path: Path | str) -> list[Record]:
+    """The columns that a plan file describes, each with its mechanism written out in full.
+
+    path : a .json or .toml file.
+    Raises ArgumentValueError for another ending, FileError for a file that cannot be read, and
+    MetadataError, which names file, column and key, for a plan that cannot be followed.
+    """
+    path = Path(path)
+    readers = {".json": _json, ".toml": _toml}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ArgumentValueError(f"a plan must be a .json or .toml file, got {str(path)!r}")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FileError(f"cannot read the plan {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise MetadataError(f"the plan {path} is not UTF-8 text") from None
+    try:
+        records = read({KEY: reader(text)})
+        if not records:
+            raise MetadataError("it must describe at least one column")
+        return [_checked(record) for record in records]
+    except MetadataError as error:
+        raise MetadataError(f"the plan {path} cannot be followed: {error}") from None
+
+
+def _json(text: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        document = dict(pairs)
+        if len(document) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+            raise MetadataError(f"the key {twice!r} stands twice in one object")
+        return document
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        raise MetadataError(
+            f"it is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
+        ) from None
+    except RecursionError:
+        raise MetadataError("it is nested too deeply") from None
+
+
+def _toml(text: str) -> Any:
+    try:
+        return _tagged(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise MetadataError(f"it is not TOML: {error}") from None
+    except RecursionError:
+        raise MetadataError("it is nested too deeply") from None
+
+
+def _tagged(value: Any) -> Any:
+    """TOML's dates as the document writes them."""
+    if isinstance(value, dict):
+        return {key: _tagged(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_tagged(item) for item in value]
+    if isinstance(value, datetime.datetime | datetime.time):
+        raise MetadataError(f"a time of day cannot be a category, found {value.isoformat()}")
+    return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
+
+
+def _checked(record: Record) -> Record:
+    """The record with policies checked and its mechanism in full, as `to_dict` writes it."""
+    for key, allowed in POLICIES.items():
+        if getattr(record, key) not in allowed:
+            raise MetadataError(
+                f"{key!r} of column {record.name!r} must be one of {list(allowed)}, "
+                f"found {getattr(record, key)!r}"
+            )
+    for key in ("simulated", "keyed"):
+        if getattr(record, key):
+            raise MetadataError(
+                f"{key!r} of column {record.name!r} is true, which no plan can ask for: it says "
+                "how noise was drawn; leave it out"
+            )
+    try:
+        mechanism = record.resolve()
+    except MetadataError as error:
+        if f"column {record.name!r}" in str(error):
+            raise
+        raise MetadataError(f"column {record.name!r}: {error}") from None
+    return Record(record.name, mechanism.to_dict(), record.unknown, record.missing)
+
+
+# -- words ---------------------------------------------------------------------------------
+
+
+def cast_words(
+    words: Sequence[str | None], type: pa.DataType, column: str | None = None
+) -> list[Hashable]:
+    """Category words as values of a column's type; None, for not answering, stays.
+
+    words : as typed by whoever declares the categories.  type : the column's Arrow type; of a
+        dictionary, the type of its values counts.  column : named in errors.
+    Text stays as it is; whole numbers are plain decimals such as -5; decimals take the value
+    that the column would hold; booleans are true and false; dates are YYYY-MM-DD.
+    Raises ArgumentValueError for a word that is no value of the type, ArgumentTypeError for
+    a type that words cannot say.
+
+    >>> cast_words(["1", "5", None], pa.int8())
+    [1, 5, None]
+    >>> cast_words(["true", "false"], pa.bool_())
+    [True, False]
+    """
+    values = type.value_type if pa.types.is_dictionary(type) else type
+    served = next(((cast, rule) for holds, cast, rule in _CASTS if holds(values)), None)
+    if served is None:
+        raise ArgumentTypeError(
+            f"column {column!r} has the type {type}, whose categories cannot be given as words; "
+            "words can say text, whole numbers, decimals, true and false, and dates"
+        )
+    cast, rule = served
+    found: list[Hashable] = []
+    for word in words:
+        value = None if word is None else cast(word, values)
+        if word is not None and value is None:
+            raise ArgumentValueError(
+                f"the category {word!r} is no value of column {column!r}, which has the type "
+                f"{type}: it must be {rule}"
+            )
+        found.append(value)
+    return found
+
+
+def whole_words(words: Sequence[str | None]) -> list[Hashable]:
+    """Words for a column of text without a type, as in CSV: whole numbers if all of them are.
+
+    Every reader of CSV takes a column of whole numbers for numbers, so the categories are
+    recorded as numbers too.
+
+    >>> whole_words(["1", "2", None]), whole_words(["1", "02"])
+    ([1, 2, None], ['1', '02'])
+    """
+    given = [word for word in words if word is not None]
+    if given and all(WHOLE.fullmatch(word) for word in given):
+        return [None if word is None else int(word) for word in words]
+    return list(words)
+
+
+def _text(word: str, _type: pa.DataType) -> str:
+    return word
+
+
+def _bool(word: str, _type: pa.DataType) -> bool | None:
+    return {"true": True, "false": False}.get(word.lower())
+
+
+def _whole(word: str, type: pa.DataType) -> int | None:
+    if not WHOLE.fullmatch(word) or len(word) > 20:
+        return None
+    value = int(word)
+    limits = np.iinfo(type.to_pandas_dtype())
+    return value if limits.min <= value <= limits.max else None
+
+
+def _decimal(word: str, type: pa.DataType) -> float | None:
+    if word in ("inf", "-inf"):
+        return float(word)
+    if not NUMBER.fullmatch(word):
+        return None
+    if pa.types.is_float16(type):
+        with np.errstate(over="ignore"):
+            value = float(np.float16(word))
+    else:
+        # Arrow reads the decimal into the type at once, so that it is rounded only once.
+        value = pa.array([word], pa.string()).cast(type)[0].as_py()
+    if math.isinf(value):
+        return None
+    # A whole number that the type would round, 16777217 as float for one, is another category.
+    return None if WHOLE.fullmatch(word) and int(word) != int(value) else value
+
+
+def _date(word: str, _type: pa.DataType) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(word) if DATE.fullmatch(word) else None
+    except ValueError:
+        return None
+
+
+def _is_text(type: pa.DataType) -> bool:
+    views = getattr(pa.types, "is_string_view", None)  # newer than the oldest pyarrow we serve
+    return bool(
+        pa.types.is_string(type) or pa.types.is_large_string(type) or (views and views(type))
+    )
+
+
+_CASTS: list[tuple[Any, Any, str]] = [
+    (_is_text, _text, "text"),
+    (pa.types.is_boolean, _bool, "true or false"),
+    (pa.types.is_integer, _whole, "a whole number in its range, written plainly, such as 5 or -5"),
+    (pa.types.is_floating, _decimal, "a number that it can hold, such as 2 or 0.5"),
+    (pa.types.is_date, _date, "a date such as 2026-01-31"),
+]

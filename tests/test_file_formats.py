@@ -1,0 +1,526 @@
+"""Each format is read and written so that only the private column changes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import file_samples as samples  # noqa: E402  # they need pyarrow
+import pyarrow.parquet as pq  # noqa: E402
+from answers import QUIET  # noqa: E402
+from file_samples import FORMATS, KRR, WORDS, privatize, written  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+from rrstats import files, metadata  # noqa: E402
+from rrstats.files import cells, feather, parquet, parts  # noqa: E402
+
+NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
+
+
+@pytest.fixture(params=[None, 7])
+def small(request, monkeypatch):
+    """Pieces of all rows at once, and pieces so small that their borders are exercised."""
+    if request.param:
+        monkeypatch.setattr(parts, "BATCH_ROWS", 64)
+        monkeypatch.setattr(parts, "GROUP_ROWS", 90)
+        monkeypatch.setattr(files.delimited, "BLOCK_BYTES", 300)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_only_the_private_column_changes(tmp_path, ending):
+    """Where every report is the truth, the target is the source: cells, types, order, bytes."""
+    source = written(tmp_path, ending)
+    read = FORMATS[ending][1]
+    before, after = read(source), read(privatize(source))
+    if isinstance(before, bytes):
+        assert before == after
+    else:
+        assert before.schema.equals(after.schema)
+        assert before.equals(after)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_reports_and_the_rest_stay_in_their_rows(tmp_path, ending):
+    """Real noise: most answers are kept, some are not, and no other cell moves."""
+    source = written(tmp_path, ending)
+    target = privatize(source, rng=None)
+    if isinstance(FORMATS[ending][1](source), bytes):
+        sep = "\t" if "tsv" in ending else ","
+        before, after = (pd.read_csv(p, sep=sep, dtype=str) for p in (source, target))
+    else:
+        before, after = (FORMATS[ending][1](p).to_pandas() for p in (source, target))
+    same = before["answer"] == after["answer"]
+    assert 250 < same.sum() < 450
+    assert set(WORDS) == set(after["answer"])
+    pd.testing.assert_frame_equal(before.drop(columns="answer"), after.drop(columns="answer"))
+    assert 500 == files.tally_file(target, "answer").n
+
+
+# -- Parquet -------------------------------------------------------------------------------
+
+
+def chunks(path):
+    """The columns of each row group of a Parquet file, by path."""
+    found = pq.read_metadata(path)
+    return [
+        {c["path_in_schema"]: c for c in found.row_group(g).to_dict()["columns"]}
+        for g in range(found.num_row_groups)
+    ]
+
+
+def test_row_groups_codecs_and_encodings_are_kept(tmp_path):
+    """Each column keeps its codec and whether it has a dictionary; row groups keep their rows."""
+    source = tmp_path / "source.parquet"
+    names = [field.name for field in samples.table().schema]
+    codecs = dict(zip(names, ["zstd", "gzip", "none", "snappy"] * 2, strict=False))
+    codecs["list.list.element"] = codecs.pop("list")
+    pq.write_table(
+        samples.table(),
+        source,
+        row_group_size=123,
+        compression=codecs,
+        use_dictionary=["answer", "kind", "note"],
+        column_encoding={"id": "DELTA_BINARY_PACKED"},
+        write_page_index=True,
+    )
+    before, after = chunks(source), chunks(privatize(source))
+    assert [123, 123, 123, 123, 8] == [group["id"]["num_values"] for group in after]
+    for key in ("compression", "has_dictionary_page", "physical_type"):
+        assert [{n: c[key] for n, c in group.items()} for group in before] == [
+            {n: c[key] for n, c in group.items()} for group in after
+        ]
+    assert "DELTA_BINARY_PACKED" in after[0]["id"]["encodings"]
+    meta = pq.read_metadata(tmp_path / "target.parquet")
+    assert meta.row_group(0).column(0).has_offset_index
+
+
+def test_a_large_row_group_is_cut(tmp_path, monkeypatch):
+    """By rows and by bytes; the rows stay in order."""
+    source = tmp_path / "source.parquet"
+    pq.write_table(samples.table(), source)
+    monkeypatch.setattr(parts, "BATCH_ROWS", 50)
+    monkeypatch.setattr(parts, "GROUP_ROWS", 150)
+    target = privatize(source)
+    assert [150, 150, 150, 50] == [group["id"]["num_values"] for group in chunks(target)]
+    monkeypatch.setattr(parts, "GROUP_ROWS", 10**6)
+    monkeypatch.setattr(parts, "GROUP_BYTES", 15_000)
+    target = privatize(source, overwrite=True, again=True)
+    sizes = [group["id"]["num_values"] for group in chunks(target)]
+    assert 500 == sum(sizes)
+    assert 500 > max(sizes)
+    assert pq.read_table(source).equals(pq.read_table(target))
+
+
+def test_wide_rows_are_read_in_small_pieces(tmp_path):
+    """The rows of a piece follow from their width."""
+    source = tmp_path / "source.parquet"
+    data = samples.table(2000).append_column("wide", pa.array(["w" * 50_000] * 2000))
+    pq.write_table(data, source)
+    part = files.formats.open_source(source).parts[0]
+    sizes = [piece.rows for piece in part.pieces({})]
+    assert 2000 == sum(sizes)
+    assert max(sizes) * 50_000 <= parts.GROUP_BYTES
+
+
+def test_all_metadata_is_kept(tmp_path):
+    """Key-values of anybody, field metadata, field ids, nullability and the pandas description."""
+    fields = [
+        pa.field("answer", pa.string(), nullable=False, metadata={"note": "q 17", "é": "ü"}),
+        pa.field("id", pa.int32(), nullable=False, metadata={"PARQUET:field_id": "42"}),
+    ]
+    extra = {"org.apache.spark.sql.parquet.row.metadata": '{"type":"struct"}', "mine": "\u00fc"}
+    data = pa.table([pa.array(WORDS), pa.array([1, 2, 3], pa.int32())], pa.schema(fields, extra))
+    source = tmp_path / "source.parquet"
+    pq.write_table(data, source)
+    before, after = pq.read_schema(source), pq.read_schema(privatize(source))
+    assert before.equals(after)
+    for field, kept in zip(before, after, strict=True):
+        assert field.metadata == kept.metadata
+        assert field.nullable == kept.nullable
+    said = dict(after.metadata)
+    assert {b"rrstats", b"PANDAS_ATTRS"} == set(said) - set(before.metadata)
+    assert before.metadata == {k: said[k] for k in before.metadata}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_a_column_becomes_nullable_only_where_reports_can_be_missing(tmp_path, ending):
+    """By declaration: also where nobody is missing."""
+    schema = pa.schema([pa.field("answer", pa.string(), nullable=False)])
+    source = written(tmp_path, ending, pa.table([WORDS], schema=schema))
+    found = []
+    for columns, missing in (
+        (KRR, "unknown"), (KRR, "keep"), (rr.KRR([*WORDS, None], 0.75), "unknown")
+    ):  # fmt: skip
+        options = {"missing": missing, "again": True, "overwrite": True}
+        target = privatize(source, {"answer": columns}, **options)
+        found.append(FORMATS[ending][1](target).schema.field("answer").nullable)
+    assert [False, True, True] == found
+
+
+def test_a_file_without_an_arrow_schema_gets_none(tmp_path):
+    """As other engines write: key-values are kept, and types stay those of Parquet."""
+    source = tmp_path / "source.parquet"
+    data = samples.table().select(["answer", "id"])
+    with pq.ParquetWriter(source, data.schema, store_schema=False) as writer:
+        writer.write_table(data)
+        writer.add_key_value_metadata({"spark": "1"})
+    target = privatize(source)
+    kept = pq.read_metadata(target).metadata
+    assert {b"spark", b"rrstats", b"PANDAS_ATTRS"} == set(kept)
+    assert "answer" in pd.read_parquet(target).rr.mechanisms
+
+
+def test_timestamps_of_old_engines_stay_so(tmp_path):
+    """INT96 stays INT96."""
+    source = tmp_path / "source.parquet"
+    data = pa.table({"answer": WORDS, "when": pa.array([1, 2, 3], pa.timestamp("ns"))})
+    pq.write_table(data, source, use_deprecated_int96_timestamps=True)
+    target = privatize(source)
+    assert ["BYTE_ARRAY", "INT96"] == [c["physical_type"] for c in chunks(target)[0].values()]
+    assert data.equals(pq.read_table(target).cast(data.schema))
+
+
+def test_the_order_is_claimed_only_where_it_holds(tmp_path):
+    """Sorting columns are kept up to the first that is private, and none after shuffling."""
+    source = tmp_path / "source.parquet"
+    sorting = [pq.SortingColumn(0), pq.SortingColumn(1), pq.SortingColumn(3)]
+    pq.write_table(samples.table(), source, sorting_columns=sorting)
+
+    def claimed(**options):
+        target = privatize(source, overwrite=True, again=True, **options)
+        return list(pq.read_metadata(target).row_group(0).sorting_columns)
+
+    assert sorting[:1] == claimed()
+    assert [] == claimed(shuffle_rows=True)
+
+
+# -- pandas --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["unknown", "keep"])
+def test_plain_pandas_reads_the_frame_back(tmp_path, missing):
+    """Index, dtypes, attrs: as they were, and the reports speak for themselves."""
+    before = samples.frame()
+    source = tmp_path / "source.parquet"
+    before.to_parquet(source)
+    columns = {"answer": KRR, "count": rr.KRR([0, 1, 2], 0.75), "grade": rr.KRR(["b", "a"], 0.75)}
+    target = privatize(source, columns, missing=missing)
+    after = pd.read_parquet(target)
+    assert {"source": "survey 7"} == {k: v for k, v in after.attrs.items() if k != "rrstats"}
+    grade = pd.CategoricalDtype(["b", "a"], ordered=True)
+    expected = pd.read_parquet(source).astype({"grade": grade})
+    pd.testing.assert_frame_equal(expected, after)
+    assert set(columns) == set(after.rr.mechanisms)
+    assert 3 == len(after.rr.estimate("answer"))
+    described = json.loads(pq.read_schema(target).metadata[b"pandas"])
+    kinds = {c["name"]: c["metadata"] for c in described["columns"]}
+    assert {"num_categories": 2, "ordered": True} == kinds["grade"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("Int8", "Int64"), ("int8", "int64"), ("UInt8", "UInt8"), ("int8[pyarrow]", "int64[pyarrow]")],
+)
+def test_the_description_of_pandas_follows_a_wider_type(tmp_path, dtype, expected):
+    """Categories that do not fit widen the type; pandas is told."""
+    largest = 200 if expected == "UInt8" else 2**40
+    source = tmp_path / "source.parquet"
+    pd.DataFrame({"x": pd.array([1, 2, 1], dtype=dtype)}).to_parquet(source)
+    target = privatize(source, {"x": rr.KRR([1, 2, largest], 0.75)})
+    if "pyarrow" not in dtype:
+        assert expected == str(pd.read_parquet(target)["x"].dtype)
+    assert [1, 2, 1] == pd.read_parquet(target)["x"].tolist()
+
+
+def test_feather_files_of_pandas_speak_too(tmp_path):
+    """`pd.read_feather` finds attrs and types; where pyarrow is too old, rr.files still does."""
+    source = tmp_path / "source.feather"
+    samples.frame().reset_index().to_feather(source)
+    target = privatize(source, {"answer": KRR, "grade": rr.KRR(["a", "b"], 0.75)})
+    after = pd.read_feather(target)
+    if NEW_PYARROW:
+        assert "survey 7" == after.attrs["source"]
+        assert 3 == len(after.rr.estimate("answer"))
+    assert ["a", "b"] == after["grade"].cat.categories.tolist()
+    assert {"answer", "grade"} == {record.name for record in files.describe_file(target)}
+
+
+def test_feather_files_of_others_speak_too(tmp_path):
+    """Without any description of pandas one is begun; the types are read as before."""
+    source = written(tmp_path, ".feather", samples.table().select(["answer", "tiny"]))
+    after = pd.read_feather(privatize(source))
+    assert ["answer", "tiny"] == list(after)
+    assert "uint8" == str(after["tiny"].dtype)
+    if NEW_PYARROW:
+        assert 3 == len(after.rr.estimate("answer"))
+
+
+def test_an_index_that_copies_the_answers_is_refused(tmp_path):
+    """pandas keeps an index of the same name apart, and with it every true answer."""
+    source = tmp_path / "source.parquet"
+    samples.frame().set_index("answer", drop=False).to_parquet(source)
+    with pytest.raises(rr.errors.ArgumentValueError, match="reset_index"):
+        privatize(source)
+
+
+# -- dictionaries --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ""])
+def test_a_dictionary_column_stays_one(tmp_path, ending):
+    """Its values are exactly the declared categories, whatever the source's were."""
+    data = samples.table()
+    private = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None, 2, 3] * 100, pa.int16()), pa.array(["often", "x", "never", "zz"])
+    )
+    source = written(tmp_path, ending, data.set_column(1, "answer", private))
+    after = FORMATS[ending][1](privatize(source))
+    column = after.column("answer").unify_dictionaries()
+    assert WORDS == column.chunk(0).dictionary.to_pylist()
+    assert ["often", "never"] == [column[0].as_py(), column[3].as_py()]
+    assert data.column("kind").to_pylist() == after.column("kind").to_pylist()
+
+
+def test_growing_dictionaries_are_read_whole(tmp_path):
+    """An IPC file may add to a dictionary from batch to batch."""
+    words = pa.array([f"kind {i}" for i in range(9)])
+    batches = [
+        pa.record_batch(
+            [pa.array(WORDS), pa.DictionaryArray.from_arrays(pa.array([0, n, n]), words[: n + 1])],
+            names=["answer", "kind"],
+        )
+        for n in (2, 5, 8)
+    ]
+    source = tmp_path / "source.arrow"
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pa.ipc.new_file(source, batches[0].schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    for shuffle in (False, True):
+        target = privatize(source, shuffle_rows=shuffle, overwrite=True, again=True)
+        found = samples.read_feather(target).column("kind").to_pylist()
+        assert sorted(f"kind {i}" for n in (2, 5, 8) for i in (0, n, n)) == sorted(found)
+
+
+@pytest.mark.parametrize(("codec", "expected"), [("lz4", "lz4"), ("zstd", "zstd"), (None, None)])
+def test_arrow_files_keep_their_compression(tmp_path, codec, expected):
+    """The codec is read from the first batch, and the target has the same."""
+    source = tmp_path / "source.arrow"
+    samples.write_feather(samples.table(), source, compression=codec)
+    assert expected == feather._codec_of(privatize(source))
+    assert samples.read_feather(source).num_rows == 500
+
+
+def test_an_arrow_file_without_batches_gets_none(tmp_path):
+    """Then nothing tells the codec, and the one of pandas is taken."""
+    source = tmp_path / "source.arrow"
+    samples.write_feather(samples.table(0), source, compression="zstd")
+    assert 0 == samples.read_feather(privatize(source)).num_rows
+    assert "lz4" == feather._codec_of(source)
+
+
+# -- text ----------------------------------------------------------------------------------
+
+KEPT = {
+    "numbers": b"id,answer,n\n007,never,1.10\n1e5,once,-0\n",
+    "empty": b'id,answer,n\n"",never,\n,once,""\n',
+    "quotes": b'id,answer,n\n"a,""b""\nc",never,"x"\n"""",once,"\n"\n',
+    "returns": b'id,answer\r\n"a\rb",never\r\n2,once\r\n',
+    "returns at last": b"answer,id\r\nnever,1\r\nonce,2",
+    "mark": b"\xef\xbb\xbfanswer,id\nnever,1\n",
+    "quoted mark": b'\xef\xbb\xbf"answer","id"\nnever,1\n',
+    "no end": b"id,answer\n1,never\n2,once",
+    "blank lines": b"\n\nid,answer\n\n1,never\n\n\n2,once\n\n",
+    "blank lines with returns": b"id,answer\r\n\r\n1,never\r\n\r\n2,once\r\n\r\n",
+    "header in two lines": b'"i\nd",answer\n1,never\n',
+    "semicolons": b"id;answer;n\n1;never;1,5\n2;once;2,5\n",
+    "tabs": b"id\tanswer\n1\tnever\n",
+    "bars": b"id|answer\n1|never\n",
+    "unicode": "id,answer\né日本,never\n\u2028,once\n".encode(),
+    "only answers": b"answer\nnever\nonce\n",
+    "last": b"a,b,answer\n,,never\n,,once\n",
+    "no rows": b"id,answer\n",
+    "no rows, no end": b"id,answer",
+    "spaces": b"id , answer,answer\n 1 , x ,never\n",
+}
+
+
+@pytest.mark.parametrize("size", [1 << 20, 5])
+@pytest.mark.parametrize("name", KEPT)
+def test_text_stays_as_it_is(tmp_path, monkeypatch, name, size):
+    """Not one byte changes where every report is the truth, however the file is cut in blocks."""
+    monkeypatch.setattr(files.delimited, "BLOCK_BYTES", size)
+    source = tmp_path / "source.csv"
+    source.write_bytes(KEPT[name])
+    target = privatize(source)
+    assert KEPT[name] == target.read_bytes()
+    rows = files.tally_file(target, "answer").n
+    assert KEPT[name].count(b"never") + KEPT[name].count(b"once") == rows
+
+
+def test_quoted_answers_are_answers(tmp_path):
+    """A private cell is matched without its quotes, and written with quotes where needed."""
+    source = tmp_path / "source.csv"
+    source.write_bytes(b'answer,id\n"never",1\n"a ""b"", c",2\n"x\ny",3\n z,4\n')
+    words = ["never", 'a "b", c', "x\ny", " z"]
+    target = privatize(source, {"answer": rr.KRR(words, 0.75)})
+    assert words == pd.read_csv(target)["answer"].tolist()
+    assert target.read_bytes().startswith(b'answer,id\nnever,1\n"a ""b"", c",2\n')
+    assert [1, 1, 1, 1] == files.tally_file(target, "answer").reported.tolist()
+
+
+def test_empty_cells_are_missing_answers(tmp_path):
+    """A missing category is an empty cell, also a quoted one."""
+    source = tmp_path / "source.csv"
+    source.write_bytes(b'answer,id\nyes,1\n,2\n"",3\nno,4\n')
+    target = privatize(source, {"answer": rr.KRR(["yes", "no", None], 0.75)})
+    assert b"answer,id\nyes,1\n,2\n,3\nno,4\n" == target.read_bytes()
+    assert [1, 1, 2] == files.tally_file(target, "answer").reported.tolist()
+    target = privatize(source, {"answer": rr.KRR(["yes", "no"], 0.75)}, missing="keep", again=True,
+                       overwrite=True)  # fmt: skip
+    found = files.tally_file(target, "answer")
+    assert (2, 2) == (found.n, found.missing)
+
+
+def test_a_file_of_one_column_keeps_its_rows(tmp_path):
+    """A missing report is quoted there: readers take an empty line for no row."""
+    source = tmp_path / "source.csv"
+    source.write_bytes(b'answer\nyes\n""\nno\n')
+    target = privatize(source, {"answer": rr.KRR(["yes", "no", None], 0.75)})
+    assert b'answer\nyes\n""\nno\n' == target.read_bytes()
+    source.write_bytes(b"answer\nyes\n\nno\n")
+    with pytest.raises(rr.files.formats.FileError, match="blank lines"):
+        privatize(source, again=True, overwrite=True)
+
+
+def test_whole_numbers_are_matched_in_their_plain_form(tmp_path):
+    """5 is a category and 05 is not; the reports are numbers for every reader."""
+    source = tmp_path / "source.csv"
+    source.write_bytes(b"answer\n5\n05\n-1\n5.0\n 5\n")
+    mechanism = rr.KRR([7, -1, 5], 0.75)
+    receipt = files.privatize_file(
+        source, tmp_path / "target.csv", {"answer": mechanism}, rng=QUIET, unknown="uniform"
+    )
+    assert {"answer": {"unknown": 3, "missing": 0}} == receipt.private
+    after = pd.read_csv(tmp_path / "target.csv")
+    assert [5, 7, -1, 7, 7] == after["answer"].tolist()
+    assert 5 == rr.estimate(after["answer"], mechanism).tally.n
+
+
+@pytest.mark.parametrize(
+    "categories", [[True, False], [0.5, 1.5], ["a", ""], [2**70, 1], [b"a", b"b"]]
+)
+def test_other_categories_are_refused_in_text(tmp_path, categories):
+    """Text cells say no type; the next step is named."""
+    source = tmp_path / "source.csv"
+    source.write_bytes(b"answer\nTrue\n")
+    with pytest.raises(rr.errors.ArgumentTypeError, match="CSV"):
+        privatize(source, {"answer": rr.KRR(categories, 0.75)})
+
+
+def test_two_private_columns_stand_in_their_places(tmp_path):
+    """Whatever their order in the call, first and last column included."""
+    source = tmp_path / "source.csv"
+    text = b"a,x,b\nno,1,3\nyes,2,1\n"
+    source.write_bytes(text)
+    columns = {"b": rr.KRR([1, 3], 0.75), "a": rr.KRR(["yes", "no"], 0.75)}
+    assert text == privatize(source, columns).read_bytes()
+    shuffled = privatize(source, columns, shuffle_rows=True, overwrite=True, again=True)
+    lines = shuffled.read_bytes().splitlines()
+    assert b"a,x,b" == lines[0]
+    assert sorted(text.splitlines()[1:]) == sorted(lines[1:])
+
+
+def test_gzip_of_several_members_is_read_whole(tmp_path):
+    """And the target is one member that names no file and no time."""
+    source = tmp_path / "source.csv.gz"
+    source.write_bytes(gzip.compress(b"answer\nnever\n") + gzip.compress(b"once\n"))
+    target = privatize(source)
+    assert b"answer\nnever\nonce\n" == gzip.decompress(target.read_bytes())
+    assert bytes(4) == target.read_bytes()[4:8]
+
+
+def test_the_sidecar_says_how_the_file_was_made(tmp_path):
+    """Beside a text file lies its document; a second column is added to it."""
+    source = tmp_path / "source.csv"
+    source.write_bytes(b"answer,smoker\nnever,yes\n")
+    first = privatize(source)
+    beside = first.with_name("target.csv.rrstats.json")
+    assert ["answer"] == [r.name for r in metadata.read({"rrstats": beside.read_text()})]
+    second = first.with_name("second.csv")
+    receipt = files.privatize_file(
+        first, second, {"smoker": rr.KRR(["yes", "no"], 0.75)}, unknown="uniform", rng=QUIET
+    )
+    assert ["answer", "smoker"] == [r.name for r in files.describe_file(second)]
+    assert receipt.epsilon_per_row > max(KRR.epsilon, rr.KRR(["yes", "no"], 0.75).epsilon)
+    beside.write_text("{")
+    with pytest.raises(rr.MetadataError, match=r"target\.csv\.rrstats\.json"):
+        files.describe_file(first)
+
+
+def test_a_block_is_cut_like_the_csv_module_cuts_it():
+    """Random text of tricky characters: the same cells, or refused."""
+    import csv
+    import io
+    from pathlib import Path
+
+    rng = np.random.default_rng(5)
+    agreed = 0
+    for _ in range(8000):
+        text = "".join(rng.choice(list('a,"\n\r'), p=[0.35, 0.25, 0.2, 0.15, 0.05], size=12))
+        try:
+            grid = cells.cut(text.encode(), ord(","), 2, Path("x"), 0)
+        except rr.RRStatsError:
+            continue
+        found = [
+            [text[a:b] for a, b in zip(starts, ends, strict=True)]
+            for starts, ends in zip(
+                np.stack([grid.column(i)[0] for i in (0, 1)], axis=1), grid.ends, strict=True
+            )
+        ]
+        plain = [
+            [cell[1:-1].replace('""', '"') if cell[:1] == '"' else cell for cell in row]
+            for row in found
+        ]
+        expected = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        assert expected == plain, repr(text)
+        agreed += len(expected) > 0
+    assert agreed > 100
+
+
+# -- the end of reading --------------------------------------------------------------------
+
+
+def test_reading_ahead_stops_with_its_reader():
+    """Items come in order; an error comes where it belongs; an abandoned reader ends."""
+    assert list(range(9)) == list(parts.ahead(iter(range(9))))
+
+    def broken():
+        yield 1
+        raise ValueError
+
+    items = parts.ahead(broken())
+    assert 1 == next(items)
+    with pytest.raises(ValueError, match=r"^$"):
+        next(items)
+    endless = parts.ahead(iter(int, 1))
+    assert 0 == next(endless)
+    endless.close()
+
+
+def test_parquet_layout_ignores_what_depends_on_answers(tmp_path):
+    """Whether the source had a dictionary for the private column may tell of its answers."""
+    source = tmp_path / "source.parquet"
+    pq.write_table(samples.table(), source, use_dictionary=False, compression="zstd")
+    found = chunks(privatize(source))[0]
+    assert found["answer"]["has_dictionary_page"]
+    assert not found["note"]["has_dictionary_page"]
+    assert parquet.WHAT

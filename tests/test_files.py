@@ -1,0 +1,577 @@
+"""`rr.files`: whole files are privatized as asked, or not at all, and estimated from."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import chance  # noqa: E402  # all that follows needs pyarrow
+import file_samples as samples  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+from answers import QUIET  # noqa: E402
+from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+from rrstats import files, metadata  # noqa: E402
+from rrstats.errors import (  # noqa: E402
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    SecondReleaseError,
+)
+from rrstats.files import parts  # noqa: E402
+
+
+def release(source, columns=None, target=None, **options):
+    """As a user calls it, with fresh noise."""
+    target = target or source.with_name("target" + source.name.removeprefix("source"))
+    return files.privatize_file(source, target, columns or {"answer": KRR}, **options)
+
+
+# -- the law -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
+def test_reports_follow_the_law_over_pieces(tmp_path, monkeypatch, ending):
+    """In pieces of a file the reports of each truth have the published shares, independently.
+
+    A correct sampler fails once in 1e9 runs; a share off by 0.02 escapes once in 1e9.
+    """
+    n = 3 * chance.sample_size(gap=0.02, cells=9)
+    n += -n % 3
+    monkeypatch.setattr(parts, "BATCH_ROWS", 50_000)
+    monkeypatch.setattr(files.delimited, "BLOCK_BYTES", 300_000)
+    truth = np.tile([0, 1, 2], n // 3)
+    source = written(tmp_path, ending, pa.table({"answer": pa.array(WORDS).take(pa.array(truth))}))
+    release(source)
+    target = source.with_name("target" + ending)
+    if ending == ".csv":
+        found = pa.array(target.read_text().split()[1:])
+    else:
+        found = FORMATS[ending][1](target).column("answer")
+    reports = pa.compute.index_in(found, value_set=pa.array(WORDS)).to_numpy()
+    counts = [np.bincount(reports[truth == t], minlength=3) for t in range(3)]
+    law = [[0.75 if a == t else 0.125 for a in range(3)] for t in range(3)]
+    chance.assert_law(counts, law)
+    changed = (reports != truth).astype(np.int64)
+    chance.assert_spread(chance.batches(changed, 500, 2), [0.75, 0.25])
+    chance.assert_product(changed[:-1], changed[1:], [0.75, 0.25], [0.75, 0.25])
+
+
+def test_two_columns_have_noise_of_their_own(tmp_path):
+    """The same answers in two columns get independent reports."""
+    words = pa.array(["no", "yes"] * 40_000)
+    source = written(tmp_path, ".parquet", pa.table({"a": words, "b": words}))
+    m = rr.KRR(["no", "yes"], 0.75)
+    release(source, {"a": m, "b": m})
+    after = pq.read_table(tmp_path / "target.parquet")
+    lies = [pa.compute.not_equal(after.column(c), words).to_numpy().astype(int) for c in "ab"]
+    chance.assert_product(*lies, [0.75, 0.25], [0.75, 0.25])
+
+
+def test_shuffled_rows_stay_whole(tmp_path):
+    """Each row keeps its cells, in a new order; row groups keep their sizes."""
+    source = written(tmp_path, ".parquet")
+    before = samples.table().to_pandas()
+    after_table = pq.read_table(privatize(source, shuffle_rows=True, rng=None, missing="unknown"))
+    after = after_table.to_pandas()
+    assert before["id"].tolist() != after["id"].tolist()
+    ordered = after.sort_values("id", ignore_index=True)
+    assert before["note"].tolist() == ordered["note"].tolist()
+    same = (before["answer"] == ordered["answer"]).sum()
+    assert 250 < same < 450
+    meta = pq.read_metadata(tmp_path / "target.parquet")
+    assert [170, 170, 160] == [meta.row_group(g).num_rows for g in range(3)]
+    whole = written(tmp_path, "")
+    target = privatize(whole, shuffle_rows=True, rng=None)
+    assert paths_in(target) == ["region=a/part-0.parquet", "region=b/x/part-0.pq", "z.parquet"]
+    first = pq.read_table(target / "z.parquet").column("id").to_pylist()
+    assert sorted(first) == before["id"].tolist()[-166:]
+
+
+# -- what comes back -----------------------------------------------------------------------
+
+
+def test_the_receipt_tells_what_may_be_told(tmp_path):
+    """Printed: rows, columns, epsilons; counts of answers are apart, and not in its repr."""
+    data = samples.table().set_column(
+        1, "answer", pa.array(["never", "odd", None, "once", "once"] * 100)
+    )
+    source = written(tmp_path, ".parquet", data)
+    seen = []
+    receipt = release(
+        source, unknown="uniform", progress=lambda done, total: seen.append((done, total))
+    )
+    told = receipt.to_dict()
+    assert 500 == told["rows"]
+    assert KRR.epsilon == told["columns"][0]["epsilon"] == told["epsilon_per_row"]
+    assert {"str": "answer"} == told["columns"][0]["name"]
+    assert {"answer": {"unknown": 100, "missing": 100}} == receipt.private
+    assert "private" not in json.dumps(told) + repr(receipt)
+    assert "100" not in json.dumps({**told, "seconds": 0, "target": ""}) + repr(receipt.records)
+    assert (500, 500) == seen[-1]
+    assert sorted(seen) == seen
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_estimates_need_no_parameters(tmp_path, ending):
+    """The file says how it was made; arguments may agree with it and not contradict it."""
+    source = written(tmp_path, ending)
+    release(source)
+    target = source.with_name("target" + ending)
+    found = files.estimate_file(target)
+    assert ["answer"] == list(found)
+    assert KRR == found["answer"].tally.mechanism
+    assert 500 == found["answer"].tally.n
+    assert found["answer"].proportions.tolist() == (
+        files.estimate_file(target, "answer", KRR)["answer"].proportions.tolist()
+    )
+    assert files.tally_file(target, "answer").reported.sum() == 500
+    (record,) = files.describe_file(target)
+    assert ("answer", "warn", "unknown", False) == (
+        record.name, record.unknown, record.missing, record.simulated
+    )  # fmt: skip
+    with pytest.raises(rr.MetadataError, match="contradicts"):
+        files.estimate_file(target, "answer", rr.KRR(WORDS, 0.8))
+    assert "rows" == files.estimate_file(target, target="rows")["answer"].target
+
+
+def test_estimates_of_files_that_say_nothing(tmp_path):
+    """Then the column and its mechanism are needed."""
+    source = written(tmp_path, ".csv")
+    with pytest.raises(ArgumentTypeError, match="which columns hold reports"):
+        files.estimate_file(source)
+    with pytest.raises(ArgumentTypeError, match="give the mechanism"):
+        files.tally_file(source, "answer")
+    with pytest.raises(ArgumentTypeError, match="for one column"):
+        files.estimate_file(source, ["answer", "kind"], KRR)
+    assert [167, 167, 166] == files.tally_file(source, "answer", KRR).reported.tolist()
+    with pytest.raises(ArgumentValueError, match="not among the categories"):
+        files.tally_file(source, "kind", KRR)
+
+
+def test_check_lists_what_no_category_serves(tmp_path, monkeypatch):
+    """For the steward: unknown values with counts, the missing ones, and how many more."""
+    answers = ["never", "odd", None, "odd", "ODD"] * 100
+    for ending in (".parquet", ".csv", ".feather"):
+        data = pa.table({"answer": answers, "x": range(500)})
+        source = written(tmp_path, ending, data)
+        found = files.check_file(source, "answer", WORDS)
+        rows = found.itertuples(index=False)
+        assert {("odd", "unknown", 200), ("ODD", "unknown", 100), (None, "missing", 100)} == {
+            tuple(row) for row in rows
+        }
+        monkeypatch.setattr(files.counting, "MOST_LISTED", 1)
+        found = files.check_file(source, "answer", KRR)
+        assert [(None, "not listed", 100)] == list(found.itertuples(index=False, name=None))[-1:]
+        monkeypatch.undo()
+    assert 0 == len(files.check_file(written(tmp_path, ".pq"), "answer", WORDS))
+
+
+# -- plans, policies, noise ----------------------------------------------------------------
+
+
+def test_plans_in_every_form(tmp_path):
+    """A document, its records, or a file of it: policies are the plan's."""
+    plan = samples.document("answer", missing="keep", unknown="uniform")
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    data = samples.table().set_column(1, "answer", pa.array(["never", None] * 250))
+    source = written(tmp_path, ".parquet", data)
+    for form in (plan, metadata.read({"rrstats": plan}), path, str(path)):
+        receipt = release(source, form, again=True, overwrite=True)
+        assert [("keep", "uniform")] == [(r.missing, r.unknown) for r in receipt.records]
+        assert 250 == pq.read_table(receipt.target).column("answer").null_count
+    with pytest.raises(ArgumentTypeError, match="a plan says"):
+        release(source, plan, unknown="raise", again=True, overwrite=True)
+    with pytest.raises(ArgumentValueError, match="simulated or keyed"):
+        release(source, samples.document("answer", simulated=True), again=True, overwrite=True)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_answers_are_refused_before_anything_is_drawn(tmp_path, ending):
+    """unknown="raise" and missing="raise" look at the whole file first, and leave nothing."""
+    data = samples.table().set_column(1, "answer", pa.array(["never"] * 499 + ["secret"]))
+    source = written(tmp_path, ending, data)
+
+    class Nothing:
+        bits, secure = None, True
+
+        def words(self, *_):
+            raise AssertionError("words were drawn")
+
+    with pytest.raises(rr.UnknownAnswersError, match="1 of 500") as error:
+        release(source, unknown="raise", rng=Nothing())
+    assert "secret" not in str(error.value)
+    assert [source.name] == paths_in(tmp_path)
+    release(source, missing="raise", unknown="uniform")
+    data = data.set_column(1, "answer", pa.array(["never"] * 499 + [None]))
+    source = written(tmp_path, ".pq", data)
+    with pytest.raises(rr.UnknownAnswersError, match="missing"):
+        release(source, missing="raise")
+
+
+def test_the_named_warning_comes_after_the_file(tmp_path):
+    """With unknown answers, as in `privatize`; the file is there then."""
+    data = samples.table().set_column(1, "answer", pa.array([None] * 500, pa.string()))
+    source = written(tmp_path, ".parquet", data)
+    with pytest.warns(rr.UnknownAnswersWarning):
+        release(source)
+    assert 500 == files.tally_file(tmp_path / "target.parquet", "answer").n
+
+
+def test_simulated_noise_is_marked(tmp_path):
+    """A NumPy generator warns and marks; the same seed gives the same file."""
+    source = written(tmp_path, ".parquet")
+    found = []
+    for _ in range(2):
+        with pytest.warns(rr.SimulationWarning):
+            receipt = release(source, rng=np.random.default_rng(3), again=True, overwrite=True)
+        found.append(pq.read_table(receipt.target))
+    assert found[0].equals(found[1])
+    assert [True] == [r.simulated for r in files.describe_file(receipt.target)]
+    with pytest.raises(rr.MetadataError, match="simulated"):
+        release(receipt.target, target=tmp_path / "b.parquet", again=True)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_reports_are_privatized_again_only_on_request(tmp_path, ending):
+    """Refused, or recorded as both rounds."""
+    source = written(tmp_path, ending)
+    first = privatize(source)
+    second = first.with_name("second" + ending)
+    with pytest.raises(rr.MetadataError, match="again=True"):
+        release(first, target=second)
+    receipt = release(first, {"answer": rr.KRR(WORDS, 0.6)}, target=second, again=True)
+    (record,) = files.describe_file(second)
+    assert KRR.then(rr.KRR(WORDS, 0.6)) == record.resolve()
+    assert receipt.epsilon_per_row == record.epsilon < KRR.epsilon
+
+
+def test_documents_are_found_wherever_they_lie(tmp_path):
+    """In any of the three places; two that disagree are refused."""
+    said = json.dumps({"rrstats": samples.document("kind")}).encode()
+    data = samples.table()
+    source = written(tmp_path, ".parquet", data.replace_schema_metadata({"PANDAS_ATTRS": said}))
+    target = privatize(source)
+    assert ["kind", "answer"] == [r.name for r in files.describe_file(target)]
+    other = samples.with_document(data.replace_schema_metadata({"PANDAS_ATTRS": said}), "kind",
+                                  unknown="raise")  # fmt: skip
+    with pytest.raises(rr.MetadataError, match="two different things"):
+        privatize(written(tmp_path, ".pq", other))
+
+
+def test_many_categories_travel_as_a_fingerprint(tmp_path):
+    """Then estimating needs the mechanism, and checks it."""
+    mechanism = rr.KRR(range(300), 0.5)
+    data = pa.table({"x": pa.array(np.arange(3000) % 300, pa.int16())})
+    source = written(tmp_path, ".parquet", data)
+    release(source, {"x": mechanism})
+    with pytest.raises(rr.MetadataError, match="fingerprint"):
+        files.estimate_file(tmp_path / "target.parquet")
+    assert 3000 == files.tally_file(tmp_path / "target.parquet", "x", mechanism).n
+
+
+# -- the ledger ----------------------------------------------------------------------------
+
+
+def test_a_second_release_is_refused(tmp_path):
+    """Unless again; another column is another matter."""
+    source = written(tmp_path, ".parquet")
+    release(source)
+    for name in ("target.parquet", "b.parquet"):
+        with pytest.raises(SecondReleaseError, match="epsilon"):
+            release(source, target=tmp_path / name, overwrite=True)
+    kinds = rr.KRR([f"kind {i}" for i in range(4)], 0.75)
+    release(source, {"kind": kinds}, target=tmp_path / "b.parquet")
+    release(source, target=tmp_path / "c.parquet", again=True)
+    private = tmp_path / "mine.json"
+    release(source, target=tmp_path / "d.parquet", ledger=private)
+    assert private.exists()
+
+
+# -- bad files and arguments ---------------------------------------------------------------
+
+
+def nested(kind):
+    data = {"list": [["never"]], "struct": [{"a": "never"}]}[kind]
+    return pa.table({"answer": pa.array(data)})
+
+
+def bad_files():
+    good = samples.parquet_with()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, samples.table().schema) as writer:
+        writer.write_table(samples.table())
+    text = b"id,answer\n1,never\n2,once\n"
+    return {
+        "truncated.parquet": good[:-20],
+        "cut in the middle.parquet": good[:100] + good[400:],
+        "damaged.parquet": good[:30] + bytes(600) + good[630:],
+        "empty.parquet": b"",
+        "text.parquet": text,
+        "encrypted.parquet": good[:-4] + b"PARE",
+        "stream.arrow": sink.getvalue().to_pybytes(),
+        "text.feather": text,
+        "empty.feather": b"",
+        "empty.csv": b"",
+        "blank.csv": b"\n\n",
+        "latin.csv": b"id,answer\n1,na\xefve\n",
+        "utf16.csv": text.decode().encode("utf-16"),
+        "nul.csv": b"id,answer\n1,\0never\n",
+        "ragged.csv": text + b"3\n",
+        "longer.csv": text + b"3,never,4\n",
+        "open quote.csv": text + b'3,"never\n',
+        "stray quote.csv": text + b'3,ne"ver\n',
+        "after quote.csv": text + b'3,"ne"ver\n',
+        "old mac.csv": b"id,answer\r1,never\r",
+        "old mac at first.csv": b"id,answer\r1,never\n2,once\n",
+        "mac header.csv": b"id,answer\r",
+        "long header.csv": b'id,"answer\n1,never\n"2,once\n',
+        "header.csv": b'"id,answer\n',
+        "not zipped.csv.gz": text,
+        "cut.csv.gz": __import__("gzip").compress(text * 100)[:-15],
+    }
+
+
+BAD = bad_files()
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_refused_and_leave_nothing(tmp_path, name):
+    """A FileError that names the file and quotes no cell; nothing is written or recorded."""
+    source = tmp_path / name
+    source.write_bytes(BAD[name])
+    ending = name[name.index(".") :]
+    with pytest.raises(FileError) as error:
+        release(source, target=tmp_path / f"target{ending}")
+    assert name in str(error.value)
+    assert "never" not in str(error.value)
+    assert [name] == paths_in(tmp_path)
+
+
+BAD_COLUMNS = {
+    "nothing": ({}, ArgumentValueError, "at least one"),
+    "not a mapping": (17, ArgumentTypeError, "mapping"),
+    "no such column": ({"anwser": KRR}, ArgumentValueError, "did you mean 'answer'"),
+    "number": ({3: KRR}, ArgumentTypeError, "named by text"),
+    "nested": ({"list": KRR}, ArgumentTypeError, "one plain value"),
+    "type": ({"id": KRR}, ArgumentTypeError, "kind str"),
+    "no mechanism": ({"answer": WORDS}, ArgumentTypeError, "prob"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_COLUMNS)
+def test_bad_columns_are_refused(tmp_path, name):
+    """Before anything is read; the next step is named."""
+    columns, kind, said = BAD_COLUMNS[name]
+    source = written(tmp_path, ".parquet")
+    with pytest.raises(kind, match=said):
+        files.privatize_file(source, tmp_path / "target.parquet", columns)
+    assert ["source.parquet"] == paths_in(tmp_path)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
+def test_a_column_that_is_there_twice_is_refused(tmp_path, ending):
+    """Which of them is meant cannot be known; the twice-named others are no matter."""
+    data = pa.table([["never"], ["x"], ["once"]], names=["answer", "x", "answer"])
+    if ending == ".csv":
+        source = tmp_path / "source.csv"
+        source.write_text("answer,x,answer\nnever,x,once\n")
+    else:
+        source = written(tmp_path, ending, data)
+    with pytest.raises(ArgumentValueError, match="2 times"):
+        release(source)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_files_without_rows_are_released_without_rows(tmp_path, ending):
+    """Zero rows, and zero row groups, are no error; the columns say how they were made."""
+    source = written(tmp_path, ending, samples.table(0))
+    for shuffle in (False, True):
+        receipt = release(source, shuffle_rows=shuffle, again=shuffle, overwrite=shuffle)
+        assert 0 == receipt.rows
+        assert 0 == files.tally_file(receipt.target, "answer").n
+    assert ["answer"] == [r.name for r in files.describe_file(receipt.target)]
+
+
+def test_zero_row_groups(tmp_path):
+    """A Parquet file of a footer alone."""
+    source = tmp_path / "source.parquet"
+    with pq.ParquetWriter(source, samples.table().schema):
+        pass
+    assert 0 == pq.read_metadata(source).num_row_groups
+    assert 0 == release(source, rng=QUIET).rows
+
+
+BAD_TARGETS = {
+    "format": ("source.parquet", "target.csv", "of the source's format"),
+    "ending": ("source.parquet", "target.txt", "must end in"),
+    "gz": ("source.csv", "target.csv.gz", "of the source's format"),
+    "same": ("source.parquet", "source.parquet", "another path"),
+    "same in other words": ("source.parquet", "x/../source.parquet", "another path"),
+    "file for a directory": ("source", "target.parquet", "must be a directory"),
+    "inside": ("source", "source/target", "inside the source directory"),
+    "around": ("folder/source", "folder", "nor around"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TARGETS)
+def test_bad_targets_are_refused(tmp_path, name):
+    """Nothing is converted, and the source is never written to."""
+    source, target, said = BAD_TARGETS[name]
+    source = tmp_path / source
+    (tmp_path / "x").mkdir()
+    FORMATS[source.suffix][0](samples.table(), source)
+    before = paths_in(tmp_path)
+    with pytest.raises(ArgumentValueError, match=said):
+        release(source, target=tmp_path / target, overwrite=True)
+    assert before == paths_in(tmp_path)
+
+
+def test_links_to_the_source_are_the_source(tmp_path):
+    """A hard link or a symbolic link as target would overwrite the true answers."""
+    source = written(tmp_path, ".parquet")
+    for name, link in (("a.parquet", "symlink_to"), ("b.parquet", "hardlink_to")):
+        target = tmp_path / name
+        getattr(target, link)(source)
+        with pytest.raises(ArgumentValueError, match="another path"):
+            release(source, target=target, overwrite=True)
+
+
+def test_paths_and_sources_that_are_not_there(tmp_path):
+    """Named in the error."""
+    with pytest.raises(FileError, match="none"):
+        release(tmp_path / "none.parquet")
+    with pytest.raises(ArgumentTypeError, match="source must be a path"):
+        files.privatize_file(3, "x.csv", {"answer": KRR})
+    (tmp_path / "source.xlsx").touch()
+    with pytest.raises(ArgumentValueError, match=r"\.parquet"):
+        release(tmp_path / "source.xlsx")
+
+
+def spoil_directory(path, how):
+    file = path / "z.parquet"
+    data = samples.table(3)
+    if how == "names":
+        pq.write_table(data.rename_columns(["x", *data.schema.names[1:]]), file)
+    elif how == "types":
+        pq.write_table(data.set_column(0, "id", pa.array([1, 2, 3], pa.int16())), file)
+    elif how == "text":
+        (path / "notes.txt").touch()
+    elif how == "damaged":
+        file.write_bytes(b"PAR1")
+    elif how == "reports":
+        pq.write_table(samples.with_document(data, "answer"), file)
+    elif how == "link":
+        (path / "more").symlink_to(path / "region=a")
+    elif how == "partition":
+        (path / "answer=never").mkdir()
+        pq.write_table(data, path / "answer=never" / "part-0.parquet")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("names", r"z\.parquet differs"),
+        ("types", r"z\.parquet differs.*column 'id'"),
+        ("text", r"notes\.txt"),
+        ("damaged", r"z\.parquet"),
+        ("reports", r"different things.*z\.parquet"),
+        ("link", "more is a link"),
+        ("partition", "tells column 'answer'"),
+    ],
+)
+def test_bad_directories_are_refused(tmp_path, how, said):
+    """The file is named, and nothing is written."""
+    source = written(tmp_path, "")
+    spoil_directory(source, how)
+    before = paths_in(tmp_path)
+    with pytest.raises(rr.RRStatsError, match=said):
+        release(source, again=how == "reports")
+    assert before == paths_in(tmp_path)
+
+
+def test_an_empty_directory_is_refused(tmp_path):
+    """There is no Parquet file in it."""
+    (tmp_path / "source").mkdir()
+    with pytest.raises(FileError, match="holds no Parquet file"):
+        release(tmp_path / "source")
+
+
+@pytest.mark.parametrize("ending", [".parquet", "", ".csv"])
+def test_a_source_that_changes_meanwhile_is_not_published(tmp_path, ending):
+    """Half of one file and half of another is nobody's release; the ledger stays empty."""
+    source = written(tmp_path, ending)
+    changing = source / "z.parquet" if source.is_dir() else source
+
+    def change(done, total):
+        with changing.open("ab") as file:
+            file.write(b"\n")
+
+    before = paths_in(tmp_path)
+    with pytest.raises(FileError):
+        release(source, progress=change)
+    assert before == paths_in(tmp_path)
+    assert not list(tmp_path.glob("*ledger*"))
+
+
+@pytest.mark.parametrize("ending", [".parquet", "", ".feather", ".csv.gz"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_after_an_error_nothing_remains(tmp_path, ending, error):
+    """Whatever happens on the way: no target, no part, no ledger, no complaint of a writer."""
+
+    def fail(done, total):
+        raise error
+
+    source = written(tmp_path, ending)
+    before = paths_in(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(error):
+            release(source, progress=fail)
+    assert before == paths_in(tmp_path)
+
+
+# -- memory --------------------------------------------------------------------------------
+
+MEMORY = """
+import resource, sys
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import rrstats as rr
+from rrstats import files
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+source, target, n = sys.argv[1], sys.argv[2], 6_000_000
+small = files.privatize_file(sys.argv[3], target, {"answer": rr.KRR(["a", "b"], 0.75)})
+before = peak()
+done = files.privatize_file(source, target, {"answer": rr.KRR(["a", "b"], 0.75)}, overwrite=True)
+assert done.rows == n, done
+print(peak() - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    """6,000,000 rows, 160 MB as columns, take less than 130 MiB beyond a small file."""
+    pytest.importorskip("resource")
+    source, small = tmp_path / "source.parquet", tmp_path / "small.parquet"
+    schema = pa.schema([("id", pa.int64()), ("answer", pa.string()), ("x", pa.float64())])
+    words = pa.array(["a", "b"] * 500_000)
+    with pq.ParquetWriter(source, schema) as writer:
+        for start in range(0, 6_000_000, 1_000_000):
+            ids = np.arange(start, start + 1_000_000)
+            writer.write_table(pa.table([ids, words, ids * 0.5], schema=schema))
+    pq.write_table(pq.ParquetFile(source).read_row_group(0).slice(0, 10), small)
+    command = [sys.executable, "-c", MEMORY, source, tmp_path / "target.parquet", small]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    assert int(done.stdout) < 130

@@ -1,0 +1,615 @@
+"""The ledger beside a source: a second release of a column is refused until somebody insists."""
+
+import copy
+import hashlib
+import json
+import math
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+
+import rrstats as rr
+from rrstats.errors import FileError, MetadataError, SecondReleaseError
+from rrstats.mechanisms import Chain
+from rrstats.metadata import Record
+
+pytest.importorskip("pyarrow")
+ledgers = pytest.importorskip("rrstats.files.ledger")
+claims = pytest.importorskip("rrstats.files.claims")
+publishing = pytest.importorskip("rrstats.files.publishing")
+Ledger, digest_of = ledgers.Ledger, ledgers.digest_of
+
+posix = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX")
+
+YES_NO = Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
+OFTEN = Record.of("drinks", rr.KRR(["never", "once", "often"], 0.5))
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "survey.csv"
+    path.write_text("smoker,drinks\nyes,never\n")
+    return path
+
+
+def release(ledger, *records, again=False, target="out.csv", digest=None):
+    """A release that publishes nothing but the entry."""
+    digest = digest or digest_of(ledger.source)
+    with ledger.entry(records, target=target, digest=digest, rows=1, again=again):
+        pass
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# -- what it holds ---------------------------------------------------------------------------
+
+
+def test_the_ledger_lies_beside_its_source_and_is_private(source):
+    """One document, readable by its owner only, and nothing else is left there."""
+    ledger = Ledger.of(source)
+    assert [] == ledger.releases
+    before = datetime.now(UTC).replace(microsecond=0)
+    release(ledger, YES_NO, OFTEN)
+    path = source.with_name("survey.csv.rrstats-ledger.json")
+    assert ["survey.csv", path.name] == names(source.parent)
+    assert path == ledger.path
+    assert 0o600 == stat.S_IMODE(path.stat().st_mode) or os.name != "posix"
+    document = json.loads(path.read_text())
+    (entry,) = document["releases"]
+    assert before <= datetime.fromisoformat(entry.pop("when")) <= datetime.now(UTC)
+    assert {
+        "columns": [YES_NO.to_dict(), OFTEN.to_dict()],
+        "epsilon": {"smoker": YES_NO.epsilon, "drinks": OFTEN.epsilon},
+        "target": str((source.parent.cwd() / "out.csv").absolute()),
+        "digest": digest_of(source),
+        "rows": 1,
+        "rrstats": rr.__version__,
+    } == entry
+    assert {"v": 1, "source": "survey.csv", "releases": [entry]} == document
+
+
+def test_releases_come_back_as_they_were_written(source):
+    """Through a new object, and in order; columns with labels of any kind too."""
+    odd = Record.of(("wave", 2), rr.KRR([1, 2, None], 0.5), missing="unknown", simulated=True)
+    chained = Record.of("twice", Chain(rr.KRR([0, 1], 0.75), rr.KRR([0, 1], 0.75)))
+    long = Record.of("region", rr.KRR(list(range(200)), 0.5))
+    release(Ledger.of(source), odd, chained, long)
+    release(Ledger.of(source), YES_NO, target="second.csv")
+    first, second = Ledger.of(source).releases
+    assert (odd, chained, long) == first.records
+    assert {r.name: r.epsilon for r in (odd, chained, long)} == first.epsilon
+    assert ((YES_NO,), "second.csv") == (second.records, second.target.rpartition(os.sep)[2])
+    assert first.when.tzinfo is not None
+    assert first.when <= second.when
+    assert (1, digest_of(source), rr.__version__) == (second.rows, second.digest, second.rrstats)
+
+
+def test_an_infinite_epsilon_can_be_written(source, monkeypatch):
+    """JSON has no infinity, so it is a word; no such mechanism exists today."""
+    monkeypatch.setattr(Record, "epsilon", math.inf)
+    release(Ledger.of(source), YES_NO)
+    assert '"smoker": "inf"' in Ledger.of(source).path.read_text()
+    assert math.inf == Ledger.of(source).epsilon("smoker")
+
+
+def test_a_source_has_one_ledger_under_all_its_names(source, tmp_path):
+    """A link or a detour leads to the same ledger, or a second release could hide behind it."""
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "folder" / "other.csv"
+    link.symlink_to(source)
+    detour = tmp_path / "folder" / ".." / "survey.csv"
+    assert {Ledger.of(source).path} == {Ledger.of(link).path, Ledger.of(detour).path}
+
+
+def test_a_directory_has_its_ledger_beside_it(tmp_path):
+    """Not inside, where a reader of the data would find it."""
+    (tmp_path / "data").mkdir()
+    assert tmp_path / "data.rrstats-ledger.json" == Ledger.of(tmp_path / "data").path
+
+
+def test_a_ledger_can_lie_elsewhere(source, tmp_path):
+    """Where it was put, and only there."""
+    path = tmp_path / "private" / "ledger.json"
+    path.parent.mkdir()
+    release(Ledger.of(source, path), YES_NO)
+    assert ["ledger.json"] == names(path.parent)
+    assert not (tmp_path / "survey.csv.rrstats-ledger.json").exists()
+    with pytest.raises(SecondReleaseError):
+        Ledger.of(source, path).refuse([YES_NO], again=False)
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def test_a_second_release_is_refused_with_the_summed_epsilon(source):
+    """How often, when last, each epsilon, what all sum to, and how to insist."""
+    ledger = Ledger.of(source)
+    ledger.refuse([YES_NO], again=False)
+    release(ledger, YES_NO)
+    release(ledger, Record.of("smoker", rr.KRR(["yes", "no"], epsilon=0.5)), again=True)
+    when = ledger.releases[-1].when
+    with pytest.raises(SecondReleaseError) as caught:
+        ledger.refuse([OFTEN, YES_NO], again=False)
+    # 2 ln 3 + 0.5 = 2.69722..., rounded up
+    assert (
+        f"column 'smoker' was released 2 times before, last on {when:%Y-%m-%d %H:%M} UTC "
+        "(epsilon 1.099, 0.5); with this one (1.099) all sum to epsilon 2.698, as the noise "
+        "averages out; again=True (--again) releases all the same"
+    ) == str(caught.value)
+    assert 2 == len(ledger.releases)
+    with pytest.raises(SecondReleaseError):
+        release(ledger, YES_NO)
+    assert 2 == len(ledger.releases)
+
+
+def test_all_columns_that_were_released_are_told(source):
+    """And a single release is told in the singular."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO, OFTEN)
+    with pytest.raises(
+        SecondReleaseError, match=r"'smoker' was released once .*; column 'drinks' was"
+    ):
+        ledger.refuse([YES_NO, OFTEN], again=False)
+
+
+def test_other_columns_do_not_collide(source):
+    """Each column has an account of its own."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO)
+    ledger.refuse([OFTEN], again=False)
+    release(ledger, OFTEN)
+    assert [YES_NO.epsilon, OFTEN.epsilon, 0.0] == [
+        ledger.epsilon(name) for name in ("smoker", "drinks", "Smoker")
+    ]
+
+
+def test_again_releases_all_the_same_and_adds_up(source):
+    """The sum is rounded up: never below the exact one."""
+    ledger = Ledger.of(source)
+    for _ in range(3):
+        ledger.refuse([YES_NO], again=True)
+        release(ledger, YES_NO, again=True)
+    exact = 3 * Fraction(YES_NO.epsilon)
+    assert exact <= Fraction(ledger.epsilon("smoker"))
+    assert math.nextafter(ledger.epsilon("smoker"), 0) < exact
+
+
+def test_many_releases_are_told_in_short(source):
+    """The message stays readable after a hundred."""
+    ledger = Ledger.of(source)
+    for _ in range(12):
+        release(ledger, YES_NO, again=True)
+    with pytest.raises(SecondReleaseError, match=r"12 times .*1\.099, \.\.\.\); .* epsilon 14\.29"):
+        ledger.refuse([YES_NO], again=False)
+
+
+def test_a_new_wave_of_the_same_people_adds_up_too(source):
+    """A source that has changed since is no excuse, and the message says so."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO)
+    source.write_text("smoker,drinks\nno,never\n")
+    with pytest.raises(SecondReleaseError, match=r"the source has changed since.* adds up"):
+        ledger.refuse([YES_NO], again=False)
+    with pytest.raises(SecondReleaseError, match="changed since"):
+        release(ledger, YES_NO)
+
+
+def test_the_source_is_read_only_where_a_release_is_found(source, monkeypatch):
+    """A digest of a large source takes time, which the first release does not spend twice."""
+    monkeypatch.setattr(ledgers, "digest_of", lambda path: pytest.fail("read the source"))
+    Ledger.of(source).refuse([YES_NO], again=False)
+    release(Ledger.of(source), YES_NO, digest="sha256:0")
+    Ledger.of(source).refuse([YES_NO], again=True)
+
+
+# -- the entry and what it stands for -----------------------------------------------------------
+
+
+def test_the_entry_stands_before_anything_is_published(source):
+    """Whatever ends the run then, no release is without its entry."""
+    ledger = Ledger.of(source)
+    with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=5, again=False):
+        (entry,) = Ledger.of(source).releases
+    assert [entry] == ledger.releases
+    assert (5, "sha256:1") == (entry.rows, entry.digest)
+
+
+@pytest.mark.parametrize("error", [FileError, KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_the_entry_is_taken_back_where_publishing_fails(source, earlier, error):
+    """Then the ledger is as it was, to the byte, or not there."""
+    ledger = Ledger.of(source)
+    if earlier:
+        release(ledger, OFTEN)
+    before = {path.name: path.read_bytes() for path in source.parent.iterdir()}
+
+    def run():
+        with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=1, again=False):
+            assert YES_NO.epsilon == ledger.epsilon("smoker")
+            raise error
+
+    with pytest.raises(error):
+        run()
+    assert before == {path.name: path.read_bytes() for path in source.parent.iterdir()}
+    ledger.refuse([YES_NO], again=False)
+
+
+def test_an_entry_that_cannot_be_taken_back_stands(source, monkeypatch):
+    """A release too many is refused, never one too few; the error says what happened."""
+    ledger = Ledger.of(source)
+    release(ledger, OFTEN)
+
+    def run():
+        with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=1, again=False):
+            monkeypatch.setattr(publishing, "_sync", lambda path: (_ for _ in ()).throw(OSError()))
+            raise FileError("the disk is full")
+
+    with pytest.raises(FileError, match="disk is full") as caught:
+        run()
+    assert "last entry stands" in caught.value.__notes__[0]
+    assert YES_NO.epsilon == ledger.epsilon("smoker")
+
+
+def test_ctrl_c_while_it_is_taken_back_waits(source, monkeypatch):
+    """Impatience does not leave half of it."""
+    ledger = Ledger.of(source)
+    release(ledger, OFTEN)
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+
+    def run():
+        with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=1, again=False):
+            signal.raise_signal(signal.SIGINT)
+            raise FileError("the disk is full")
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert ["drinks"] == [r.name for release in ledger.releases for r in release.records]
+
+
+def test_ctrl_c_before_publishing_takes_both_back_and_after_it_neither(source, monkeypatch):
+    """The target is there if and only if its entry is."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+    ledger = Ledger.of(source)
+    target = source.with_name("out.csv")
+
+    def run(before, after):
+        with publishing.Publication(target) as publication:
+            publication.open().write(b"reports")
+            with ledger.entry([YES_NO], target=target, digest="sha256:1", rows=1, again=False):
+                if before:
+                    signal.raise_signal(signal.SIGINT)
+                publication.publish()
+                if after:
+                    signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(before=True, after=False)
+    assert ["survey.csv"] == names(source.parent)
+    with pytest.raises(KeyboardInterrupt):
+        run(before=False, after=True)
+    assert (True, 1) == (target.exists(), len(ledger.releases))
+
+
+RACE = """
+import sys
+from pathlib import Path
+import rrstats as rr
+from rrstats.files.ledger import Ledger
+from rrstats.metadata import Record
+
+source, records = Path(sys.argv[1]), [Record.of("smoker", rr.KRR(["yes", "no"], 0.75))]
+ledger = Ledger.of(source)
+ledger.refuse(records, again=False)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    with ledger.entry(records, target=sys.argv[2], digest="sha256:1", rows=1, again=False):
+        Path(sys.argv[2]).touch()
+    print("released")
+except rr.errors.SecondReleaseError:
+    print("refused")
+"""
+
+
+@posix
+def test_of_two_runs_at_once_one_is_refused(source):
+    """Both were told at their start that there was no release; the second to publish is not."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACE, str(source), str(source.with_name(target))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for target in ("a.csv", "b.csv")
+    ]
+    assert ["ready\n"] * 2 == [child.stdout.readline() for child in children]
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    found = [child.communicate(timeout=20)[0] for child in children]
+    assert ["refused\n", "released\n"] == sorted(found)
+    (entry,) = Ledger.of(source).releases
+    target = "ab"[found.index("released\n")] + ".csv"
+    assert str(source.with_name(target)) == entry.target
+    assert sorted([target, source.name, Ledger.of(source).path.name]) == names(source.parent)
+
+
+@posix
+def test_of_many_threads_one_releases(source):
+    """The same within one process."""
+    barrier, found = threading.Barrier(8), []
+
+    def run():
+        barrier.wait()
+        try:
+            release(Ledger.of(source), YES_NO)
+            found.append("released")
+        except SecondReleaseError:
+            found.append("refused")
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ["refused"] * 7 + ["released"] == sorted(found)
+    assert 1 == len(Ledger.of(source).releases)
+
+
+@posix
+def test_runs_at_once_for_other_columns_wait_for_each_other(source):
+    """No entry is lost, and none is refused for having come at the wrong moment."""
+    records = [Record.of(f"q{number}", rr.KRR([0, 1], 0.75)) for number in range(8)]
+    threads = [
+        threading.Thread(target=release, args=(Ledger.of(source), record)) for record in records
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = {record.name for entry in Ledger.of(source).releases for record in entry.records}
+    assert {record.name for record in records} == found
+
+
+@posix
+def test_a_lock_that_a_killed_run_left_does_not_matter(source):
+    """It is taken over and removed."""
+    lock = source.with_name("survey.csv.rrstats-ledger.json.lock")
+    lock.touch(0o600)
+    Ledger.of(source).refuse([YES_NO], again=False)
+    assert ["survey.csv"] == names(source.parent)
+
+
+@posix
+def test_a_lock_that_went_with_its_holder_is_taken_anew(source, monkeypatch):
+    """Who waited for it holds a file that has no name any more: two could think they have it."""
+    ledger, real, taken = Ledger.of(source), claims.lock, []
+    path = ledger.path.with_name(ledger.path.name + ".lock")
+
+    def slow(descriptor, *, wait):
+        if not taken:
+            path.unlink()  # the holder is done
+        taken.append(descriptor)
+        return real(descriptor, wait=wait)
+
+    monkeypatch.setattr(ledgers, "lock", slow)
+    with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=1, again=False):
+        assert path.exists()
+        assert claims.is_at(taken[-1], path)
+    assert 2 <= len(taken)
+
+
+# -- ledgers that cannot be trusted, read or written --------------------------------------------
+
+
+def damages():
+    """Ways to spoil a good ledger; each is a function of its document that gives the text."""
+
+    def changed(change):
+        def apply(document):
+            document = copy.deepcopy(document)
+            change(document, document["releases"][0])
+            return json.dumps(document)
+
+        return apply
+
+    def put(key, value):
+        return changed(lambda document, entry: entry.__setitem__(key, value))
+
+    def put_top(key, value):
+        return changed(lambda document, entry: document.__setitem__(key, value))
+
+    mechanism = lambda **parts: changed(  # noqa: E731
+        lambda document, entry: entry["columns"][0]["mechanism"].update(parts)
+    )
+    return {
+        "empty": lambda document: "",
+        "cut": lambda document: json.dumps(document)[:-20],
+        "binary": lambda document: "PAR1\x00\x01",
+        "list": lambda document: "[]",
+        "null": lambda document: "null",
+        "deep": lambda document: "[" * 100_000,
+        "long number": lambda document: '{"v": ' + "1" * 5000 + "}",
+        "version": put_top("v", 2),
+        "true is no version": put_top("v", True),
+        "more keys": put_top("note", ""),
+        "other source": put_top("source", "other.csv"),
+        "releases no list": put_top("releases", {}),
+        "release no dict": put_top("releases", [1]),
+        "missing key": changed(lambda document, entry: entry.pop("rows")),
+        "unknown key": put("counts", {"yes": 1}),
+        "time": put("when", "yesterday"),
+        "time without zone": put("when", "2026-11-21T08:00:00"),
+        "rows": put("rows", -1),
+        "rows as text": put("rows", "1"),
+        "rows as true": put("rows", True),
+        "target": put("target", None),
+        "no columns": put("columns", []),
+        "columns": put("columns", {"smoker": 1}),
+        "column without mechanism": put("columns", [{"name": "smoker"}]),
+        "column twice": changed(
+            lambda document, entry: entry["columns"].append(entry["columns"][0])
+        ),
+        "epsilon of another": put("epsilon", {"other": 1.0}),
+        "no epsilon": put("epsilon", {}),
+        "epsilon no dict": put("epsilon", [1.0]),
+        "epsilon negative": put("epsilon", {"smoker": -1.0}),
+        "epsilon NaN": put("epsilon", {"smoker": math.nan}),
+        "epsilon as text": put("epsilon", {"smoker": "1"}),
+        "unknown mechanism": mechanism(type="Later"),
+        "mechanism without categories": mechanism(categories=None),
+        "impossible prob": mechanism(prob=7),
+        "prob as text": mechanism(prob="x"),
+        "huge k": mechanism(categories_digest="0", k=10**30),
+        "huge prob": mechanism(prob=10**400),
+    }
+
+
+@pytest.mark.parametrize("damage", damages())
+def test_a_damaged_ledger_is_never_passed_over_nor_replaced(source, damage):
+    """The error names it, also with ``again``, and it stays as it is, to the byte."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO)
+    text = damages()[damage](json.loads(ledger.path.read_text())).encode()
+    ledger.path.write_bytes(text)
+    for again in (False, True):
+        with pytest.raises(MetadataError, match=r"survey\.csv\.rrstats-ledger\.json is damaged"):
+            ledger.refuse([OFTEN], again=again)
+        with pytest.raises(MetadataError, match="is damaged"):
+            release(ledger, OFTEN, again=again)
+    with pytest.raises(MetadataError, match="is damaged"):
+        ledger.epsilon("smoker")
+    assert text == ledger.path.read_bytes()
+    assert [source.name, ledger.path.name] == names(source.parent)
+
+
+def test_a_good_ledger_is_not_called_damaged(source):
+    """The test above would pass if everything was; also written by hand, without defaults."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO)
+    document = json.loads(ledger.path.read_text())
+    (entry,) = document["releases"]
+    entry["columns"] = [{"name": "smoker", "mechanism": entry["columns"][0]["mechanism"]}]
+    entry["epsilon"] = {"smoker": 2}
+    ledger.path.write_text(json.dumps(document))
+    assert 2.0 == ledger.epsilon("smoker")
+    entry["epsilon"] = {"smoker": 0.1}  # said too little: what is computed counts
+    ledger.path.write_text(json.dumps(document))
+    assert YES_NO.epsilon == ledger.epsilon("smoker")
+
+
+@posix
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_a_ledger_that_is_no_file_is_refused(source, tmp_path, kind):
+    """A link could lead anywhere, and a pipe would never answer."""
+    path = tmp_path / "ledger.json"
+    if kind == "link":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(FileError, match=r"ledger\.json is no regular file"):
+        Ledger.of(source, path).refuse([YES_NO], again=True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_ledger_that_is_much_too_large_is_refused(source, monkeypatch):
+    """As when somebody gives a data file as the ledger: it is not read to its end."""
+    monkeypatch.setattr(ledgers, "MOST_BYTES", 10)
+    ledger = Ledger.of(source)
+    ledger.path.write_bytes(bytes(11))
+    with pytest.raises(MetadataError, match="too large"):
+        ledger.refuse([YES_NO], again=True)
+
+
+def test_a_ledger_that_cannot_be_written_says_so_before_anything_is_drawn(source, tmp_path):
+    """And names the way out."""
+    ledger = Ledger.of(source, tmp_path / "nowhere" / "ledger.json")
+    with pytest.raises(FileError, match=r"cannot be written: no such .*--ledger FILE"):
+        ledger.refuse([YES_NO], again=True)
+
+
+def test_a_source_folder_that_cannot_be_written_names_the_way_out(source, monkeypatch):
+    """As on a disk that is mounted for reading only."""
+
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(ledgers.os, "open", refuse)
+    with pytest.raises(FileError, match=r"read-only file system; ledger= \(--ledger FILE\)"):
+        Ledger.of(source).refuse([YES_NO], again=False)
+
+
+@posix
+def test_a_folder_without_permission_names_the_way_out(source):
+    """The same for real."""
+    source.parent.chmod(0o500)
+    if os.access(source.parent, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    try:
+        with pytest.raises(FileError, match=r"permission denied; ledger= \(--ledger FILE\)"):
+            Ledger.of(source).refuse([YES_NO], again=False)
+    finally:
+        source.parent.chmod(0o700)
+
+
+# -- digests -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (5 << 20) + 7])
+def test_the_digest_of_a_file_is_its_sha256(tmp_path, size):
+    """Read in pieces, at their edges too."""
+    data = bytes(range(251)) * (size // 251 + 1)
+    (tmp_path / "a").write_bytes(data[:size])
+    expected = "sha256:" + hashlib.sha256(data[:size]).hexdigest()
+    assert expected == digest_of(tmp_path / "a") == digest_of(str(tmp_path / "a"))
+
+
+def test_the_digest_of_a_directory_tells_names_and_contents(tmp_path, monkeypatch):
+    """Any change of a data file changes it; the order on the disk and other files do not."""
+
+    def made(files):
+        shutil.rmtree(tmp_path / "d", ignore_errors=True)
+        for name, data in files:
+            path = tmp_path / "d" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return digest_of(tmp_path / "d")
+
+    files = [("a.parquet", b"1"), ("b.parquet", b"2"), ("y=1/a.parquet", b"3")]
+    digest = made(files)
+    assert digest == made(files[::-1])
+    assert digest == made([*files, ("_SUCCESS", b""), (".a.crc", b"x"), ("_log/a.parquet", b"x")])
+    assert digest.startswith("sha256:")
+    others = [
+        made(files[:2]),
+        made([("a.parquet", b"2"), ("b.parquet", b"1"), files[2]]),
+        made([("c.parquet", b"1"), *files[1:]]),
+        made([*files[:2], ("y=2/a.parquet", b"3")]),
+        made([*files, ("z.parquet", b"")]),
+    ]
+    assert len(others) == len({*others, digest}) - 1
+    made(files)
+    walk = os.walk
+    monkeypatch.setattr(
+        os, "walk", lambda *a, **o: ((f, d, files[::-1]) for f, d, files in walk(*a, **o))
+    )
+    assert digest == digest_of(tmp_path / "d")
+
+
+def test_a_source_that_cannot_be_read_is_named(tmp_path):
+    """By its path, as a FileError."""
+    with pytest.raises(FileError, match=r"nowhere cannot be read: no such file"):
+        digest_of(tmp_path / "nowhere")

@@ -1,0 +1,849 @@
+"""A target appears whole or not at all, whatever ends the run that writes it."""
+
+import contextlib
+import gc
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from rrstats.errors import ArgumentValueError, FileError
+
+# Publishing itself does without pyarrow; the package that it is in does not.
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+claims = pytest.importorskip("rrstats.files.claims")
+interrupts = pytest.importorskip("rrstats.files.interrupts")
+publishing = pytest.importorskip("rrstats.files.publishing")
+Publication = publishing.Publication
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals, locks and modes of POSIX")
+
+
+@pytest.fixture(autouse=True)
+def usual_umask():
+    """New files are readable by all and writable by their owner, whatever runs the tests."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def publish(target, data=b"new", sidecar=None, **options):
+    with Publication(target, **options) as publication:
+        publication.open().write(data)
+        if sidecar is not None:
+            publication.beside(".rrstats.json", sidecar)
+        publication.publish()
+
+
+def publish_directory(target, files, **options):
+    with Publication(target, directory=True, **options) as publication:
+        for name, data in files.items():
+            with publication.open(name) as file:
+                file.write(data)
+        publication.publish()
+
+
+def tree(folder):
+    """All that is in a folder: names and contents."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# -- what is published -----------------------------------------------------------------------
+
+
+def test_a_file_appears_only_when_it_is_published(tmp_path):
+    """Until then there is a private .part; afterwards a file as any other."""
+    target = tmp_path / "out.csv"
+    with Publication(target) as publication:
+        file = publication.open()
+        file.write(b"a,b\n")
+        file.flush()
+        assert ["out.csv.part"] == names(tmp_path)
+        assert 0o600 == mode(tmp_path / "out.csv.part")
+        assert not publication.published
+        publication.publish()
+        assert publication.published
+        assert {"out.csv": b"a,b\n"} == tree(tmp_path)
+    assert {"out.csv": b"a,b\n"} == tree(tmp_path)
+    assert 0o644 == mode(target)
+    assert 1 == target.stat().st_nlink
+
+
+def test_a_directory_appears_only_when_it_is_published(tmp_path):
+    """Its files are private until then; afterwards files and folders are as any others."""
+    target = tmp_path / "out"
+    with Publication(target, directory=True) as publication:
+        with publication.open("year=1/a.parquet") as file:
+            file.write(b"1")
+        publication.open("b.parquet").write(b"2")
+        part = tmp_path / "out.part"
+        assert [0o700, 0o700] == [mode(part), mode(part / "year=1")]
+        assert 0o600 == mode(part / "year=1" / "a.parquet")
+        assert not target.exists()
+        publication.publish()
+    assert {"out/b.parquet": b"2", "out/year=1/a.parquet": b"1"} == tree(tmp_path)
+    assert [0o755, 0o755] == [mode(target), mode(target / "year=1")]
+    assert [0o644, 0o644] == [mode(target / "b.parquet"), mode(target / "year=1" / "a.parquet")]
+
+
+def test_sidecars_are_published_with_the_target(tmp_path):
+    """Neither is there before, both are there afterwards."""
+    target = tmp_path / "out.csv"
+    with Publication(target) as publication:
+        publication.open().write(b"x")
+        publication.beside(".rrstats.json", b"{}")
+        assert ["out.csv.part", "out.csv.rrstats.json.part"] == names(tmp_path)
+        assert 0o600 == mode(tmp_path / "out.csv.rrstats.json.part")
+        publication.publish()
+    assert {"out.csv": b"x", "out.csv.rrstats.json": b"{}"} == tree(tmp_path)
+    assert 0o644 == mode(tmp_path / "out.csv.rrstats.json")
+
+
+def test_a_new_target_comes_last(tmp_path, monkeypatch):
+    """Whoever sees a new target sees its sidecar."""
+    seen = []
+    place = publishing._place
+    monkeypatch.setattr(
+        publishing, "_place", lambda p, path, b: (place(p, path, b), seen.append(path))
+    )
+    publish(tmp_path / "out.csv", sidecar=b"{}")
+    assert [tmp_path / "out.csv.rrstats.json", tmp_path / "out.csv"] == seen
+
+
+def test_a_private_target_stays_private(tmp_path):
+    """``private=True`` is for what nobody else may read."""
+    publish(tmp_path / "ledger", private=True)
+    assert 0o600 == mode(tmp_path / "ledger")
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_new_files_follow_the_umask(tmp_path, mask):
+    """The mode is the one that any new file of this user has."""
+    os.umask(mask)
+    publish(tmp_path / "out")
+    publish_directory(tmp_path / "folder", {"a.parquet": b""})
+    assert 0o666 & ~mask == mode(tmp_path / "out") == mode(tmp_path / "folder" / "a.parquet")
+    assert 0o777 & ~mask == mode(tmp_path / "folder")
+    assert mask == publishing._umask()
+
+
+# -- overwriting -----------------------------------------------------------------------------
+
+
+def test_overwriting_keeps_the_mode(tmp_path):
+    """Who could read the old file can read the new one, and nobody else."""
+    target = tmp_path / "out.csv"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    publish(target, overwrite=True)
+    assert {"out.csv": b"new"} == tree(tmp_path)
+    assert 0o640 == mode(target)
+
+
+def test_overwriting_replaces_the_sidecar_too(tmp_path):
+    """The old sidecar is gone, also from the folder where it waited."""
+    target = tmp_path / "out.csv"
+    publish(target, b"old", sidecar=b"old")
+    publish(target, b"new", sidecar=b"new", overwrite=True)
+    assert {"out.csv": b"new", "out.csv.rrstats.json": b"new"} == tree(tmp_path)
+    assert ["out.csv", "out.csv.rrstats.json"] == names(tmp_path)
+
+
+def test_an_overwritten_target_never_stands_beside_another_sidecar(tmp_path, monkeypatch):
+    """At every step the target has its own sidecar, or none."""
+    target, sidecar = tmp_path / "out.csv", tmp_path / "out.csv.rrstats.json"
+    publish(target, b"old", sidecar=b"old")
+    pairs = []
+
+    def watched(step):
+        def run(*args):
+            done = step(*args)
+            pairs.append((target.read_bytes(), sidecar.read_bytes() if sidecar.exists() else None))
+            return done
+
+        return run
+
+    for name in ("replace", "rename", "unlink"):
+        monkeypatch.setattr(Path, name, watched(getattr(Path, name)))
+    monkeypatch.setattr(os, "link", watched(os.link))
+    publish(target, b"new", sidecar=b"new", overwrite=True)
+    assert (b"old", None) in pairs
+    assert set(pairs) <= {(b"old", b"old"), (b"old", None), (b"new", None), (b"new", b"new")}
+
+
+def test_a_directory_is_overwritten_as_a_whole(tmp_path):
+    """No file of the old one is left in it, nor beside it."""
+    target = tmp_path / "out"
+    publish_directory(target, {"a.parquet": b"1", "b.parquet": b"2"})
+    target.chmod(0o750)
+    publish_directory(target, {"a.parquet": b"3"}, overwrite=True)
+    assert {"out/a.parquet": b"3"} == tree(tmp_path)
+    assert ["out"] == names(tmp_path)
+    assert [0o750, 0o640] == [mode(target), mode(target / "a.parquet")]
+
+
+@pytest.mark.parametrize(
+    "foreign", ["thesis.docx", ".ssh/id", "sub/notes.txt", "link.parquet", "link"]
+)
+def test_a_directory_that_holds_anything_else_is_never_replaced(tmp_path, foreign):
+    """A slip of the pen must not remove a home folder."""
+    target = tmp_path / "home"
+    path = target / foreign
+    path.parent.mkdir(parents=True)
+    if foreign.startswith("link"):
+        path.symlink_to("/" if foreign == "link" else tmp_path / "elsewhere")
+    else:
+        path.write_bytes(b"dear")
+    (target / "data.parquet").write_bytes(b"")
+    with pytest.raises(FileError, match="more than data files"):
+        publish_directory(target, {"a.parquet": b""}, overwrite=True)
+    assert os.path.lexists(path)
+    assert ["home"] == names(tmp_path)
+
+
+def test_an_orphaned_sidecar_is_replaced(tmp_path):
+    """Where the target was removed by hand, its sidecar describes nothing."""
+    (tmp_path / "out.csv.rrstats.json").write_bytes(b"orphan")
+    publish(tmp_path / "out.csv", sidecar=b"{}")
+    assert {"out.csv": b"new", "out.csv.rrstats.json": b"{}"} == tree(tmp_path)
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def put(path, kind):
+    if kind == "file":
+        path.write_bytes(b"old")
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("nowhere")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("kind", "options", "says"),
+    [
+        ("file", {}, "exists; .*overwrite"),
+        ("file", {"directory": True, "overwrite": True}, "is a file, and a directory"),
+        ("directory", {}, "is a directory, and a file"),
+        ("directory", {"overwrite": True}, "is a directory, and a file"),
+        ("directory", {"directory": True}, "exists"),
+        ("fifo", {"overwrite": True}, "neither file nor directory"),
+        ("link", {}, "symbolic link"),
+        ("link", {"overwrite": True}, "symbolic link"),
+    ],
+)
+def test_what_is_in_the_way_is_refused_and_left_alone(tmp_path, kind, options, says):
+    """Before anything is made."""
+    target = tmp_path / "out"
+    put(target, kind)
+    before = target.lstat()
+    with pytest.raises(FileError, match=says), Publication(target, **options):
+        raise AssertionError("entered")
+    assert before.st_ino == target.lstat().st_ino
+    assert ["out"] == names(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    """It is not made either: a slip in a path would go unnoticed."""
+    with pytest.raises(FileError, match=r"folder .* is not there"):
+        publish(tmp_path / "nowhere" / "out")
+    assert [] == names(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["/", "..", "folder/.."])
+def test_a_target_without_a_name_is_refused(path):
+    """Such a path cannot have a .part beside it."""
+    with pytest.raises(FileError, match="no name"):
+        publish(Path(path))
+
+
+@posix
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    """The error names the target."""
+    tmp_path.chmod(0o500)
+    if os.access(tmp_path, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    try:
+        with pytest.raises(FileError, match=r"out.csv: permission denied"):
+            publish(tmp_path / "out.csv")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_folder_that_refuses_the_part_names_the_target(tmp_path, monkeypatch):
+    """As on a disk that is mounted for reading only."""
+
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(claims.os, "open", refuse)
+    with pytest.raises(FileError, match=r"out.csv: read-only file system; nothing was published"):
+        publish(tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("name", ["../a", "/etc/a", "a/../../b", "", "."])
+def test_files_of_a_directory_stay_inside_it(tmp_path, name):
+    """Names come from other directories, and are not trusted."""
+    with Publication(tmp_path / "out", directory=True) as publication:
+        with pytest.raises(ArgumentValueError, match="inside the directory"):
+            publication.open(name)
+        with pytest.raises(ArgumentValueError, match="name must be given"):
+            publication.open()
+    assert [] == names(tmp_path)
+
+
+def test_a_publication_is_used_once_and_inside_its_block(tmp_path):
+    """Afterwards writing would change what was published."""
+    publication = Publication(tmp_path / "out")
+    with pytest.raises(ArgumentValueError, match="inside its block"):
+        publication.open()
+    with publication:
+        file = publication.open()
+        with pytest.raises(ArgumentValueError, match="opened already"):
+            publication.open()
+        with pytest.raises(ArgumentValueError, match="only for one"):
+            publication.open("name")
+        publication.publish()
+        assert file.closed
+        with pytest.raises(ArgumentValueError, match="only once"):
+            publication.publish()
+
+
+# -- failures --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, MemoryError, SystemExit, OSError])
+def test_any_way_out_removes_everything(tmp_path, error):
+    """File, directory and sidecars; the error goes on as it was."""
+
+    def run(directory):
+        with Publication(tmp_path / "out", directory=directory) as publication:
+            publication.open("sub/a.parquet" if directory else None).write(b"half")
+            publication.beside(".json", b"{}")
+            assert ["out.json.part", "out.part"] == names(tmp_path)
+            raise error
+
+    for directory in (False, True):
+        with pytest.raises(error) as caught:
+            run(directory)
+        assert caught.type is error
+        assert [] == names(tmp_path)
+
+
+def test_leaving_without_publishing_removes_everything(tmp_path):
+    """Also where there was no error."""
+    with Publication(tmp_path / "out") as publication:
+        file = publication.open()
+    assert [] == names(tmp_path)
+    assert Path(os.devnull).stat().st_rdev == os.fstat(file.fileno()).st_rdev
+    file.write(bytes(1 << 22))  # whoever still holds it may go on: it goes nowhere
+    file.close()
+    assert [] == names(tmp_path)
+
+
+def test_a_parquet_writer_may_outlive_an_abandoned_publication(tmp_path):
+    """It writes its footer when it is closed, or collected: silently, and nowhere."""
+    table = pa.table({"a": [1, 2, 3]})
+    with Publication(tmp_path / "out") as publication:
+        writer = pq.ParquetWriter(publication.open(), table.schema)
+        writer.write_table(table)
+    writer.close()
+    with Publication(tmp_path / "out") as publication:
+        writer = pq.ParquetWriter(publication.open(), table.schema)
+        writer.write_table(table)
+    del writer
+    gc.collect()
+    assert [] == names(tmp_path)
+
+
+def test_pyarrow_passes_our_error_on(tmp_path, monkeypatch):
+    """A write that fails below pyarrow raises the FileError that names the target."""
+    table = pa.table({"a": range(1_000_000)})
+
+    @contextlib.contextmanager
+    def full(target):
+        raise FileError(f"cannot write {target}: file too large")
+        yield
+
+    with Publication(tmp_path / "out") as publication:
+        with monkeypatch.context() as patched:
+            patched.setattr(publishing, "naming", full)
+            sink = publishing._PartFile(os.dup(publication._part.descriptor), publication.target)
+            with pytest.raises(FileError, match=r"out: file too large"):
+                pq.write_table(table, sink)
+        sink.close()
+    assert [] == names(tmp_path)
+
+
+STEPS = [
+    ("os", "link"),
+    ("Path", "replace"),
+    ("Path", "rename"),
+    ("Path", "unlink"),
+    ("os", "fsync"),
+]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("directory", [False, True])
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step[1])
+def test_a_step_that_fails_takes_all_back(tmp_path, monkeypatch, step, directory, overwrite):
+    """Wherever publishing fails, the folder is as it was before.
+
+    Each call of each step fails once; without hard links another way may be taken, so that the
+    run succeeds, and then all is new.
+    """
+    target = tmp_path / "out"
+    owner = {"os": os, "Path": Path}[step[0]]
+    real = getattr(owner, step[1])
+    failed = 0
+    for number in range(12):
+        for path in tmp_path.iterdir():
+            claims._remove(path)
+        if overwrite:
+            (target / "sub").mkdir(parents=True) if directory else target.write_bytes(b"old")
+            if directory:
+                (target / "sub" / "a.parquet").write_bytes(b"old")
+            (tmp_path / "out.json").write_bytes(b"old")
+        before = tree(tmp_path)
+        calls = []
+
+        def sometimes(*args, _calls=calls, _number=number, **options):
+            _calls.append(args)
+            if len(_calls) == _number + 1:
+                raise OSError(5, "Input/output error")
+            return real(*args, **options)
+
+        with Publication(target, directory=directory, overwrite=overwrite) as publication:
+            publication.open("sub/a.parquet" if directory else None).write(b"new")
+            publication.beside(".json", b"new")
+            with monkeypatch.context() as patched:
+                patched.setattr(owner, step[1], sometimes)
+                try:
+                    publication.publish()
+                except FileError:
+                    failed += 1
+                else:
+                    before = None
+        after = tree(tmp_path)
+        expected = {"out/sub/a.parquet" if directory else "out": b"new", "out.json": b"new"}
+        assert (expected if before is None else before) == after
+        assert not [name for name in names(tmp_path) if "part" in name or ".old-" in name]
+    assert failed or step[1] in ("link", "rename", "replace")
+
+
+def test_the_steps_that_fail_are_really_taken(tmp_path, monkeypatch):
+    """The test above would pass if nothing was called: fsync is, for file, sidecar and folder."""
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), real(fd)))
+    publish(tmp_path / "out", sidecar=b"{}")
+    inodes = [path.stat().st_ino for path in (tmp_path / "out", tmp_path / "out.rrstats.json")]
+    assert [*inodes, tmp_path.stat().st_ino] == synced
+    synced.clear()
+    publish_directory(tmp_path / "folder", {"a.parquet": b"", "sub/b.parquet": b""})
+    inside = {path.stat().st_ino for path in (tmp_path / "folder").rglob("*")}
+    assert 3 == len(inside)
+    assert inside | {(tmp_path / "folder").stat().st_ino} == set(synced[:-1])
+    assert tmp_path.stat().st_ino == synced[-1]
+
+
+def test_without_hard_links_it_is_published_too(tmp_path, monkeypatch):
+    """As on memory sticks; a target that somebody made meanwhile is left alone there as well."""
+
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    publish(tmp_path / "out", sidecar=b"{}")
+    assert {"out": b"new", "out.rrstats.json": b"{}"} == tree(tmp_path)
+    publish(tmp_path / "out", b"newer", overwrite=True, sidecar=b"{1}")
+    assert {"out": b"newer", "out.rrstats.json": b"{1}"} == tree(tmp_path)
+    assert 0o644 == mode(tmp_path / "out")
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("directory", [False, True])
+def test_a_target_made_meanwhile_is_left_alone(tmp_path, monkeypatch, directory, links):
+    """Whether it is made while the file is written, or between looking and publishing."""
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_, **__: Path("/no/where").rmdir())
+    target = tmp_path / "out"
+
+    def theirs():
+        if directory:
+            target.mkdir()
+            (target / "theirs").write_bytes(b"theirs")
+        else:
+            target.write_bytes(b"theirs")
+
+    mine = "a.parquet" if directory else None
+    with Publication(target, directory=directory) as publication:
+        publication.open(mine).write(b"mine")
+        theirs()
+        with pytest.raises(FileError, match="meanwhile"):
+            publication.publish()
+    expected = {"out/theirs": b"theirs"} if directory else {"out": b"theirs"}
+    assert expected == tree(tmp_path)
+    claims._remove(target)
+    with Publication(target, directory=directory) as publication:
+        publication.open(mine).write(b"mine")
+        publication.beside(".json", b"{}")
+        lexists = os.path.lexists
+        monkeypatch.setattr(os.path, "lexists", lambda path: lexists(path) and path != target)
+        theirs()
+        with pytest.raises(FileError, match=r"meanwhile|not empty"):
+            publication.publish()
+        monkeypatch.setattr(os.path, "lexists", lexists)
+    assert expected == tree(tmp_path)
+
+
+# -- the .part of other runs ------------------------------------------------------------------
+
+
+@posix
+def test_two_runs_at_once_do_not_mix(tmp_path):
+    """The second is refused while the first writes, and the first is not disturbed."""
+    target = tmp_path / "out"
+    with Publication(target) as first:
+        first.open().write(b"first")
+        with pytest.raises(FileError, match="another run is writing"):
+            publish(target, b"second")
+        first.publish()
+    assert {"out": b"first"} == tree(tmp_path)
+
+
+@posix
+def test_the_lock_outlives_the_file_object(tmp_path):
+    """Whoever closes the file does not give the lock back."""
+    with Publication(tmp_path / "out") as first:
+        first.open().close()
+        with pytest.raises(FileError, match="another run is writing"):
+            publish(tmp_path / "out")
+
+
+@posix
+@pytest.mark.parametrize("directory", [False, True])
+@pytest.mark.parametrize("was_directory", [False, True])
+def test_what_a_killed_run_left_is_removed(tmp_path, directory, was_directory):
+    """Whatever kind it has, as long as it looks like one of ours."""
+    part = tmp_path / "out.part"
+    if was_directory:
+        (part / "sub").mkdir(mode=0o700, parents=True)
+        part.chmod(0o700)
+        (part / "sub" / "a.parquet").write_bytes(b"stale")
+    else:
+        part.write_bytes(b"stale")
+        part.chmod(0o600)
+    if directory:
+        publish_directory(tmp_path / "out", {"a.parquet": b"new"})
+    else:
+        publish(tmp_path / "out")
+    assert [b"new"] == list(tree(tmp_path).values())
+    assert ["out"] == names(tmp_path)
+
+
+@posix
+@pytest.mark.parametrize(
+    "kind", ["link", "link to a file", "open file", "open folder", "foreign", "fifo"]
+)
+def test_a_part_that_is_not_ours_is_left_alone(tmp_path, kind):
+    """A browser's download, a link laid as a trap, somebody's folder: none is followed."""
+    part, precious = tmp_path / "out.part", tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    precious.chmod(0o600)
+    if kind.startswith("link"):
+        part.symlink_to("nowhere" if kind == "link" else precious)
+    elif kind == "open file":
+        part.write_bytes(b"theirs")
+        part.chmod(0o644)
+    elif kind == "fifo":
+        os.mkfifo(part, 0o600)
+    else:
+        part.mkdir()
+        part.chmod(0o700 if kind == "foreign" else 0o755)
+        (part / "thesis.docx").write_bytes(b"theirs")
+    before, inode = tree(tmp_path) if kind != "fifo" else None, part.lstat().st_ino
+    with pytest.raises(FileError, match="in the way"):
+        publish(tmp_path / "out")
+    assert inode == part.lstat().st_ino
+    if before:
+        assert before == tree(tmp_path)
+
+
+@posix
+def test_a_part_taken_away_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+    """Another run may take it for a leftover in that moment; nothing is written to a lost file."""
+    real, calls = claims.lock, []
+
+    def slow(descriptor, *, wait):
+        calls.append(descriptor)
+        if len(calls) == 1:  # the other run removes what it found without a lock
+            (tmp_path / "out.part").unlink()
+        return real(descriptor, wait=wait)
+
+    monkeypatch.setattr(claims, "lock", slow)
+    publish(tmp_path / "out")
+    assert {"out": b"new"} == tree(tmp_path)
+    assert 2 == len(calls)
+
+
+@posix
+def test_a_part_that_was_replaced_is_not_removed(tmp_path, monkeypatch):
+    """Between finding and locking a leftover its name may go to another run's file."""
+    part = tmp_path / "out.part"
+    part.touch(0o600)
+    real = claims.lock
+
+    def slow(descriptor, *, wait):
+        monkeypatch.setattr(claims, "lock", real)
+        part.unlink()
+        other.append(claims.claim(part))
+        return real(descriptor, wait=wait)
+
+    other = []
+    monkeypatch.setattr(claims, "lock", slow)
+    with pytest.raises(FileError, match="another run is writing"):
+        publish(tmp_path / "out")
+    assert claims.is_at(other[0].descriptor, part)
+    claims.discard(other[0])
+    assert [] == names(tmp_path)
+
+
+@posix
+def test_many_runs_at_once_publish_one_after_another(tmp_path):
+    """Threads that claim the same part: never two at once, and each file is whole."""
+    inside, worst, errors = [], [], []
+
+    def run(number):
+        for _ in range(40):
+            try:
+                part = claims.claim(tmp_path / "part")
+            except FileError:
+                continue
+            except BaseException as error:
+                errors.append(error)
+                raise
+            inside.append(number)
+            worst.append(len(inside))
+            os.write(part.descriptor, b"x")
+            worst.append(os.fstat(part.descriptor).st_size)
+            inside.remove(number)
+            claims.discard(part)
+
+    threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == errors
+    assert {1} == set(worst)
+
+
+# -- signals, kills and full disks, for real --------------------------------------------------
+
+HEAD = """
+import os, signal, sys, time
+from pathlib import Path
+from rrstats.files.publishing import Publication
+target = Path(sys.argv[1])
+"""
+
+WRITES_FOREVER = """
+with Publication(target, directory=DIRECTORY) as publication:
+    publication.beside(".json", b"{}")
+    file = publication.open("a.parquet" if DIRECTORY else None)
+    while True:
+        file.write(bytes(1 << 16)); file.flush()
+        print("writing", flush=True)
+        time.sleep(0.01)
+"""
+
+
+def start(code, target):
+    command = [sys.executable, "-c", HEAD + code, str(target)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until_writing(code, target):
+    child = start(code, target)
+    assert "writing\n" == child.stdout.readline()
+    return child
+
+
+@posix
+@pytest.mark.parametrize("directory", [False, True])
+def test_ctrl_c_leaves_nothing(tmp_path, directory):
+    """SIGINT while writing: the process ends by KeyboardInterrupt and the folder is empty."""
+    code = WRITES_FOREVER.replace("DIRECTORY", str(directory))
+    child = until_writing(code, tmp_path / "out")
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=20)
+    assert -signal.SIGINT == child.returncode
+    assert "KeyboardInterrupt" in errors
+    assert [] == names(tmp_path)
+
+
+@posix
+@pytest.mark.parametrize("directory", [False, True])
+def test_a_kill_leaves_a_part_that_the_next_run_removes(tmp_path, directory):
+    """SIGKILL while writing: no target, private parts; while it ran, a second run was refused."""
+    target = tmp_path / "out"
+    code = WRITES_FOREVER.replace("DIRECTORY", str(directory))
+    child = until_writing(code, target)
+    with pytest.raises(FileError, match="another run is writing"):
+        publish(target)
+    child.kill()
+    child.communicate(timeout=20)
+    assert ["out.json.part", "out.part"] == names(tmp_path)
+    assert [0o600, 0o700 if directory else 0o600] == [mode(p) for p in sorted(tmp_path.iterdir())]
+    with Publication(target) as publication:
+        publication.open().write(b"new")
+        publication.beside(".json", b"{}")
+        publication.publish()
+    assert {"out": b"new", "out.json": b"{}"} == tree(tmp_path)
+
+
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+from rrstats.errors import FileError
+try:
+    with Publication(target, directory=DIRECTORY) as publication:
+        file = publication.open("a.parquet" if DIRECTORY else None)
+        for _ in range(PIECES):
+            file.write(bytes(50_000))
+        print("written", flush=True)
+        publication.publish()
+except FileError as error:
+    print(error)
+    print(os.listdir(target.parent))
+"""
+
+
+@posix
+@pytest.mark.parametrize("pieces", [3, 40])
+@pytest.mark.parametrize("directory", [False, True])
+def test_a_full_disk_names_the_target_and_leaves_nothing(tmp_path, directory, pieces):
+    """RLIMIT_FSIZE, noticed while writing or not before the last bytes leave the buffer."""
+    code = FULL_DISK.replace("DIRECTORY", str(directory)).replace("PIECES", str(pieces))
+    output, errors = start(code, tmp_path / "out").communicate(timeout=20)
+    assert "" == errors
+    lines = output.splitlines()
+    if pieces == 3:
+        assert "written" == lines.pop(0)
+    assert f"cannot write {tmp_path / 'out'}: file too large; nothing was published" == lines[0]
+    assert "[]" == lines[1]
+
+
+def test_ctrl_c_waits_for_the_steps_of_publishing(tmp_path, monkeypatch):
+    """It is delivered before the first step or after the last one, never in between."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+    for step, published in (("fsync", False), ("link", True)):
+        real, target = getattr(os, step), tmp_path / step
+
+        def interrupted(*args, _real=real, **options):
+            signal.raise_signal(signal.SIGINT)
+            return _real(*args, **options)
+
+        with monkeypatch.context() as patched, Publication(target) as publication:
+            patched.setattr(os, step, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                publication.publish()
+        assert published == publication.published == target.exists()
+    assert ["link"] == names(tmp_path)
+
+
+def test_ctrl_c_while_a_part_is_made_leaves_nothing(tmp_path, monkeypatch):
+    """The block is not entered then, so it cannot clean up."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+    real = claims.claim
+
+    def interrupted(*args, **options):
+        signal.raise_signal(signal.SIGINT)
+        return real(*args, **options)
+
+    monkeypatch.setattr(publishing, "claim", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        publish(tmp_path / "out")
+    assert [] == names(tmp_path)
+
+
+def test_a_handler_that_raises_loses_no_other_signal():
+    """Both are delivered, and both handlers are back."""
+
+    def leave(*_):
+        raise SystemExit
+
+    def run():
+        with interrupts.uninterrupted():
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            run()
+        assert isinstance(caught.value.__context__, SystemExit)
+        assert signal.getsignal(signal.SIGTERM) is leave
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert ([], {}, []) == (interrupts._waiting, interrupts._handlers, interrupts._entirely)
+
+
+def test_signals_wait_and_are_delivered_once():
+    """The outermost block counts, handlers come back, other threads are not concerned."""
+    got = []
+    before = signal.signal(signal.SIGTERM, lambda *_: got.append("term"))
+    try:
+        with interrupts.uninterrupted():
+            with interrupts.uninterrupted(entirely=True):
+                signal.raise_signal(signal.SIGTERM)
+                interrupts.let_through()
+            assert [] == got
+            interrupts.let_through()
+            assert ["term"] == got
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+        assert ["term", "term"] == got
+
+        def interrupted():
+            with interrupts.uninterrupted():
+                signal.raise_signal(signal.SIGINT)
+                got.append("still here")
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert "still here" == got[-1]
+        signal.raise_signal(signal.SIGTERM)
+        assert "term" == got[-1]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    with contextlib.ExitStack() as stack:
+        worker = threading.Thread(target=stack.enter_context, args=[interrupts.uninterrupted()])
+        worker.start()
+        worker.join()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

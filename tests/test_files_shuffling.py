@@ -1,0 +1,457 @@
+"""All rows in a uniformly random order: proved on every stream of tiny words, then for real."""
+
+import itertools
+import math
+import os
+from collections import Counter
+from fractions import Fraction
+
+import chance
+import numpy as np
+import pytest
+import scripted
+
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+
+pa = pytest.importorskip("pyarrow")
+shuffling = pytest.importorskip("rrstats.files.shuffling")
+Shuffle, permutation = shuffling.Shuffle, shuffling.permutation
+
+ROWS = pa.schema([("row", pa.int64())])
+
+
+def shuffled(folder, table, expected=0, rng=None, size=None):
+    """The table's rows as they come out, one table."""
+    with Shuffle(folder, table.schema, expected, rng=rng) as shuffle:
+        for batch in table.to_batches(max_chunksize=size):
+            shuffle.add(batch)
+        batches = list(shuffle.batches())
+    assert all(batch.schema.equals(table.schema, check_metadata=True) for batch in batches)
+    return pa.Table.from_batches(batches, table.schema)
+
+
+def numbered(rows):
+    return pa.table({"row": pa.array(range(rows), pa.int64())})
+
+
+def order(folder, rows, **options):
+    return tuple(shuffled(folder, numbered(rows), **options)["row"].to_pylist())
+
+
+def tiny_buckets(monkeypatch, rows, size=8):
+    """Buckets of about so many rows (of ``size`` bytes), so that a few rows are spilled."""
+    monkeypatch.setattr(shuffling, "BUCKET_BYTES", rows * (size + shuffling.ORDER_BYTES))
+
+
+# -- exactly ----------------------------------------------------------------------------------
+
+
+def every_order(bits, rows, rounds):
+    """How often `permutation` gives each order, over all streams of tiny words."""
+    found, undecided = Counter(), 0
+    for words in itertools.product(range(1 << bits), repeat=rows * rounds):
+        source = scripted.Scripted({7: np.array(words).reshape(rounds, rows)}, bits)
+        try:
+            found[tuple(permutation(source, 7, 0, rows).tolist())] += 1
+        except AssertionError:
+            undecided += 1
+    return found, undecided
+
+
+@pytest.mark.parametrize(("bits", "rows", "rounds"), [(1, 2, 5), (2, 3, 2), (2, 4, 1), (3, 3, 1)])
+def test_every_order_is_equally_likely(bits, rows, rounds):
+    """Each of the n! orders has the same number of streams; the rest wait for more words."""
+    found, undecided = every_order(bits, rows, rounds)
+    assert set(itertools.permutations(range(rows))) == set(found)
+    tied = 1 - Fraction(math.perm(1 << bits, rows), 1 << bits * rows)
+    assert {(1 - tied**rounds) / math.factorial(rows)} == {
+        Fraction(count, 1 << bits * rows * rounds) for count in found.values()
+    }
+    assert tied**rounds == Fraction(undecided, 1 << bits * rows * rounds)
+
+
+def test_an_order_from_words_with_ties_would_be_found(monkeypatch):
+    """Planted: ties that keep the rows' order make some orders likelier."""
+    monkeypatch.setattr(shuffling.np, "any", lambda ties: False)
+    found, undecided = every_order(2, 3, 1)
+    assert 0 == undecided
+    assert 1 < len(set(found.values()))
+
+
+def test_few_rows_are_ordered_by_wide_words():
+    """The real words have 64 bits, and no rows or one row need no more than one draw."""
+    source = scripted.Recorded(scripted.Counting(1))
+    assert [] == permutation(source, 3, 9, 0).tolist()
+    assert [0] == permutation(source, 3, 9, 1).tolist()
+    assert [(3, 9, 0, 0, 64, b""), (3, 9, 1, 0, 64, b"")] == [tuple(a) for a in source.log]
+    with pytest.raises(ArgumentTypeError, match="3 rows cannot be ordered by 1-bit words"):
+        permutation(scripted.Counting(1, bits=1), 0, 0, 3)
+
+
+class Streams:
+    """Words for one shuffle of 3 rows: the buckets first, then each bucket's order.
+
+    Words are given out in the order in which they are asked for, which is fixed for 3 rows.
+    """
+
+    bits = 2
+    secure = True
+
+    def __init__(self, words):
+        self._words = iter(words)
+
+    def words(self, stream, block, rows, round, bits):
+        assert round == 0
+        return np.array([next(self._words) for _ in range(rows)], dtype=np.uint8)
+
+
+def shuffle_law(folder):
+    """How often each order of 3 rows comes, over all words for 2 buckets and their orders."""
+    found, table = Counter(), numbered(3)
+    for words in itertools.product(range(4), repeat=6):
+        # 2-bit words below 2: the words 0, 1 and 2, 3 are the same bucket.
+        if any(word % 2 for word in words[:3]):
+            continue
+        try:
+            found[order(folder, 3, rng=Streams(words), expected=table.nbytes)] += 1
+        except AssertionError:
+            found["tied"] += 1
+    return found
+
+
+def test_spilled_rows_come_in_every_order_equally_often(tmp_path, monkeypatch):
+    """Through files and two buckets, on every stream of words, exactly.
+
+    All words of the order are different with probability 4 * 3 * 2 / 64 for 3 rows in one
+    bucket (2 of 8 ways), and 4 * 3 / 16 for 2 and 1 (6 of 8 ways).
+    """
+    tiny_buckets(monkeypatch, 2)
+    spilled = []
+    real = shuffling._Bucket
+    monkeypatch.setattr(
+        shuffling, "_Bucket", lambda *given: spilled.append(real(*given)) or spilled[-1]
+    )
+    found = shuffle_law(tmp_path)
+    assert 2 * 8 * 64 == len(spilled)
+    tied = found.pop("tied")
+    decided = Fraction(1, 4) * Fraction(24, 64) + Fraction(3, 4) * Fraction(12, 16)
+    assert decided == 1 - Fraction(tied, 8 * 64)
+    assert set(itertools.permutations(range(3))) == set(found)
+    assert {decided / 6} == {Fraction(count, 8 * 64) for count in found.values()}
+
+
+@pytest.mark.parametrize("fault", ["order", "buckets", "one bucket's order"])
+def test_a_fault_in_the_shuffle_would_be_found(tmp_path, monkeypatch, fault):
+    """Planted: buckets not permuted, rows dealt out in turn, one bucket left as it is."""
+    tiny_buckets(monkeypatch, 2)
+    real, calls = permutation, itertools.count()
+
+    def faulty(source, stream, block, rows):
+        drawn = real(source, stream, block, rows)
+        left = fault == "order" or (fault.startswith("one") and next(calls) % 2)
+        return np.arange(rows) if left else drawn
+
+    if fault == "buckets":
+        monkeypatch.setattr(
+            shuffling, "below", lambda s, t, b, rows, k: np.arange(rows, dtype=np.uint8) % k
+        )
+    else:
+        monkeypatch.setattr(shuffling, "permutation", faulty)
+    found = shuffle_law(tmp_path)
+    del found["tied"]
+    assert len(found) < 6 or 1 < len(set(found.values()))
+
+
+# -- by chance --------------------------------------------------------------------------------
+
+
+def test_real_words_give_every_order(tmp_path):
+    """Fresh words are wired to the law.
+
+    A correct shuffle of 3 rows fails once in 1e9 runs; one that gives an order 0.08 too often or
+    too rarely escapes once in 1e9.
+    """
+    n = chance.sample_size(gap=0.08, false_alarm=1e-9, false_pass=1e-9, cells=6)
+    places = {each: place for place, each in enumerate(itertools.permutations(range(3)))}
+    expected = numbered(3).nbytes
+    found = [places[order(tmp_path, 3, expected=expected)] for _ in range(n)]
+    chance.assert_law(np.bincount(found, minlength=6), np.full(6, 1 / 6))
+
+
+def test_many_rows_go_anywhere(tmp_path, monkeypatch):
+    """Through files, a row comes out anywhere, whatever its place and its neighbour's.
+
+    Rows 2i and 2i + 1 are paired by the quarters of the result that they come to, and each row's
+    quarter with the eighth that it was in.  A correct shuffle fails twice in 1e9 runs (places
+    drawn without replacement vary less than the binomial law that they are compared with);
+    one with a pair of quarters off by 0.02 escapes once in 1e9.
+    """
+    tiny_buckets(monkeypatch, 1000)
+    rows = chance.sample_size(gap=0.02, false_alarm=1e-9, false_pass=1e-9, cells=16) * 2
+    place = np.argsort(order(tmp_path, rows, expected=rows * 8, size=5000))
+    quarter = place * 4 // rows
+    chance.assert_product(quarter[::2], quarter[1::2], np.full(4, 0.25), np.full(4, 0.25))
+    eighth = np.arange(rows) * 8 // rows
+    chance.assert_product(eighth, quarter, np.full(8, 0.125), np.full(4, 0.25))
+
+
+def test_two_shuffles_differ(tmp_path):
+    """Each has words of its own."""
+    assert order(tmp_path, 100) != order(tmp_path, 100)
+
+
+# -- what the order depends on ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows_of_a_bucket", [1000, 20])
+def test_the_order_does_not_depend_on_values(tmp_path, monkeypatch, rows_of_a_bucket):
+    """Under the same words, other values come in the same order, and the same words are asked."""
+    tiny_buckets(monkeypatch, rows_of_a_bucket, size=16)
+    orders, asked = [], []
+    rows = np.arange(300)
+    for values in (rows, -rows, np.zeros(300, int), np.sort(rows % 7)):
+        source = scripted.Recorded(scripted.Counting(5))
+        table = pa.table({"row": rows, "value": values})
+        out = shuffled(tmp_path, table, expected=300 * 16, rng=source, size=64)
+        assert values[out["row"].to_numpy()].tolist() == out["value"].to_pylist()
+        orders.append(out["row"].to_pylist())
+        asked.append(source.log)
+    assert sorted(orders[0]) == rows.tolist()
+    assert orders[0] != rows.tolist()
+    assert orders[:1] * 4 == orders
+    assert asked[:1] * 4 == asked
+
+
+def test_no_word_is_used_twice(tmp_path, monkeypatch):
+    """Every draw has a block of its own, also where buckets are shuffled again."""
+    tiny_buckets(monkeypatch, 20)
+    source = scripted.Recorded(scripted.Counting(5))
+    assert 3000 == len(set(order(tmp_path, 3000, expected=8 * 200, rng=source, size=100)))
+    addresses = [(asked.stream, asked.block, asked.round) for asked in source.log]
+    assert len(addresses) == len(set(addresses))
+    assert {shuffling.BUCKET_STREAM, shuffling.ORDER_STREAM} == source.streams()
+
+
+# -- all rows, whatever they hold -------------------------------------------------------------
+
+
+def of_every_type(rows):
+    """A table with a column of each type that files hold, nulls in all of them."""
+    numbers = list(range(rows))
+
+    def some(make):
+        return [None if number % 7 == 3 else make(number) for number in numbers]
+
+    words = some(lambda n: f"word {n % 5}" * (n % 4))
+    return pa.table(
+        {
+            "row": pa.array(numbers, pa.int64()),
+            "flag": pa.array(some(lambda n: n % 2 == 0)),
+            "small": pa.array(some(lambda n: n % 100), pa.uint8()),
+            "real": pa.array(some(lambda n: n / 3)),
+            "text": pa.array(words),
+            "large": pa.array(words, pa.large_string()),
+            "bytes": pa.array(some(lambda n: bytes([n % 256] * (n % 3)))),
+            "day": pa.array(some(lambda n: n), pa.date32()),
+            "time": pa.array(some(lambda n: n), pa.timestamp("us", tz="UTC")),
+            "money": pa.array(some(lambda n: n), pa.decimal128(20, 2)),
+            "list": pa.array(some(lambda n: list(range(n % 3))), pa.list_(pa.int16())),
+            "struct": pa.array(some(lambda n: {"a": n, "b": str(n)})),
+            "category": pa.array(words).dictionary_encode(),
+            "nothing": pa.nulls(rows),
+        }
+    ).replace_schema_metadata({"pandas": "{}"})
+
+
+@pytest.mark.parametrize("rows_of_a_bucket", [10_000, 40, 2])
+def test_rows_of_every_type_stay_whole(tmp_path, monkeypatch, rows_of_a_bucket):
+    """Each row comes out once with all its cells; types and metadata stay."""
+    tiny_buckets(monkeypatch, rows_of_a_bucket, size=100)
+    table = of_every_type(500)
+    out = shuffled(tmp_path, table, expected=table.nbytes, size=70)
+    assert table["row"].to_pylist() != out["row"].to_pylist()
+    assert table.to_pylist() == out.sort_by("row").to_pylist()
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("expected", [0, 10**4, 10**12])
+def test_a_wrong_expectation_costs_only_time(tmp_path, monkeypatch, expected):
+    """Too few buckets are shuffled again, too many hold little."""
+    tiny_buckets(monkeypatch, 20)
+    depths = []
+    real = Shuffle._emptied
+
+    def watched(self, bucket):
+        depths.append(self._depth)
+        return real(self, bucket)
+
+    monkeypatch.setattr(Shuffle, "_emptied", watched)
+    rows = 2000
+    assert list(range(rows)) == sorted(order(tmp_path, rows, expected=expected, size=300))
+    assert (max(depths) >= 1) == (expected < 10**12)
+
+
+def test_no_bucket_is_held_that_is_much_too_large(tmp_path, monkeypatch):
+    """What is ordered in memory at once is bounded, whatever was expected."""
+    tiny_buckets(monkeypatch, 50)
+    held = []
+    real = permutation
+    monkeypatch.setattr(
+        shuffling, "permutation", lambda *given: held.append(given[-1]) or real(*given)
+    )
+    assert 6000 == len(set(order(tmp_path, 6000, expected=0, size=40)))
+    assert 6000 == sum(held)
+    assert max(held) <= 100
+
+
+def test_one_huge_row_is_not_shuffled_for_ever(tmp_path, monkeypatch):
+    """A bucket that cannot be divided is taken as it is."""
+    tiny_buckets(monkeypatch, 1)
+    table = pa.table({"text": ["x" * 100_000, "y" * 100_000, "z"]})
+    out = shuffled(tmp_path, table, expected=table.nbytes, size=1)
+    assert sorted(table["text"].to_pylist()) == sorted(out["text"].to_pylist())
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_no_rows_and_one_row(tmp_path, rows):
+    """Nothing comes of nothing."""
+    assert tuple(range(rows)) == order(tmp_path, rows)
+    with Shuffle(tmp_path, ROWS, 0) as shuffle:
+        assert [] == list(shuffle.batches())
+
+
+# -- dictionaries -----------------------------------------------------------------------------
+
+
+def dictionary(values, indices, type=None, ordered=False):
+    type = type or pa.int8()
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, type), pa.array(values), ordered=ordered
+    )
+
+
+@pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
+def test_a_dictionary_stays_as_it_was(tmp_path, monkeypatch, rows_of_a_bucket):
+    """Its order, its kind, and the values that no row has: nothing is inferred from the rows."""
+    tiny_buckets(monkeypatch, rows_of_a_bucket)
+    column = dictionary(["often", "never", "once"], [0, 2, None, 0] * 5, ordered=True)
+    out = shuffled(tmp_path, pa.table({"a": column}), expected=10**6, size=3)["a"]
+    assert column.type == out.type
+    for chunk in out.chunks:
+        assert column.dictionary.equals(chunk.dictionary)
+        assert chunk.type.ordered
+    assert Counter(column.to_pylist()) == Counter(out.to_pylist())
+
+
+@pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
+def test_dictionaries_that_change_become_one(tmp_path, monkeypatch, rows_of_a_bucket):
+    """As in Parquet, where each row group has its own; values keep the order in which they came."""
+    tiny_buckets(monkeypatch, rows_of_a_bucket)
+    parts = [
+        dictionary(["a", "b"], [0, 1, 1, None]),
+        dictionary(["b", "a", "c"], [0, 1, 2, 2]),
+        dictionary(["d", None], [0, 1, 0, None]),
+        dictionary(pa.array([], pa.string()), [None]),
+        dictionary(["c", "a"], [0, 1, 0]),
+    ]
+    with Shuffle(tmp_path, pa.schema([("a", parts[0].type)]), 10**6) as shuffle:
+        for part in parts:
+            shuffle.add(pa.record_batch([part], ["a"]))
+        out = list(shuffle.batches())
+    expected = Counter(itertools.chain.from_iterable(part.to_pylist() for part in parts))
+    assert expected == Counter(cell for batch in out for cell in batch["a"].to_pylist())
+    assert {("a", "b", "c", "d", None)} == {tuple(b["a"].dictionary.to_pylist()) for b in out}
+
+
+def test_dictionaries_of_numbers_with_nan_do_not_grow(tmp_path):
+    """NaN is found again, although it is not equal to itself."""
+    part = dictionary([1.5, float("nan")], [0, 1])
+    with Shuffle(tmp_path, pa.schema([("a", part.type)]), 0) as shuffle:
+        for _ in range(3):
+            shuffle.add(pa.record_batch([part], ["a"]))
+        (out,) = shuffle.batches()
+    assert 2 == len(out["a"].dictionary)
+
+
+def test_too_many_values_for_the_indices_are_refused(tmp_path):
+    """The parts fit, all together do not: no index wraps around."""
+    parts = [dictionary([f"{half}{n}" for n in range(100)], range(100)) for half in "ab"]
+    with Shuffle(tmp_path, pa.schema([("a", parts[0].type)]), 0) as shuffle:
+        for part in parts:
+            shuffle.add(pa.record_batch([part], ["a"]))
+        with pytest.raises(FileError, match=r"'a' cannot be shuffled: .* more values than int8"):
+            list(shuffle.batches())
+
+
+# -- the files --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="looks at open files")  # noqa: PTH112
+def test_spilled_rows_lie_in_nameless_files_of_the_folder(tmp_path, monkeypatch):
+    """Nothing remains, even after a kill; only the owner can read them; closed in the end."""
+    tiny_buckets(monkeypatch, 20)
+
+    def spilled():
+        found = []
+        for fd in os.listdir("/proc/self/fd"):  # noqa: PTH208
+            try:
+                link = os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115
+            except FileNotFoundError:
+                continue
+            if link.startswith(str(tmp_path)):
+                found.append(os.stat(int(fd)))  # noqa: PTH116
+        return found
+
+    def broken():
+        with Shuffle(tmp_path, ROWS, 8 * 1000) as shuffle:
+            shuffle.add(numbered(1000).to_batches()[0])
+            assert [] == list(tmp_path.iterdir())
+            found = spilled()
+            assert {(0o600, 0)} == {(stat.st_mode & 0o777, stat.st_nlink) for stat in found}
+            assert len(found) > 10
+            next(shuffle.batches())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken()
+    assert [] == spilled()
+    order(tmp_path, 1000, expected=8000)
+    assert [] == spilled()
+
+
+def test_a_few_rows_are_not_spilled(tmp_path, monkeypatch):
+    """What fits into one bucket stays in memory, whatever was expected."""
+    monkeypatch.setattr(shuffling, "_Bucket", lambda *_: pytest.fail("spilled"))
+    assert 1000 == len(set(order(tmp_path, 1000, expected=10**12)))
+
+
+def test_a_full_disk_names_the_folder(tmp_path, monkeypatch):
+    """And nothing remains."""
+    tiny_buckets(monkeypatch, 20)
+
+    def full(self, rows):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shuffling._Bucket, "write", full)
+    with pytest.raises(FileError, match=r"no space left on device in .* room for all"):
+        order(tmp_path, 1000)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_errors_of_arrow_quote_no_cell(tmp_path, monkeypatch):
+    """They may hold a cell, so only the types are named, and the cause is dropped."""
+
+    def refuse(*_):
+        raise pa.ArrowInvalid("cannot move 'secret'")
+
+    monkeypatch.setattr(shuffling, "permutation", refuse)
+    with pytest.raises(FileError, match=r"one of their types \(int64\)") as caught:
+        order(tmp_path, 10)
+    assert caught.value.__suppress_context__
+    assert "secret" not in str(caught.value)
+
+
+def test_another_schema_is_refused(tmp_path):
+    """Rows of two schemas cannot follow one another."""
+    with Shuffle(tmp_path, ROWS, 0) as shuffle, pytest.raises(ArgumentValueError, match="schema"):
+        shuffle.add(pa.record_batch([[1]], ["other"]))
