@@ -132,15 +132,25 @@ def test_pages_fit_a_terminal(capsys, arguments):
     assert page.endswith(".\n")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
-def test_help_fits_a_terminal(capsys, arguments):
+HELP = {
+    "": ["privatize", "estimate", "check", "describe", "demo", "--version"],
+    "privatize": ["--column", "--plan", "--again", "--ledger", "example", "keeps account"],
+    "estimate": ["--level", "--method", "--target", "--format", "example"],
+    "check": ["--categories", "never release", "example"],
+    "describe": ["--statement", "--format", "example"],
+    "demo": ["--prob", "--epsilon", "--plot", "0.75", "example"],
+}
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_help_fits_a_terminal(capsys, command):
     """Help is at most 80 columns wide and names what can be done."""
     with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
+        cli.main([*command.split(), "--help"])
     assert 0 == stop.value.code
     page = capsys.readouterr().out
     assert max(map(len, page.splitlines())) <= 80
-    for word in ["demo"] if len(arguments) == 1 else ["--prob", "--epsilon", "--plot", "0.75"]:
+    for word in HELP[command]:
         assert word in page
 
 
@@ -284,6 +294,41 @@ def test_an_interrupt_is_code_130(monkeypatch):
 
     monkeypatch.setattr(rr.datasets, "load_rand_health", interrupted)
     assert 130 == cli.main(["demo"])
+
+
+@pytest.mark.parametrize("command", ["privatize in.csv out.csv", "estimate", "check", "describe"])
+def test_without_pyarrow_files_are_code_1(tmp_path, command):
+    """Without pyarrow the file commands say in one line what to install, and write nothing."""
+    words = command.split() if " " in command else [command, "in.csv"]
+    words += [] if command == "describe" else ["--column", "a", "--categories", "x,y"]
+    words += ["--prob", "0.75"] if words[0] in ("privatize", "estimate") else []
+    (tmp_path / "in.csv").write_text("a\nx\n")
+    code = (
+        "import sys; sys.modules['pyarrow'] = None; from rrstats import cli;"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (1, "") == (done.returncode, done.stdout)
+    assert "pip install 'rrstats[arrow]'" in done.stderr
+    assert 1 == done.stderr.count("\n")
+    assert ["in.csv"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_the_command_line_loads_pyarrow_only_for_files():
+    """`rrstats --help` starts without pyarrow of its own, matplotlib and tqdm."""
+    code = (
+        "import sys, pandas; before = set(sys.modules); import rrstats.cli;"
+        "print(sorted({m for m in set(sys.modules) - before}"
+        " & {'matplotlib', 'pyarrow', 'tqdm', 'rrstats.files'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]" == done.stdout.strip()
 
 
 # -- as a process --------------------------------------------------------------------------

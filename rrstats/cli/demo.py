@@ -1,86 +1,39 @@
-"""The command line: ``rrstats demo`` does the main job on embedded real data.
+"""``rrstats demo`` does the main job on embedded real data.
 
-Exit codes: 0 done, 1 a missing package or a file that cannot be written, 2 bad arguments,
-130 interrupted, 141 the reader of the output left.  Nothing is printed before all is computed
-and drawn, so that an error is the only line there is.
+Nothing is printed before all is computed and drawn, so that an error is the only line there is.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
-import sys
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import rrstats as rr
+from rrstats.cli.arguments import add_command, number
 from rrstats.errors import ArgumentValueError, RRStatsError
+from rrstats.pages import columns as in_columns
+from rrstats.pages import percent, wrap
 from rrstats.privacy import posterior, round_up, total_epsilon
 
-__all__ = ["main"]
+__all__ = ["add_demo"]
 
 DEMO_PROB = 0.75
 DEMO_PRIOR = 0.05
 LEVEL = 0.95
-WIDTH = 80
 
 
-# -- arguments -----------------------------------------------------------------------------
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that answers a bad argument with one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
-
-
-def _layout(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=20, width=WIDTH - 2)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="rrstats",
-        formatter_class=_layout,
-        allow_abbrev=False,
-        usage="rrstats [--help] [--version] command ...",
-        description="Randomized response: ask sensitive questions, release only noisy answers,\n"
-        "estimate the true shares with intervals that hold.",
-        epilog="commands:\n"
-        "  demo        privatize two sensitive columns of real data and estimate them;\n"
-        "              its options: rrstats demo --help\n"
-        "\n"
-        "In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)",
-    )
-    parser.add_argument(
-        "--version",
-        action="version",
-        version=f"rrstats {rr.__version__}",
-        help="show the version and exit",
-    )
-    # argparse would print the only command twice; the epilog lists it once.
-    commands = parser.add_subparsers(
-        dest="command", metavar="command", required=True, help=argparse.SUPPRESS
-    )
-    demo = commands.add_parser(
+def add_demo(commands: Any) -> None:
+    """The command and its options."""
+    demo = add_command(
+        commands,
         "demo",
-        prog="rrstats demo",
-        formatter_class=_layout,
-        allow_abbrev=False,
+        _demo,
         usage="rrstats demo [--prob P | --epsilon E] [--plot FILE.png]",
         description=(
             "Privatize two sensitive columns of real data, then estimate the true shares\n"
@@ -102,14 +55,14 @@ def _parser() -> argparse.ArgumentParser:
     amount = demo.add_mutually_exclusive_group()
     amount.add_argument(
         "--prob",
-        type=_number,
+        type=number,
         metavar="P",
         help="probability that a report is the truth: above 0.5, below 1; the closer to 0.5 "
         f"the more private (default {DEMO_PROB})",
     )
     amount.add_argument(
         "--epsilon",
-        type=_number,
+        type=number,
         metavar="E",
         help="or the privacy loss of each report: above 0; 0.1 is strong privacy, 5 is weak",
     )
@@ -119,8 +72,6 @@ def _parser() -> argparse.ArgumentParser:
         help="also draw naive shares, debiased shares with intervals, and the truth; the "
         "ending may be .png, .svg or .pdf (needs matplotlib)",
     )
-    demo.set_defaults(run=_demo)
-    return parser
 
 
 # -- the demonstration ---------------------------------------------------------------------
@@ -197,7 +148,7 @@ def _report(
 ) -> str:
     health = estimates["health"]
     parts = [
-        _wrap(
+        wrap(
             f"RAND Health Insurance Experiment: {rows:,} rows, each a person-year. Most persons "
             "have several rows and no column says which, so every statement here is about these "
             "rows, and every epsilon about one report or one row."
@@ -207,7 +158,7 @@ def _report(
     negative = False
     for column, mechanism in plan.items():
         estimate, truth = estimates[column], truths[column]
-        parts.append(f"{_wrap(f'{column}: {_told(mechanism)}')}\n{_table(estimate, truth)}")
+        parts.append(f"{wrap(f'{column}: {_told(mechanism)}')}\n{_table(estimate, truth)}")
         low, high = estimate.interval(LEVEL)
         shares = [truth[category] for category in estimate.categories]
         inside += sum(a <= share <= b for a, share, b in zip(low, shares, high, strict=True))
@@ -223,9 +174,9 @@ def _report(
             " A debiased share below 0% or above 100% is noise: it is unbiased and not clipped; "
             "its interval says how much it tells."
         )
-    parts.append(_wrap(note))
-    parts.append(_wrap(f"Reading: {health.reading('poor', LEVEL)}."))
-    parts.append(_wrap(_odds(plan)))
+    parts.append(wrap(note))
+    parts.append(wrap(f"Reading: {health.reading('poor', LEVEL)}."))
+    parts.append(wrap(_odds(plan)))
     if picture is not None:
         parts.append(f"Drawn: {picture}")
     return "\n\n".join(parts) + "\n"
@@ -258,10 +209,6 @@ def _odds(plan: Mapping[str, rr.Mechanism]) -> str:
     )
 
 
-def _percent(share: float) -> str:
-    return f"{share:.2%}" if abs(share) < 1e4 else f"{share * 100:.1e}%"
-
-
 def _table(estimate: rr.Estimate, truth: Mapping[object, float]) -> str:
     rows = [["answer", "true", "naive", "debiased", f"{LEVEL:.0%} interval", "count"]]
     low, high = estimate.interval(LEVEL)
@@ -272,47 +219,11 @@ def _table(estimate: rr.Estimate, truth: Mapping[object, float]) -> str:
         rows.append(
             [
                 str(category),
-                _percent(truth[category]),
-                _percent(naive),
-                _percent(share),
-                f"{_percent(least)} to {_percent(most)}",
+                percent(truth[category]),
+                percent(naive),
+                percent(share),
+                f"{percent(least)} to {percent(most)}",
                 f"{count:,.0f}" if abs(count) < 1e9 else f"{count:.1e}",
             ]
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-        for row in rows
-    )
-
-
-def _wrap(text: str) -> str:
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-# -- running -------------------------------------------------------------------------------
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code, as the module's first lines list them."""
-    try:
-        try:
-            options = _parser().parse_args(arguments)
-            print(options.run(options), end="")
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()  # also after --help, so that a closed pipe shows here
-    except BrokenPipeError:
-        # The interpreter flushes once more at exit; give it a place to flush to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except RRStatsError as error:
-        print(f"rrstats: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ArgumentValueError) else 1
-    except OSError as error:
-        where = error.filename or "the output"
-        print(f"rrstats: cannot write {where}: {error.strerror}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return in_columns(rows)

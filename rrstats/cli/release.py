@@ -1,0 +1,278 @@
+"""``rrstats privatize``: a file in, the same file out with reports in place of true answers."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import math
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rrstats.cli.arguments import (
+    Column,
+    add_column_options,
+    add_command,
+    columns_of,
+    defaults_of,
+    path,
+    require_files,
+)
+from rrstats.cli.progress import progress_bar
+from rrstats.errors import ArgumentValueError, FileError
+from rrstats.pages import label
+from rrstats.privacy import total_epsilon
+from rrstats.privatizing import MISSING, UNKNOWN
+
+__all__ = ["add_privatize", "as_json", "caster"]
+
+WIDTH = 78
+
+
+def add_privatize(commands: Any) -> None:
+    """The command and its options."""
+    command = add_command(
+        commands,
+        "privatize",
+        _privatize,
+        usage=(
+            "rrstats privatize IN OUT --column NAME --categories A,B,C --prob P ...\n"
+            "       rrstats privatize IN OUT --plan FILE [options]"
+        ),
+        description=(
+            "Write OUT, which is IN with randomized reports in place of the true answers in\n"
+            "some columns. IN may be a Parquet file, a folder of them, Arrow or Feather, or\n"
+            "CSV (also .csv.gz); OUT has the same format and appears only when all is done.\n"
+            "Prints a report (JSON) that may be published; what is private goes to stderr,\n"
+            "for you alone."
+        ),
+        epilog=(
+            "examples:\n"
+            "  rrstats privatize in.parquet out.parquet --column answer \\\n"
+            "    --categories never,once,often --prob 0.75\n"
+            "  rrstats privatize in.csv out.csv --epsilon 1 --with-missing \\\n"
+            "    --column smoker --categories yes,no \\\n"
+            "    --column health --categories good,fair,poor --epsilon 2\n"
+            "  rrstats privatize in.parquet out.parquet --plan plan.toml\n"
+            "\n"
+            "A plan names columns and mechanisms; rrstats describe OUT --format json prints\n"
+            "that of a release. In TOML:\n"
+            "  v = 1\n"
+            "  [[columns]]\n"
+            '  name = "answer"\n'
+            '  mechanism = { type = "KRR", categories = ["never", "often"], epsilon = 1.5 }\n'
+            "\n"
+            "Each run draws fresh noise: a second release of the same answers tells more, so\n"
+            "it is refused unless --again. A private file beside IN keeps account of them."
+        ),
+    )
+    command.add_argument("source", metavar="IN", type=path, help="the file with true answers")
+    command.add_argument("target", metavar="OUT", type=path, help="the file to write")
+    add_column_options(command, several=True)
+    command.add_argument("--plan", metavar="FILE", help="a plan (.toml or .json) in their place")
+    command.add_argument(
+        "--unknown",
+        choices=UNKNOWN,
+        help="answers that are no category: warn (default) answers them at random and says that "
+        "there were some, uniform is silent, raise refuses the file",
+    )
+    command.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="missing answers: unknown (default) treats them like unknown ones, keep leaves them "
+        "missing (which shows who did not answer), raise refuses the file",
+    )
+    command.add_argument(
+        "--shuffle-rows", action="store_true", help="put the rows into a random order"
+    )
+    command.add_argument(
+        "--again", action="store_true", help="release a column again; epsilons add up"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
+    command.add_argument(
+        "--ledger", metavar="FILE", type=path, help="account of releases kept elsewhere"
+    )
+    command.add_argument(
+        "--quiet", action="store_true", help="no progress and no private counts on stderr"
+    )
+    command.add_argument(
+        "--dry-run", action="store_true", help="say what would be released; write nothing"
+    )
+
+
+def _privatize(options: argparse.Namespace) -> str:
+    """Privatize the file; returns the report that may be published."""
+    named = columns_of(options)
+    _check_sources_of_design(options, named)
+    files = require_files()
+    design = _design(options, named)
+    policies = {
+        key: getattr(options, key) for key in ("unknown", "missing") if getattr(options, key)
+    }
+    if options.dry_run:
+        return _preview(options, design, policies)
+    with progress_bar(options.quiet) as step:
+        receipt = files.privatize_file(
+            options.source,
+            options.target,
+            design,
+            **policies,
+            again=options.again,
+            overwrite=options.overwrite,
+            shuffle_rows=options.shuffle_rows,
+            ledger=options.ledger,
+            progress=step,
+        )
+    if not options.quiet:
+        _tell_the_steward(receipt)
+    report: dict[str, Any] = receipt.to_dict()
+    return as_json(report)
+
+
+def _check_sources_of_design(options: argparse.Namespace, named: list[Column]) -> None:
+    """Raise unless either columns or a plan say what to do, and only one of them."""
+    if options.plan is None:
+        if not named:
+            raise ArgumentValueError(
+                "name at least one --column with --categories and --prob or --epsilon, or give a "
+                "--plan; see rrstats privatize --help"
+            )
+        return
+    given = [
+        option
+        for option, there in [
+            ("--column", bool(named)),
+            ("--categories, --prob, --epsilon or --with-missing", not defaults_of(options).is_bare),
+            ("--unknown", options.unknown is not None),
+            ("--missing", options.missing is not None),
+        ]
+        if there
+    ]
+    if given:
+        raise ArgumentValueError(
+            f"--plan says how each column is privatized, so {given[0]} cannot stand beside it; "
+            "write it into the plan"
+        )
+
+
+def _design(options: argparse.Namespace, named: list[Column]) -> Any:
+    """What `privatize_file` takes: the records of a plan, or a mechanism for each column."""
+    if options.plan is not None:
+        from rrstats.files.plans import read_plan
+
+        return read_plan(options.plan)
+    for column in named:
+        column.words()  # raises before any file is opened
+    cast = caster(options.source)
+    return {column.name: column.mechanism(cast) for column in named}
+
+
+def caster(path: Path) -> Callable[[str, list[str | None]], list[Hashable]]:
+    """A function from a column's name and category words to values of the column's type."""
+    from rrstats.files.formats import open_source
+    from rrstats.files.plans import cast_words, whole_words
+
+    source = open_source(path)
+    part = source.parts[0]
+
+    def cast(column: str, words: list[str | None]) -> list[Hashable]:
+        name = source.check_column(column)
+        if part.document_is_beside:  # text, in which no column has a type
+            return whole_words(words)
+        return cast_words(words, part.type_of(name), name)
+
+    return cast
+
+
+def _preview(options: argparse.Namespace, design: Any, policies: Mapping[str, str]) -> str:
+    """The report of a release that is not made; declarations are read, and no answer."""
+    from rrstats.files.formats import check_target, open_source
+    from rrstats.files.ledger import Ledger
+    from rrstats.metadata import Record
+    from rrstats.privatizing import ColumnRelease, recorded_mechanism
+
+    source = open_source(options.source)
+    target = check_target(source, options.target)
+    if target.exists() and not options.overwrite:
+        raise FileError(f"{target} exists; choose another name, or give --overwrite")
+    if isinstance(design, Mapping):
+        unknown, missing = policies.get("unknown", "warn"), policies.get("missing", "unknown")
+        design = [Record(n, m.to_dict(), unknown, missing) for n, m in design.items()]
+    records = []
+    for asked in design:
+        name, mechanism = source.check_column(asked.name), asked.resolve()
+        empty = source.parts[0].no_cells(name, mechanism.domain)
+        release = ColumnRelease(empty, mechanism, unknown=asked.unknown, missing=asked.missing)
+        recorded = recorded_mechanism(
+            source.record_of(name), mechanism, again=options.again, missing=asked.missing, rng=None
+        )
+        records.append(Record.of(name, recorded, **release.facts()[1]))
+    Ledger.of(options.source, options.ledger).refuse(records, options.again)
+    return as_json(
+        {
+            "dry_run": True,
+            "target": str(target),
+            "rows": source.rows,
+            "columns": [{**record.to_dict(), "epsilon": record.epsilon} for record in records],
+            "epsilon_per_row": total_epsilon(record.epsilon for record in records),
+        }
+    )
+
+
+def _tell_the_steward(receipt: Any) -> None:
+    """Counts of unknown and missing answers, on stderr."""
+    for name, counts in receipt.private.items():
+        _private(
+            f"column {label(name)}: {counts['unknown']:,} unknown and {counts['missing']:,} "
+            f"missing of {receipt.rows:,} answers"
+        )
+
+
+def _private(text: str) -> None:
+    if sys.stderr is not None:
+        print(f"rrstats: private, for the steward only: {text}", file=sys.stderr)
+
+
+# -- JSON ----------------------------------------------------------------------------------
+
+
+def as_json(document: Any) -> str:
+    """A document as JSON text that every reader accepts.
+
+    Infinity is the string "inf", NaN is null; dates and what else JSON lacks are text.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    readable = encoding.lower().replace("-", "") == "utf8"
+    return _laid_out(_plain(document), "", not readable) + "\n"
+
+
+def _laid_out(value: Any, indent: str, ascii_only: bool) -> str:
+    """JSON in lines: what is short stays on one."""
+    short = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+    if len(indent) + len(short) <= WIDTH or not isinstance(value, dict | list) or not value:
+        return short
+    inner = indent + "  "
+    parts = [
+        f"{json.dumps(key, ensure_ascii=ascii_only)}: {_laid_out(item, inner, ascii_only)}"
+        for key, item in (value.items() if isinstance(value, dict) else ())
+    ] or [_laid_out(item, inner, ascii_only) for item in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = f",\n{inner}".join(parts)
+    return f"{opening}\n{inner}{lines}\n{indent}{closing}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else label(key): _plain(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        # A name that is no text in any encoding would stop every reader.
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -1,0 +1,355 @@
+"""``rrstats estimate``, ``check`` and ``describe``: what a file says, in tables and pages."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import rrstats as rr
+from rrstats.channel import TARGETS
+from rrstats.cli.arguments import (
+    Column,
+    add_column_options,
+    add_command,
+    columns_of,
+    defaults_of,
+    number,
+    path,
+    require_files,
+)
+from rrstats.cli.release import as_json, caster
+from rrstats.errors import ArgumentValueError, FileError
+from rrstats.pages import columns as in_columns
+from rrstats.pages import label, percent, wrap
+from rrstats.privacy import round_up
+
+__all__ = ["add_check", "add_describe", "add_estimate"]
+
+METHODS = ("clopper-pearson", "wilson", "agresti-coull", "blaker", "lr", "wald")
+
+
+# -- estimate ------------------------------------------------------------------------------
+
+
+def add_estimate(commands: Any) -> None:
+    """The command and its options."""
+    command = add_command(
+        commands,
+        "estimate",
+        _estimate,
+        usage=(
+            "rrstats estimate FILE [--column NAME ...] [options]\n"
+            "       rrstats estimate FILE --column NAME --categories A,B,C --prob P"
+        ),
+        description=(
+            "Estimate the true shares behind randomized reports, with intervals. A file\n"
+            "written by rrstats privatize says how it was made and needs no options; what\n"
+            "contradicts the file is refused."
+        ),
+        epilog=(
+            "examples:\n"
+            "  rrstats estimate out.parquet\n"
+            "  rrstats estimate out.csv --column smoker --target rows --format csv\n"
+            "  rrstats estimate reports.csv --column answer --categories yes,no --prob 0.75"
+        ),
+    )
+    command.add_argument("file", metavar="FILE", type=path, help="a file of reports")
+    add_column_options(command, several=True)
+    command.add_argument(
+        "--level",
+        type=number,
+        default=0.95,
+        metavar="L",
+        help="how often intervals hold the true share (default 0.95)",
+    )
+    command.add_argument(
+        "--method",
+        choices=METHODS,
+        default=METHODS[0],
+        help="how intervals are made (default clopper-pearson, exact)",
+    )
+    command.add_argument(
+        "--target",
+        choices=TARGETS,
+        default=TARGETS[0],
+        help="whom the shares are about: the population these people were sampled from, or "
+        "just these rows",
+    )
+    command.add_argument(
+        "--format",
+        choices=("table", "json", "csv"),
+        default="table",
+        help="table is for people; csv and json have all numbers in full",
+    )
+
+
+def _estimate(options: argparse.Namespace) -> str:
+    if not 0 < options.level < 1:
+        raise ArgumentValueError(f"--level must be above 0 and below 1, got {options.level:g}")
+    named = columns_of(options)
+    if not named and not defaults_of(options).is_bare:
+        raise ArgumentValueError("--categories, --prob and --epsilon need the --column they are of")
+    files = require_files()
+    found: dict[Hashable, rr.Estimate] = {}
+    if not named:
+        found = files.estimate_file(options.file, target=options.target)
+    for column in named:
+        mechanism = None if column.is_bare else column.mechanism(caster(options.file))
+        found |= files.estimate_file(options.file, column.name, mechanism, target=options.target)
+    writers = {"table": _as_table, "json": _as_documents, "csv": _as_csv}
+    return writers[options.format](found, options)
+
+
+def _rows(estimate: rr.Estimate, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of `Estimate.to_frame`, with the categories as they were declared."""
+    frame = estimate.to_frame(options.level, method=options.method)
+    rows: list[dict[str, Any]] = frame.astype(object).to_dict(orient="records")  # type: ignore[assignment]
+    pairs = zip(estimate.categories, rows, strict=True)
+    return [{**row, "category": category} for category, row in pairs]
+
+
+def _as_table(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
+    parts = []
+    for name, estimate in found.items():
+        header = ["answer", "reported", "naive", "share", "std error", "interval", "count"]
+        header[5] = f"{options.level * 100:.10g}% interval"
+        rows = [
+            [
+                label(row["category"]),
+                f"{row['reported']:,}",
+                percent(row["naive"]),
+                percent(row["proportion"]),
+                percent(row["std_error"]),
+                f"{percent(row['low'])} to {percent(row['high'])}",
+                f"{row['count']:,.0f}" if abs(row["count"]) < 1e9 else f"{row['count']:.1e}",
+            ]
+            for row in _rows(estimate, options)
+        ]
+        parts.append(f"{wrap(_heading(name, estimate))}\n{in_columns([header, *rows])}")
+        parts.append(wrap(f"Reading: {label(estimate.reading(level=options.level))}."))
+    # Where reports are implausible a warning says so, and noise is no excuse.
+    shares = [
+        share
+        for estimate in found.values()
+        if not estimate.implausible.any()
+        for share in estimate.proportions.tolist()
+    ]
+    note = "Naive: the reports as they are. Share: the estimate of the true share, from them."
+    if any(share < 0 or share > 1 for share in shares):
+        note += (
+            " A share below 0% or above 100% is noise: it is unbiased and not clipped; its "
+            "interval says how much it tells."
+        )
+    return "\n\n".join([*parts, wrap(note)]) + "\n"
+
+
+def _heading(name: Hashable, estimate: rr.Estimate) -> str:
+    missing = f" and {estimate.missing:,} missing" if estimate.missing else ""
+    whom = {
+        "population": "the shares are about the population behind them",
+        "rows": "the shares are about just these rows",
+    }[estimate.target]
+    return (
+        f"{label(name)}: {estimate.n:,} reports{missing}; {whom}; epsilon "
+        f"{round_up(estimate.mechanism.epsilon)} per report"
+    )
+
+
+def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
+    page = io.StringIO()
+    header = ["column", *rr.estimators.ShareEstimate.__dataclass_fields__]
+    writer = csv.DictWriter(page, header, lineterminator="\n")
+    writer.writeheader()
+    for name, estimate in found.items():
+        for row in _rows(estimate, options):
+            writer.writerow({**row, "column": name})
+    return page.getvalue()
+
+
+def _as_documents(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
+    documents = [
+        {
+            "column": name,
+            "target": estimate.target,
+            "level": options.level,
+            "method": options.method,
+            "epsilon": estimate.mechanism.epsilon,
+            "n": estimate.n,
+            "missing": estimate.missing,
+            "shares": [
+                {key: item for key, item in row.items() if key != "n"}
+                for row in _rows(estimate, options)
+            ],
+        }
+        for name, estimate in found.items()
+    ]
+    return as_json({"columns": documents})
+
+
+# -- check ---------------------------------------------------------------------------------
+
+
+def add_check(commands: Any) -> None:
+    """The command and its options."""
+    command = add_command(
+        commands,
+        "check",
+        _check,
+        usage="rrstats check FILE --column NAME --categories A,B,C [options]",
+        description=(
+            "Before a release, for the person who holds the true answers: lists the answers\n"
+            "that fit no category, typing errors for example, and earlier releases from this\n"
+            "file. Its output shows true answers: never release, log or share it."
+        ),
+        epilog=(
+            "example:\n"
+            "  rrstats check in.parquet --column answer --categories never,once,often\n"
+            "\n"
+            "The exit code is 0 whether or not such answers are found."
+        ),
+    )
+    command.add_argument("file", metavar="FILE", type=path, help="the file with true answers")
+    add_column_options(command, several=True, amount=False)
+    command.add_argument(
+        "--ledger", metavar="FILE", type=path, help="account of releases kept elsewhere"
+    )
+
+
+def _check(options: argparse.Namespace) -> str:
+    named = columns_of(options)
+    if not named:
+        raise ArgumentValueError("name the --column to check, with its --categories")
+    for column in named:
+        column.words()
+    files = require_files()
+    cast = caster(options.file)
+    parts = [
+        "PRIVATE, for the steward only: what follows shows true answers. Never release, log or "
+        "share it."
+    ]
+    for column in named:
+        categories = cast(str(column.name), column.words())
+        frame = files.check_file(options.file, column.name, categories)
+        parts.append(_outside(column, frame))
+    parts.extend(_releases(options, named))
+    return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
+
+
+def _outside(column: Column, frame: pd.DataFrame) -> str:
+    """The answers of one column that fit no category."""
+    name = label(column.name)
+    if frame.empty:
+        return f"{name}: all answers fit the categories."
+    rows = [["answer", "", "count"]]
+    rows += [
+        [label(value) if status == "unknown" else "", status, f"{count:,}"]
+        for value, status, count in frame[["value", "status", "count"]].itertuples(index=False)
+    ]
+    return f"{name}: answers that fit no category\n{in_columns(rows, left=2)}"
+
+
+def _releases(options: argparse.Namespace, named: Sequence[Column]) -> list[str]:
+    """What the ledger knows of earlier releases of these columns."""
+    from rrstats.files.ledger import Ledger
+
+    ledger = Ledger.of(options.file, options.ledger)
+    parts = []
+    for column in named:
+        name = label(column.name)
+        earlier = [release for release in ledger.releases if column.name in release.epsilon]
+        if not earlier:
+            parts.append(f"{name}: no earlier release of this column is known.")
+            continue
+        when = ", ".join(f"{label(r.target)} on {r.when:%Y-%m-%d %H:%M %Z}" for r in earlier)
+        often = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+        parts.append(
+            f"{name}: released {often} before, with epsilon "
+            f"{round_up(ledger.epsilon(column.name))} in all: {when}. A further release adds its "
+            "epsilon to that, and needs --again."
+        )
+    return parts
+
+
+# -- describe ------------------------------------------------------------------------------
+
+
+def add_describe(commands: Any) -> None:
+    """The command and its options."""
+    command = add_command(
+        commands,
+        "describe",
+        _describe,
+        usage="rrstats describe FILE [--format text|json] [--statement PAGE]",
+        description=(
+            "Say how a file was privatized, as the file itself says it: categories,\n"
+            "probabilities, epsilon. --statement writes the page that accompanies a release:\n"
+            "what was done, what is promised and what is not, odds in words, how to estimate."
+        ),
+        epilog=(
+            "examples:\n"
+            "  rrstats describe out.parquet\n"
+            "  rrstats describe out.parquet --format json      this is also a plan\n"
+            "  rrstats describe out.parquet --statement out.html"
+        ),
+    )
+    command.add_argument("file", metavar="FILE", type=path, help="a privatized file")
+    command.add_argument(
+        "--format", choices=("text", "json"), default="text", help="text is for people"
+    )
+    command.add_argument(
+        "--statement", metavar="PAGE", type=path, help="also write the page, .md or .html"
+    )
+    command.add_argument("--title", metavar="TEXT", help="the heading of the page")
+    command.add_argument("--overwrite", action="store_true", help="replace PAGE if it exists")
+
+
+def _describe(options: argparse.Namespace) -> str:
+    from rrstats.metadata import write
+    from rrstats.statements import describe
+
+    page = None if options.statement is None else _format_of(options.statement)
+    if page is None and (options.title is not None or options.overwrite):
+        raise ArgumentValueError("--title and --overwrite are for the page; give --statement too")
+    files = require_files()
+    records = files.describe_file(options.file)
+    if not records:
+        raise FileError(
+            f"{options.file} does not say that any column was privatized; if you know that one "
+            "was, rrstats estimate takes its --categories and --prob"
+        )
+    shown = as_json(write(records)) if options.format == "json" else describe(records)
+    if page is None:
+        return shown
+    _write_statement(options, records, page)
+    return shown if options.format == "json" else f"{shown}\nPage written: {options.statement}\n"
+
+
+def _format_of(page: Path) -> str:
+    formats = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
+    if page.suffix.lower() not in formats:
+        raise ArgumentValueError(f"--statement must name a .md or .html file, got {str(page)!r}")
+    return formats[page.suffix.lower()]
+
+
+def _write_statement(options: argparse.Namespace, records: Any, format: str) -> None:
+    from rrstats.files.formats import open_source
+    from rrstats.files.publishing import Publication
+    from rrstats.statements import statement
+
+    text = statement(
+        records,
+        rows=open_source(options.file).rows,
+        title=options.title,
+        file=options.file.name,
+        format=format,
+    )
+    with Publication(options.statement, overwrite=options.overwrite) as publication:
+        with publication.open() as file:
+            file.write(text.encode())
+        publication.publish()

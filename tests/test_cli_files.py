@@ -1,0 +1,861 @@
+"""The commands for whole files, as a person in a terminal and as a shell script see them."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import pandas as pd  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+from rrstats import cli, files, metadata  # noqa: E402
+from rrstats.cli import progress  # noqa: E402
+
+WORDS = ["never", "once", "often"]
+NEARLY_ALL_TRUTH = str(1 - 2**-45)
+"""Of a few hundred reports one is a lie with a chance below 1e-11."""
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
+ANSWER = ["--column", "answer", "--categories", "never,once,often", "--prob", "0.75"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with one survey as Parquet and as CSV."""
+    monkeypatch.chdir(tmp_path)
+    survey = pd.DataFrame(
+        {
+            "id": range(200),
+            "answer": (["never"] * 3 + ["once"] * 2 + ["often"] + ["maybe", None]) * 25,
+            "smoker": [True, False, False, False] * 50,
+            "visits": pd.Series([0, 1, 2, 1] * 50, dtype="int8"),
+        }
+    )
+    survey.to_parquet("in.parquet")
+    survey.to_csv("in.csv", index=False)
+    return tmp_path
+
+
+def run(*arguments, **options):
+    """The command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "rrstats", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def call(capsys, *arguments):
+    """The command line in this process: exit code, what stdout and what stderr got."""
+    try:
+        code = cli.main([str(argument) for argument in arguments])
+    except SystemExit as stop:  # argparse leaves this way
+        code = stop.code
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def done(capsys, *arguments):
+    """What a command printed that must succeed."""
+    code, out, err = call(capsys, *arguments)
+    assert 0 == code, err
+    return out
+
+
+def refused(capsys, *arguments):
+    """Exit code and the one line of a command that must fail."""
+    code, out, err = call(capsys, *arguments)
+    assert "" == out
+    assert 1 == err.count("\n"), err
+    assert err.startswith("rrstats")
+    return code, err
+
+
+def released(path):
+    """How the columns of a file were made, by name."""
+    return {record.name: record for record in files.describe_file(path)}
+
+
+# -- privatize -----------------------------------------------------------------------------
+
+
+def test_privatize_writes_reports_and_a_report(folder, capsys):
+    """OUT holds reports among the categories, says how it was made, and stdout says it too."""
+    report = json.loads(done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER))
+    frame = pd.read_parquet("out.parquet")
+    assert set(WORDS) >= set(frame["answer"])
+    assert list(range(200)) == frame["id"].tolist()
+    mechanism = rr.KRR(WORDS, 0.75)
+    assert mechanism == released("out.parquet")["answer"].resolve()
+    assert (200, "out.parquet") == (report["rows"], report["target"])
+    (column,) = report["columns"]
+    assert mechanism.epsilon == column["epsilon"] == report["epsilon_per_row"]
+    assert mechanism.to_dict() == column["mechanism"]
+    assert report["seconds"] >= 0
+
+
+def test_options_belong_to_the_column_before_them(folder, capsys):
+    """What stands before the first --column is a default; what follows one is its own."""
+    done(
+        capsys,
+        *("privatize", "in.parquet", "out.parquet", "--epsilon", "1", "--with-missing"),
+        *("--column", "answer", "--categories", "never,once,often,maybe"),
+        *("--column", "smoker", "--categories", "true,false", "--prob", "0.9"),
+        *("--column", "visits", "--epsilon", "2", "--categories", "0,1,2"),
+    )
+    found = {name: record.resolve() for name, record in released("out.parquet").items()}
+    assert {
+        "answer": rr.KRR([*WORDS, "maybe", None], epsilon=1),
+        "smoker": rr.KRR([True, False, None], 0.9),
+        "visits": rr.KRR([0, 1, 2, None], epsilon=2),
+    } == found
+
+
+def test_categories_may_be_a_default_too(folder, capsys):
+    """Two columns with the same words need them once; an own prob goes before the default."""
+    pd.DataFrame({"a": ["x", "y"], "b": ["y", "x"]}).to_parquet("two.parquet")
+    arguments = ["--categories", "x,y", "--prob", "0.7", "--column", "a", "--column", "b"]
+    done(capsys, "privatize", "two.parquet", "out.parquet", *arguments, "--prob", "0.6")
+    found = {name: record.resolve() for name, record in released("out.parquet").items()}
+    assert {"a": rr.KRR(["x", "y"], 0.7), "b": rr.KRR(["x", "y"], 0.6)} == found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b", ["a", "b"]),
+        ('"a,b",c', ["a,b", "c"]),
+        ('"say ""no""",c', ['say "no"', "c"]),
+        ("a, b ,c", ["a", "b ", "c"]),
+        ('a," b"', ["a", " b"]),
+        ("\N{SNOWMAN},-", ["\N{SNOWMAN}", "-"]),
+    ],
+)
+def test_words_are_quoted_as_in_csv(folder, capsys, text, expected):
+    """Commas within quotes are part of a word; a blank after a comma is not."""
+    pd.DataFrame({"a": [expected[0]] * 20}).to_parquet("w.parquet")
+    options = ["--column", "a", "--categories", text, "--prob", NEARLY_ALL_TRUTH]
+    done(capsys, "privatize", "w.parquet", "out.parquet", *options)
+    assert expected == list(released("out.parquet")["a"].resolve().categories)
+    assert [expected[0]] * 20 == pd.read_parquet("out.parquet")["a"].tolist()
+
+
+def test_words_may_begin_with_a_negative_number(folder, capsys):
+    """``--categories -1,0,1`` needs no equals sign."""
+    pd.DataFrame({"a": [-1, 0, 1]}).to_parquet("w.parquet")
+    done(
+        capsys,
+        *("privatize", "w.parquet", "o.parquet", "--column", "a", "--categories", "-1,0,1"),
+        *("--prob", "0.5"),
+    )
+    assert (-1, 0, 1) == released("o.parquet")["a"].resolve().categories
+
+
+def test_csv_in_csv_out(folder, capsys):
+    """Whole numbers are recorded as numbers, and other columns stay letter by letter."""
+    done(
+        capsys,
+        *("privatize", "in.csv", "out.csv", "--prob", NEARLY_ALL_TRUTH),
+        *("--column", "visits", "--categories", "0,1,2"),
+        *("--column", "smoker", "--categories", "True,False"),
+    )
+    assert Path("in.csv").read_text() == Path("out.csv").read_text()
+    found = released("out.csv")
+    assert (0, 1, 2) == found["visits"].resolve().categories
+    assert ("True", "False") == found["smoker"].resolve().categories
+
+
+def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
+    """Of 200 answers 25 are unknown and 25 missing: the steward reads it, the report is silent."""
+    code, out, err = call(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER)
+    assert 0 == code
+    assert "private, for the steward only: column answer: 25 unknown and 25 missing of 200" in err
+    assert 1 == err.count("warning: some answers are missing or not among the categories")
+    assert 2 == err.count("\n")
+    clean = pd.DataFrame({"answer": WORDS * 20 + WORDS * 20 + WORDS * 26 + WORDS[:2]})
+    clean.to_parquet("clean.parquet")
+    code, other, err = call(capsys, "privatize", "clean.parquet", "c.parquet", *ANSWER)
+    assert "0 unknown and 0 missing of 200" in err
+    first, second = json.loads(out), json.loads(other)
+    for report in (first, second):
+        del report["seconds"], report["target"]
+    assert first == second
+
+
+def test_quiet_keeps_only_warnings(folder, capsys):
+    """--quiet leaves out the private counts, not what may be wrong."""
+    _, _, err = call(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, "--quiet")
+    assert err.startswith("rrstats: warning: some answers")
+    assert 1 == err.count("\n")
+    options = ["--unknown", "uniform", "--quiet", "--again", "--overwrite"]
+    assert "" == call(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, *options)[2]
+
+
+def test_refused_answers_are_code_1(folder, capsys):
+    """--unknown raise writes nothing and counts; it quotes no answer."""
+    code, line = refused(
+        capsys, "privatize", "in.parquet", "o.parquet", *ANSWER, "--unknown", "raise"
+    )
+    assert 1 == code
+    assert "50 of 200 answers" in line
+    assert "maybe" not in line
+    assert not Path("o.parquet").exists()
+
+
+def test_missing_answers_may_be_kept(folder, capsys):
+    """--missing keep leaves the 25 missing ones, and the file records it."""
+    done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, "--missing", "keep")
+    assert 25 == pd.read_parquet("out.parquet")["answer"].isna().sum()
+    assert "keep" == released("out.parquet")["answer"].missing
+
+
+def test_a_second_release_needs_again(folder, capsys):
+    """The same column once more is refused with the sum of both epsilons; --again allows it."""
+    done(capsys, "privatize", "in.parquet", "one.parquet", *ANSWER)
+    code, line = refused(capsys, "privatize", "in.parquet", "two.parquet", *ANSWER)
+    assert 1 == code
+    assert "epsilon 3.584" in line  # 2 ln 6 = 3.58352
+    assert "--again" in line
+    assert not Path("two.parquet").exists()
+    done(capsys, "privatize", "in.parquet", "two.parquet", *ANSWER, "--again")
+
+
+def test_a_ledger_may_lie_elsewhere(folder, capsys):
+    """--ledger keeps account in the file that is named."""
+    options = [*ANSWER, "--ledger", "elsewhere.json"]
+    done(capsys, "privatize", "in.parquet", "one.parquet", *options)
+    assert Path("elsewhere.json").exists()
+    assert not Path("in.parquet.rrstats-ledger.json").exists()
+    assert 1 == refused(capsys, "privatize", "in.parquet", "two.parquet", *options)[0]
+
+
+def test_an_existing_target_needs_overwrite(folder, capsys):
+    """What is there stays, until somebody says otherwise."""
+    Path("out.parquet").write_bytes(b"mine")
+    code, line = refused(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER)
+    assert 1 == code
+    assert "--overwrite" in line
+    assert b"mine" == Path("out.parquet").read_bytes()
+    done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, "--overwrite")
+    assert 200 == len(pd.read_parquet("out.parquet"))
+
+
+def test_rows_may_be_shuffled(folder, capsys):
+    """--shuffle-rows keeps each row together and forgets the order (200! orders)."""
+    options = ["--column", "visits", "--categories", "0,1,2", "--prob", NEARLY_ALL_TRUTH]
+    done(capsys, "privatize", "in.parquet", "out.parquet", *options, "--shuffle-rows")
+    frame = pd.read_parquet("out.parquet")
+    assert list(range(200)) != frame["id"].tolist()
+    assert pd.read_parquet("in.parquet").equals(frame.sort_values("id", ignore_index=True))
+
+
+def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
+    """--dry-run prints the report of the release that would be made, and leaves no trace."""
+    before = sorted(folder.iterdir())
+    arguments = ["privatize", "in.parquet", "out.parquet", *ANSWER, "--unknown", "raise"]
+    report = json.loads(done(capsys, *arguments, "--dry-run"))
+    assert (True, 200) == (report["dry_run"], report["rows"])
+    assert rr.KRR(WORDS, 0.75).epsilon == report["epsilon_per_row"]
+    data = [path for path in folder.iterdir() if "ledger" not in path.name]
+    assert before == sorted(data)
+    assert not Path("in.parquet.rrstats-ledger.json").exists()
+    done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER)
+    made = json.loads(
+        done(capsys, "privatize", "in.parquet", "o.parquet", *ANSWER, "--again", "--dry-run")
+    )
+    assert files.describe_file("out.parquet") == [
+        metadata.Record.from_dict({k: v for k, v in column.items() if k != "epsilon"})
+        for column in made["columns"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "code"),
+    [
+        ("in.parquet", [], 2),
+        ("out.csv", [], 2),
+        ("there.parquet", ["--again"], 1),
+        ("there.parquet", ["--again", "--overwrite"], 0),
+        ("out.parquet", ["--missing", "unknown", "--again"], 0),
+        ("out.parquet", [], 1),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would(folder, capsys, target, options, code):
+    """Wrong targets and second releases are found without writing."""
+    Path("there.parquet").write_bytes(b"")
+    done(capsys, "privatize", "in.parquet", "before.parquet", *ANSWER)
+    arguments = ["privatize", "in.parquet", target, *ANSWER, *options, "--dry-run"]
+    assert code == call(capsys, *arguments)[0]
+
+
+# -- plans ---------------------------------------------------------------------------------
+
+
+def test_a_plan_in_the_place_of_columns(folder, capsys):
+    """Types, amounts and policies are those of the plan."""
+    Path("plan.toml").write_text(
+        """
+        v = 1
+        [[columns]]
+        name = "smoker"
+        mechanism = { type = "KRR", categories = [true, false], epsilon = 1.0 }
+        unknown = "raise"
+        [[columns]]
+        name = "visits"
+        mechanism = { type = "KRR", categories = [0, 1, 2], prob = 0.5 }
+        """
+    )
+    done(capsys, "privatize", "in.parquet", "out.parquet", "--plan", "plan.toml")
+    found = released("out.parquet")
+    assert rr.KRR([True, False], epsilon=1) == found["smoker"].resolve()
+    assert ("raise", "warn") == (found["smoker"].unknown, found["visits"].unknown)
+
+
+def test_the_description_of_a_release_is_a_plan(folder, capsys):
+    """``describe --format json`` of one release makes the next, with the same document."""
+    done(capsys, "privatize", "in.parquet", "one.parquet", *ANSWER, "--missing", "keep")
+    Path("plan.json").write_text(done(capsys, "describe", "one.parquet", "--format", "json"))
+    options = ["--plan", "plan.json", "--again"]
+    done(capsys, "privatize", "in.parquet", "two.parquet", *options)
+    assert released("one.parquet") == released("two.parquet")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--column", "smoker"], "--column"),
+        (["--prob", "0.5"], "--prob"),
+        (["--with-missing"], "--with-missing"),
+        (["--unknown", "raise"], "--unknown"),
+        (["--missing", "keep"], "--missing"),
+    ],
+)
+def test_nothing_stands_beside_a_plan(folder, capsys, options, named):
+    """Two sources of one design could contradict each other, so one is refused."""
+    code, line = refused(
+        capsys, "privatize", "in.parquet", "o.parquet", "--plan", "p.toml", *options
+    )
+    assert 2 == code
+    assert named in line
+
+
+# -- bad arguments and bad files -----------------------------------------------------------
+
+PRIVATIZE = ["privatize", "in.parquet", "out.parquet"]
+A = ["--column", "answer"]
+BAD = {
+    "no column": (PRIVATIZE, 2, "at least one --column"),
+    "no categories": ([*PRIVATIZE, *A, "--prob", "0.5"], 2, "--column answer needs --categories"),
+    "no amount": ([*PRIVATIZE, *A, "--categories", "a,b"], 2, "--column answer needs --prob"),
+    "both amounts": (
+        [*PRIVATIZE, *ANSWER, "--epsilon", "1"],
+        2,
+        "not allowed with argument --prob",
+    ),
+    "prob twice": ([*PRIVATIZE, *ANSWER, "--prob", "0.5"], 2, "twice for column 'answer'"),
+    "column twice": ([*PRIVATIZE, *ANSWER, *A], 2, "'answer' is named twice"),
+    "percent": ([*PRIVATIZE, *A, "--categories", "a,b", "--prob", "75"], 2, "write 0.75 for 75%"),
+    "no number": ([*PRIVATIZE, *A, "--prob", "x"], 2, "must be a number, got 'x'"),
+    "one word": ([*PRIVATIZE, *A, "--categories", "a", "--prob", ".5"], 2, "at least two"),
+    "equal words": ([*PRIVATIZE, *A, "--categories", "a,a", "--prob", ".5"], 2, "distinct"),
+    "empty word": ([*PRIVATIZE, *A, "--categories", "a,,b", "--prob", ".5"], 2, "--with-missing"),
+    "no words": ([*PRIVATIZE, *A, "--categories", "", "--prob", ".5"], 2, "argument --categories"),
+    "open quote": ([*PRIVATIZE, *A, "--categories", '"a,b', "--prob", ".5"], 2, "quoted as in CSV"),
+    "two lines": ([*PRIVATIZE, *A, "--categories", "a\nb", "--prob", ".5"], 2, "quoted as in CSV"),
+    "another type": (
+        [*PRIVATIZE, "--column", "visits", "--categories", "a,b", "--prob", ".5"],
+        2,
+        "'a' is no value of column 'visits'",
+    ),
+    "beyond the type": (
+        [*PRIVATIZE, "--column", "visits", "--categories", "1,300", "--prob", ".5"],
+        2,
+        "'300' is no value of column 'visits', which has the type int8",
+    ),
+    "no such column": ([*PRIVATIZE, "--column", "anwser", *ANSWER[2:]], 2, "did you mean 'answer'"),
+    "no such file": (["privatize", "x.parquet", "o.parquet", *ANSWER], 1, "x.parquet"),
+    "no such folder": (["privatize", "in.parquet", "x/o.parquet", *ANSWER], 1, "x"),
+    "another format": (["privatize", "in.parquet", "out.csv", *ANSWER], 2, "format"),
+    "unknown ending": (["privatize", "in.xlsx", "out.xlsx", *ANSWER], 1, "in.xlsx"),
+    "damaged": (["privatize", "bad.parquet", "out.parquet", *ANSWER], 1, "bad.parquet"),
+    "the same file": (["privatize", "in.parquet", "in.parquet", *ANSWER], 2, "in.parquet"),
+    "missing contradicts": (
+        [*PRIVATIZE, *ANSWER, "--with-missing", "--missing", "keep"],
+        2,
+        "contradicts the categories",
+    ),
+    "no plan": ([*PRIVATIZE, "--plan", "none.toml"], 1, "none.toml"),
+    "bad plan": ([*PRIVATIZE, "--plan", "bad.toml"], 2, "bad.toml"),
+    "policy": ([*PRIVATIZE, *ANSWER, "--unknown", "drop"], 2, "invalid choice: 'drop'"),
+    "shortened option": ([*PRIVATIZE, "--col", "answer"], 2, "unrecognized"),
+    "one file": (["privatize", "in.parquet", *ANSWER], 2, "required: OUT"),
+    "empty name": (["privatize", "", "o.parquet", *ANSWER], 2, "the name of a file"),
+    "estimate of true answers": (["estimate", "in.parquet"], 2, "does not say"),
+    "estimate half told": (["estimate", "in.parquet", *A, "--categories", "a,b"], 2, "--prob"),
+    "estimate without column": (["estimate", "in.parquet", "--prob", ".5"], 2, "need the --column"),
+    "estimate at level": (
+        ["estimate", "in.parquet", "--level", "95"],
+        2,
+        "--level must be above 0",
+    ),
+    "estimate of no file": (["estimate", "x.parquet"], 1, "x.parquet"),
+    "estimate by target": (["estimate", "in.parquet", "--target", "all"], 2, "invalid choice"),
+    "check no column": (["check", "in.parquet"], 2, "--column"),
+    "check no categories": (["check", "in.parquet", *A], 2, "needs --categories"),
+    "check of no file": (["check", "x.parquet", *A, "--categories", "a,b"], 1, "x.parquet"),
+    "describe true answers": (["describe", "in.parquet"], 1, "does not say"),
+    "describe no file": (["describe", "x.parquet"], 1, "x.parquet"),
+    "statement of a kind": (["describe", "in.parquet", "--statement", "a.pdf"], 2, ".md or .html"),
+    "title of nothing": (["describe", "in.parquet", "--title", "a"], 2, "--statement"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_one_line_with_its_code(folder, capsys, name):
+    """No traceback, nothing on stdout, nothing written; the code says whose mistake it is."""
+    Path("bad.parquet").write_bytes(Path("in.parquet").read_bytes()[:-100])
+    Path("bad.toml").write_text("v = 1\n[[columns]]\n")
+    before = sorted(folder.iterdir())
+    arguments, code, said = BAD[name]
+    found, line = refused(capsys, *arguments)
+    assert said in line
+    assert code == found
+    assert before == [path for path in sorted(folder.iterdir()) if "ledger" not in path.name]
+
+
+def test_an_unforeseen_error_shows_no_text(folder, capsys, monkeypatch):
+    """A defect ends with its place; its text may quote an answer and is not shown."""
+
+    def broken(*_arguments, **_options):
+        raise ValueError("invalid value 'SECRET'")
+
+    monkeypatch.setattr(files, "estimate_file", broken)
+    code, line = refused(capsys, "estimate", "in.parquet")
+    assert 1 == code
+    assert "unforeseen ValueError at " in line
+    assert "SECRET" not in line
+
+
+# -- estimate ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def out(folder, capsys):
+    """A released file of two columns, with fixed reports: 60 never, 25 once, 15 often."""
+    frame = pd.DataFrame(
+        {
+            "answer": ["never"] * 60 + ["once"] * 25 + ["often"] * 15,
+            "smoker": [True] * 30 + [False] * 70,
+        }
+    )
+    records = [
+        metadata.Record.of("answer", rr.KRR(WORDS, 0.75)),
+        metadata.Record.of("smoker", rr.KRR([True, False], 0.75)),
+    ]
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    document = json.dumps(metadata.write(records))
+    pq.write_table(table.replace_schema_metadata({"rrstats": document}), "out.parquet")
+    return "out.parquet"
+
+
+def test_estimate_needs_no_parameters(out, capsys):
+    """A table for each column the file names; shares by hand from the reports.
+
+    k = 3: (0.60 - 0.125) / 0.625 = 76.00%; k = 2: (0.30 - 0.25) / 0.5 = 10.00%.
+    """
+    page = done(capsys, "estimate", out)
+    rows = {line.split()[0]: line.split() for line in page.splitlines() if line.startswith("  ")}
+    assert ["never", "60", "60.00%", "76.00%"] == rows["never"][:4]
+    assert ["True", "30", "30.00%", "10.00%"] == rows["True"][:4]
+    assert "95% interval" in page
+    assert max(map(len, page.splitlines())) <= 80
+    assert "answer: 100 reports; the shares are about the population behind them; " in " ".join(
+        page.split()
+    )
+
+
+def test_estimate_takes_columns_level_method_and_target(out, capsys):
+    """Each option reaches the estimate that Python gives."""
+    options = ["--column", "smoker", "--format", "json", "--level", "0.9"]
+    page = done(capsys, "estimate", out, *options, "--method", "wilson")
+    (found,) = json.loads(page)["columns"]
+    low, high = files.estimate_file(out)["smoker"].interval(0.9, method="wilson")
+    assert ("wilson", "population") == (found["method"], found["target"])
+    assert low.tolist() == [row["low"] for row in found["shares"]]
+    (found,) = json.loads(done(capsys, "estimate", out, *options, "--target", "rows"))["columns"]
+    expected = files.estimate_file(out, "smoker", target="rows")["smoker"]
+    low, high = expected.interval(0.9)
+    assert low.tolist() == [row["low"] for row in found["shares"]]
+    assert high.tolist() == [row["high"] for row in found["shares"]]
+    assert [True, False] == [row["category"] for row in found["shares"]]
+    assert expected.std_error.tolist() == [row["std_error"] for row in found["shares"]]
+    assert [30, 70] == [row["reported"] for row in found["shares"]]
+    assert ("rows", 0.9, 100, 0) == tuple(found[key] for key in ("target", "level", "n", "missing"))
+    assert "90% interval" in done(capsys, "estimate", out, "--level", "0.9")
+
+
+def test_estimate_as_csv_has_all_columns(out, capsys):
+    """One row for each category, numbers in full, as pandas and R read them."""
+    page = done(capsys, "estimate", out, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(page)))
+    assert ["answer"] * 3 + ["smoker"] * 2 == [row["column"] for row in rows]
+    expected = files.estimate_file(out)["answer"].to_frame()
+    assert ["column", *expected.columns] == list(rows[0])
+    assert [*WORDS, "True", "False"] == [row["category"] for row in rows]
+    for name in expected.columns[1:]:
+        assert expected[name].tolist() == [float(row[name]) for row in rows[:3]]
+
+
+def test_estimate_takes_the_mechanism_of_a_file_that_says_nothing(folder, capsys):
+    """Reports of other programs are estimated with categories and prob, cast to their type."""
+    pd.DataFrame({"n": [1, 1, 1, 2]}).to_parquet("other.parquet")
+    Path("other.csv").write_text("n\n1\n1\n1\n2\n")
+    for file in ("other.parquet", "other.csv"):
+        options = ["--column", "n", "--categories", "1,2", "--prob", "0.75", "--format", "csv"]
+        first, second = csv.DictReader(io.StringIO(done(capsys, "estimate", file, *options)))
+        assert (1.0, 0.0) == (float(first["proportion"]), float(second["proportion"]))
+
+
+def test_estimate_refuses_contradictions(out, capsys):
+    """An argument that does not fit what the file says is refused; one that fits is taken."""
+    assert 2 == refused(capsys, "estimate", out, *ANSWER[:-1], "0.8")[0]
+    assert (
+        2
+        == refused(capsys, "estimate", out, *A, "--categories", "never,often", "--prob", "0.75")[0]
+    )
+    assert done(capsys, "estimate", out, *A) == done(capsys, "estimate", out, *ANSWER)
+
+
+def test_estimate_warns_of_true_answers(folder, capsys):
+    """Reports that no mechanism like this makes are estimated with one line of doubt."""
+    pd.DataFrame({"answer": ["never"] * 5000 + ["once"]}).to_parquet("raw.parquet")
+    code, out, err = call(capsys, "estimate", "raw.parquet", *ANSWER)
+    assert 0 == code
+    assert "further off than noise goes" in " ".join(out.split())
+    assert err.startswith("rrstats: warning: some reports are rarer or commoner than")
+    assert 1 == err.count("\n")
+    assert "is noise: it is unbiased" not in " ".join(out.split())
+
+
+def test_json_holds_only_what_json_knows(folder, capsys):
+    """Infinite categories and NaN of an empty file are text and null."""
+    table = pa.table({"x": pa.array([], pa.float64())})
+    pq.write_table(table, "empty.parquet")
+    options = ["--column", "x", "--categories", "0.5,inf", "--prob", "0.75", "--format", "json"]
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    page = done(capsys, "estimate", "empty.parquet", *options)
+    (found,) = json.loads(page, parse_constant=refuse)["columns"]
+    assert [0.5, "inf"] == [row["category"] for row in found["shares"]]
+    assert [None, None] == [row["proportion"] for row in found["shares"]]
+    assert "nothing can be said" in done(capsys, "estimate", "empty.parquet", *options[:-2])
+
+
+# -- check ---------------------------------------------------------------------------------
+
+
+def test_check_lists_what_no_category_serves(folder, capsys):
+    """25 answers "maybe" and 25 missing; the page opens with the word PRIVATE; code 0."""
+    page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often")
+    assert page.startswith("PRIVATE, for the steward only")
+    assert re.search(r"^  maybe +unknown +25$", page, re.M)
+    assert re.search(r"^ +missing +25$", page, re.M)
+    assert "no earlier release of this column is known" in page
+
+
+def test_check_of_clean_answers(folder, capsys):
+    """Where all fit, it says so; with --with-missing not answering fits."""
+    options = [*A, "--categories", "never,once,often,maybe", "--with-missing"]
+    assert "answer: all answers fit the categories." in done(
+        capsys, "check", "in.parquet", *options
+    )
+
+
+def test_check_tells_of_earlier_releases(folder, capsys):
+    """How often, where to, and with which epsilon in all: 2 ln 6, rounded up."""
+    done(capsys, "privatize", "in.parquet", "one.parquet", *ANSWER)
+    done(capsys, "privatize", "in.parquet", "two.parquet", *ANSWER, "--again")
+    page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often,maybe")
+    words = " ".join(page.split())
+    assert "answer: released 2 times before, with epsilon 3.584 in all" in words
+    assert "two.parquet on 20" in words
+
+
+def test_answers_cannot_steer_the_terminal(folder, capsys):
+    """Control characters in an answer or a name are shown, not obeyed."""
+    name = "a\x1b[31m"
+    pd.DataFrame({name: ["\x1b[2J", "\x07\r", "ok", "\u202e"]}).to_parquet("nasty.parquet")
+    options = ["--column", name, "--categories", "ok,no"]
+    code, page, err = call(capsys, "check", "nasty.parquet", *options)
+    assert 0 == code
+    assert "\\x1b[2J" in page
+    code, report, err = call(
+        capsys, "privatize", "nasty.parquet", "o.parquet", *options, "--prob", "0.9"
+    )
+    shown = page + report + err + done(capsys, "describe", "o.parquet")
+    shown += done(capsys, "estimate", "o.parquet")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)
+
+
+# -- describe ------------------------------------------------------------------------------
+
+
+def test_describe_tells_in_words_and_as_json(out, capsys):
+    """Words for people; the metadata document, complete, for programs."""
+    words = " ".join(done(capsys, "describe", out).split())
+    assert "A report is the true answer with probability 75%, and each of the other 2" in words
+    assert "Epsilon of a whole row, all its reports together: 2.891." in words
+    document = json.loads(done(capsys, "describe", out, "--format", "json"))
+    assert files.describe_file(out) == metadata.read({"rrstats": document})
+
+
+@pytest.mark.parametrize("name", ["page.md", "page.html"])
+def test_describe_writes_the_page(out, capsys, name):
+    """--statement writes the page, names it, and does not overwrite unasked."""
+    shown = done(capsys, "describe", out, "--statement", name, "--title", "Wave two")
+    assert shown.endswith(f"Page written: {name}\n")
+    page = Path(name).read_text("utf-8")
+    assert ("# Wave two\n" if name == "page.md" else "<h1>Wave two</h1>") in page
+    assert 1 == refused(capsys, "describe", out, "--statement", name)[0]
+    done(capsys, "describe", out, "--statement", name, "--overwrite")
+    assert "Wave two" not in Path(name).read_text("utf-8")
+
+
+def test_the_code_on_the_page_works(out, capsys):
+    """The lines for Python and for the terminal give the estimates, as they stand."""
+    done(capsys, "describe", out, "--statement", "page.md")
+    blocks = re.findall(r"^```\n(.*?)^```$", Path("page.md").read_text("utf-8"), re.M | re.S)
+    python, line = blocks[:2]
+    exec(compile(python, "page.md", "exec"), {})
+    assert "0.7600" in capsys.readouterr().out
+    command, *arguments = shlex.split(line)
+    assert "rrstats" == command
+    assert "76.00%" in done(capsys, *arguments)
+
+
+def test_help_has_examples_that_work(folder, capsys):
+    """The examples in each --help run as they stand, on a survey of their kind."""
+    survey = pd.read_parquet("in.parquet").assign(smoker="yes", health="good")
+    survey.to_parquet("in.parquet")
+    survey.to_csv("in.csv", index=False)
+    Path("reports.csv").write_text("answer\nyes\nno\n")
+    for command in ("privatize", "estimate", "check", "describe"):
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        page = capsys.readouterr().out
+        plan = re.search(r"^  v = 1\n(?:  .*\n)+", page, re.M)
+        if plan:
+            Path("plan.toml").write_text(plan[0])
+        examples = re.search(r"^examples?:\n((?:  .*\n)+)", page, re.M)[1].replace("\\\n", "")
+        lines = [line.split("      ")[0] for line in examples.splitlines()]
+        assert lines
+        for line in lines:
+            arguments = shlex.split(line)[1:]
+            if arguments[0] == "privatize":
+                arguments += ["--again", "--overwrite"]
+            code, _, err = call(capsys, *arguments)
+            assert 0 == code, (line, err)
+
+
+# -- as a process --------------------------------------------------------------------------
+
+
+def on_terminal(*arguments, path=""):
+    """Run with stderr on a terminal of its own; returns exit code, stdout, and its screen."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [path, *sys.path]))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rrstats", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment,
+    )
+    os.close(theirs)
+    screen = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            screen += chunk
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(ours)
+    stdout = process.stdout.read()
+    process.stdout.close()
+    return process.wait(), stdout.decode(), screen.decode()
+
+
+@POSIX
+def test_progress_is_for_terminals(folder):
+    """A terminal sees how far it is, and then a clean line; a pipe and --quiet see nothing."""
+    options = ["privatize", "in.parquet", "out.parquet", *ANSWER, "--again", "--overwrite"]
+    # An empty module in tqdm's place: then the line is our own.
+    (folder / "tqdm.py").write_text("raise ImportError\n")
+    code, out, screen = on_terminal(*options, path=str(folder))
+    assert 0 == code
+    assert "\r100% of 200 rows, 0 s" in screen
+    assert json.loads(out)["rows"] == 200
+    assert re.search(r"\r +\r", screen)  # wiped
+    assert "%" not in on_terminal(*options, "--quiet", path=str(folder))[2]
+    piped = run(*options)
+    assert "%" not in piped.stderr
+    assert "\r" not in piped.stderr
+
+
+@POSIX
+def test_progress_is_tqdm_where_it_is_installed(folder):
+    """The bar gets the total and all steps, on stderr, and is taken away at the end."""
+    (folder / "tqdm.py").write_text(
+        "class tqdm:\n"
+        "    n = 0\n"
+        "    def __init__(self, **options): self.options = options\n"
+        "    def __enter__(self): return self\n"
+        "    def __exit__(self, *error): self.tell('closed')\n"
+        "    def tell(self, text): print(text, self.n, self.total, file=self.options['file'])\n"
+        "    def update(self, rows): self.n += rows; self.tell('bar')\n"
+    )
+    options = ["privatize", "in.parquet", "out.parquet", *ANSWER]
+    code, _, screen = on_terminal(*options, path=str(folder))
+    assert 0 == code
+    assert "bar 200 200\r\n" in screen
+    assert screen.index("closed 200 200") < screen.index("private, for the steward")
+
+
+class Terminal(io.StringIO):
+    """A text stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_progress_counts_rows_not_batches(folder, monkeypatch):
+    """Each step tells rows done so far; tqdm is told what was added, our line the share."""
+    for module in ("tqdm", None):
+        added = []
+        bar = SimpleNamespace(n=0, total=None)
+        bar.update = lambda rows, bar=bar, added=added: (
+            added.append(rows),
+            setattr(bar, "n", bar.n + rows),
+        )
+        fake = SimpleNamespace(tqdm=lambda bar=bar, **_options: nullcontext(bar))
+        monkeypatch.setitem(sys.modules, "tqdm", fake if module else None)
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        monkeypatch.setattr(progress, "SECONDS_BETWEEN", 0.0)
+        with progress.progress_bar() as step:
+            step(100, 400)
+            step(300, 400)
+            step(400, 400)
+            step(7, None)
+        if module:
+            assert [100, 200, 100] == added[:3]
+        else:
+            shown = sys.stderr.getvalue().split("\r")
+            told = [re.sub(r", \d+ s", "", text).strip() for text in shown]
+            assert ["", "25% of 400 rows", "75% of 400 rows", "100% of 400 rows"] == told[:4]
+            assert ["7 rows", "", ""] == told[4:]
+
+
+SLOW = """
+import sys, time
+from rrstats import cli
+from rrstats.privatizing import ColumnRelease
+def slow(release, values):
+    print("ready", flush=True)
+    time.sleep(60)
+ColumnRelease.reports = slow
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@POSIX
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_leaves_nothing_behind(folder, name, code):
+    """Ctrl-C, SIGTERM and a closed terminal in the middle end quietly; nothing half remains."""
+    before = sorted(folder.iterdir())
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, "privatize", "in.parquet", "out.parquet", *ANSWER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert b"ready\n" == process.stdout.readline()
+    assert (folder / "out.parquet.part").exists()
+    began = time.monotonic()
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - began < 20
+    assert (code, b"", b"") == (process.returncode, out, err)
+    assert before == sorted(p for p in folder.iterdir() if "ledger" not in p.name)
+
+
+@POSIX
+def test_a_reader_that_leaves_is_no_error(folder):
+    """A closed pipe is code 141; the file is published all the same."""
+    for arguments in (
+        ["privatize", "in.parquet", "out.parquet", *ANSWER],
+        ["estimate", "out.parquet"],
+    ):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rrstats", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        process.stdout.close()
+        err = process.stderr.read()
+        process.stderr.close()
+        assert 141 == process.wait()
+        assert b"Traceback" not in err
+    assert 200 == len(pd.read_parquet("out.parquet"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_report_that_cannot_be_printed_is_code_1(out):
+    """A full disk behind ``>`` gives one line and code 1."""
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "rrstats", "estimate", out],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert 1 == found.returncode
+    assert found.stderr.startswith(b"rrstats: cannot write the output: ")
+
+
+def test_output_that_is_no_utf8_still_works(folder):
+    """Where stdout has ASCII only, JSON stays JSON and tables show escapes."""
+    pd.DataFrame({"a": ["\u00e4", "\N{SNOWMAN}"] * 5}).to_parquet("u.parquet")
+    options = ["--column", "a", "--categories", "\u00e4,\N{SNOWMAN}", "--prob", "0.75"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    report = run("privatize", "u.parquet", "o.parquet", *options, env=environment)
+    assert 0 == report.returncode
+    categories = json.loads(report.stdout)["columns"][0]["mechanism"]["categories"]
+    assert [{"str": "\u00e4"}, {"str": "\N{SNOWMAN}"}] == categories
+    assert "\\u2603" in run("estimate", "o.parquet", env=environment).stdout
+
+
+def test_a_warning_as_an_error_does_not_show_source_lines(folder):
+    """However Python's warnings are set, the steward reads one plain line, after the release."""
+    for setting in ("error", "ignore", "always"):
+        environment = {**os.environ, "PYTHONWARNINGS": setting}
+        options = [*ANSWER, "--again", "--overwrite"]
+        found = run("privatize", "in.parquet", "out.parquet", *options, env=environment)
+        assert 0 == found.returncode
+        assert 1 == found.stderr.count("rrstats: warning: some answers")
+        assert "UnknownAnswersWarning" not in found.stderr

@@ -1,0 +1,248 @@
+"""Plan files, and category words cast to the type of their column."""
+
+import datetime
+import json
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import catalogue  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+from rrstats import metadata  # noqa: E402
+from rrstats.files import plans  # noqa: E402
+
+KRR = {"type": "KRR", "categories": ["never", "once", "often"], "prob": 0.75}
+
+
+def write(folder, document, name="plan.json"):
+    file = folder / name
+    file.write_text(document if isinstance(document, str) else json.dumps(document), "utf-8")
+    return file
+
+
+def plan(**changes):
+    """A plan of one column, with some keys changed; None takes a key out."""
+    column = {"name": "answer", "mechanism": KRR} | changes
+    return {"v": 1, "columns": [{key: item for key, item in column.items() if item is not None}]}
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", catalogue.EXAMPLES)
+def test_every_document_is_a_plan(tmp_path, name):
+    """What `metadata.write` says of any mechanism can be followed as it is."""
+    mechanism = catalogue.EXAMPLES[name]()
+    record = metadata.Record.of("answer", mechanism, unknown="raise")
+    (found,) = plans.read_plan(write(tmp_path, metadata.write([record])))
+    assert mechanism == found.resolve()
+    assert ("answer", "raise", "unknown") == (found.name, found.unknown, found.missing)
+
+
+def test_a_plan_written_by_hand_in_toml(tmp_path):
+    """TOML may hold bare words, numbers and dates, epsilon for prob, and leave policies out."""
+    file = write(
+        tmp_path,
+        """
+        v = 1
+
+        [[columns]]
+        name = "answer"
+        mechanism = { type = "KRR", categories = ["never", "once", "often"], epsilon = 1.5 }
+
+        [[columns]]
+        name = "visits"
+        unknown = "raise"
+
+        [columns.mechanism]
+        type = "KRR"
+        categories = [0, 1, 2, { missing = true }]
+        prob = 0.5
+
+        [[columns]]
+        name = "day"
+        mechanism = { type = "KRR", categories = [2026-01-31, { date = "2026-02-01" }], prob = 0.9 }
+        """,
+        "plan.toml",
+    )
+    answer, visits, day = plans.read_plan(file)
+    assert rr.KRR(["never", "once", "often"], epsilon=1.5) == answer.resolve()
+    assert ("warn", "unknown") == (answer.unknown, answer.missing)
+    assert rr.KRR([0, 1, 2, None], 0.5) == visits.resolve()
+    assert "raise" == visits.unknown
+    dates = [datetime.date(2026, 1, 31), datetime.date(2026, 2, 1)]
+    assert rr.KRR(dates, 0.9) == day.resolve()
+
+
+def test_a_plan_keeps_long_lists_of_categories(tmp_path):
+    """Above 100 categories metadata hold a fingerprint; a plan that was read holds the list."""
+    mechanism = rr.KRR(range(300), 0.5)
+    (found,) = plans.read_plan(write(tmp_path, plan(mechanism=mechanism.to_dict())))
+    assert mechanism == found.resolve()
+
+
+def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path):
+    """Editors on Windows write one."""
+    assert "answer" == plans.read_plan(write(tmp_path, "\ufeff" + json.dumps(plan())))[0].name
+
+
+TWICE = '{"v": 1, "columns": [{"name": "answer", "name": "b", "mechanism": {}}]}'
+BAD = {
+    "another version": (plan() | {"v": 2}, "version 2"),
+    "no version": ({"columns": plan()["columns"]}, "version None"),
+    "true is not a version": (plan() | {"v": True}, "version True"),
+    "a key too many": (plan() | {"rows": 3}, "no more"),
+    "no columns": ({"v": 1, "columns": []}, "at least one column"),
+    "a column twice": ({"v": 1, "columns": plan()["columns"] * 2}, "'answer' twice"),
+    "an unknown key": (plan(missng="keep"), "'missng' of column 'answer'"),
+    "a policy misspelt": (plan(unknown="drop"), "'unknown' of column 'answer' must be one of"),
+    "another policy misspelt": (plan(missing="drop"), "'missing' of column 'answer' must be"),
+    "a policy of another type": (plan(missing=3), "'missing' of column 'answer'"),
+    "simulated": (plan(simulated=True), "'simulated' of column 'answer'"),
+    "keyed": (plan(keyed=True), "'keyed' of column 'answer'"),
+    "no mechanism": (plan(mechanism=None), "a name and a mechanism"),
+    "another mechanism": (plan(mechanism={"type": "KRRR"}), "'answer': a mechanism's type"),
+    "no type": (plan(mechanism={"prob": 0.5}), "'answer'"),
+    "prob too large": (plan(mechanism=KRR | {"prob": 75}), "'answer': .*prob must be in"),
+    "prob as text": (plan(mechanism=KRR | {"prob": "0.75"}), "'answer': .*prob must be a number"),
+    "prob and epsilon": (plan(mechanism=KRR | {"epsilon": 1}), "'answer': .*found both"),
+    "one category": (plan(mechanism=KRR | {"categories": ["a"]}), "'answer': .*at least two"),
+    "words run together": (plan(mechanism=KRR | {"categories": "a,b"}), "'answer': .*a list"),
+    "a wrong tag": (plan(mechanism=KRR | {"categories": [{"text": "a"}, "b"]}), "'answer': .*tag"),
+    "a fingerprint": (
+        plan(mechanism={"type": "KRR", "prob": 0.5, "k": 3, "categories_digest": "sha256:0"}),
+        "'answer' .*fingerprint",
+    ),
+    "a key twice": (TWICE, "'name' stands twice"),
+    "no JSON": ('{"v": 1,\n "columns": [}', "not JSON: .* in line 2, column"),
+    "a list": ([], "must hold 'v'"),
+    "deep": ("[" * 100_000, "too deep|not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_plan_names_file_column_and_key(tmp_path, name):
+    """A plan that cannot be followed is refused with its file's name and what is wrong where."""
+    document, said = BAD[name]
+    with pytest.raises(rr.MetadataError, match=said) as found:
+        plans.read_plan(write(tmp_path, document))
+    assert "plan.json" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("v = 1\ncolumns = [", "not TOML: "),
+        ("v = 1\nv = 1\nw = 2", "not TOML: .*line 2"),
+        (
+            'v = 1\n[[columns]]\nname = "a"\n'
+            'mechanism = { type = "KRR", categories = [2026-01-31T08:00:00, "b"], prob = 0.5 }',
+            "time of day .* 2026-01-31T08:00:00",
+        ),
+    ],
+)
+def test_bad_toml_is_named(tmp_path, text, said):
+    """TOML errors come with their line; times are no categories."""
+    with pytest.raises(rr.MetadataError, match=said) as found:
+        plans.read_plan(write(tmp_path, text, "plan.toml"))
+    assert "plan.toml" in str(found.value)
+
+
+def test_plans_that_are_no_files(tmp_path):
+    """A plan that is not there is a FileError; another ending is a bad argument."""
+    with pytest.raises(rr.errors.FileError, match=r"cannot read the plan .*none\.json: No such"):
+        plans.read_plan(tmp_path / "none.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(rr.errors.FileError, match="directory"):
+        plans.read_plan(tmp_path / "folder.json")
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"must be a \.json or \.toml file"):
+        plans.read_plan(tmp_path / "plan.yaml")
+    (tmp_path / "latin.toml").write_bytes(b"\xe4 = 1")
+    with pytest.raises(rr.MetadataError, match=r"latin\.toml is not UTF-8"):
+        plans.read_plan(tmp_path / "latin.toml")
+
+
+# -- words ---------------------------------------------------------------------------------
+
+DAY = datetime.date(2026, 1, 31)
+FITTING = [
+    (pa.string(), ["never", "", " a", "1"], ["never", "", " a", "1"]),
+    (pa.large_string(), ["a", None], ["a", None]),
+    (pa.dictionary(pa.int8(), pa.string()), ["a", "b"], ["a", "b"]),
+    (pa.dictionary(pa.int8(), pa.int64()), ["1", "2"], [1, 2]),
+    (pa.int8(), ["-128", "127", "0", None], [-128, 127, 0, None]),
+    (pa.uint64(), ["18446744073709551615"], [2**64 - 1]),
+    (pa.int64(), ["-9223372036854775808"], [-(2**63)]),
+    (pa.float64(), ["0.1", "1", "-2.5e3", "inf"], [0.1, 1.0, -2500.0, float("inf")]),
+    (pa.float32(), ["0.1", "16777216"], [0.10000000149011612, 16777216.0]),
+    (pa.float16(), ["0.1", "2048"], [0.0999755859375, 2048.0]),
+    (pa.bool_(), ["true", "False", None], [True, False, None]),
+    (pa.date32(), ["2026-01-31"], [DAY]),
+    (pa.date64(), ["2026-01-31"], [DAY]),
+]
+"""0.1 is 13421773 / 2**27 as a 32-bit and 1638 / 2**14 as a 16-bit float, by hand."""
+
+
+@pytest.mark.parametrize(("type", "words", "values"), FITTING, ids=lambda item: str(item)[:30])
+def test_words_become_values_of_the_type(type, words, values):
+    """Each word is the value that the column would hold, in Python's own type."""
+    found = plans.cast_words(words, type, "answer")
+    assert values == found
+    assert [value.__class__ for value in values] == [value.__class__ for value in found]
+
+
+WRONG = [
+    (pa.int8(), ["128", "-129", "1.0", "07", "+7", "-0", " 7", "7 ", "", "1_0", "\u0661", "x"]),
+    (pa.uint8(), ["-1", "256"]),
+    (pa.uint64(), ["18446744073709551616", "9" * 5000]),
+    (
+        pa.float64(),
+        ["nan", "1e400", "0x1p3", "1,5", "9007199254740993", ".", "infinity", ""],
+    ),
+    (pa.float32(), ["1e39", "16777217"]),
+    (pa.float16(), ["65520", "2049"]),
+    (pa.bool_(), ["1", "0", "yes", "t", ""]),
+    (pa.date32(), ["20260131", "2026-02-30", "2026-W05-6", "31.01.2026", "2026-1-31", ""]),
+]
+
+
+@pytest.mark.parametrize(
+    ("type", "word"), [(type, word) for type, words in WRONG for word in words], ids=str
+)
+def test_words_that_the_type_cannot_hold_are_refused(type, word):
+    """Nothing is rounded, trimmed or guessed; the error names column, type and word."""
+    with pytest.raises(rr.errors.ArgumentValueError, match="must be") as found:
+        plans.cast_words([word], type, "answer")
+    for named in ("'answer'", str(type), repr(word)):
+        assert named in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "type",
+    [pa.timestamp("us"), pa.decimal128(5, 2), pa.list_(pa.string()), pa.null(), pa.binary()],
+    ids=str,
+)
+def test_types_that_words_cannot_say_are_refused(type):
+    """The error names the column and its type, and what words can say."""
+    with pytest.raises(rr.errors.ArgumentTypeError, match="'answer' has the type") as found:
+        plans.cast_words(["a"], type, "answer")
+    assert str(type) in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (["1", "-2", "0"], [1, -2, 0]),
+        (["1", None], [1, None]),
+        (["1", "02"], ["1", "02"]),
+        (["1", "-0"], ["1", "-0"]),
+        (["1", "a"], ["1", "a"]),
+        (["1", "2.0"], ["1", "2.0"]),
+        ([None], [None]),
+    ],
+)
+def test_words_of_a_file_without_types(words, values):
+    """Whole numbers, if all words are, written as every reader of CSV writes them back."""
+    assert values == plans.whole_words(words)

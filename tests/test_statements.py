@@ -1,0 +1,361 @@
+"""The page that accompanies a release, and what it says of each mechanism."""
+
+import html.parser
+import json
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import catalogue
+import numpy as np
+import pytest
+
+import rrstats as rr
+from rrstats import pages, statements
+from rrstats.metadata import Record
+from rrstats.statements import statement
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+KRR = rr.KRR(["never", "once", "often"], 0.75)
+NASTY = "<script>alert(1)</script> | *a* `b` [c](d) &amp; \x1b[2J\n# e \u202e ``` $x$ ~~s~~"
+
+
+class Reader(html.parser.HTMLParser):
+    """The text of an HTML page, its tags, and the cells of its table rows."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text, self.rows = [], "", []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        self.text += data
+        if self.tags and self.tags[-1][0] in ("td", "th"):
+            self.rows[-1][-1] += data.strip("\n")
+
+
+def record(mechanism=KRR, name="answer", **facts):
+    return Record.of(name, mechanism, **facts)
+
+
+def words(page):
+    """The page in one line, without the escapes of Markdown."""
+    return " ".join(re.sub(r"\\(?=\W)|\\(?=_)", "", page).split())
+
+
+def paragraphs(*records, **options):
+    return words(statement(records, **options))
+
+
+# -- the promise ---------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not README.exists(), reason="the tests were copied away from the documents")
+@pytest.mark.parametrize("part", ["PROMISE", "NOT_HIDDEN", "EXACT"])
+def test_the_promise_is_that_of_the_readme(part):
+    """README and page promise the same, word for word."""
+    section = README.read_text("utf-8").split("## The promise\n")[1].split("\n## ")[0]
+    promised = getattr(statements, part)
+    assert promised in " ".join(section.replace("`", "").split())
+    for format in ("markdown", "html"):
+        page = statement([record()], format=format)
+        assert promised in (words(page) if format == "markdown" else Reader(page).text)
+
+
+# -- what was done -------------------------------------------------------------------------
+
+
+def test_a_page_tells_categories_probabilities_and_epsilon():
+    """ln(0.75 x 2 / 0.25) = 1.79176 is shown rounded up; a lie has 0.25 / 2 = 12.5%."""
+    page = paragraphs(record())
+    assert "possible answers, fixed beforehand: \u201cnever\u201d, \u201conce\u201d, " in page
+    assert "A report is the true answer with probability 75%, and each of the other 2 with" in page
+    assert "probability 12.5%." in page
+    assert "| answer | 3 | 75% | 1.792 |" in page
+    assert rr.explain(KRR, 0.05) in page
+
+
+def test_epsilon_of_a_row_is_the_sum_rounded_up():
+    """ln 6 + ln 3 = ln 18 = 2.890372; the odds of a row change by 18 at most.
+
+    18 x 0.05 / (18 x 0.05 + 0.95) = 48.65%; rounded up in three digits that is 48.7.
+    """
+    page = paragraphs(record(), record(rr.KRR([True, False], 0.75), "smoker"))
+    assert "Epsilon of a whole row, all its reports together: 2.891." in page
+    assert "by a factor of at most 18: what seemed 5% likely before can come to seem 48.7%" in page
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "facts", "said"),
+    [
+        (KRR, {}, "Missing answers, and answers outside this list, were first replaced by one of"),
+        (KRR, {"unknown": "uniform"}, "Missing answers, and answers outside this list, were first"),
+        (KRR, {"unknown": "raise"}, "Missing answers, and answers outside this list, would have"),
+        (KRR, {"missing": "keep"}, "Missing answers were left as they were: the file shows who"),
+        (KRR, {"missing": "raise"}, "Missing answers would have stopped the release"),
+        (rr.KRR(["a", None], 0.75), {}, "Not answering is one of the answers, protected like"),
+        (KRR, {"keyed": True}, "computed from a secret key"),
+    ],
+)
+def test_what_happened_to_other_answers(mechanism, facts, said):
+    """The page says how unknown and missing answers were treated, for each policy."""
+    assert said in paragraphs(record(mechanism, **facts))
+    assert facts.get("missing", "") != "keep" or "who did not answer, in" in paragraphs(
+        record(mechanism, **facts)
+    )
+
+
+def test_policies_that_are_not_alike_are_told_apart():
+    """With unknown="raise" and missing="keep" each has its own sentence."""
+    page = paragraphs(record(unknown="raise", missing="keep"))
+    assert "Answers outside this list would have stopped the release, so there were none." in page
+    assert "Missing answers were left as they were" in page
+
+
+def test_simulated_noise_is_said_first_and_loudly():
+    """The first thing after the title; and the epsilon in the table is void."""
+    page = statement([record(), record(name="other", simulated=True)])
+    assert page.split("\n\n")[1].startswith("> **NOT PROTECTED. The noise in \u201cother\u201d was")
+    assert "| other | 3 | 75% | 1.792, void: the noise was simulated |" in words(page)
+    assert "| answer | 3 | 75% | 1.792 |" in words(page)
+    assert "NOT PROTECTED" not in statement([record()])
+    shown = statements.describe([record(simulated=True)])
+    assert shown.startswith("NOT PROTECTED. ")
+
+
+@pytest.mark.parametrize("name", sorted(set(catalogue.EXAMPLES)))
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_every_mechanism_has_a_page(name, format):
+    """Each mechanism of the catalogue is described with its epsilon, rounded up."""
+    mechanism = catalogue.EXAMPLES[name]()
+    page = statement([record(mechanism)], format=format)
+    assert rr.privacy.round_up(mechanism.epsilon) in page
+    assert statements.describe([record(mechanism)])
+    shown = Reader(page).text if format == "html" else words(page)
+    truth = mechanism.channel.matrix[0, 0]
+    assert f"with probability {pages.chance(truth)}" in shown
+
+
+def test_rounds_are_counted():
+    """A column that was randomized twice says so, with the probabilities of the final report.
+
+    0.75 x 0.75 + 0.25 x 0.25 = 0.625.
+    """
+    coin = rr.KRR(["a", "b"], 0.75)
+    page = paragraphs(record(coin.then(coin)))
+    assert "randomized 2 times in a row" in page
+    assert "true answer with probability 62.5%, and the other answer with probability 37.5%" in page
+
+
+class Stub:
+    """A mechanism of another family, as far as a page asks it."""
+
+    categories, k, rounds = ("a", "b", "c"), 3, ()
+
+    def __init__(self, channel, reports):
+        self.channel = channel
+        self.report_space = rr.KRR(reports, 0.9).domain
+        odds = channel.odds
+        self.epsilon = rr.privacy.epsilon_from_odds(odds)
+
+
+def stub_page(monkeypatch, mechanism, **options):
+    monkeypatch.setattr(Record, "unlabelled", lambda _self: mechanism)
+    monkeypatch.setattr(Record, "to_dict", lambda _self: {"name": "x"})
+    return statement([Record("answer", {"type": "Stub"})], **options)
+
+
+def test_a_general_design_is_a_table(monkeypatch):
+    """A design with other reports than answers is shown truth by truth, never transposed."""
+    mechanism = Stub(catalogue.ASYMMETRIC, ["r", "s", "t", "u"])
+    page = words(stub_page(monkeypatch, mechanism))
+    assert "| true answer | report: r | report: s | report: t | report: u |" in page
+    assert "| a | 60% | 20% | 15% | 5% |" in page
+    assert "| b | 5% | 70% | 5% | 20% |" in page
+    assert "| answer | 3 | see below | 2.996 |" not in page
+    assert f"| answer | 3 | see below | {rr.privacy.round_up(mechanism.epsilon)} |" in page
+
+
+def test_a_design_that_favours_one_answer_is_not_called_even(monkeypatch):
+    """All truths told alike but one: the short sentence would be wrong, so there is a table."""
+    rows = [["3/4", "1/8", "1/8"], ["1/8", "3/4", "1/4"], ["1/8", "1/8", "5/8"]]
+    channel = rr.MatrixChannel(tuple(tuple(map(Fraction, row)) for row in rows))
+    page = words(stub_page(monkeypatch, Stub(channel, ["a", "b", "c"])))
+    assert "see below" in page
+    assert "| c | 12.5% | 25% | 62.5% |" in page
+
+
+def test_reports_that_support_several_answers_are_called_so(monkeypatch):
+    """Where probabilities of the cells add to more than 1, a report names several answers."""
+    truth, other = Fraction(1, 2), Fraction(3, 8)
+    channel = rr.SupportChannel(3, truth, other, truth * other, other**2, Fraction(3))
+    page = words(stub_page(monkeypatch, Stub(channel, ["a", "b", "c"])))
+    assert (
+        "A report names, possibly among others, the true answer with probability 50%, and" in page
+    )
+    assert "each of the other 2 with probability 37.5%" in page
+
+
+def test_an_infinite_epsilon_is_no_protection(monkeypatch):
+    """Where some report proves an answer, the page opens with that."""
+    channel = rr.MatrixChannel.from_floats([[1, 0, 0], [0, 1, 0.5], [0, 0, 0.5]])
+    mechanism = Stub(channel, ["a", "b", "c"])
+    assert math.inf == mechanism.epsilon
+    page = stub_page(monkeypatch, mechanism)
+    assert page.split("\n\n")[1].startswith("> **NO PROTECTION IS PROVEN for \u201canswer\u201d")
+    assert "infinite: no protection is proven" in words(page)
+    assert "| a | 100% | 0% | 0% |" in words(page)
+    assert "no protection of the row is proven" in " ".join(statements.describe([record()]).split())
+
+
+def test_long_lists_of_categories_are_described_by_their_number():
+    """Above 100 categories the data hold a fingerprint: the law is known, the labels are not."""
+    mechanism = rr.KRR(range(50_000), epsilon=2)
+    page = paragraphs(record(mechanism))
+    assert "There are 50,000 possible answers, fixed beforehand. The file holds a fing" in page
+    assert f"true answer with probability {pages.chance(mechanism.prob)}" in page
+    assert "the mechanism has to be given" in page
+
+
+def test_rows_title_and_date_are_shown():
+    """What only the caller knows stands on the page too."""
+    page = statement([record()], rows=12345, title="Wave *2*", made="2026-11-21")
+    assert page.startswith("# Wave \\*2\\*\n")
+    assert "Rows: 12,345. Made: 2026-11-21." in words(page)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error"),
+    [
+        ([[]], {}, rr.errors.ArgumentValueError),
+        ([[record()]], {"format": "pdf"}, rr.errors.ArgumentValueError),
+        ([[record()]], {"made": 2026}, rr.errors.ArgumentTypeError),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, options, error):
+    """Nothing to describe, another format, and a date of another type."""
+    with pytest.raises(error):
+        statement(*arguments, **options)
+
+
+# -- written safely ------------------------------------------------------------------------
+
+
+def test_html_runs_and_loads_nothing():
+    """Names and categories are text: no tag comes from them, and no address is called."""
+    mechanism = rr.KRR([NASTY, "b"], 0.75)
+    page = statement([record(mechanism, NASTY)], title=NASTY, file=NASTY, format="html")
+    plain = statement([record()], title="t", file="f", format="html")
+    reader = Reader(page)
+    assert {tag for tag, _ in Reader(plain).tags} == {tag for tag, _ in reader.tags}
+    assert not {"script", "img", "link", "iframe", "a"} & {tag for tag, _ in reader.tags}
+    assert not any(key.startswith(("on", "src", "href")) for _, at in reader.tags for key in at)
+    assert "alert(1)" in reader.text
+    for control in ("\x1b", "\u202e"):
+        assert control not in page
+
+
+def test_markdown_tables_and_headings_survive_any_label():
+    """Each table row has as many cells as its header, and no line starts new markup."""
+    mechanism = rr.KRR([NASTY, "|", "1. x", "- y"], 0.75)
+    page = statement([record(mechanism, NASTY)], title=NASTY)
+    prose = re.sub(r"^(`{3,})\n.*?^\1$", "", page, flags=re.M | re.S)
+    for line in prose.splitlines():
+        if line.startswith("|"):
+            assert 5 == len(re.findall(r"(?<!\\)\|", line))
+        assert "<script" not in line.replace("\\<", "")
+        assert not re.search(r"(?<!\\)[*_`~$]", re.sub(r"^> \*\*|\*\*$", "", line))
+    headings = [line for line in prose.splitlines() if line.startswith("#")]
+    assert 1 == sum(line.startswith("# ") for line in headings)
+    for control in ("\x1b", "\u202e", "\r"):
+        assert control not in page
+
+
+def test_code_on_a_page_cannot_be_closed_from_inside():
+    """A name with backticks gets a longer fence."""
+    page = statement([record(name="`````")], file="a```b.parquet")
+    fences = re.findall(r"^`+$", page, re.M)
+    assert "``````" in fences
+    assert 0 == len(fences) % 2
+
+
+@pytest.mark.parametrize(
+    "text", ["1. a", "- a", "+ a", "= a", "12) a", "# a", "> a", "a\nb", "a_b_c", "&lt;", "\\", "|"]
+)
+def test_markup_at_the_start_of_a_paragraph_is_text(text):
+    """A paragraph reads as what was written, on one line."""
+    shown = pages.as_markdown([("text", text)])
+    assert " ".join(text.split()) == re.sub(r"\\(\W|_)", r"\1", shown.strip())
+    assert not re.match(r"[-+=#>]\s|\d+[.)]\s", shown)
+
+
+def test_the_document_on_the_page_reads_back():
+    """What stands at the end is the metadata document, complete, in both formats."""
+    records = [record(), record(rr.KRR([1, None, 2], epsilon=1), NASTY, missing="unknown")]
+    page = statement(records)
+    (text,) = re.findall(r'^\{"v".*?^\]\}$', page, re.M | re.S)
+    assert records == rr.metadata.read({"rrstats": json.loads(text)})
+    (text,) = re.findall(
+        r'^\{"v".*?^\]\}$', Reader(statement(records, format="html")).text, re.M | re.S
+    )
+    assert records == rr.metadata.read({"rrstats": json.loads(text)})
+
+
+# -- words ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prob", "shown"),
+    [
+        (0.5, "50%"),
+        (1 / 3, "33.33%"),
+        (0.99999, "99.999%"),
+        (1 - 2**-40, "99.999999999909%"),
+        (1e-9, "1e-07%"),
+        (0.0, "0%"),
+        (1.0, "100%"),
+    ],
+)
+def test_a_chance_is_never_rounded_to_certainty(prob, shown):
+    """Only 0 and 1 are shown as 0% and 100%; 1 - 2**-40 is 9.1e-13 below 1."""
+    assert shown == pages.chance(prob)
+
+
+@pytest.mark.parametrize("prob", np.random.default_rng(5).random(200).tolist())
+def test_a_chance_is_close_in_odds(prob):
+    """What is shown is within a thousandth of both the chance and its complement."""
+    shown = float(pages.chance(prob)[:-1]) / 100
+    assert prob == pytest.approx(shown, rel=0.0011)
+    assert 1 - prob == pytest.approx(1 - shown, rel=0.0011)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a b", "a b"),
+        ("a\tb\n", "a\\tb\\n"),
+        ("\x1b]0;x\x07", "\\x1b]0;x\\x07"),
+        ("\u202eabc", "\\u202eabc"),
+        ("\ud800", "\\ud800"),
+        ("\N{SNOWMAN}\u00e4", "\N{SNOWMAN}\u00e4"),
+        ("\u0646\u200c\u0645", "\u0646\u200c\u0645"),
+        ("  ", "'  '"),
+        (None, "(no answer)"),
+        (True, "True"),
+        (2.5, "2.5"),
+        (b"\x00", "b'\\\\x00'"),
+        (("a", 1), "('a', 1)"),
+    ],
+)
+def test_labels_are_harmless(value, shown):
+    """Nothing in a label moves the cursor or turns the direction of the text."""
+    assert shown.replace("\\\\", "\\") == pages.label(value)
