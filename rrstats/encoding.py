@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rrstats.domain import Codes, Domain
 from rrstats.errors import ArgumentTypeError
 
-__all__ = ["Encoded", "Encoder", "encode", "encoder", "kind_of_type"]
+__all__ = ["Encoded", "Encoder", "encode", "encoder", "is_arrow_text", "kind_of_type"]
 
 Encoder = Callable[[Any], Codes]
 
@@ -64,8 +64,8 @@ class Encoded:
     @cached_property
     def absent(self) -> NDArray[np.intp]:
         """The rows whose answer is missing, where missing is not a category."""
-        absent: NDArray[np.intp] = self.outside[self.codes[self.outside] == self.k + 1]
-        return absent
+        outside = self.outside
+        return outside[self.codes[outside] == self.k + 1] if outside.size else outside
 
     @property
     def unknown(self) -> int:
@@ -535,6 +535,15 @@ def _arrow_kind(arrow: Any) -> str:
         "duration": pa.types.is_duration,
     }
     return next((kind for kind, test in tests.items() if test(arrow)), "any")
+
+
+def is_arrow_text(cells: Any) -> bool:
+    """Whether these are strings that Arrow holds, in pandas or by itself."""
+    dtype = getattr(cells, "dtype", getattr(cells, "type", None))
+    if isinstance(dtype, pd.StringDtype):
+        return dtype.storage == "pyarrow"
+    arrow = isinstance(dtype, pd.ArrowDtype) or type(dtype).__module__.startswith("pyarrow")
+    return arrow and kind_of_type(dtype) == "str"
 
 
 def kind_of_type(dtype: Any) -> str:

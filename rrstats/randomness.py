@@ -36,6 +36,7 @@ __all__ = [
     "cells",
     "coin",
     "open_source",
+    "permutation",
 ]
 
 BLOCK_ROWS = 1 << 18
@@ -52,6 +53,9 @@ STAGES_PER_COLUMN = 1 << 16
 
 REPLACEMENT_STREAM = 0xFFFF
 """The stream that replaces answers outside the categories, for all mechanisms alike."""
+
+_MOST_TURNS = 64
+"""Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
 
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
 
@@ -231,7 +235,7 @@ def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> 
     A word below the digit of ``prob`` decides True, above it False; a tie goes on with the
     next digit and a fresh word.  When the digits are used up a tie means False.
     """
-    if prob <= 0 or prob >= 1:
+    if not 0 < prob.numerator < prob.denominator:
         return np.full(rows, prob >= 1)
     bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
     digit, rest = _split(prob, bits)
@@ -354,3 +358,21 @@ def cells(
         pending = undecided
         turn += 1
     return drawn
+
+
+def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
+    """A uniformly random order of ``rows`` rows, each of the rows! orders equally likely.
+
+    The order of as many words; words that are not all different are all drawn again, as
+    their order would not be uniform.
+    """
+    bits = source.bits or 64
+    if rows > 1 << bits:
+        raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
+    for turn in range(_MOST_TURNS):
+        words = source.words(stream, block, rows, turn, bits)
+        order = np.argsort(words)
+        ordered = words[order]
+        if not np.any(ordered[1:] == ordered[:-1]):
+            return np.asarray(order)
+    raise ArgumentTypeError("the source of words repeats itself; give another rng")

@@ -14,6 +14,7 @@ import pytest
 import scripted
 
 import rrstats as rr
+from rrstats import privatizing
 from rrstats.privatizing import ColumnRelease
 from rrstats.randomness import BLOCK_ROWS
 
@@ -75,6 +76,17 @@ def test_threads_count_and_keep_missing_answers_alike(threads):
     assert (BLOCK_ROWS, BLOCK_ROWS) == (release.unknown, release.missing)
     again = rr.privatize(truth, M, missing="keep", unknown="uniform", rng=scripted.Counting(1))
     assert again.tolist()[::3] == reports.tolist()[::3]
+
+
+def test_threads_by_default_where_they_help(monkeypatch):
+    """Text in Arrow is shared among at most four processors, codes among none."""
+    monkeypatch.setattr(privatizing, "_cores", lambda: 8)
+    for cells, expected in ((np.array([1, 2]), 1), (["never"], 1), (pd.Categorical(["x"]), 1)):
+        assert expected == privatizing._check_threads(None, cells)
+    arrow = pytest.importorskip("pyarrow")
+    for cells in (arrow.array(["x"]), pd.array(["x"], dtype=pd.ArrowDtype(arrow.string()))):
+        assert privatizing._check_threads(None, cells) == 4
+    assert privatizing._check_threads(None, arrow.array([1])) == 1
 
 
 def test_the_type_of_reports_is_known_before_anything_is_drawn():

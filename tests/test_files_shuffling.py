@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import scripted
 
+from rrstats import randomness
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 
 pa = pytest.importorskip("pyarrow")
 shuffling = pytest.importorskip("rrstats.files.shuffling")
-Shuffle, permutation = shuffling.Shuffle, shuffling.permutation
+Shuffle, permutation = shuffling.Shuffle, randomness.permutation
 
 ROWS = pa.schema([("row", pa.int64())])
 

@@ -210,7 +210,10 @@ RANDOMNESS_FAULTS = {
     "coin: threshold rounded up": ("coin", (SOURCE_SPLIT, "digit = -(-scaled // 1)")),
     "coin: float threshold": (
         "coin",
-        ("if prob <= 0 or prob >= 1:", "prob = Fraction(np.float32(prob).item())\n    if False:"),
+        (
+            "if not 0 < prob.numerator < prob.denominator:",
+            "prob = Fraction(np.float32(prob).item())\n    if False:",
+        ),
     ),
     "coin: tie reads the first word again": (
         "coin",

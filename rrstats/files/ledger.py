@@ -19,6 +19,7 @@ import json
 import math
 import os
 import stat
+import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -342,30 +343,33 @@ def _tell(record: Record, earlier: list[Release]) -> str:
 # -- digests -------------------------------------------------------------------------------
 
 
-def digest_of(path: Path) -> str:
+def digest_of(path: Path, stop: threading.Event | None = None) -> str:
     """A fingerprint of a file, or of the names and contents of a directory's data files.
 
     Returns "sha256:...".  Files that readers of data sets pass over, those whose name or folder
-    begins with a dot or an underscore, do not count.  Raises FileError where one cannot be read.
+    begins with a dot or an underscore, do not count.  Raises FileError where one cannot be read,
+    and soon after ``stop`` is set.
     """
     try:
         if not Path(path).is_dir():
-            return f"sha256:{_sha256(Path(path))}"
+            return f"sha256:{_sha256(Path(path), stop)}"
         whole = hashlib.sha256()
         for name, file in sorted(_data_files(Path(path))):
             # A name holds no zero byte, so that no two directories give the same text.
-            whole.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
+            whole.update(os.fsencode(name) + b"\0" + _sha256(file, stop).encode() + b"\n")
         return f"sha256:{whole.hexdigest()}"
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise FileError(f"{path} cannot be read: {why}") from error
 
 
-def _sha256(path: Path) -> str:
+def _sha256(path: Path, stop: threading.Event | None) -> str:
     digest = hashlib.sha256()
     buffer = memoryview(bytearray(1 << 20))
     with path.open("rb", buffering=0) as file:
         while count := file.readinto(buffer):
+            if stop is not None and stop.is_set():
+                raise InterruptedError("the release ended before the source was read")
             digest.update(buffer[:count])
     return digest.hexdigest()
 

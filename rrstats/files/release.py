@@ -8,6 +8,7 @@ beside the target, which appears when all of it is there and the ledger says so.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -143,9 +144,9 @@ def privatize_file(
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
     book.refuse(records, again)
     work = _Work(origin, made, records, shuffle_rows, progress, rng)
-    hashing = ThreadPoolExecutor(1)
+    hashing, over = ThreadPoolExecutor(1), threading.Event()
     try:
-        digest = hashing.submit(digest_of, origin.path)
+        digest = hashing.submit(digest_of, origin.path, over)
         with Publication(place, overwrite=overwrite, directory=origin.is_directory) as publication:
             work.refuse()
             rows = work.write(publication, place.parent)
@@ -154,6 +155,7 @@ def privatize_file(
             with book.entry(records, target=place, digest=found, rows=rows, again=again):
                 publication.publish()
     finally:
+        over.set()  # so that nothing is waited for after an error or Ctrl-C
         hashing.shutdown(wait=False, cancel_futures=True)
     warn_of(column.release for column in made)
     said = documents.merge(origin.parts[0].records, records)

@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
-from rrstats.randomness import BLOCK_ROWS, Source, below, open_source
+from rrstats.errors import ArgumentValueError, FileError
+from rrstats.randomness import BLOCK_ROWS, below, open_source, permutation
 
-__all__ = ["Shuffle", "permutation"]
+__all__ = ["Shuffle"]
 
 BUCKET_BYTES = 32 << 20
 MOST_BUCKETS = 128
@@ -42,25 +41,6 @@ ORDER_BYTES = 24
 
 BUCKET_STREAM = 0xFFF0
 ORDER_STREAM = 0xFFF1
-
-
-def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
-    """A uniformly random order of ``rows`` rows, each of the rows! orders equally likely.
-
-    The order of as many words; words that are not all different are all drawn again, as
-    their order would not be uniform.
-    """
-    bits = source.bits or 64
-    if rows > 1 << bits:
-        raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
-    turn = 0
-    while True:
-        words = source.words(stream, block, rows, turn, bits)
-        order = np.argsort(words)
-        ordered = words[order]
-        if not np.any(ordered[1:] == ordered[:-1]):
-            return order
-        turn += 1
 
 
 class Shuffle:
