@@ -4,7 +4,11 @@ import contextlib
 import io
 import json
 import math
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,11 +102,16 @@ def test_links_lead_somewhere(name):
         assert "://" in target or (file.parent / target).exists(), target
 
 
-def test_readme_names_only_what_exists():
+@pytest.mark.parametrize("files", [False, True], ids=["memory", "files"])
+def test_readme_names_only_what_exists(files):
     """Each rr.name, df.rr.name and s.rr.name in README and guide is there."""
+    if files:
+        pytest.importorskip("pyarrow")
     for file in (README, GUIDE):
         text = file.read_text("utf-8")
         for path in set(re.findall(r"(?<![\w.])rr\.([a-zA-Z_][\w.]*\w)", text)):
+            if (path.split(".")[0] == "files") != files:
+                continue
             found = rr
             for part in path.split("."):
                 found = getattr(found, part)
@@ -154,3 +163,24 @@ def test_notebook_checks_the_published_numbers():
     assert source.count("assert ") >= 20
     for number in ("0.198", "1.0986122886681098", "2.1972245773362196", "0.228", "0.398", "5.5"):
         assert number in source
+
+
+def test_the_commands_for_files_work_as_they_stand(tmp_path):
+    """README's block about a file, line by line, installing aside; each does what it says."""
+    pytest.importorskip("pyarrow")
+    (block,) = [text for text in blocks(README, "sh") if "rrstats privatize" in text]
+    for line in block.replace("\\\n", " ").splitlines():
+        if line.startswith("pip "):
+            continue
+        words = shlex.split(line)
+        start = {"rrstats": [sys.executable, "-m", "rrstats"], "python": [sys.executable]}
+        subprocess.run(
+            [*start[words[0]], *words[1:]],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            check=True,
+            capture_output=True,
+        )
+    made = {path.name for path in tmp_path.iterdir()}
+    ledger = "health.parquet.rrstats-ledger.json"
+    assert {"health.parquet", "released.parquet", "released.html", ledger} == made
