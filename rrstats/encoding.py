@@ -437,19 +437,24 @@ def _of_arrow_dictionary(domain: Domain, dtype: Any) -> Encoder:
     import pyarrow as pa
 
     of_values = _of_arrow_array(domain, dtype.value_type)
-    kept: list[Any] = [None, None]
+    # One tuple, replaced as a whole: threads may hold different ones at a time.
+    last: list[tuple[Any, Any, Encoder] | None] = [None]
+
+    def places_in(dictionary: Any) -> Encoder:
+        # Slices of a column share their dictionary, and so its memory.
+        addresses = [buffer and buffer.address for buffer in dictionary.buffers()]
+        where = (len(dictionary), dictionary.offset, addresses)
+        known = last[0]
+        if known is not None and known[1] == where:
+            return known[2]
+        of_places = _of_dictionary(domain, of_values(dictionary), np.dtype(np.int64))
+        last[0] = (dictionary, where, of_places)  # held, so that its memory stays its own
+        return of_places
 
     def codes(cells: Any) -> Codes:
-        dictionary = cells.dictionary
-        # Slices of a column share their dictionary, and so its memory.
-        where = (len(dictionary), [buffer and buffer.address for buffer in dictionary.buffers()])
-        place = dictionary.offset
-        if kept[0] is None or kept[0][1:] != (where, place):
-            of_places = _of_dictionary(domain, of_values(dictionary), np.dtype(np.int64))
-            kept[:] = (dictionary, where, place), of_places
+        of_places = places_in(cells.dictionary)
         indices = cells.indices.cast(pa.int64()).fill_null(-1)
-        of_kept: Encoder = kept[1]
-        return of_kept(indices.to_numpy(zero_copy_only=False))
+        return of_places(indices.to_numpy(zero_copy_only=False))
 
     return codes
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import difflib
 import os
+import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -126,7 +127,8 @@ class ColumnRelease:
     like : the column, or any cells of its type: only the type counts here.
     mechanism, unknown, missing, rng, threads : as for `privatize`.
     column : the place of the column in the release; columns never share words.
-    Each part gets the next blocks of words of one key, so parts never share noise either.
+    Each part gets the next blocks of words of one key, so parts never share noise either, from
+    whatever thread they come; a forked process must make its own, and a copy is refused.
     ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
     outside the categories, and that are missing where missing is not a category; they are the
     steward's, and private.
@@ -159,15 +161,35 @@ class ColumnRelease:
         self._policies = {"unknown": unknown, "missing": missing}
         self._rng, self._column = rng, column
         self._source: Source | None = None
+        self._process = os.getpid()
         self._blocks = 0
+        self._one_at_a_time = threading.Lock()
         self.rows = self.unknown = self.missing = 0
 
     @property
     def source(self) -> Source:
         """Where the words come from; the key is drawn when first asked for."""
-        if self._source is None:
-            self._source = open_source(self._rng, column=self._column)
-        return self._source
+        with self._one_at_a_time:
+            if self._source is None:
+                self._source = open_source(self._rng, column=self._column)
+            return self._source
+
+    def _take_blocks(self, count: int) -> int:
+        """The first of the next blocks, which nobody else gets, even if drawing them fails."""
+        if os.getpid() != self._process:
+            raise ArgumentTypeError(
+                "a ColumnRelease cannot go on in a forked process: both would draw the same noise; "
+                "create one in each process"
+            )
+        with self._one_at_a_time:
+            first = self._blocks
+            self._blocks += count
+            return first
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError(
+            "a ColumnRelease cannot be pickled: two copies would share their noise"
+        )
 
     @property
     def outside(self) -> int:
@@ -218,7 +240,8 @@ class ColumnRelease:
         container = open_container(values)
         keep = self._policies["missing"] == "keep"
         room = container.room(self._table, keep)
-        source, first = self.source, self._blocks
+        parts = list(enumerate(self._parts(container)))
+        source, first = self.source, self._take_blocks(len(parts))
 
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
@@ -229,7 +252,6 @@ class ColumnRelease:
             room.put(rows, codes, absent if keep else None)
             return found
 
-        parts = list(enumerate(self._parts(container)))
         if self._threads == 1 or len(parts) < 2:
             found = [one_block(part) for part in parts]
         else:
@@ -237,7 +259,6 @@ class ColumnRelease:
 
             with ThreadPoolExecutor(min(self._threads, len(parts))) as pool:
                 found = list(pool.map(one_block, parts))
-        self._blocks += len(parts)
         for (_, rows), (unknown, missing) in zip(parts, found, strict=True):
             self._add(rows.stop - rows.start, unknown, missing)
         return container.wrap(room.reports())
@@ -252,9 +273,10 @@ class ColumnRelease:
         return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
 
     def _add(self, rows: int, unknown: int, missing: int) -> None:
-        self.rows += rows
-        self.unknown += unknown
-        self.missing += missing
+        with self._one_at_a_time:
+            self.rows += rows
+            self.unknown += unknown
+            self.missing += missing
 
     @property
     def _type_name(self) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
 import subprocess
 import sys
 import textwrap
+import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -145,3 +151,67 @@ def test_text_takes_no_second_column_either():
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
     assert int(done.stdout) < 16 * 2**20
+
+
+def shares_of_the_difference(one, other, first, second):
+    """How often the reports differ just as the truths do; nearly always if noise is shared."""
+    return np.mean((one.astype(int) - other) % 5 == (first.astype(int) - second) % 5)
+
+
+def test_parts_from_several_threads_never_share_noise():
+    """Blocks are taken before anything is drawn, and each only once."""
+    rng = np.random.default_rng(0)
+    first, second = (rng.integers(0, 5, 20_000).astype(np.uint8) for _ in range(2))
+    for _ in range(20):
+        release = ColumnRelease(first, CODES)
+        barrier = threading.Barrier(2)
+
+        def part(values, release=release, barrier=barrier):
+            barrier.wait()
+            return release.reports(values)
+
+        with ThreadPoolExecutor(2) as pool:
+            one, other = pool.map(part, (first, second))
+        # 0.4**2 + 4 * 0.15**2 = 0.25 where noise is independent.
+        assert shares_of_the_difference(one, other, first, second) < 0.5
+        assert release.rows == 40_000
+
+
+def test_blocks_of_a_part_that_failed_are_never_used_again(monkeypatch):
+    """Who tries again gets new words."""
+    source = scripted.Recorded(scripted.Counting(2))
+    release = ColumnRelease(np.array([], np.uint8), CODES, rng=source)
+    truth = np.zeros(10, dtype=np.uint8)
+    with monkeypatch.context() as patched:
+        patched.setattr(privatizing, "randomize_block", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            release.reports(truth)
+    release.reports(truth)
+    assert {1} == {asked.block for asked in source.log}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_must_make_its_own():
+    """A child that goes on with its parent's release would draw the parent's noise: refused."""
+    release = ColumnRelease(np.array([], np.uint8), CODES)
+    release.reports(np.zeros(5, dtype=np.uint8))
+    with mock.patch.object(os, "getpid", return_value=-1), pytest.raises(TypeError, match="forked"):
+        release.reports(np.zeros(5, dtype=np.uint8))
+    for way in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="pickled"):
+            way(release)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, None])
+def test_chunks_with_dictionaries_of_their_own_are_read_with_their_own(threads):
+    """Every answer is "a", in chunks with rotated dictionaries; at 0.999 so are the reports."""
+    arrow = pytest.importorskip("pyarrow")
+    letters, chunks = ["a", "b", "c", "d"], []
+    for turn in range(16):
+        words = letters[turn % 4 :] + letters[: turn % 4]
+        codes = np.full(BLOCK_ROWS, words.index("a"), dtype=np.int32)
+        chunks.append(arrow.DictionaryArray.from_arrays(codes, arrow.array(words)))
+    mechanism = rr.KRR(letters, 0.999)
+    reports = rr.privatize(arrow.chunked_array(chunks), mechanism, threads=threads)
+    # 4,194,304 rows: 4,190,110 expected, standard deviation 65.
+    assert rr.tally(reports, mechanism).reported[0] > 4_189_000
