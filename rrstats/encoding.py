@@ -195,12 +195,15 @@ def _of_bools(domain: Domain) -> Encoder:
 
 def _of_dictionary(domain: Domain, known: Codes, dtype: np.dtype[Any]) -> Encoder:
     """Codes of places in a dictionary whose entries have the codes ``known``; -1 is missing."""
-    unsigned = np.dtype(f"u{dtype.itemsize}")
     absent = domain.code(None)
     between = np.arange(len(known), absent)  # so that a table in order stays in order
     table = np.concatenate([known, between, [absent]]).astype(domain.dtype)
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    # Seen as unsigned, -1 must lie beyond the table, or it would be one of its entries.
+    if len(table) > np.iinfo(unsigned).max:
+        look_up = _through(table, np.dtype(np.uint64))
+        return lambda places: look_up(places.astype(np.int64).view(np.uint64))
     look_up = _through(table, unsigned)
-    # Seen as unsigned, -1 is beyond the table.
     return lambda places: look_up(places.view(unsigned))
 
 

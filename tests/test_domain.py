@@ -409,3 +409,17 @@ def test_errors_of_this_module_are_of_one_tree():
     assert issubclass(ArgumentTypeError, TypeError)
     assert issubclass(ArgumentValueError, RRStatsError)
     assert issubclass(ArgumentValueError, ValueError)
+
+
+@pytest.mark.parametrize("labels", [3, 127, 128, 300, 40_000])
+@pytest.mark.parametrize("k", [2, 253, 254, 255, 256, 257, 300, 65_533, 65_534, 65_535, 65_537])
+def test_a_missing_place_of_a_categorical_is_never_a_category(k, labels):
+    """-1, seen as 255 or 65,535, is the missing answer also where so many categories exist."""
+    domain = Domain(range(k))
+    places = np.array([-1, 0, labels - 1, 1])
+    cells = pd.Categorical.from_codes(places, range(labels))
+    expected = [k + 1, 0, min(labels - 1, k), 1]
+    assert expected == domain.encode(cells).codes.tolist()
+    with_missing = Domain([*range(1, k), None, 0])
+    expected = [k - 1, k, k + 1 if labels > k else labels - 2, 0]
+    assert expected == with_missing.encode(cells).codes.tolist()
