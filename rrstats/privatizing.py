@@ -219,15 +219,15 @@ class ColumnRelease:
         self.rows = self.unknown = self.missing = 0
         if self._policies["missing"] == "raise" and missing:
             raise UnknownAnswersError(
-                f"{missing} of {rows} answers are missing; declare None among the categories, "
-                "choose missing='unknown' or missing='keep', or drop them first"
+                f"{missing} of {rows} answers are missing; declare None among the categories "
+                "(--with-missing), choose missing='unknown' or 'keep', or drop them first"
             )
         if self._policies["unknown"] == "raise" and outside:
             absent = outside - unknown
             raise UnknownAnswersError(
                 f"{outside} of {rows} answers are not among the {domain.k} categories "
                 f"{domain.describe()} ({absent} missing; answer type: {self._type_name}); "
-                "rr.check lists them for the steward"
+                "rr.check (rrstats check) lists them for the steward"
             )
 
     @property
@@ -314,9 +314,9 @@ def recorded_mechanism(
         return mechanism
     if not again:
         raise MetadataError(
-            f"column {record.name!r} says that it holds reports already; again=True randomizes the "
-            "reports once more (post-processing, no new privacy loss); for a new release of "
-            "the true answers start from the original data, and add up the epsilons"
+            f"column {record.name!r} says that it holds reports already; again=True (--again) "
+            "randomizes the reports once more (post-processing, no new privacy loss); for a new "
+            "release of the true answers start from the original data, and add up the epsilons"
         )
     if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):
         raise MetadataError(
