@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import json
 import subprocess
 import sys
@@ -13,7 +11,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 STATUS = Path("/proc/self/status")
-CLEAR = Path("/proc/self/clear_refs")
 
 MIB = 1 << 20
 
@@ -49,27 +46,9 @@ def _status(field: str) -> int | None:
     return None
 
 
-def resident() -> int | None:
-    """Bytes of memory now in use by this process; None where the system does not say."""
-    return _status("VmRSS")
-
-
 def highest() -> int | None:
-    """The most that this process ever used, or used since `forget_highest`.
+    """The most memory that this process ever used; None where the system does not say.
 
     Not from `resource`: there a process also answers for the one that started it.
     """
     return _status("VmHWM")
-
-
-def forget_highest() -> bool:
-    """Give unused memory back and start the high-water mark anew; False where none can."""
-    gc.collect()
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-        CLEAR.write_text("5")
-    except (OSError, AttributeError, TypeError):
-        return False
-    return True
