@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import gzip
 import json
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +21,7 @@ from file_samples import FORMATS, KRR, WORDS, privatize, written  # noqa: E402
 
 import rrstats as rr  # noqa: E402
 from rrstats import files, metadata  # noqa: E402
-from rrstats.files import cells, feather, parquet, parts  # noqa: E402
+from rrstats.files import cells, documents, feather, parquet, parts  # noqa: E402
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 
@@ -202,6 +205,15 @@ def test_the_order_is_claimed_only_where_it_holds(tmp_path):
     assert [] == claimed(shuffle_rows=True)
 
 
+class Changed(NamedTuple):
+    """A privatized column, as writers see it."""
+
+    name: str
+    type: Any
+    mechanism: Any
+    has_nulls: bool = False
+
+
 # -- pandas --------------------------------------------------------------------------------
 
 
@@ -263,12 +275,96 @@ def test_feather_files_of_others_speak_too(tmp_path):
         assert 3 == len(after.rr.estimate("answer"))
 
 
-def test_an_index_that_copies_the_answers_is_refused(tmp_path):
+@pytest.mark.parametrize("name", ["answer", "Answer", "ANSWER"])
+def test_an_index_that_copies_the_answers_is_refused(tmp_path, name):
     """pandas keeps an index of the same name apart, and with it every true answer."""
     source = tmp_path / "source.parquet"
-    samples.frame().set_index("answer", drop=False).to_parquet(source)
+    samples.frame().set_index("answer", drop=False).rename_axis(name).to_parquet(source)
     with pytest.raises(rr.errors.ArgumentValueError, match="reset_index"):
         privatize(source)
+
+
+def test_a_column_of_a_like_name_is_another_column(tmp_path):
+    """Only an index is taken for a copy; and the index itself may be what is privatized."""
+    source = tmp_path / "source.parquet"
+    frame = samples.frame()
+    frame["Answer"] = "x"
+    frame.to_parquet(source)
+    assert {"x"} == set(pd.read_parquet(privatize(source))["Answer"])
+    frame.drop(columns="Answer").set_index("answer").to_parquet(source)
+    target = privatize(source, again=True, overwrite=True)
+    assert frame["answer"].tolist() == pd.read_parquet(target).index.tolist()
+
+
+TYPES = {
+    "inferred": ([True, False], "bool"),
+    "object": ([True, False], "bool"),
+    "boolean": ([True, False], "boolean"),
+    "bool[pyarrow]": ([True, False], "bool[pyarrow]"),
+    "Int8": ([1, 2], "Int8"),
+    "UInt16": ([1, 2], "UInt16"),
+    "int32[pyarrow]": ([1, 2], "int32[pyarrow]"),
+    "Float32": ([0.5, 2.5], "Float32"),
+    "float64": ([0.5, 2.5], "float64"),
+    "double[pyarrow]": ([0.5, 2.5], "double[pyarrow]"),
+    "string": (["a", "b"], "string"),
+    "category": (["a", "b"], "category"),
+}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_description_of_pandas_tells_nothing_of_answers(tmp_path, dtype, ending):
+    """With a missing answer among them it is what it is without; pandas' own, where it can be."""
+    categories, plain = TYPES[dtype]
+    found = []
+    for place, last in enumerate([categories[0], None]):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        source = folder / f"source{ending}"
+        chosen = None if dtype == "inferred" else dtype
+        data = pd.DataFrame({"x": pd.Series([*categories, last], dtype=chosen)})
+        getattr(data, "to_parquet" if ending == ".parquet" else "to_feather")(source)
+        target = privatize(source, {"x": rr.KRR(categories, 0.75)})
+        found.append(target.read_bytes())
+        pandas = "read_parquet" if ending == ".parquet" else "read_feather"
+        if "pyarrow" not in dtype or NEW_PYARROW:
+            assert plain == str(getattr(pd, pandas)(target)["x"].dtype)
+    assert found[0] == found[1]
+    # Booleans that may be missing are objects without any missing one, too.
+    kept = privatize(source, {"x": rr.KRR(categories, 0.75)}, missing="keep", again=True,
+                     overwrite=True)  # fmt: skip
+    after = getattr(pd, pandas)(kept)["x"]
+    assert [*categories, True] == [*after[:2], after.isna()[2]]
+
+
+def test_the_description_is_the_one_that_pandas_writes(tmp_path):
+    """For each type of Arrow and each of pandas: as if pandas had written the reports."""
+    frames = {
+        "bool": pd.Series([True, False]),
+        "bytes": pd.Series([b"a", b"b"]),
+        "date": pd.Series([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]),
+        "datetime": pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])),
+        "decimal": pd.Series([decimal.Decimal("1.5"), decimal.Decimal("2.5")]),
+        "object": pd.Series(["a", "b"], dtype=object),
+        "str": pd.Series(["a", "b"]),
+        "float32": pd.Series([0.5, 2.5], dtype="float32"),
+        "category of pyarrow": pd.Series(
+            pd.array(pa.array(["a", "b"]).dictionary_encode(),
+                     dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
+        ),
+        "category": pd.Series(["a", "b"], dtype="category"),
+        "zone": pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"], utc=True)),
+        "duration": pd.Series(pd.to_timedelta(["1s", "2s"])),
+        "time": pd.Series([datetime.time(1), datetime.time(2)]),
+        **{d: pd.Series([1, 2], dtype=d) for d in ("int8", "uint32", "Int64", "int16[pyarrow]")},
+    }  # fmt: skip
+    for name, series in frames.items():
+        table = pa.Table.from_pandas(pd.DataFrame({"x": series}))
+        said = json.loads(table.schema.metadata[b"pandas"])["columns"][0]
+        column = Changed("x", table.schema.field(0).type, rr.KRR(["a", "b"], 0.75))
+        mended = documents.mend(table.schema.metadata, column)
+        assert said == json.loads(mended[b"pandas"])["columns"][0], name
 
 
 # -- dictionaries --------------------------------------------------------------------------
@@ -494,6 +590,22 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
         assert expected == plain, repr(text)
         agreed += len(expected) > 0
     assert agreed > 100
+
+
+@pytest.mark.parametrize("rows", [3, 5])
+def test_columns_of_different_lengths_are_a_damaged_file(rows):
+    """Reports are never put beside the rows of others."""
+    cells, blocks = (pa.table({"x": range(n)}).to_batches() for n in (rows, 4))
+    with pytest.raises(rr.errors.FileError, match="damaged"), parts.reading("x", "Parquet"):
+        list(parquet._side_by_side(iter(cells), iter(blocks), 0))
+
+
+@pytest.mark.parametrize(
+    ("ending", "rows"), [(".parquet", 500), ("", 500), (".feather", 500), (".csv", None)]
+)
+def test_the_number_of_rows_is_known_where_the_file_tells_it(tmp_path, ending, rows):
+    """For the progress that is shown."""
+    assert rows == files.formats.open_source(written(tmp_path, ending)).rows
 
 
 # -- the end of reading --------------------------------------------------------------------

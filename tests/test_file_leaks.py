@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 import gzip
+import itertools
 import traceback
 
+import numpy as np
 import pandas as pd
 import pytest
 
 pa = pytest.importorskip("pyarrow")
 
 import file_samples as samples  # noqa: E402  # they need pyarrow
+import pyarrow.feather as feather  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
+from answers import QUIET  # noqa: E402
 from file_samples import KRR, WORDS, written  # noqa: E402
 
 import rrstats as rr  # noqa: E402
 from rrstats import files  # noqa: E402
+from rrstats.files import delimited, parquet, parts, shuffling  # noqa: E402
 
 MARK = "PRIVATE-7c1f"
 N = 300
@@ -207,3 +212,260 @@ def shape_of(path):
     keys = ("compression", "encodings", "has_dictionary_page", "physical_type", "is_stats_set")
     chunks = [tuple(c[key] for key in keys) for c in columns]
     return schema.to_string(show_schema_metadata=False), schema.metadata, chunks
+
+
+# -- the layout ----------------------------------------------------------------------------
+
+
+class Scripted:
+    """Words that keep every known answer; a shuffle gets the same pseudorandom ones each time."""
+
+    bits = None
+    secure = True
+
+    def words(self, stream, block, rows, round, bits):
+        if stream & 0xFFFF not in (0xFFF0, 0xFFF1):
+            return QUIET.words(stream, block, rows, round, bits)
+        generator = np.random.default_rng([stream, block, round, bits])
+        places = np.arange(rows) if isinstance(rows, int) else rows
+        return generator.integers(0, 1 << bits, 1 << 15, dtype=f"uint{bits}")[places]
+
+
+M = 3000
+
+LAYOUTS = {
+    "plain": (".parquet", lambda data, path: pq.write_table(data, path, row_group_size=1700)),
+    "page index": (".parquet", write_parquet),
+    "no dictionary": (
+        ".parquet",
+        lambda data, path: write_parquet(data, path, use_dictionary=False, data_page_size=2000),
+    ),
+    "statistics of the answers": (
+        ".parquet",
+        lambda data, path: pq.write_table(data, path, write_statistics=["answer"]),
+    ),
+    "only answers": (".parquet", lambda data, path: pq.write_table(data.select([0]), path)),
+    "pandas": (".parquet", write_frame),
+    "directory": ("", write_parts),
+    "feather": (".feather", lambda data, path: samples.write_feather(data, path)),
+    "one batch": (
+        ".feather",
+        lambda data, path: feather.write_feather(data, path, compression="uncompressed"),
+    ),
+    "lz4": (".arrow", lambda data, path: samples.write_feather(data, path, compression="lz4")),
+    "feather of pandas": (".feather", lambda data, path: data.to_pandas().to_feather(path)),
+    "csv": (".csv", write_csv),
+    "quoted csv": (".csv", write_quoted),
+    "gzipped csv": (".csv.gz", write_csv),
+}
+
+
+def neighbours():
+    """Answers that no category serves, in the place of others that none does either."""
+    plain = [WORDS[i * i % 3] for i in range(M)]
+    many = [M - 1, *range(0, M, 3)]
+    for places, words in (
+        (many, ["x"]), (many, ["y" * 1_000_000, *["z" * 300] * 1000]), (many, [None]),
+    ):  # fmt: skip
+        answers = list(plain)
+        for i, place in enumerate(places):
+            answers[place] = words[min(i, len(words) - 1)]
+        yield answers
+
+
+def small_pieces(monkeypatch, ending):
+    """Pieces, groups, pages and buckets of a large file, for a small one."""
+    for name, value in {"BATCH_ROWS": 512, "GROUP_ROWS": 1024, "GROUP_BYTES": 40_000}.items():
+        monkeypatch.setattr(parts, name, value)
+    monkeypatch.setattr(parts, "EVEN_ROWS", 64)
+    monkeypatch.setattr(parquet, "PROBE_ROWS", 16)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 5000)
+    monkeypatch.setattr(delimited, "ZIPPED_BYTES", 3000)
+    if ".csv" not in ending:  # of lines nothing shows how they were shuffled
+        monkeypatch.setattr(shuffling, "BUCKET_BYTES", 50_000)
+        monkeypatch.setattr(shuffling, "BLOCK_ROWS", 256)
+
+
+def public_columns(n=M):
+    numbers = np.arange(n)
+    return {
+        "id": pa.array(numbers * 7919 % 10007),
+        "text": pa.array([None if i % 7 == 0 else f"text {i}" * (i % 5) for i in range(n)]),
+        "list": pa.array([[i, None] if i % 3 else None for i in range(n)]),
+        "kind": pa.array([f"kind {i % 4}" for i in range(n)]).dictionary_encode(),
+        "yes": pa.array(numbers % 3 == 0),
+    }
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("form", LAYOUTS)
+def test_no_byte_of_the_output_follows_from_an_unknown_answer(tmp_path, monkeypatch, form, shuffle):
+    """Under the same words: whether they are short, long, 1 MB, or missing (T5)."""
+    ending, write = LAYOUTS[form]
+    small_pieces(monkeypatch, ending)
+    columns, found = public_columns(), []
+    if ending in (".csv", ".csv.gz"):
+        del columns["list"]
+    for place, answers in enumerate(neighbours()):
+        source = tmp_path / str(place) / f"source{ending}"
+        source.parent.mkdir()
+        write(pa.table({"answer": answers, **columns}), source)
+        target = samples.privatize(source, rng=Scripted(), shuffle_rows=shuffle)
+        files_of = [target, *target.rglob("*"), *target.parent.glob("target*.json")]
+        found.append([p.read_bytes() for p in sorted(files_of) if p.is_file()])
+    assert found[0] == found[1]
+    assert found[0] == found[2]
+
+
+def public_bytes(path):
+    """The rows of each row group, and the bytes of each column chunk that is not private."""
+    meta, raw, found = pq.read_metadata(path), path.read_bytes(), []
+    for number in range(meta.num_row_groups):
+        group = meta.row_group(number)
+        found.append(group.num_rows)
+        for chunk in (group.column(i) for i in range(group.num_columns)):
+            if chunk.path_in_schema != "answer":
+                start = chunk.data_page_offset
+                if chunk.dictionary_page_offset is not None:
+                    start = min(start, chunk.dictionary_page_offset)
+                found.append(raw[start : start + chunk.total_compressed_size])
+    return found
+
+
+@pytest.mark.parametrize("change", ["one", "many", "one long", "all long"])
+def test_other_columns_are_written_as_if_the_answers_were_others(tmp_path, monkeypatch, change):
+    """Known answers too: row groups, pages and bytes of all other columns stay as they are."""
+    monkeypatch.setattr(parts, "GROUP_BYTES", 4 << 20)
+    monkeypatch.setattr(parquet, "PROBE_ROWS", 16)
+    n = 150_000
+    rng = np.random.default_rng(4)
+    before = rng.choice(["no", "yes"], n).tolist()
+    after = list(before)
+    changed = {"one": [7], "many": range(500), "one long": [7], "all long": range(n)}[change]
+    for place in changed:
+        after[place] = "z" * {"one long": 2_000_000, "all long": 90}.get(change, 3 + place % 2)
+    # Longest at first, so that the first rows tell the width.
+    text = pa.array([f"text {i}" for i in range(n, 0, -1)])
+    others = {"id": rng.integers(0, 1 << 60, n), "text": text}
+    found = []
+    for place, answers in enumerate([before, after]):
+        source = tmp_path / f"source{place}.parquet"
+        data = pa.table({"answer": answers, **others})
+        pq.write_table(data, source, row_group_size=n, compression="none", use_dictionary=False)
+        target = tmp_path / f"target{place}.parquet"
+        mechanism = rr.KRR(["no", "yes"], 0.75)
+        files.privatize_file(source, target, {"answer": mechanism}, unknown="uniform")
+        found.append(public_bytes(target))
+    assert len(found[0]) > 3
+    assert found[0] == found[1]
+
+
+def test_the_private_column_of_the_source_has_no_say_in_the_layout(tmp_path):
+    """Its statistics, dictionary and encoding may follow from answers, and are not looked at."""
+    found = []
+    data = pa.table({"answer": ["never"] * M, **public_columns()})
+    for place, options in enumerate([
+        {"write_statistics": ["answer"], "use_dictionary": ["answer", "id"]},
+        {"write_statistics": False, "use_dictionary": ["id"]},
+        {"write_statistics": False, "use_dictionary": ["id"],
+         "column_encoding": {"answer": "DELTA_BYTE_ARRAY"}},
+    ]):  # fmt: skip
+        source = tmp_path / str(place) / "source.parquet"
+        source.parent.mkdir()
+        pq.write_table(data, source, **options)
+        found.append(samples.privatize(source).read_bytes())
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_shuffled_rows_hide_the_groups_of_the_source(tmp_path, monkeypatch, ending):
+    """A file written group by group shows in their sizes how many gave each answer."""
+    monkeypatch.setattr(parts, "EVEN_ROWS", 64)
+    monkeypatch.setattr(parts, "GROUP_ROWS", 700)
+    monkeypatch.setattr(shuffling, "BUCKET_BYTES", 30_000)
+    sizes = []
+    for place, counts in enumerate([(M,), (1000, 1700, 300), (1, 2, M - 3)]):
+        source = tmp_path / f"source{place}{ending}"
+        batches = [
+            pa.record_batch({"answer": [word] * count, "id": range(count)})
+            for word, count in zip(WORDS, counts, strict=False)
+        ]
+        schema = batches[0].schema
+        with (
+            pq.ParquetWriter(source, schema)
+            if ending == ".parquet"
+            else pa.ipc.new_file(source, schema)
+        ) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        target = tmp_path / f"target{place}{ending}"
+        files.privatize_file(source, target, {"answer": KRR}, shuffle_rows=True)
+        if ending == ".parquet":
+            meta = pq.read_metadata(target)
+            sizes.append([meta.row_group(g).num_rows for g in range(meta.num_row_groups)])
+        else:
+            reader = pa.ipc.open_file(target)
+            sizes.append([reader.get_batch(b).num_rows for b in range(reader.num_record_batches)])
+    assert [640, 640, 640, 640, 440] == sizes[0] == sizes[1] == sizes[2]
+
+
+def test_even_groups_follow_from_the_rows_alone(monkeypatch):
+    """However the same rows come in batches, sliced or not, with nulls or not."""
+    monkeypatch.setattr(parts, "EVEN_ROWS", 16)
+    monkeypatch.setattr(parts, "GROUP_BYTES", 5000)
+    data = pa.table(public_columns(500))
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(20):
+        ends = [0, *sorted(rng.integers(0, 501, rng.integers(0, 30))), 500]
+        batches = [
+            batch
+            for first, last in itertools.pairwise(ends)
+            for batch in data.slice(first, last - first).to_batches()
+        ]
+        groups = list(parts.even_groups(batches))
+        assert data.equals(pa.Table.from_batches(groups))
+        found.append([group.num_rows for group in groups])
+    assert len(found[0]) > 2
+    assert found == [found[0]] * 20
+    assert not any(size % 16 for size in found[0][:-1])
+    assert [] == list(parts.even_groups([]))
+
+
+def test_long_answers_are_read_in_small_pieces(tmp_path):
+    """Memory is bounded, and blocks still end where they do with short answers."""
+    ends = []
+    for word in ("never", "w" * 50_000):
+        source = tmp_path / "source.parquet"
+        answers = pa.array([word]).take(pa.array([0] * 2000))
+        pq.write_table(pa.table({"answer": answers, "id": range(2000)}), source)
+        part = files.formats.open_source(source).parts[0]
+        pieces = list(part.pieces({"answer": KRR.domain}))
+        assert max(piece.rows for piece in pieces) * len(word) <= parts.GROUP_BYTES
+        done = np.cumsum([piece.rows for piece in pieces]).tolist()
+        ends.append([row for row, piece in zip(done, pieces, strict=True) if piece.closes])
+        opening = [piece.opens for piece in pieces]
+        assert [True] + [False] * (len(pieces) - 1) == opening
+    assert [2000] == ends[0] == ends[1]
+
+
+def test_what_is_gzipped_comes_in_even_pieces(tmp_path, monkeypatch):
+    """A compressor may pack the same bytes otherwise where they come in other pieces."""
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(delimited, "ZIPPED_BYTES", 1000)
+    sizes = []
+    write = gzip.GzipFile.write
+
+    def spy(self, data):
+        sizes[-1].append(len(data))
+        return write(self, data)
+
+    for place, word in enumerate(["x", "y" * 5000]):
+        source = tmp_path / f"source{place}.csv.gz"
+        source.write_bytes(gzip.compress(b"answer,id\n" + f"{word},1\nnever,2\n".encode() * 300))
+        sizes.append([])
+        with monkeypatch.context() as patched:
+            patched.setattr(gzip.GzipFile, "write", spy)
+            samples.privatize(source, rng=QUIET)
+    assert {1000} == set(sizes[0][:-1])
+    assert sizes[0] == sizes[1]

@@ -184,7 +184,7 @@ class Words:
 
     def __init__(self, domain: Domain) -> None:
         known = [category for category in domain.categories if category is not None]
-        if domain.kind not in ("str", "int") or any(c == "" for c in known):
+        if domain.kind not in ("str", "int") or any(c == "" or "\0" in str(c) for c in known):
             raise ArgumentTypeError(
                 "categories in a CSV file must be text or whole numbers, or None for an empty "
                 f"cell, found {domain.describe()}; declare them as the file writes them, for "
@@ -219,7 +219,7 @@ class Words:
 class TextPiece:
     """A block of rows with the places of the private cells."""
 
-    opens = True
+    opens = closes = True
 
     def __init__(
         self,

@@ -32,6 +32,10 @@ __all__ = ["SIDECAR", "DelimitedPart"]
 
 SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
+ZIPPED_BYTES = 1 << 20
+EXPANSION = 4
+"""What is gzipped may be some times larger, and text in memory too."""
+
 LONGEST_ROW = 64 << 20
 
 _BOM = b"\xef\xbb\xbf"
@@ -134,6 +138,10 @@ class DelimitedPart:
 
     # -- writing ---------------------------------------------------------------------------
 
+    def bytes_expected(self, changed: Sequence[Changed]) -> int:
+        """A guess from the size of the file; nothing of lines shows how they were shuffled."""
+        return EXPANSION * self.path.stat().st_size
+
     def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
         """Lines as bytes."""
         return LINES
@@ -146,12 +154,17 @@ class DelimitedPart:
 
 
 class _TextWriter:
-    """Writes lines as they are."""
+    """Writes lines as they are.
+
+    What is gzipped is gathered first: some versions of zlib pack the same bytes otherwise where
+    they come in other pieces, and where pieces end follows from the true answers.
+    """
 
     def __init__(self, sink: IO[bytes], header: bytes, gzipped: bool) -> None:
         self._gzip = gzip.GzipFile("", "wb", 6, cast(Any, sink), mtime=0) if gzipped else None
-        self._sink = sink if self._gzip is None else self._gzip
-        self._sink.write(header)
+        self._sink = sink
+        self._waiting = bytearray()
+        self._write(header)
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Write lines."""
@@ -159,11 +172,22 @@ class _TextWriter:
             lines = batch.column(0)
             _, offsets, data = lines.buffers()
             places = np.frombuffer(offsets, np.int32)[lines.offset :][: len(lines) + 1]
-            self._sink.write(memoryview(data)[int(places[0]) : int(places[-1])])
+            self._write(memoryview(data)[int(places[0]) : int(places[-1])])
+
+    def _write(self, text: bytes | memoryview) -> None:
+        if self._gzip is None:
+            self._sink.write(text)
+            return
+        self._waiting += text
+        whole = len(self._waiting) // ZIPPED_BYTES * ZIPPED_BYTES
+        for start in range(0, whole, ZIPPED_BYTES):
+            self._gzip.write(bytes(self._waiting[start : start + ZIPPED_BYTES]))
+        del self._waiting[:whole]
 
     def close(self) -> None:
         """Write the end of a gzip file."""
         if self._gzip is not None:
+            self._gzip.write(bytes(self._waiting))
             self._gzip.close()
 
 

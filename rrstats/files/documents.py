@@ -3,7 +3,8 @@
 The document of `metadata` lies in three places of a Parquet or Arrow file, so that every reader
 finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``), and among
 the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how pandas
-shall read each column, so it is mended where a column's type changes.  All else stays as it is.
+shall read each column.  Of a privatized column it is written anew, because pandas wrote it with
+the answers before it.  All else stays as it is.
 """
 
 from __future__ import annotations
@@ -86,50 +87,96 @@ def with_records(
 
 
 def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
-    """Whether pandas keeps an index of the same name as the column, a copy of its answers."""
-    columns = _parsed(metadata, PANDAS).get("columns")
-    return any(
-        isinstance(entry, dict)
-        and entry.get("name") == name
-        and entry.get("field_name", name) not in (name, None)
-        for entry in (columns if isinstance(columns, list) else [])
-    )
-
-
-def mend(metadata: Mapping[bytes, bytes], column: Changed, before: pa.DataType) -> Metadata:
-    """The key-values, with pandas' description of one column fitted to its new type."""
-    name, after = column.name, column.type
-    k = sum(label is not None for label in column.mechanism.report_space.categories)
-    kept, described = dict(metadata), _parsed(metadata, PANDAS)
-    columns = described.get("columns")
+    """Whether pandas keeps an index under the column's name, a copy of its answers."""
+    described = _parsed(metadata, PANDAS)
+    columns, levels = described.get("columns"), described.get("index_columns")
+    indexes = [level for level in levels if isinstance(level, str)] if levels else []
     for entry in columns if isinstance(columns, list) else []:
-        if isinstance(entry, dict) and name == entry.get("field_name", entry.get("name")):
-            _fit(entry, before, after, k)
+        if not isinstance(entry, dict) or entry.get("name") is None:
+            continue
+        label = str(entry["name"])
+        field = entry.get("field_name", label)
+        if field in (name, None) or label.casefold() != name.casefold():
+            continue
+        if label == name or field in indexes:
+            return True
+    return False
+
+
+def mend(metadata: Mapping[bytes, bytes], column: Changed) -> Metadata:
+    """The key-values, with pandas' description of one column as its declarations say."""
+    kept, described = dict(metadata), _parsed(metadata, PANDAS)
+    columns, version = described.get("columns"), str(described.get("pandas_version", ""))
+    for entry in columns if isinstance(columns, list) else []:
+        if isinstance(entry, dict) and column.name == entry.get("field_name", entry.get("name")):
+            family = _family(str(entry.get("numpy_type")))
+            entry.update(_description(column, family, version))
     if PANDAS in kept and described:
         kept[PANDAS] = json.dumps(described).encode()
     return kept
 
 
-def _fit(entry: dict[str, Any], before: pa.DataType, after: pa.DataType, k: int) -> None:
-    said = str(entry.get("numpy_type"))
+ARROW, NULLABLE, NUMPY = "Arrow", "nullable", "NumPy"
+
+
+def _family(said: str) -> str:
+    """Which of its families of types pandas shall use; whoever made the frame chose it.
+
+    Within NumPy's, pandas itself chooses by the answers: one that is missing makes booleans
+    and integers objects.  So of what was said the family is all that is looked at.
+    """
     if said.endswith("[pyarrow]"):
-        if after != before:
-            entry["numpy_type"] = f"{after}[pyarrow]"
-    elif pa.types.is_dictionary(after):
+        return ARROW
+    # Int8, UInt8, Float64 and so on.
+    return NULLABLE if said[:1].isupper() or said in ("boolean", "string") else NUMPY
+
+
+def _description(column: Changed, family: str, version: str) -> dict[str, Any]:
+    """How pandas shall read a column: from its type, its categories and the file's pandas."""
+    facts: dict[str, Any] | None = None
+    if pa.types.is_dictionary(column.type):
         # pandas counts codes in the smallest type; the number of categories is the declared one.
-        size = 8 if k <= 1 << 7 else 16 if k <= 1 << 15 else 32
-        entry.update(
-            pandas_type="categorical",
-            numpy_type=f"int{size}",
-            metadata={"num_categories": k, "ordered": bool(after.ordered)},
-        )
-    elif after != before and (pa.types.is_integer(after) or pa.types.is_floating(after)):
-        plain = "float32" if after == pa.float32() else "float64"
-        plain = str(after) if pa.types.is_integer(after) else plain
-        nullable = said[:1].isupper()  # pandas writes its nullable types Int8, UInt8, Float64
-        entry.update(
-            pandas_type=plain,
-            numpy_type=plain.replace("i", "I", 1).replace("u", "U").replace("f", "F")
-            if nullable
-            else plain,
-        )
+        k = sum(label is not None for label in column.mechanism.report_space.categories)
+        kind, plain = "categorical", f"int{8 if k <= 1 << 7 else 16 if k <= 1 << 15 else 32}"
+        if family != ARROW:
+            facts = {"num_categories": k, "ordered": bool(column.type.ordered)}
+    elif pa.types.is_decimal(column.type):
+        kind, plain = "decimal", "object"
+        facts = {"precision": column.type.precision, "scale": column.type.scale}
+    else:
+        kind, plain, nullable = _types(column.type, column.has_nulls, version)
+        plain = nullable if family == NULLABLE else plain
+        if kind == "datetimetz" and family != ARROW:
+            facts = {"timezone": column.type.tz}
+    if family == ARROW:
+        plain = f"{column.type}[pyarrow]"
+    return {"pandas_type": kind, "numpy_type": plain, "metadata": facts}
+
+
+def _types(type: pa.DataType, has_nulls: bool, version: str) -> tuple[str, str, str]:
+    """What pandas calls a plain type, and its own types for it: NumPy's, and the nullable one."""
+    types = pa.types
+    if types.is_boolean(type):
+        return "bool", "object" if has_nulls else "bool", "boolean"
+    if types.is_integer(type):
+        return str(type), str(type), str(type).replace("i", "I", 1).replace("u", "U")
+    if types.is_floating(type):
+        return (name := f"float{type.bit_width}"), name, name.capitalize()
+    if types.is_string(type):
+        return "unicode", "object", "string"
+    if types.is_large_string(type):
+        # So is text of pandas 3 in Arrow; its objects are not.
+        major = version.partition(".")[0]
+        return "object", "str" if major.isdigit() and int(major) >= 3 else "object", "string"
+    if types.is_timestamp(type):
+        name = f"datetime64[{type.unit}]"
+        return "datetimetz" if type.tz else "datetime", name, name
+    if types.is_duration(type):
+        return "object", (name := f"timedelta64[{type.unit}]"), name
+    kinds = {"date": types.is_date, "time": types.is_time, "bytes": _is_short_binary}
+    kind = next((name for name, fits in kinds.items() if fits(type)), "object")
+    return kind, "object", "object"
+
+
+def _is_short_binary(type: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(type) or pa.types.is_fixed_size_binary(type))

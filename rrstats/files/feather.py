@@ -1,7 +1,8 @@
 """Arrow IPC files, which Feather files are: read batch by batch, and write the like again.
 
-The format has no row groups: the batches of the source become batches of the target.  A
-dictionary stands in such a file once and may grow, so the reader sees the whole of it.
+The format has no row groups: the batches of the source become batches of the target, of as many
+rows, or of fewer where there are very many.  A dictionary stands in such a file once and may
+grow, so the reader sees the whole of it.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ class FeatherPart:
             reader = pa.ipc.open_file(file)
             self.schema: pa.Schema = reader.schema
             self._footer = getattr(reader, "metadata", None)
+            self.rows: int | None = _rows_in(file)
         with reading(path, WHAT):
             self._codec = _codec_of(path)
         self.names: list[str] = self.schema.names
-        self.rows: int | None = None
         self._metadata: dict[bytes, bytes] = dict(self.schema.metadata or {})
         self.records = documents.read_records(self._metadata)
 
@@ -70,7 +71,11 @@ class FeatherPart:
                 batch = reader.get_batch(number)
                 for start in range(0, batch.num_rows, parts.GROUP_ROWS):
                     piece = batch.slice(start, parts.GROUP_ROWS)
-                    yield TablePiece(piece, opens=True)
+                    yield TablePiece(piece, piece, opens=True, closes=True)
+
+    def bytes_expected(self, changed: Sequence[Changed]) -> int:
+        """What the types say."""
+        return (self.rows or 0) * parts.row_bytes(self.schema_of(changed))
 
     def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
         """The source's schema with the types of the reports."""
@@ -82,8 +87,7 @@ class FeatherPart:
         """A writer with the source's compression."""
         metadata = self._metadata
         for column in changed:
-            before = self.type_of(column.name)
-            metadata = documents.mend(metadata, column, before)
+            metadata = documents.mend(metadata, column)
         metadata = documents.with_records(metadata, records, feather=True)
         schema = self.schema_of(changed).with_metadata(metadata)
         return _FeatherWriter(sink, schema, self._codec, self._footer)
@@ -106,6 +110,12 @@ class _FeatherWriter:
     def close(self) -> None:
         """Write the footer."""
         self._writer.close()
+
+
+def _rows_in(file: pa.NativeFile) -> int:
+    """The rows of all batches, of which no column is read."""
+    reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[]))
+    return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
 
 # -- the compression of a file, which pyarrow does not tell ----------------------------------

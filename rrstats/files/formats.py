@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -26,11 +27,16 @@ __all__ = ["FORMATS", "Source", "check_target", "column_type", "format_of", "ope
 
 @dataclass(frozen=True)
 class Format:
-    """One format of files.  endings : its names; opener : reads what a file says of itself."""
+    """One format of files.
+
+    endings : its names.  opener : reads what a file says of itself.  is_text : then the names of
+        the columns are the cells of the first line, be they names or not.
+    """
 
     name: str
     endings: tuple[str, ...]
     opener: Callable[[Path, str], Part]
+    is_text: bool = False
 
 
 PARQUET = Format("Parquet", (".parquet", ".pq"), ParquetPart)
@@ -38,10 +44,10 @@ PARQUET = Format("Parquet", (".parquet", ".pq"), ParquetPart)
 FORMATS = (
     PARQUET,
     Format("Arrow IPC (Feather)", (".feather", ".arrow", ".ipc"), FeatherPart),
-    Format("CSV", (".csv",), DelimitedPart),
-    Format("gzipped CSV", (".csv.gz",), DelimitedPart),
-    Format("TSV", (".tsv",), DelimitedPart),
-    Format("gzipped TSV", (".tsv.gz",), DelimitedPart),
+    Format("CSV", (".csv",), DelimitedPart, is_text=True),
+    Format("gzipped CSV", (".csv.gz",), DelimitedPart, is_text=True),
+    Format("TSV", (".tsv",), DelimitedPart, is_text=True),
+    Format("gzipped TSV", (".tsv.gz",), DelimitedPart, is_text=True),
 )
 
 
@@ -108,11 +114,8 @@ class Source:
         times = self.names.count(name)
         if times != 1:
             found = f"is there {times} times" if times else "is not there"
-            near = difflib.get_close_matches(name, self.names, n=1)
-            hint = f"; did you mean {near[0]!r}" if near and not times else ""
-            listed = ", ".join(repr(column) for column in self.names[:20])
             raise ArgumentValueError(
-                f"column {name!r} {found} in {self.path}{hint}; the columns are {listed}"
+                f"column {name!r} {found} in {self.path}{self._hint(name, times)}"
             )
         declared = self.parts[0].type_of(name)
         if not is_served(declared):
@@ -122,10 +125,10 @@ class Source:
             )
         for part in self.parts:
             folders = [*self.path.parts, *Path(part.relative).parts[:-1]]
-            if any(folder.startswith(f"{name}=") for folder in folders):
+            if any(_tells(folder, name) for folder in folders):
                 raise ArgumentValueError(
-                    f"the path of {part.relative} tells column {name!r} of each row in it; write "
-                    "the data again without this partition"
+                    f"a folder in the path of {self.path} or below tells column {name!r} of each "
+                    "row in it; write the data again without this partition"
                 )
             if part.has_copy(name):
                 raise ArgumentValueError(
@@ -133,6 +136,16 @@ class Source:
                     "release the answers; write it again with reset_index(drop=True)"
                 )
         return name
+
+    def _hint(self, name: str, times: int) -> str:
+        """Which columns there are; without a header, its cells would be a respondent's."""
+        if self.format.is_text:
+            count = f"{len(self.names)} cell" + "s" * (len(self.names) != 1)
+            return f"; its first line has {count}: is that line a header with the names?"
+        near = difflib.get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {near[0]!r}" if near and not times else ""
+        listed = ", ".join(repr(column) for column in self.names[:20])
+        return f"{hint}; the columns are {listed}"
 
     def check_unchanged(self) -> None:
         """Raise FileError where a file is not as it was when it was opened."""
@@ -199,6 +212,12 @@ def check_target(source: Source, target: Path | str) -> Path:
             f"target must not lie inside the source directory, nor around it, got {str(target)!r}"
         )
     return path
+
+
+def _tells(folder: str, name: str) -> bool:
+    """Whether a folder is a partition by the column, as any engine writes and reads it."""
+    key, equals, _ = folder.partition("=")
+    return bool(equals) and unquote(key).casefold() == name.casefold()
 
 
 def _path(path: object, argument: str) -> Path:

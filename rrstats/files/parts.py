@@ -4,13 +4,18 @@ A `Part` is one data file.  It yields pieces; a piece says whether it opens a ne
 stands in one group is written at once, so that the row groups of a Parquet file stay as they
 are.  A `Piece` gives the cells of one column, and the same rows with other cells in some columns.
 Nobody above this level asks which format it is.
+
+Where groups and batches end shows in the target.  So it follows from numbers of rows, from the
+other columns and from the declared categories; never from the size of a true answer.  Long
+answers are read in smaller pieces: then only the last piece of a block closes it, and the
+reports of all of them are written as one.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,9 +38,13 @@ __all__ = [
     "Writer",
     "ahead",
     "changed_schema",
+    "even_groups",
     "is_served",
+    "joined",
     "no_cells",
     "reading",
+    "row_bytes",
+    "width_of",
 ]
 
 Item = TypeVar("Item")
@@ -48,6 +57,9 @@ GROUP_ROWS = 4 * BLOCK_ROWS
 
 GROUP_BYTES = 64 << 20
 """Memory of the rows that are written at once, about."""
+
+EVEN_ROWS = 1 << 10
+"""Groups of shuffled rows have a multiple of as many."""
 
 
 class Changed(Protocol):
@@ -87,6 +99,11 @@ class Piece(Protocol):
         """Whether a new group begins here."""
         ...
 
+    @property
+    def closes(self) -> bool:
+        """Whether a block ends here, to be written as it is."""
+        ...
+
     def cells(self, name: str) -> pa.Array:
         """The cells of one column, as values of its categories' type, another one, or missing."""
         ...
@@ -96,7 +113,10 @@ class Piece(Protocol):
         ...
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The rows as a writer takes them, with reports in the place of some columns."""
+        """The rows as a writer takes them, with reports in the place of some columns.
+
+        Of a piece that closes: all rows since the last that did.
+        """
         ...
 
 
@@ -129,6 +149,10 @@ class Part(Protocol):
     @property
     def document_is_beside(self) -> bool:
         """Whether the document of the records lies in a file of its own."""
+        ...
+
+    def bytes_expected(self, changed: Sequence[Changed]) -> int:
+        """About how large all rows are in memory, with reports."""
         ...
 
     def type_of(self, name: str) -> pa.DataType:
@@ -169,11 +193,17 @@ class Part(Protocol):
 
 
 class TablePiece:
-    """A piece of an Arrow table."""
+    """A piece of an Arrow table.
 
-    def __init__(self, batch: pa.RecordBatch, opens: bool) -> None:
-        self._batch = batch
-        self.opens = opens
+    batch : with the columns that are asked for.  others : with the other columns, of all rows of
+        the block, where the piece closes it.
+    """
+
+    def __init__(
+        self, batch: pa.RecordBatch, others: pa.RecordBatch | None, *, opens: bool, closes: bool
+    ) -> None:
+        self._batch, self._others = batch, others
+        self.opens, self.closes = opens, closes
 
     @property
     def rows(self) -> int:
@@ -187,10 +217,13 @@ class TablePiece:
     shown = cells
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The batch with other columns in some places; the old ones are not referred to."""
+        """The block with reports in some places; the true answers are not referred to."""
+        kept: dict[str, deque[pa.Array]] = {}
+        if self._others is not None:
+            for name, column in zip(self._others.schema.names, self._others.columns, strict=True):
+                kept.setdefault(name, deque()).append(column)
         arrays = [
-            reports[name] if name in reports else self._batch.column(place)
-            for place, name in enumerate(self._batch.schema.names)
+            reports[name] if name in reports else kept[name].popleft() for name in schema.names
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -201,13 +234,72 @@ class Room:
     def __init__(self) -> None:
         self._rows = self._bytes = 0
 
-    def is_full_for(self, batch: pa.RecordBatch) -> bool:
-        """Whether the batch must open a new group; counts it in the one it goes to."""
-        rows, size = self._rows + batch.num_rows, self._bytes + batch.nbytes
-        full = self._rows > 0 and (rows > GROUP_ROWS or size > GROUP_BYTES)
-        self._rows = batch.num_rows if full else rows
-        self._bytes = batch.nbytes if full else size
+    def is_full_for(self, rows: int, size: int) -> bool:
+        """Whether as many rows must open a new group; counts them in the one they go to."""
+        full = self._rows > 0 and (
+            self._rows + rows > GROUP_ROWS or self._bytes + size > GROUP_BYTES
+        )
+        if full:
+            self._rows = self._bytes = 0
+        self._rows, self._bytes = self._rows + rows, self._bytes + size
         return full
+
+
+def even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of some batches in groups whose sizes follow from the rows, not from the batches."""
+    room, group = Room(), list[pa.RecordBatch]()
+    for block in _even_blocks(batches):
+        if room.is_full_for(block.num_rows, pa.ipc.get_record_batch_size(block)):
+            yield joined(group)
+            group = []
+        group.append(block)
+    if group:
+        yield joined(group)
+
+
+def _even_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of EVEN_ROWS; the last may have fewer."""
+    waiting, rows = list[pa.RecordBatch](), 0
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            waiting.append(batch.slice(start, EVEN_ROWS - rows))
+            start, rows = start + waiting[-1].num_rows, rows + waiting[-1].num_rows
+            if rows == EVEN_ROWS:
+                yield joined(waiting)
+                waiting, rows = [], 0
+    if waiting:
+        yield joined(waiting)
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Some batches as one."""
+    if len(batches) == 1:
+        return batches[0]
+    columns = [
+        pa.concat_arrays([batch.column(place) for batch in batches])
+        for place in range(batches[0].num_columns)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+def width_of(domain: Domain) -> int:
+    """About the bytes of a report in memory, at most: of the longest category."""
+    texts = [c for c in domain.categories if isinstance(c, str | bytes)]
+    sizes = [len(t.encode(errors="replace") if isinstance(t, str) else t) for t in texts]
+    return 16 + max(sizes, default=0)
+
+
+def row_bytes(schema: pa.Schema) -> int:
+    """About the bytes of one row, where text is short."""
+    bits = 0
+    for field in schema:
+        type = field.type.index_type if pa.types.is_dictionary(field.type) else field.type
+        try:
+            bits += type.bit_width
+        except ValueError:  # of no fixed width
+            bits += 128
+    return -(-bits // 8)
 
 
 def changed_schema(schema: pa.Schema, changed: Sequence[Changed]) -> pa.Schema:

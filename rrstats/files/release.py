@@ -27,7 +27,7 @@ from rrstats.files import documents
 from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
-from rrstats.files.parts import Part, Piece, ahead
+from rrstats.files.parts import Part, ahead, even_groups
 from rrstats.files.plans import read_plan
 from rrstats.files.publishing import Publication
 from rrstats.files.shuffling import Shuffle
@@ -38,8 +38,6 @@ from rrstats.privatizing import ColumnRelease, recorded_mechanism, warn_of
 
 __all__ = ["Receipt", "privatize_file"]
 
-EXPANSION = 4
-
 Progress = Callable[[int, int | None], object]
 
 
@@ -48,8 +46,10 @@ class Receipt:
     """What a release did.
 
     rows : of the target.  records : how each column was made.  epsilon_per_row : of all
-    columns of the target that say they hold reports, earlier ones too.  private : for each
-    column how many answers were unknown and missing; for the steward only.
+    columns of the target that say they hold reports, earlier ones too.  account : for each
+    column how often it was released from this source, as the ledger knows it, this time
+    included, and the epsilon of all these releases together.  private : for each column how many
+    answers were unknown and missing; for the steward only.
     """
 
     rows: int
@@ -57,13 +57,18 @@ class Receipt:
     target: Path
     seconds: float
     epsilon_per_row: float
+    account: dict[str, tuple[int, float]]
     private: dict[str, dict[str, int]] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """What may be printed and kept: plain JSON, nothing private."""
-        columns = [
-            {**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in self.records
-        ]
+        columns = []
+        for record in self.records:
+            releases, together = self.account[str(record.name)]
+            said = {"epsilon": _plain(record.epsilon), "releases": releases}
+            columns.append(
+                {**record.to_dict(), **said, "epsilon_of_all_releases": _plain(together)}
+            )
         return {
             "target": str(self.target),
             "rows": self.rows,
@@ -123,12 +128,15 @@ def privatize_file(
         rounds), or although the ledger knows an earlier release (epsilons add up).
     overwrite : replace an existing target.
     shuffle_rows : write the rows of each file in a uniformly random order, where their order
-        tells something.
+        tells something.  Otherwise the row groups of a Parquet file and the batches of an Arrow
+        file keep their numbers of rows, which are taken to be public; where a file was written
+        group by group, or cut by its size in bytes, they may tell of answers: shuffle it.
     ledger : the private record of releases; by default beside the source.
     progress : called with the rows done so far and, where it is known, their number.
     rng : as for `privatize`.
     Returns a Receipt.  The target says how its columns were made, so that estimating needs no
-    parameters; all else of the source is kept.
+    parameters; all else of the source is kept: other columns, keys and descriptions, and what
+    pandas keeps as an index, which the promise does not cover, be it a copy of the answers.
     Raises FileError for files that cannot be read or written, SecondReleaseError for a column
     that was released before, UnknownAnswersError as asked, ArgumentValueError and
     ArgumentTypeError for bad arguments.  Then nothing is published; no message quotes an answer.
@@ -139,8 +147,10 @@ def privatize_file(
     wanted = _wanted(columns, unknown, missing)
     made = _prepare(origin, wanted, again, rng)
     records = [column.record() for column in made]
-    for part in origin.parts:
+    per_row = max(
         total_epsilon(record.epsilon for record in documents.merge(part.records, records))
+        for part in origin.parts
+    )
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
     book.refuse(records, again)
     work = _Work(origin, made, records, shuffle_rows, progress, rng)
@@ -158,10 +168,13 @@ def privatize_file(
         over.set()  # so that nothing is waited for after an error or Ctrl-C
         hashing.shutdown(wait=False, cancel_futures=True)
     warn_of(column.release for column in made)
-    said = documents.merge(origin.parts[0].records, records)
     counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in made}
-    per_row = total_epsilon(record.epsilon for record in said)
-    return Receipt(rows, records, place, time.monotonic() - began, per_row, counts)
+    known = book.releases
+    account = {
+        c.name: (sum(c.name in release.epsilon for release in known), book.epsilon(c.name))
+        for c in made
+    }
+    return Receipt(rows, records, place, time.monotonic() - began, per_row, account, counts)
 
 
 # -- what is to be done --------------------------------------------------------------------
@@ -283,16 +296,24 @@ class _Work:
                 publication.beside(SIDECAR, json.dumps(write(said), indent=1).encode() + b"\n")
         return rows
 
-    def _reports(self, part: Part, before: int) -> Iterator[tuple[Piece, pa.RecordBatch]]:
-        """Pieces of a part, and the same rows with reports."""
+    def _reports(self, part: Part, before: int) -> Iterator[tuple[bool, pa.RecordBatch, int]]:
+        """The blocks of a part with reports: whether one opens a group, itself, and its rows."""
         domains = {column.name: column.mechanism.domain for column in self.columns}
         schema, total = part.schema_of(self.columns), self.origin.rows
+        reports: dict[str, list[pa.Array]] = {name: [] for name in domains}
+        opens, rows = False, 0
         for piece in ahead(part.pieces(domains, lines=self.shuffle_rows)):
-            reports = {
-                column.name: column.release.reports(piece.cells(column.name))
-                for column in self.columns
-            }
-            yield piece, piece.replaced(reports, schema)
+            opens, rows = opens or piece.opens, rows + piece.rows
+            for column in self.columns:
+                reports[column.name].append(column.release.reports(piece.cells(column.name)))
+            if piece.closes:
+                whole = {
+                    name: those[0] if len(those) == 1 else pa.concat_arrays(those)
+                    for name, those in reports.items()
+                }
+                reports = {name: [] for name in domains}
+                yield opens, piece.replaced(whole, schema), rows
+                opens, rows = False, 0
             before += piece.rows
             if self.progress is not None:
                 self.progress(before, total)
@@ -306,41 +327,22 @@ class _Work:
             return
         group: list[pa.RecordBatch] = []
         rows = 0
-        for piece, batch in self._reports(part, before):
-            if piece.opens and group:
+        for opens, block, count in self._reports(part, before):
+            if opens and group:
                 yield group, rows
                 group, rows = [], 0
-            group.append(batch)
-            rows += piece.rows
+            group.append(block)
+            rows += count
         if group:
             yield group, rows
 
     def _shuffled(
         self, part: Part, before: int, folder: Path
     ) -> Iterator[tuple[list[pa.RecordBatch], int]]:
-        """The rows of a part in random order, in groups as large as those of the source."""
-        sizes: list[int] = []
-        # Compressed files are some times larger in memory; a bad guess costs only time.
-        expected = EXPANSION * part.path.stat().st_size
-        with Shuffle(folder, part.schema_of(self.columns), expected, rng=self.rng) as shuffle:
-            for piece, batch in self._reports(part, before):
-                sizes += [0] if piece.opens or not sizes else []
-                sizes[-1] += piece.rows
-                shuffle.add(batch)
-            yield from regrouped(shuffle.batches(), sizes)
-
-
-def regrouped(
-    batches: Iterable[pa.RecordBatch], sizes: Iterable[int]
-) -> Iterator[tuple[list[pa.RecordBatch], int]]:
-    """The rows of some batches in groups of the given sizes, which add up to all rows."""
-    stream = iter(batches)
-    rest: pa.RecordBatch | None = None
-    for size in sizes:
-        group, needed = [], size
-        while needed:
-            batch = next(stream) if rest is None else rest
-            group.append(batch.slice(0, needed))
-            rest = batch.slice(needed) if batch.num_rows > needed else None
-            needed -= group[-1].num_rows
-        yield group, size
+        """The rows of a part in random order; the source's groups may tell of the answers."""
+        schema, expected = part.schema_of(self.columns), part.bytes_expected(self.columns)
+        with Shuffle(folder, schema, expected, rng=self.rng) as shuffle:
+            for _, block, _ in self._reports(part, before):
+                shuffle.add(block)
+            for group in even_groups(shuffle.batches()):
+                yield [group], group.num_rows
