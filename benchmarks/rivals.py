@@ -82,11 +82,13 @@ RIVALS: dict[str, Callable[[int], Rival]] = {
 
 NAMES = {"opendp": "OpenDP"}
 
+NOT_INSTALLED = 'not installed (in a clone: pip install ".[rivals]")'
+
 
 def find(name: str, k: int) -> Rival | str:
     """The library's call over k categories, or why there is none, in a few words."""
     if find_spec(name.replace("-", "_")) is None:
-        return f"not installed (pip install {name})"
+        return NOT_INSTALLED
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -14,6 +14,7 @@ from types import FrameType
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "DamagedDocumentError",
     "FileError",
     "ImplausibleReportsWarning",
     "MetadataError",
@@ -52,6 +53,10 @@ class NotIdentifiable(ArgumentValueError):
 
 class MetadataError(ArgumentValueError):
     """What the data say of themselves contradicts the data or an argument."""
+
+
+class DamagedDocumentError(MetadataError):
+    """A document in or beside a file, or the account of releases, cannot be read."""
 
 
 class FileError(RRStatsError, OSError):

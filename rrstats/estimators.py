@@ -117,7 +117,7 @@ class SimplexTable:
         return f"SimplexTable by {self.method}, n={self.n:,}\n{shown}"
 
 
-def _percent_range(low: float, high: float) -> str:
+def percent_range(low: float, high: float) -> str:
     """Both ends in percent, rounded outward to two digits of their distance."""
     width = (high - low) * 100
     decimals = 1 if width <= 0 else int(np.clip(1 - np.floor(np.log10(width)), 1, 9))
@@ -379,7 +379,7 @@ class Estimate:
         low, high = float(ends.low), float(ends.high)
         near = float(np.clip(share, 0, 1))
         shown, wide = f"{share:.1%}", high - low > 0.9
-        span = f"{level * 100:.10g}% interval {_percent_range(low, high)}"
+        span = f"{level * 100:.10g}% interval {percent_range(low, high)}"
         span += f"{', so wide that it says next to nothing' * wide}, of {self._whom()}"
         # Within rounding of 0 or 1, or printed like it, a share is not worth a remark.
         if abs(share - near) < 1e-12 or shown.lstrip("-") == f"{near:.1%}":

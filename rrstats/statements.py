@@ -14,6 +14,7 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import Mechanism
 from rrstats.metadata import VERSION, Record, write
 from rrstats.pages import Block, as_html, as_markdown, as_text, chance, label
-from rrstats.privacy import explain, posterior, round_up, total_epsilon
+from rrstats.privacy import round_up, total_epsilon
 
-__all__ = ["EXACT", "NOT_HIDDEN", "PROMISE", "describe", "row_odds", "statement"]
+__all__ = ["ANSWERED", "EXACT", "NOT_HIDDEN", "PROMISE", "describe", "statement"]
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -43,7 +44,12 @@ EXACT = (
 )
 """The promise, as the README gives it; a test compares the two."""
 
-PRIOR = 0.05
+ANSWERED = (
+    f"{PROMISE.partition(', by a missing value')[0]}. Whether a person answered is not protected."
+)
+"""What is left of the promise where missing answers stay missing."""
+
+PRIOR = Fraction(5, 100)
 MOST_SHOWN = 12
 """Tables of probabilities larger than this tell nobody anything."""
 
@@ -91,6 +97,11 @@ class _Column:
     def name(self) -> str:
         return label(self.record.name)
 
+    @property
+    def shows_who_answered(self) -> bool:
+        """Whether missing answers stayed missing; where missing is a category, none can."""
+        return self.record.missing == "keep" and None not in self.mechanism.categories
+
     def answers(self) -> str:
         if self.labels is None:
             return (
@@ -121,7 +132,7 @@ class _Column:
         refused = "would have stopped the release, so there were none"
         if None in self.mechanism.categories:
             absent = None
-        elif record.missing == "keep":
+        elif self.shows_who_answered:
             absent = "left as they were: the file shows who did not answer"
         elif record.missing == "raise" or record.unknown == "raise":
             absent = refused
@@ -217,7 +228,7 @@ def _law_blocks(column: _Column, law: _Law) -> list[Block]:
 # -- the page ------------------------------------------------------------------------------
 
 
-def _opening(columns: Sequence[_Column], rows: int | None, made: str | None) -> Iterable[Block]:
+def _warnings(columns: Sequence[_Column]) -> Iterable[Block]:
     simulated = [column.name for column in columns if column.record.simulated]
     if simulated:
         yield (
@@ -233,19 +244,41 @@ def _opening(columns: Sequence[_Column], rows: int | None, made: str | None) -> 
             f"NO PROTECTION IS PROVEN for {_listed(unproven)}: some report proves, or rules out, "
             "a true answer.",
         )
+
+
+def _opening(columns: Sequence[_Column], facts: str, beside: str | None) -> Iterable[Block]:
+    yield from _warnings(columns)
+    row = "row with an answer" if any(c.shows_who_answered for c in columns) else "row"
+    protects = "a single report proves little about a person, while "
+    if any(column.record.simulated for column in columns):
+        protects = ""
     number = _few(len(columns), "column holds", "columns hold")
     yield (
         "text",
-        f"{number} randomized reports in place of true answers. For each row, chance decided with "
-        "known probabilities whether the true answer or another one was written down, and nothing "
-        "in the file says which. So a single report proves little about a person, while all "
-        "reports together still tell the shares, because the noise is known and can be taken out.",
+        f"{number} randomized reports in place of true answers. For each {row}, chance decided "
+        "with known probabilities whether the true answer or another one was written down, and "
+        f"nothing in the file says which. So {protects}all reports together still tell the shares, "
+        "because the noise is known and can be taken out.",
     )
-    facts = [] if rows is None else [f"Rows: {rows:,}."]
-    if made:
-        facts.append(f"Made: {label(made)}.")
-    if facts:
-        yield "text", " ".join(facts)
+    yield "text", facts
+    if beside is not None:
+        yield "text", _two_files(beside)
+
+
+def _two_files(beside: str) -> str:
+    return (
+        f"The file beside it, {label(beside)}, says how the reports were made. The two files "
+        "belong together: whoever gets one needs the other."
+    )
+
+
+def _facts(file: str | None, rows: int | None, made: str) -> str:
+    """Which file the page is about, and where the page comes from."""
+    from rrstats import __version__
+
+    facts = [] if file is None else [f"File: {label(file)}."]
+    facts += [] if rows is None else [f"Rows: {rows:,}."]
+    return " ".join([*facts, f"Page of {label(made)}, written by rrstats {__version__}."])
 
 
 def _table(columns: Sequence[_Column], laws: Sequence[_Law]) -> Block:
@@ -272,38 +305,85 @@ def _done(columns: Sequence[_Column], laws: Sequence[_Law]) -> Iterable[Block]:
             yield "text", noise
 
 
-def row_odds(total: float, prior: float = PRIOR) -> str:
-    """What the epsilon of a whole row means, in one sentence."""
-    if total == math.inf:
-        return "The epsilon of a whole row is infinite: no protection of the row is proven."
-    factor = math.exp(total) if total < 700 else math.inf
-    highest = min(posterior(prior, factor), 1.0)
-    grown = "an astronomical factor" if factor == math.inf else f"at most {round_up(factor, 3)}"
+def _written(number: Fraction, distance: Fraction) -> str:
+    """A number rounded up to three digits, or to as many as tell it from what it is close to."""
+    ratio = float(min(number / distance, Fraction(10**12))) if distance else 1.0
+    return round_up(number, 3 + max(0, math.floor(math.log10(ratio))))
+
+
+def _odds(columns: Sequence[_Column]) -> str:
+    """What the reports of one row in some columns tell at most, in one sentence."""
+    factor = Fraction(1)
+    for odds in (column.mechanism.channel.odds for column in columns):
+        if odds <= 0:
+            return "Some report proves, or rules out, a true answer: no protection is proven."
+        factor *= odds if odds >= 1 else 1 / odds
+    seen = "a report" if len(columns) == 1 else "all privatized cells of a row"
+    whose = "the answer" if len(columns) == 1 else "that row"
+    if factor == 1:
+        return f"Whoever sees {seen} learns nothing from it, and nothing can be estimated."
+    highest = PRIOR * factor / (PRIOR * factor + 1 - PRIOR)
+    shown = _written(highest * 100, min(highest, 1 - highest) * 100)
+    kept = [column.name for column in columns if column.shows_who_answered]
+    whom = "" if not kept else "of a person who answered"
+    if kept and len(columns) > 1:
+        whom += f" in {_listed(kept)}"
     return (
-        f"Whoever sees all privatized cells of a row can change the odds between any two possible "
-        f"truths about that row by a factor of {grown}: what seemed {prior:.0%} likely before can "
-        f"come to seem {round_up(highest * 100, 3)}% likely, and no more."
+        f"Whoever sees {seen}{' ' * bool(whom)}{whom} can change the odds between any two possible "
+        f"truths about {whose} by a factor of at most {_written(factor, factor - 1)}: what seemed "
+        f"{float(PRIOR):.0%} likely before can come to seem {shown}% likely, and no more."
     )
+
+
+def _row(columns: Sequence[_Column]) -> str:
+    """The epsilon of a whole row, and what it does not cover."""
+    if any(column.record.simulated for column in columns):
+        return "Epsilon of a whole row: void, because noise was simulated."
+    total = total_epsilon(column.epsilon for column in columns)
+    kept = [column.name for column in columns if column.shows_who_answered]
+    beyond = f" It does not cover whether a person answered, in {_listed(kept)}." if kept else ""
+    return f"Epsilon of a whole row, all its reports together: {_epsilon(total)}.{beyond}"
+
+
+def _promises(columns: Sequence[_Column]) -> Iterable[Block]:
+    """The promise as far as it holds for columns whose noise was not simulated."""
+    kept = [column.name for column in columns if column.shows_who_answered]
+    others = [column.name for column in columns if not column.shows_who_answered]
+    yield "text", ANSWERED if kept else PROMISE
+    if kept and others:
+        yield (
+            "text",
+            f"In {_listed(others)}, where no answer stayed missing, the promise also covers "
+            "replacing the value by a missing value, or by anything else.",
+        )
+    yield "text", NOT_HIDDEN
+    yield "text", EXACT
+    keyed = [column.name for column in columns if column.record.keyed]
+    if keyed:
+        yield "text", f"In {_listed(keyed)} the bits come from a secret key instead."
 
 
 def _privacy(columns: Sequence[_Column]) -> Iterable[Block]:
     yield "heading", "What is promised"
-    yield "text", PROMISE
-    yield "text", NOT_HIDDEN
-    yield "text", EXACT
-    yield (
-        "text",
-        "Epsilon measures the privacy loss (in nats): the smaller, the better "
-        "protected. All values are rounded up.",
-    )
-    said: dict[str, list[str]] = {}
-    for column in columns:
-        said.setdefault(explain(column.mechanism, PRIOR), []).append(column.name)
-    yield "list", [f"{_listed(names)}: {words}" for words, names in said.items()]
-    total = total_epsilon(column.epsilon for column in columns)
-    yield "text", f"Epsilon of a whole row, all its reports together: {_epsilon(total)}."
-    if len(columns) > 1:
-        yield "text", row_odds(total)
+    real = [column for column in columns if not column.record.simulated]
+    simulated = [column.name for column in columns if column.record.simulated]
+    if simulated:
+        yield "text", f"For {_listed(simulated)} nothing is promised: the noise was simulated."
+    if real:
+        yield from _promises(real)
+        yield (
+            "text",
+            "Epsilon measures the privacy loss (in nats): the smaller, the better "
+            "protected. All values are rounded up.",
+        )
+        said: dict[str, list[str]] = {}
+        for column in real:
+            words = f"epsilon {column.loss}. {_odds([column])}"
+            said.setdefault(words, []).append(column.name)
+        yield "list", [f"{_listed(names)}: {words}" for words, names in said.items()]
+    yield "text", _row(columns)
+    if len(columns) > 1 and not simulated:
+        yield "text", _odds(columns)
     yield (
         "text",
         "Several rows of one person, other waves and other releases of the same answers add their "
@@ -343,24 +423,33 @@ def _use(columns: Sequence[_Column], file: str) -> Iterable[Block]:
 def _limits(columns: Sequence[_Column]) -> Iterable[Block]:
     yield "heading", "What this does not hide"
     told = [
-        "that a person's row is in the file, and where it stands",
+        "that a person's row is in the file, and where it stands (unless the rows were shuffled)",
         "every column that is not named above; if one of them gives the answer away, noise "
         "in another cannot help",
         "the shares themselves: what is true of the whole group is what the release is for",
     ]
-    if any(column.record.missing == "keep" for column in columns):
-        names = [column.name for column in columns if column.record.missing == "keep"]
-        told.append(f"who did not answer, in {_listed(names)}")
+    kept = [column.name for column in columns if column.shows_who_answered]
+    if kept:
+        told.append(f"who did not answer, in {_listed(kept)}")
     yield "list", told
 
 
-def _document(records: Sequence[Record]) -> Iterable[Block]:
+def _document(columns: Sequence[_Column], file: str, beside: str | None) -> Iterable[Block]:
     yield "heading", "For machines"
-    yield (
-        "text",
-        "The document that travels with the data, from which this page was written. Where it is "
-        "lost, it can be given to rrstats again.",
-    )
+    where = "in the file" if beside is None else f"beside it, in {label(beside)}"
+    told = f"The document that travels with the data {where}, from which this page was written."
+    if any(column.labels is None for column in columns):
+        yield "text", told
+    else:
+        yield (
+            "text",
+            f"{told} Where it is lost, save the lines at the end of this page as made.json; "
+            "rrstats takes that as the argument mechanism of rrstats.files.estimate_file, and in a "
+            "terminal:",
+        )
+        yield "code", f"rrstats estimate {shlex.quote(label(file))} --plan made.json"
+        yield "text", "The document:"
+    records = [column.record for column in columns]
     lines = ",\n  ".join(json.dumps(column) for column in write(records)["columns"])
     yield "code", f'{{"v": {VERSION}, "columns": [\n  {lines}\n]}}'
 
@@ -372,13 +461,17 @@ def statement(
     title: str | None = None,
     made: str | datetime.date | None = None,
     file: str | None = None,
+    beside: str | None = None,
     format: str = "markdown",
 ) -> str:
     """The page that accompanies a release.
 
     records : how its columns were made, as `metadata.read` or `files.describe_file` give them.
-    rows : how many rows there are.  title : the page's heading.  made : when.
-    file : the released file's name, for the examples.  format : "markdown" or "html".
+    rows : how many rows there are.  title : the page's heading.
+    made : the page's date; today unless given.  file : the released file's name.
+    beside : the name of the file beside it that says how it was made, where that is not in
+        the file itself.
+    format : "markdown" or "html".
     Raises ArgumentValueError where there is nothing to describe.
 
     >>> import rrstats as rr
@@ -399,17 +492,20 @@ def statement(
     blocks: list[Block] = [
         ("title", label(title) if title else "How the answers in this file were protected")
     ]
-    blocks += _opening(columns, rows, None if made is None else str(made))
+    date = str(datetime.date.today() if made is None else made)
+    blocks += _opening(columns, _facts(file, rows, date), beside)
     blocks += _done(columns, laws)
     blocks += _privacy(columns)
     blocks += _limits(columns)
     blocks += _use(columns, file or "released.parquet")
-    blocks += _document(described)
+    blocks += _document(columns, file or "released.parquet", beside)
     return writers[format](blocks)
 
 
-def describe(records: Iterable[Record]) -> str:
+def describe(records: Iterable[Record], *, beside: str | None = None) -> str:
     """How columns were made, as plain text for a terminal.
+
+    records, beside : as for `statement`.
 
     >>> import rrstats as rr
     >>> record = rr.metadata.Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
@@ -419,7 +515,8 @@ def describe(records: Iterable[Record]) -> str:
     columns = [_Column.of(record) for record in records]
     laws = [_Law.of(column.mechanism) for column in columns]
     done = [block for block in _done(columns, laws) if block[0] != "heading"]
-    warnings = [block for block in _opening(columns, None, None) if block[0] == "warning"]
-    total = total_epsilon(column.epsilon for column in columns)
-    epsilon = f"Epsilon of a whole row, all its reports together: {_epsilon(total)}."
-    return as_text([*warnings, *done, ("text", epsilon), ("text", row_odds(total))])
+    together: list[Block] = [] if beside is None else [("text", _two_files(beside))]
+    blocks: list[Block] = [*_warnings(columns), *done, *together, ("text", _row(columns))]
+    if not any(column.record.simulated for column in columns):
+        blocks.append(("text", _odds(columns)))
+    return as_text(blocks)

@@ -515,7 +515,7 @@ def test_estimate_as_csv_has_all_columns(out, capsys):
     rows = list(csv.DictReader(io.StringIO(page)))
     assert ["answer"] * 3 + ["smoker"] * 2 == [row["column"] for row in rows]
     expected = files.estimate_file(out)["answer"].to_frame()
-    assert ["column", *expected.columns] == list(rows[0])
+    assert ["column", *expected.columns] == list(rows[0])[: 1 + len(expected.columns)]
     assert [*WORDS, "True", "False"] == [row["category"] for row in rows]
     for name in expected.columns[1:]:
         assert expected[name].tolist() == [float(row[name]) for row in rows[:3]]
@@ -576,7 +576,7 @@ def test_check_lists_what_no_category_serves(folder, capsys):
     page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often")
     assert page.startswith("PRIVATE, for the steward only")
     assert re.search(r"^  maybe +unknown +25$", page, re.M)
-    assert re.search(r"^ +missing +25$", page, re.M)
+    assert re.search(r"^  \(no answer\) +missing +25$", page, re.M)
     assert "no earlier release of this column is known" in page
 
 
@@ -802,6 +802,56 @@ def test_a_signal_leaves_nothing_behind(folder, name, code):
     assert time.monotonic() - began < 20
     assert (code, b"", b"") == (process.returncode, out, err)
     assert before == sorted(p for p in folder.iterdir() if "ledger" not in p.name)
+
+
+TOO_LATE = """
+import os, sys, signal
+from rrstats import cli
+from rrstats.cli import release as report
+from rrstats.files import ledger, publishing
+number = getattr(signal, sys.argv.pop(1))
+owner, name = {
+    "placed": (publishing, "_place"),
+    "synced": (publishing, "sweep_old"),
+    "entered": (ledger, "done"),
+    "told": (report, "as_json"),
+    "printed": (cli, "print"),
+}[sys.argv.pop(1)]
+real = getattr(owner, name, print)
+def interrupted(*arguments, **options):
+    if "ledger" not in str(arguments[-2:]):
+        setattr(owner, name, real)
+        os.kill(os.getpid(), number)
+    return real(*arguments, **options)
+setattr(owner, name, interrupted)
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("where", "name", "code"),
+    [
+        *((where, "SIGINT", 130) for where in ("placed", "synced", "entered", "told", "printed")),
+        ("placed", "SIGTERM", 143),
+        ("told", "SIGHUP", 129),
+    ],
+)
+def test_a_signal_that_comes_too_late_says_what_was_published(folder, where, name, code):
+    """The report is on stdout as always, and one line on stderr tells why the code is not 0."""
+    before = {path.name for path in folder.iterdir()}
+    arguments = ["privatize", "in.csv", "out.csv", *ANSWER, "--quiet", "--unknown", "uniform"]
+    found = subprocess.run(
+        [sys.executable, "-c", TOO_LATE, name, where, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "rrstats: published before the interrupt\n" == found.stderr
+    assert code == found.returncode
+    assert ("out.csv", 200) == tuple(json.loads(found.stdout)[key] for key in ("target", "rows"))
+    new = {"out.csv", "out.csv.rrstats.json", "in.csv.rrstats-ledger.json"}
+    assert new == {path.name for path in folder.iterdir()} - before
 
 
 @POSIX

@@ -651,3 +651,18 @@ def test_timestamps_of_96_bits_are_copied_exactly_or_refused(tmp_path, shuffled)
             kept = pq.read_table(target, coerce_int96_timestamp_unit="us")["t"].to_numpy()
             assert sorted(days) == sorted(kept)
             assert "int96" in str(pq.ParquetFile(target).schema)
+
+
+@pytest.mark.parametrize("folder_first", [True, False])
+def test_a_folder_and_its_files_are_one_source(tmp_path, folder_first):
+    """What was released from the one is known when the other is released; both stay readable."""
+    folder, m = tmp_path / "in", rr.KRR(["x", "y"], 0.75)
+    folder.mkdir()
+    pq.write_table(pa.table({"a": ["x", "y"], "b": ["x", "y"]}), folder / "1.parquet")
+    ways = [(folder, tmp_path / "out"), (folder / "1.parquet", tmp_path / "out.parquet")]
+    first, second = ways if folder_first else ways[::-1]
+    rr.files.privatize_file(*first, {"a": m})
+    with pytest.raises(rr.errors.SecondReleaseError, match="released once before"):
+        rr.files.privatize_file(*second, {"a": m})
+    receipt = rr.files.privatize_file(*second, {"a": m, "b": m}, again=True)
+    assert (2, 1) == (receipt.account["a"][0], receipt.account["b"][0])

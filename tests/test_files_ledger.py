@@ -212,15 +212,123 @@ def test_the_source_is_read_only_where_a_release_is_found(source, monkeypatch):
     Ledger.of(source).refuse([YES_NO], again=True)
 
 
+# -- a folder and the files in it -----------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder of data with a file in a folder of its own."""
+    folder = tmp_path / "data"
+    for name in ("a.parquet", "y=1/b.parquet", "_x/c.parquet"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode())
+    return folder
+
+
+SOURCES = [".", "y=1", "y=1/b.parquet"]
+
+
+@pytest.mark.parametrize("first", SOURCES)
+@pytest.mark.parametrize("second", SOURCES)
+def test_a_folder_and_a_file_in_it_are_one_source(data, first, second):
+    """Whichever was released first; the error names the ledger that knows, and the sum."""
+    release(Ledger.of(data / first), YES_NO)
+    other = Ledger.of(data / second)
+    with pytest.raises(SecondReleaseError, match=r"epsilon 2\.198") as caught:
+        other.refuse([YES_NO], again=False)
+    assert (first != second) == (str(Ledger.of(data / first).path) in str(caught.value))
+    assert "changed since" not in str(caught.value)
+    with pytest.raises(SecondReleaseError):
+        release(other, YES_NO)
+    assert YES_NO.epsilon == other.epsilon("smoker")
+    other.refuse([OFTEN], again=False)
+    release(other, OFTEN)
+    release(other, YES_NO, again=True)
+    assert 2 * YES_NO.epsilon == pytest.approx(other.epsilon("smoker"))
+    assert other.epsilon("smoker") == Ledger.of(data / first).epsilon("smoker")
+
+
+@pytest.mark.parametrize("second", ["a.parquet", "_x/c.parquet", "../data.csv"])
+def test_sources_beside_each_other_have_accounts_of_their_own(data, second):
+    """Nor does what readers of the folder pass over belong to it."""
+    (data / second).touch()
+    release(Ledger.of(data / "y=1"), YES_NO)
+    release(Ledger.of(data / "_x"), OFTEN)
+    Ledger.of(data / second).refuse([YES_NO], again=False)
+    release(Ledger.of(data / second), YES_NO)
+    if "_x" in second:
+        Ledger.of(data / "a.parquet").refuse([OFTEN], again=False)
+        with pytest.raises(SecondReleaseError):
+            Ledger.of(data / second).refuse([OFTEN], again=False)
+
+
+def test_of_two_runs_for_a_folder_and_its_file_one_is_refused(data, monkeypatch):
+    """Their locks are two, so each looks once more when its entry stands."""
+    folder, file = Ledger.of(data), Ledger.of(data / "a.parquet")
+    write = Ledger._write
+
+    def late(ledger, releases):
+        monkeypatch.setattr(Ledger, "_write", write)
+        release(folder, YES_NO)
+        write(ledger, releases)
+
+    monkeypatch.setattr(Ledger, "_write", late)
+    with pytest.raises(SecondReleaseError, match=r"data\.rrstats-ledger\.json knows"):
+        release(file, YES_NO)
+    assert ([], 1) == (file.releases, len(folder.releases))
+    assert not file.path.exists()
+
+
+def test_a_ledger_around_or_inside_that_is_damaged_is_not_passed_over(data):
+    """What it knows is not known, and ``again`` does not help."""
+    for bad, source in (("data", "data/a.parquet"), ("data/a.parquet", "data")):
+        path = data.parent / f"{bad}.rrstats-ledger.json"
+        path.write_text("{")
+        for again in (False, True):
+            with pytest.raises(MetadataError, match="is damaged"):
+                Ledger.of(data.parent / source).refuse([YES_NO], again=again)
+        path.unlink()
+
+
+def test_a_ledger_in_a_folder_is_no_data(data):
+    """The digest of the folder is that of its data."""
+    digest = digest_of(data)
+    with Ledger.of(data / "a.parquet").entry(
+        [YES_NO], target="out", digest="sha256:1", rows=1, again=False
+    ):
+        assert digest == digest_of(data)
+    assert digest == digest_of(data)
+
+
+def test_a_target_that_holds_a_ledger_is_not_overwritten(data):
+    """The ledger would go with it, and with it what was released."""
+    release(Ledger.of(data / "a.parquet"), YES_NO)
+    with (
+        pytest.raises(FileError, match="more than data files"),
+        publishing.Publication(data, overwrite=True, directory=True),
+    ):
+        raise AssertionError("entered")
+
+
+def test_a_folder_with_a_very_long_name_is_served(tmp_path):
+    """No ledger can have its name, so there is none."""
+    source = tmp_path / ("x" * 250) / "a.csv"
+    source.parent.mkdir()
+    source.touch()
+    release(Ledger.of(source), YES_NO)
+    assert 1 == len(Ledger.of(source).releases)
+
+
 # -- the entry and what it stands for -----------------------------------------------------------
 
 
 def test_the_entry_stands_before_anything_is_published(source):
     """Whatever ends the run then, no release is without its entry."""
     ledger = Ledger.of(source)
-    with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=5, again=False):
+    with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=5, again=False) as known:
         (entry,) = Ledger.of(source).releases
     assert [entry] == ledger.releases
+    assert ["out"] == [os.path.relpath(known.target) for known in known]
     assert (5, "sha256:1") == (entry.rows, entry.digest)
 
 
@@ -295,8 +403,9 @@ def test_ctrl_c_before_publishing_takes_both_back_and_after_it_neither(source, m
     with pytest.raises(KeyboardInterrupt):
         run(before=True, after=False)
     assert ["survey.csv"] == names(source.parent)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         run(before=False, after=True)
+    assert [f"{target} was published before the interrupt"] == caught.value.__notes__
     assert (True, 1) == (target.exists(), len(ledger.releases))
 
 
@@ -389,6 +498,20 @@ def test_a_lock_that_a_killed_run_left_does_not_matter(source):
     lock.touch(0o600)
     Ledger.of(source).refuse([YES_NO], again=False)
     assert ["survey.csv"] == names(source.parent)
+
+
+@posix
+def test_ctrl_c_ends_the_wait_for_a_lock(source, monkeypatch):
+    """A run that was stopped while it had the lock does not hold up others for ever."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+    monkeypatch.setattr(ledgers.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
+    path = source.with_name("survey.csv.rrstats-ledger.json.lock")
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    assert claims.lock(descriptor, wait=True)
+    with pytest.raises(KeyboardInterrupt):
+        Ledger.of(source).refuse([YES_NO], again=False)
+    assert claims.is_at(descriptor, path)
+    os.close(descriptor)
 
 
 @posix

@@ -566,6 +566,48 @@ def test_what_a_killed_run_left_is_removed(tmp_path, directory, was_directory):
 
 
 @posix
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("directory", [False, True])
+def test_what_a_killed_run_had_put_aside_is_removed(tmp_path, directory, overwrite):
+    """When the target has been published anew; what others have there is left alone."""
+    target = tmp_path / "out.csv"
+
+    def old(name, mode=0o700):
+        folder = tmp_path / name
+        folder.mkdir()
+        folder.chmod(mode)
+        if directory:
+            (folder / "out.csv").mkdir()
+            (folder / "out.csv" / "a.parquet").write_bytes(b"old")
+        else:
+            (folder / "out.csv").write_bytes(b"old")
+            (folder / "out.csv.rrstats.json").write_bytes(b"old")
+        return folder
+
+    old(".out.csv.old-abcd_123.rrstats")
+    (tmp_path / ".out.csv.old-12345678.rrstats").mkdir(mode=0o700)
+    others = [
+        old("out.csv.old-20261121"),
+        old(".out.csv.old-20261121"),
+        old(".my.out.csv.old-abcd_123.rrstats"),
+        old(".out.csv.old-open_123.rrstats", 0o755),
+        old(".out.csv.old-foreign1.rrstats"),
+        old(".out.csv.old-locked01.rrstats"),
+    ]
+    (others[4] / "thesis.docx").touch()
+    descriptor = os.open(others[5], os.O_RDONLY)
+    assert claims.lock(descriptor, wait=False)
+    if overwrite:
+        target.mkdir() if directory else target.write_bytes(b"old")
+    with Publication(target, directory=directory, overwrite=overwrite) as publication:
+        publication.open("a.parquet" if directory else None).write(b"new")
+        assert 2 + len(others) == len(names(tmp_path)) - 1 - overwrite
+        publication.publish()
+    assert sorted([*(path.name for path in others), "out.csv"]) == names(tmp_path)
+    os.close(descriptor)
+
+
+@posix
 @pytest.mark.parametrize(
     "kind", ["link", "link to a file", "open file", "open folder", "foreign", "fifo"]
 )
@@ -812,6 +854,42 @@ def test_a_handler_that_raises_loses_no_other_signal():
         signal.signal(signal.SIGTERM, before)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert ([], {}, []) == (interrupts._waiting, interrupts._handlers, interrupts._entirely)
+
+
+def test_after_the_point_of_no_return_a_signal_waits_until_all_is_told():
+    """It ends the block that tells, not what came before; a second one does not wait."""
+    told = []
+
+    def run(done, twice=False):
+        with interrupts.until_told():
+            told.append("begun")
+            with interrupts.uninterrupted():
+                signal.raise_signal(signal.SIGINT)
+                if done:
+                    interrupts.done()
+            told.append("returned")
+            with interrupts.uninterrupted():
+                signal.raise_signal(signal.SIGINT)
+            if twice:
+                signal.raise_signal(signal.SIGINT)
+            told.append("told")
+
+    for options, expected in (
+        ({"done": False}, ["begun"]),
+        ({"done": True}, ["begun", "returned", "told"]),
+        ({"done": True, "twice": True}, ["begun", "returned"]),
+        ({"done": False}, ["begun"]),
+    ):
+        told.clear()
+        with pytest.raises(KeyboardInterrupt):
+            run(**options)
+        assert expected == told
+        assert ([], {}, []) == (interrupts._waiting, interrupts._handlers, interrupts._done)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    told.clear()
+    with pytest.raises(KeyboardInterrupt), interrupts.until_told():
+        told.append(signal.raise_signal(signal.SIGINT))
+    assert [] == told
 
 
 def test_signals_wait_and_are_delivered_once():

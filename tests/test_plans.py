@@ -91,7 +91,7 @@ def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path):
 TWICE = '{"v": 1, "columns": [{"name": "answer", "name": "b", "mechanism": {}}]}'
 BAD = {
     "another version": (plan() | {"v": 2}, "version 2"),
-    "no version": ({"columns": plan()["columns"]}, "version None"),
+    "no version": ({"columns": plan()["columns"]}, "write v = 1 first"),
     "true is not a version": (plan() | {"v": True}, "version True"),
     "a key too many": (plan() | {"rows": 3}, "no more"),
     "no columns": ({"v": 1, "columns": []}, "at least one column"),
@@ -162,6 +162,40 @@ def test_plans_that_are_no_files(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"\xe4 = 1")
     with pytest.raises(rr.MetadataError, match=r"latin\.toml is not UTF-8"):
         plans.read_plan(tmp_path / "latin.toml")
+
+
+def test_a_document_in_every_form(tmp_path):
+    """A record, several, a document, or a file of it say the same of reports."""
+    record = metadata.Record.of("answer", rr.KRR(["a", "b"], 0.75), missing="keep", simulated=True)
+    document = metadata.write([record])
+    path = write(tmp_path, document, "out.csv.rrstats.json")
+    for given in (record, [record], document, path, str(path)):
+        assert plans.is_document(given)
+        assert [record] == plans.read_document(given)
+    for given in (rr.KRR(["a", "b"], 0.75), ["a", "b"], [], None, 0.75):
+        assert not plans.is_document(given)
+
+
+def test_a_document_of_reports_may_hold_a_fingerprint(tmp_path):
+    """It says how reports were made, so it need not be possible to follow it."""
+    record = metadata.Record.of("answer", rr.KRR(range(300), 0.75))
+    assert [record] == plans.read_document(write(tmp_path, metadata.write([record])))
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"columns": []}, "write v = 1 first"),
+        ({"v": 1, "columns": []}, "at least one column"),
+        (plan(missing="drop"), "'missing' of column 'answer' must be one of"),
+    ],
+)
+def test_bad_documents_are_refused(tmp_path, document, said):
+    """As a dict they say what is wrong; as a file they say where, too."""
+    with pytest.raises(rr.MetadataError, match=said):
+        plans.read_document(document)
+    with pytest.raises(rr.MetadataError, match=rf"plan\.json cannot be used: .*{said}"):
+        plans.read_document(write(tmp_path, document))
 
 
 # -- words ---------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The page that accompanies a release, and what it says of each mechanism."""
 
+import datetime
 import html.parser
 import json
 import math
@@ -81,7 +82,11 @@ def test_a_page_tells_categories_probabilities_and_epsilon():
     assert "A report is the true answer with probability 75%, and each of the other 2 with" in page
     assert "probability 12.5%." in page
     assert "| answer | 3 | 75% | 1.792 |" in page
-    assert rr.explain(KRR, 0.05) in page
+    assert (
+        "\u201canswer\u201d: epsilon 1.792. Whoever sees a report can change the odds between "
+        "any two possible truths about the answer by a factor of at most 6: what seemed 5% likely "
+        "before can come to seem 24% likely, and no more." in page  # 0.3 / 1.25
+    )
 
 
 def test_epsilon_of_a_row_is_the_sum_rounded_up():
@@ -114,6 +119,52 @@ def test_what_happened_to_other_answers(mechanism, facts, said):
     )
 
 
+KEPT = "Whether a person answered is not protected."
+BY_MISSING = "by a missing value, or by anything else"
+
+
+def test_the_promise_ends_where_missing_answers_stay_missing():
+    """A kept missing answer is told from any other, so nothing on the page says otherwise."""
+    page = paragraphs(record(missing="keep"))
+    assert f"replacing that record's value by any other declared category. {KEPT} It does" in page
+    assert BY_MISSING not in page
+    assert "anything else" not in page
+    sentences = [
+        part for part in re.split(r"(?<=[.:]) ", page) if "any two possible truths" in part
+    ]
+    assert ["Whoever sees a report of a person who answered can change"] == [
+        sentence.partition(" the odds")[0] for sentence in sentences
+    ]
+    assert "For each row with an answer, chance decided" in page
+    assert "It does not cover whether a person answered, in \u201canswer\u201d." in page
+    shown = words(statements.describe([record(missing="keep")]))
+    assert "a report of a person who answered can change the odds" in shown
+    assert "It does not cover whether a person answered" in shown
+    assert KEPT not in paragraphs(record())
+    assert "who answered" not in paragraphs(record()) + statements.describe([record()])
+
+
+def test_the_promise_is_told_for_each_column():
+    """Where only one column keeps missing answers, the others keep their promise."""
+    page = paragraphs(record(missing="keep"), record(name="smoker"))
+    assert (
+        f"declared category. {KEPT} In \u201csmoker\u201d, where no answer stayed missing, the"
+        in page
+    )
+    assert "of a row of a person who answered in \u201canswer\u201d can change the odds" in page
+    assert "\u201csmoker\u201d: epsilon 1.792. Whoever sees a report can change the odds" in page
+    assert (
+        "\u201canswer\u201d: epsilon 1.792. Whoever sees a report of a person who answered" in page
+    )
+
+
+def test_a_missing_category_cannot_be_kept():
+    """Where not answering is an answer, it is protected, whatever the policy is called."""
+    page = paragraphs(record(rr.KRR(["a", None], 0.75), missing="keep"))
+    assert statements.PROMISE in page
+    assert "who answered" not in page
+
+
 def test_policies_that_are_not_alike_are_told_apart():
     """With unknown="raise" and missing="keep" each has its own sentence."""
     page = paragraphs(record(unknown="raise", missing="keep"))
@@ -130,6 +181,70 @@ def test_simulated_noise_is_said_first_and_loudly():
     assert "NOT PROTECTED" not in statement([record()])
     shown = statements.describe([record(simulated=True)])
     assert shown.startswith("NOT PROTECTED. ")
+
+
+def test_nothing_is_promised_of_simulated_noise():
+    """Neither the promise, nor odds, nor an epsilon of the row stand for noise that is no noise."""
+    page = paragraphs(record(simulated=True))
+    assert "For \u201canswer\u201d nothing is promised: the noise was simulated." in page
+    assert "Epsilon of a whole row: void, because noise was simulated." in page
+    for text in (statements.PROMISE, statements.EXACT, "proves little", "odds", "and no more"):
+        assert text not in page
+    page = paragraphs(record(simulated=True), record(name="other"))
+    assert statements.PROMISE in page
+    assert "\u201cother\u201d: epsilon 1.792. Whoever" in page
+    assert "\u201canswer\u201d: epsilon" not in page
+    assert "Epsilon of a whole row: void" in page
+    assert "odds" not in statements.describe([record(simulated=True)])
+
+
+def test_noise_from_a_key_is_not_said_to_come_from_the_system():
+    """The sentence on random bits is limited to the columns whose bits they are."""
+    assert "In \u201canswer\u201d the bits come from a secret key instead." in paragraphs(
+        record(keyed=True)
+    )
+    assert "secret key" not in paragraphs(record())
+
+
+@pytest.mark.parametrize("prob", [0.9, 0.51, 1 / 3 + 1e-9, 0.99999])
+def test_page_and_description_round_alike(prob):
+    """The same odds are the same words, rounded up: never below the exact ones.
+
+    Of what a factor is above 1, two digits or more are shown, so it is within a tenth.
+    """
+    said = record(rr.KRR(["a", "b"], prob) if prob > 0.5 else rr.KRR(["a", "b", "c"], prob))
+    pattern = r"at most ([\d.,e]+): what seemed 5% likely before can come to seem ([\d.]+)% likely"
+    (one,) = re.findall(pattern, words(statements.describe([said])))
+    (other,) = re.findall(pattern, paragraphs(said))
+    assert one == other
+    odds = said.resolve().channel.odds
+    shown = Fraction(one[0].replace(",", ""))
+    assert odds <= shown <= odds * Fraction("1.01")
+    after = odds / (odds + 19)
+    assert after <= Fraction(one[1]) / 100 <= after * Fraction("1.01")
+    assert (shown - 1) / (odds - 1) <= Fraction("1.1")
+
+
+def test_the_odds_in_three_digits():
+    """9 x 0.05 / (9 x 0.05 + 0.95) = 32.14%: 32.2 rounded up in three digits."""
+    assert "before can come to seem 32.2% likely" in paragraphs(record(rr.KRR(["a", "b"], 0.9)))
+
+
+def test_a_shuffled_file_is_not_said_to_tell_the_order():
+    """The page cannot know whether rows were shuffled, so it says both."""
+    assert "where it stands (unless the rows were shuffled)" in paragraphs(record())
+
+
+def test_the_file_beside_is_named():
+    """Text files have their document beside them: page and description say that both go out."""
+    told = "The file beside it, out.csv.rrstats.json, says how the reports were made. The two files"
+    page = paragraphs(record(), file="out.csv", beside="out.csv.rrstats.json")
+    assert told in page
+    assert "travels with the data beside it, in out.csv.rrstats.json, from which" in page
+    assert told in words(statements.describe([record()], beside="out.csv.rrstats.json"))
+    for shown in (paragraphs(record()), statements.describe([record()])):
+        assert "belong together" not in shown
+    assert "travels with the data in the file, from" in paragraphs(record())
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue.EXAMPLES)))
@@ -214,7 +329,7 @@ def test_an_infinite_epsilon_is_no_protection(monkeypatch):
     assert page.split("\n\n")[1].startswith("> **NO PROTECTION IS PROVEN for \u201canswer\u201d")
     assert "infinite: no protection is proven" in words(page)
     assert "| a | 100% | 0% | 0% |" in words(page)
-    assert "no protection of the row is proven" in " ".join(statements.describe([record()]).split())
+    assert "a true answer: no protection is proven" in words(statements.describe([record()]))
 
 
 def test_long_lists_of_categories_are_described_by_their_number():
@@ -224,13 +339,19 @@ def test_long_lists_of_categories_are_described_by_their_number():
     assert "There are 50,000 possible answers, fixed beforehand. The file holds a fing" in page
     assert f"true answer with probability {pages.chance(mechanism.prob)}" in page
     assert "the mechanism has to be given" in page
+    assert "--plan" not in page
 
 
 def test_rows_title_and_date_are_shown():
-    """What only the caller knows stands on the page too."""
-    page = statement([record()], rows=12345, title="Wave *2*", made="2026-11-21")
+    """Which file, how large, and where the page comes from, in one line."""
+    page = statement([record()], rows=12345, title="Wave *2*", made="2026-11-21", file="a_b.csv")
     assert page.startswith("# Wave \\*2\\*\n")
-    assert "Rows: 12,345. Made: 2026-11-21." in words(page)
+    said = f"Page of 2026-11-21, written by rrstats {rr.__version__}."
+    assert f"File: a_b.csv. Rows: 12,345. {said}" in words(page).replace("a\\_b", "a_b")
+    day = datetime.date.today()
+    later = statement([record()])
+    days = {day, datetime.date.today()}
+    assert any(f"\n\nPage of {day}, written by" in later for day in days)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """The command line: whole files from a terminal, and a demonstration on embedded real data.
 
 Exit codes: 0 done; 1 a file that cannot be read or written, a missing package, a release that is
-refused; 2 bad arguments; 130 interrupted (143 by SIGTERM, 129 by SIGHUP); 141 the reader of the
-output left.
+refused; 2 bad arguments; 130 interrupted (143 by SIGTERM, 129 by SIGHUP; a line on stderr says so
+where a release was published before); 141 the reader of the output left.
 Results go to stdout, and only when all is done; whatever is for the person who runs it goes
 to stderr, one line each.  Nobody sees a traceback, which could quote an answer.
 """
@@ -28,6 +28,7 @@ from rrstats.cli.reports import add_check, add_describe, add_estimate
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    DamagedDocumentError,
     RRStatsError,
     RRStatsWarning,
     UnknownAnswersError,
@@ -80,19 +81,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code, as the module's first lines list them."""
+    options = argparse.Namespace(published=False)
     try:
         with _quiet_exits(), _plain_warnings():
             try:
                 given = sys.argv[1:] if arguments is None else arguments
-                options = _parser().parse_args(joined(given))
+                _parser().parse_args(joined(given), options)
                 print(options.run(options), end="")
             finally:
                 if sys.stdout is not None:
                     sys.stdout.flush()  # also after --help, so that a closed pipe shows here
-    except _Ended as ended:
-        return ended.code
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        if options.published:
+            _say("published before the interrupt")
+        return interrupt.code if isinstance(interrupt, _Ended) else INTERRUPTED
     except BrokenPipeError:
         # The interpreter flushes once more at exit; give it a place to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -111,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _code(error: RRStatsError) -> int:
-    if isinstance(error, UnknownAnswersError):  # the data, not the arguments
+    if isinstance(error, UnknownAnswersError | DamagedDocumentError):  # no argument is wrong
         return FAILED
     bad = isinstance(error, ArgumentValueError | ArgumentTypeError)
     return BAD_ARGUMENTS if bad else FAILED

@@ -18,6 +18,7 @@ import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 __all__ = [
+    "EXIT_CODES",
     "Column",
     "Parser",
     "add_column_options",
@@ -30,9 +31,33 @@ __all__ = [
 
 WIDTH = 80
 
+EXIT_CODES = """
+exit codes:
+  0    done
+  1    a file, a package or the account of releases stands in the way
+  2    wrong arguments, or documents that contradict each other
+  130  Ctrl-C; 143 SIGTERM, 129 SIGHUP, 141 the reader of the output left
+"""
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that answers a bad argument with one line."""
+
+    def format_help(self) -> str:
+        """Help, and for all commands together what the exit codes mean."""
+        return super().format_help() + EXIT_CODES * (" " not in self.prog)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The options; an argument that none of them takes is answered by its command's help."""
+        options, left = self.parse_known_args(args, namespace)
+        if left:
+            hint = ""
+            if hasattr(options, "said") and any(not word.startswith("-") for word in left):
+                hint = "; words are joined by commas without spaces, as in yes,no, or quoted"
+            said = " ".join(" ".join(left).splitlines())
+            prog = f"{self.prog} {options.command}"
+            self.exit(2, f"{prog}: unrecognized arguments: {said}{hint}; see {prog} --help\n")
+        return options
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where help is."""
@@ -73,6 +98,11 @@ def words(text: str) -> tuple[str, ...]:
     if len(lines) != 1 or not lines[0]:
         raise argparse.ArgumentTypeError(
             f"must be words separated by commas, quoted as in CSV where they hold one, got {text!r}"
+        )
+    if text.strip().startswith(",") or text.strip().endswith(","):
+        raise argparse.ArgumentTypeError(
+            f"begins or ends with a comma, got {text!r}; words are joined by commas without "
+            "spaces, as in yes,no, or quoted"
         )
     if "" in lines[0]:
         raise argparse.ArgumentTypeError(
@@ -134,6 +164,11 @@ class Column:
     def mechanism(self, cast: Callable[[str, list[str | None]], list[Hashable]]) -> rr.KRR:
         """The mechanism, its words cast to values by ``cast(column, words)``."""
         given = self.words()
+        if self.epsilon == 0:
+            raise ArgumentValueError(
+                f"--column {self.name}: --epsilon 0 asks for reports that say nothing of the "
+                "answers; give more than 0, such as 1"
+            )
         if self.prob is None and self.epsilon is None:
             raise ArgumentValueError(
                 f"--column {self.name} needs --prob, the probability that a report is the truth, "
@@ -183,8 +218,10 @@ def add_column_options(
 ) -> None:
     """The options that belong to a column.
 
-    several : --column may be repeated.  amount : --prob and --epsilon are among them.
+    several : --column may be repeated.  amount : --prob and --epsilon matter; where they do not,
+        they are taken all the same, so that a command is changed in one word.
     """
+    ignored = None if amount else "taken as for privatize, and ignored"
     repeated = "; may be repeated: what follows it belongs to it" if several else ""
     command.add_argument(
         "--column", action=_OfColumn, metavar="NAME", help=f"a column of the file{repeated}"
@@ -196,21 +233,21 @@ def add_column_options(
         metavar="A,B,C",
         help='all possible answers, in the order of the design; "a,b" in quotes is one word',
     )
-    if amount:
-        command.add_argument(
-            "--prob",
-            action=_OfColumn,
-            type=number,
-            metavar="P",
-            help="probability that a report is the truth: at least 1/k for k answers, below 1",
-        )
-        command.add_argument(
-            "--epsilon",
-            action=_OfColumn,
-            type=number,
-            metavar="E",
-            help="or the privacy loss of a report: 0.1 is strong privacy, 5 is weak",
-        )
+    command.add_argument(
+        "--prob",
+        action=_OfColumn,
+        type=number,
+        metavar="P",
+        help=ignored
+        or "probability that a report is the truth: at least 1/k for k answers, below 1",
+    )
+    command.add_argument(
+        "--epsilon",
+        action=_OfColumn,
+        type=number,
+        metavar="E",
+        help=ignored or "or the privacy loss of a report: 0.1 is strong privacy, 5 is weak",
+    )
     command.add_argument(
         "--with-missing",
         action=_OfColumn,

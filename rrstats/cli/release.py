@@ -103,7 +103,7 @@ def add_privatize(commands: Any) -> None:
 
 
 def _privatize(options: argparse.Namespace) -> str:
-    """Privatize the file; returns the report that may be published."""
+    """Privatize the file and print the report that may be published; returns no other page."""
     named = columns_of(options)
     _check_sources_of_design(options, named)
     files = require_files()
@@ -113,22 +113,26 @@ def _privatize(options: argparse.Namespace) -> str:
     }
     if options.dry_run:
         return _preview(options, design, policies)
-    with progress_bar(options.quiet) as step:
-        receipt = files.privatize_file(
-            options.source,
-            options.target,
-            design,
-            **policies,
-            again=options.again,
-            overwrite=options.overwrite,
-            shuffle_rows=options.shuffle_rows,
-            ledger=options.ledger,
-            progress=step,
-        )
-    if not options.quiet:
-        _tell_the_steward(receipt)
-    report: dict[str, Any] = receipt.to_dict()
-    return as_json(report)
+    from rrstats.files.interrupts import until_told
+
+    with until_told():
+        with progress_bar(options.quiet) as step:
+            receipt = files.privatize_file(
+                options.source,
+                options.target,
+                design,
+                **policies,
+                again=options.again,
+                overwrite=options.overwrite,
+                shuffle_rows=options.shuffle_rows,
+                ledger=options.ledger,
+                progress=step,
+            )
+        options.published = True
+        if not options.quiet:
+            _tell_the_steward(receipt)
+        print(as_json(receipt.to_dict()), end="", flush=True)
+    return ""
 
 
 def _check_sources_of_design(options: argparse.Namespace, named: list[Column]) -> None:
@@ -228,6 +232,11 @@ def _tell_the_steward(receipt: Any) -> None:
             f"column {label(name)}: {counts['unknown']:,} unknown and {counts['missing']:,} "
             f"missing of {receipt.rows:,} answers"
         )
+        if counts["unknown"] and counts["unknown"] + counts["missing"] == receipt.rows:
+            _private(
+                f"column {label(name)}: no answer fits the categories, so the reports are noise "
+                "alone; are the words spelled as in the file? rrstats check shows the answers"
+            )
 
 
 def _private(text: str) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 import rrstats as rr
+from rrstats import estimators
 from rrstats.channel import TARGETS
 from rrstats.cli.arguments import (
     Column,
@@ -44,13 +46,13 @@ def add_estimate(commands: Any) -> None:
         "estimate",
         _estimate,
         usage=(
-            "rrstats estimate FILE [--column NAME ...] [options]\n"
+            "rrstats estimate FILE [--column NAME ...] [--plan FILE] [options]\n"
             "       rrstats estimate FILE --column NAME --categories A,B,C --prob P"
         ),
         description=(
             "Estimate the true shares behind randomized reports, with intervals. A file\n"
-            "written by rrstats privatize says how it was made and needs no options; what\n"
-            "contradicts the file is refused."
+            "written by rrstats privatize says how it was made and needs no options, a CSV\n"
+            "file together with the .rrstats.json beside it; what contradicts it is refused."
         ),
         epilog=(
             "examples:\n"
@@ -61,6 +63,7 @@ def add_estimate(commands: Any) -> None:
     )
     command.add_argument("file", metavar="FILE", type=path, help="a file of reports")
     add_column_options(command, several=True)
+    _add_plan(command)
     command.add_argument(
         "--level",
         type=number,
@@ -89,16 +92,41 @@ def add_estimate(commands: Any) -> None:
     )
 
 
+def _add_plan(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--plan",
+        metavar="FILE",
+        type=path,
+        help="what says how columns are made: a plan, what describe --format json printed, or the "
+        ".rrstats.json of a CSV file",
+    )
+
+
+def _check_plan(options: argparse.Namespace, named: Sequence[Column], *, amount: bool) -> None:
+    """Raise where the command line says what a plan says too."""
+    for column in [defaults_of(options), *named]:
+        said = column if amount else replace(column, prob=None, epsilon=None)
+        if not said.is_bare:
+            raise ArgumentValueError(
+                "--plan says how columns are made, so --categories, --with-missing, --prob and "
+                "--epsilon cannot stand beside it"
+            )
+
+
 def _estimate(options: argparse.Namespace) -> str:
     if not 0 < options.level < 1:
         raise ArgumentValueError(f"--level must be above 0 and below 1, got {options.level:g}")
     named = columns_of(options)
-    if not named and not defaults_of(options).is_bare:
+    if options.plan is not None:
+        _check_plan(options, named, amount=True)
+    elif not named and not defaults_of(options).is_bare:
         raise ArgumentValueError("--categories, --prob and --epsilon need the --column they are of")
     files = require_files()
     found: dict[Hashable, rr.Estimate] = {}
-    if not named:
-        found = files.estimate_file(options.file, target=options.target)
+    if options.plan is not None or not named:
+        names = [column.name for column in named] or None
+        found = files.estimate_file(options.file, names, options.plan, target=options.target)
+        named = []
     for column in named:
         mechanism = None if column.is_bare else column.mechanism(caster(options.file))
         found |= files.estimate_file(options.file, column.name, mechanism, target=options.target)
@@ -126,13 +154,17 @@ def _as_table(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace
                 percent(row["naive"]),
                 percent(row["proportion"]),
                 percent(row["std_error"]),
-                f"{percent(row['low'])} to {percent(row['high'])}",
+                _interval(row["low"], row["high"]),
                 f"{row['count']:,.0f}" if abs(row["count"]) < 1e9 else f"{row['count']:.1e}",
             ]
             for row in _rows(estimate, options)
         ]
         parts.append(f"{wrap(_heading(name, estimate))}\n{in_columns([header, *rows])}")
-        parts.append(wrap(f"Reading: {label(estimate.reading(level=options.level))}."))
+        # Not answering has another name in the reading than in the table.
+        read = next(category for category in reversed(estimate.categories) if category is not None)
+        by = "" if options.method == METHODS[0] else f", by {METHODS[0]}"
+        sentence = estimate.reading(read, options.level)
+        parts.append(wrap(f"Reading{by}: {label(sentence)}."))
     # Where reports are implausible a warning says so, and noise is no excuse.
     shares = [
         share
@@ -149,8 +181,15 @@ def _as_table(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace
     return "\n\n".join([*parts, wrap(note)]) + "\n"
 
 
+def _interval(low: float, high: float) -> str:
+    """Both ends, rounded as in the reading: outward; far beyond 100% as shares are."""
+    if not max(abs(low), abs(high)) < 100:
+        return f"{percent(low)} to {percent(high)}"
+    return estimators.percent_range(low, high)
+
+
 def _heading(name: Hashable, estimate: rr.Estimate) -> str:
-    missing = f" and {estimate.missing:,} missing" if estimate.missing else ""
+    missing = f" and {estimate.missing:,} times {label(None)}" if estimate.missing else ""
     whom = {
         "population": "the shares are about the population behind them",
         "rows": "the shares are about just these rows",
@@ -163,12 +202,21 @@ def _heading(name: Hashable, estimate: rr.Estimate) -> str:
 
 def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
     page = io.StringIO()
-    header = ["column", *rr.estimators.ShareEstimate.__dataclass_fields__]
+    header = ["column", *estimators.ShareEstimate.__dataclass_fields__]
+    header += ["level", "target", "method", "epsilon", "missing"]
     writer = csv.DictWriter(page, header, lineterminator="\n")
     writer.writeheader()
     for name, estimate in found.items():
+        facts = {
+            "column": name,
+            "level": options.level,
+            "target": estimate.target,
+            "method": options.method,
+            "epsilon": estimate.mechanism.epsilon,
+            "missing": estimate.missing,
+        }
         for row in _rows(estimate, options):
-            writer.writerow({**row, "column": name})
+            writer.writerow({**row, **facts})
     return page.getvalue()
 
 
@@ -201,21 +249,26 @@ def add_check(commands: Any) -> None:
         commands,
         "check",
         _check,
-        usage="rrstats check FILE --column NAME --categories A,B,C [options]",
+        usage=(
+            "rrstats check FILE --column NAME --categories A,B,C ... [options]\n"
+            "       rrstats check FILE --plan FILE [--column NAME ...] [options]"
+        ),
         description=(
             "Before a release, for the person who holds the true answers: lists the answers\n"
             "that fit no category, typing errors for example, and earlier releases from this\n"
             "file. Its output shows true answers: never release, log or share it."
         ),
         epilog=(
-            "example:\n"
+            "examples:\n"
             "  rrstats check in.parquet --column answer --categories never,once,often\n"
+            "  rrstats check in.parquet --plan plan.toml\n"
             "\n"
             "The exit code is 0 whether or not such answers are found."
         ),
     )
     command.add_argument("file", metavar="FILE", type=path, help="the file with true answers")
     add_column_options(command, several=True, amount=False)
+    _add_plan(command)
     command.add_argument(
         "--ledger", metavar="FILE", type=path, help="account of releases kept elsewhere"
     )
@@ -223,46 +276,66 @@ def add_check(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> str:
     named = columns_of(options)
-    if not named:
-        raise ArgumentValueError("name the --column to check, with its --categories")
-    for column in named:
-        column.words()
+    if options.plan is not None:
+        _check_plan(options, named, amount=False)
+    elif not named:
+        raise ArgumentValueError("name the --column to check, with its --categories, or a --plan")
+    else:
+        for column in named:
+            column.words()
     files = require_files()
-    cast = caster(options.file)
+    designs = _designs(options, named)
     parts = [
         "PRIVATE, for the steward only: what follows shows true answers. Never release, log or "
         "share it."
     ]
-    for column in named:
-        categories = cast(str(column.name), column.words())
-        frame = files.check_file(options.file, column.name, categories)
-        parts.append(_outside(column, frame))
-    parts.extend(_releases(options, named))
+    said = {str(record.name): record for record in files.describe_file(options.file)}
+    for name, categories in designs.items():
+        if name in said:
+            parts.append(
+                f"{label(name)}: {label(options.file)} says that this column holds randomized "
+                f"reports already (epsilon {round_up(said[name].epsilon)}), not true answers."
+            )
+        parts.append(_outside(name, files.check_file(options.file, name, categories)))
+    parts.extend(_releases(options, designs))
     return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
 
 
-def _outside(column: Column, frame: pd.DataFrame) -> str:
+def _designs(options: argparse.Namespace, named: Sequence[Column]) -> dict[str, Any]:
+    """What says which answers each column may hold: its categories, or all of a plan."""
+    if options.plan is None:
+        cast = caster(options.file)
+        return {str(column.name): cast(str(column.name), column.words()) for column in named}
+    from rrstats.files.plans import read_document
+
+    records = read_document(options.plan)
+    names = [str(column.name) for column in named] or [str(record.name) for record in records]
+    return dict.fromkeys(names, records)
+
+
+def _outside(column: str, frame: pd.DataFrame) -> str:
     """The answers of one column that fit no category."""
-    name = label(column.name)
+    name = label(column)
     if frame.empty:
         return f"{name}: all answers fit the categories."
     rows = [["answer", "", "count"]]
     rows += [
-        [label(value) if status == "unknown" else "", status, f"{count:,}"]
+        ["" if status == "not listed" else label(value), status, f"{count:,}"]
         for value, status, count in frame[["value", "status", "count"]].itertuples(index=False)
     ]
     return f"{name}: answers that fit no category\n{in_columns(rows, left=2)}"
 
 
-def _releases(options: argparse.Namespace, named: Sequence[Column]) -> list[str]:
+def _releases(options: argparse.Namespace, columns: Iterable[str]) -> list[str]:
     """What the ledger knows of earlier releases of these columns."""
     from rrstats.files.ledger import Ledger
 
     ledger = Ledger.of(options.file, options.ledger)
     parts = []
-    for column in named:
-        name = label(column.name)
-        earlier = [release for release in ledger.releases if column.name in release.epsilon]
+    for column in columns:
+        name = label(column)
+        known = [*ledger.releases, *ledger.related]
+        earlier = [release for release in known if column in release.epsilon]
         if not earlier:
             parts.append(f"{name}: no earlier release of this column is known.")
             continue
@@ -270,7 +343,7 @@ def _releases(options: argparse.Namespace, named: Sequence[Column]) -> list[str]
         often = "once" if len(earlier) == 1 else f"{len(earlier)} times"
         parts.append(
             f"{name}: released {often} before, with epsilon "
-            f"{round_up(ledger.epsilon(column.name))} in all: {when}. A further release adds its "
+            f"{round_up(ledger.epsilon(column))} in all: {when}. A further release adds its "
             "epsilon to that, and needs --again."
         )
     return parts
@@ -318,15 +391,22 @@ def _describe(options: argparse.Namespace) -> str:
         raise ArgumentValueError("--title and --overwrite are for the page; give --statement too")
     files = require_files()
     records = files.describe_file(options.file)
+    from rrstats.files.describing import document_beside, silence
+    from rrstats.files.formats import open_source
+
+    source = open_source(options.file)
     if not records:
         raise FileError(
-            f"{options.file} does not say that any column was privatized; if you know that one "
-            "was, rrstats estimate takes its --categories and --prob"
+            f"{options.file} does not say that any column was privatized{silence(source)}; if you "
+            "know that one was, rrstats estimate takes its --categories and --prob"
         )
-    shown = as_json(write(records)) if options.format == "json" else describe(records)
+    if options.format == "json":
+        shown = as_json(write(records))
+    else:
+        shown = describe(records, beside=document_beside(source))
     if page is None:
         return shown
-    _write_statement(options, records, page)
+    _write_statement(options, page)
     return shown if options.format == "json" else f"{shown}\nPage written: {options.statement}\n"
 
 
@@ -337,18 +417,10 @@ def _format_of(page: Path) -> str:
     return formats[page.suffix.lower()]
 
 
-def _write_statement(options: argparse.Namespace, records: Any, format: str) -> None:
-    from rrstats.files.formats import open_source
+def _write_statement(options: argparse.Namespace, format: str) -> None:
     from rrstats.files.publishing import Publication
-    from rrstats.statements import statement
 
-    text = statement(
-        records,
-        rows=open_source(options.file).rows,
-        title=options.title,
-        file=options.file.name,
-        format=format,
-    )
+    text = require_files().statement_of(options.file, title=options.title, format=format)
     with Publication(options.statement, overwrite=options.overwrite) as publication:
         with publication.open() as file:
             file.write(text.encode())

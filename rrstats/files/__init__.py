@@ -2,22 +2,24 @@
 
     rr.files.privatize_file("in.parquet", "out.parquet", {"answer": rr.KRR(words, 0.75)})
     rr.files.estimate_file("out.parquet")["answer"].interval()
+    page = rr.files.statement_of("out.parquet")      # what goes out with the file: Markdown, HTML
 
 Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or not.
-Reading and writing needs pyarrow: ``pip install 'rrstats[arrow]'``.
+Reading and writing needs pyarrow: ``pip install pyarrow``.
 """
 
 from rrstats.errors import MissingPackageError
 
 try:
-    from rrstats.files.counting import check_file, describe_file, estimate_file, tally_file
+    from rrstats.files.counting import check_file, estimate_file, tally_file
+    from rrstats.files.describing import describe_file, statement_of
     from rrstats.files.formats import column_type
     from rrstats.files.release import Receipt, privatize_file
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise
     raise MissingPackageError(
-        "rrstats.files needs pyarrow; install it with: pip install 'rrstats[arrow]'"
+        "rrstats.files needs pyarrow; install pyarrow (pip install pyarrow)"
     ) from None
 
 __all__ = [
@@ -27,5 +29,6 @@ __all__ = [
     "describe_file",
     "estimate_file",
     "privatize_file",
+    "statement_of",
     "tally_file",
 ]

@@ -18,7 +18,19 @@ from typing import NamedTuple
 
 from rrstats.errors import FileError
 
-__all__ = ["Part", "claim", "discard", "holds_foreign_files", "is_at", "lock", "make", "naming"]
+__all__ = [
+    "Part",
+    "claim",
+    "discard",
+    "holds_foreign_files",
+    "is_at",
+    "is_ledger_file",
+    "is_private",
+    "lock",
+    "make",
+    "naming",
+    "remove_unlocked",
+]
 
 CLAIM_SECONDS = 2.0
 
@@ -26,6 +38,9 @@ CLAIM_SECONDS = 2.0
 DATA_SUFFIXES = frozenset(
     {".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".gz", ".json", ".crc"}
 )
+
+LEDGER = ".rrstats-ledger.json"
+"""What the name of a ledger ends in; one may lie in a directory of data."""
 
 POSIX = os.name == "posix"
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -144,31 +159,41 @@ def _clear(path: Path) -> None:
             f"{path} is in the way: it was not left by an interrupted run of yours; move it "
             "away, or choose another target"
         )
+    if not remove_unlocked(path):
+        raise _in_use(path)
+
+
+def remove_unlocked(path: Path) -> bool:
+    """Remove a file or directory of ours; False where another run has its lock."""
     if not POSIX:  # there, a file that somebody has open cannot be removed
         _remove(path)
-        return
+        return True
     # Some network file systems lock a file only for who may write it.
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR
     descriptor = os.open(path, access | os.O_NONBLOCK | NO_FOLLOW)
     try:
         if not lock(descriptor, wait=False):
-            raise _in_use(path)
+            return False
         if is_at(descriptor, path):
             _remove(path)
     finally:
         os.close(descriptor)
+    return True
 
 
 def _is_leftover(path: Path) -> bool:
     """Whether something looks as a killed run leaves it: ours, private, nothing foreign in it."""
+    return is_private(path) and not (path.is_dir() and holds_foreign_files(path))
+
+
+def is_private(path: Path) -> bool:
+    """Whether this is a file or directory of ours that is closed to others."""
     found = path.lstat()
-    if stat.S_ISDIR(found.st_mode):
-        mode, whole = 0o700, not holds_foreign_files(path)
-    else:
-        mode, whole = 0o600, stat.S_ISREG(found.st_mode)
-    if not POSIX:
-        return whole
-    return whole and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o777 == mode
+    if not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+        return False
+    mode = 0o700 if stat.S_ISDIR(found.st_mode) else 0o600
+    ours = not POSIX or found.st_uid == os.geteuid()
+    return ours and (not POSIX or stat.S_IMODE(found.st_mode) & 0o777 == mode)
 
 
 def _remove(path: Path) -> None:
@@ -179,7 +204,7 @@ def _remove(path: Path) -> None:
 
 
 def holds_foreign_files(directory: Path) -> bool:
-    """Whether a directory holds anything that is no file of a data set."""
+    """Whether a directory holds anything that is no file of a data set, or a ledger."""
     for folder, folders, files in os.walk(directory, onerror=_give_up):
         inside = [Path(folder, name) for name in files]
         if any(_is_foreign(path) for path in inside):
@@ -191,7 +216,13 @@ def holds_foreign_files(directory: Path) -> bool:
 
 def _is_foreign(path: Path) -> bool:
     belongs = path.name.startswith("_") or path.suffix.lower() in DATA_SUFFIXES
+    belongs = belongs and not is_ledger_file(path.name)
     return not belongs or not stat.S_ISREG(path.lstat().st_mode)
+
+
+def is_ledger_file(name: str) -> bool:
+    """Whether a file is a ledger, or what stands beside one while it is written."""
+    return name.endswith((LEDGER, f"{LEDGER}.lock", f"{LEDGER}.part"))
 
 
 def _give_up(error: OSError) -> None:

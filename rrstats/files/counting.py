@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,44 +14,33 @@ import pyarrow as pa
 
 from rrstats.domain import Domain
 from rrstats.encoding import encode
-from rrstats.errors import ArgumentTypeError
+from rrstats.errors import ArgumentTypeError, MetadataError
 from rrstats.estimators import Estimate, estimate
-from rrstats.files import documents
+from rrstats.files.describing import describe_file, document_beside, silence
 from rrstats.files.formats import Source, open_source
 from rrstats.files.parts import Piece
+from rrstats.files.plans import is_document, read_document, resolved
 from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
 from rrstats.metadata import Record
 from rrstats.tallies import Tally, tally
 
-__all__ = ["check_file", "describe_file", "estimate_file", "tally_file"]
+__all__ = ["check_file", "estimate_file", "tally_file"]
 
 MOST_LISTED = 1000
-
-
-def describe_file(path: Path | str) -> list[Record]:
-    """How the columns of a file were made, as it says itself; empty where it says nothing.
-
-    path : a file of reports, or a directory of Parquet files, which must agree.
-    Raises FileError for a file that cannot be read, MetadataError for a document that cannot.
-    """
-    source = open_source(path)
-    records: list[Record] = []
-    for part in source.parts:
-        records = documents.merge(part.records, records)
-    for record in records:
-        source.record_of(str(record.name))  # raises where files disagree
-    return records
 
 
 def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     """Count the reports in a column of a file, in bounded memory.
 
-    mechanism : what made them; by default what the file says.
-    Raises MetadataError where the file says otherwise, ArgumentTypeError where it says
-    nothing and none is given, ArgumentValueError for reports outside the categories.
+    mechanism : what made them; by default what the file says.  A mechanism, or a document that
+        says it: a Record, a dict, or the path of a .json or .toml file.
+    Raises MetadataError where the file says otherwise, or where reports are missing and none can
+    be by what it says; ArgumentTypeError where it says nothing and no mechanism is given;
+    ArgumentValueError for reports outside the categories.
     """
     source = open_source(path)
-    return _tallies(source, {source.check_column(column): mechanism})[column]
+    claims = _claims(source, [source.check_column(column)], _given(mechanism))
+    return _tallies(source, claims)[column]
 
 
 def estimate_file(
@@ -62,34 +52,116 @@ def estimate_file(
 ) -> dict[str, Estimate]:
     """Estimate the true shares behind the reports in a file.
 
-    column : a name, several, or None for all columns that the file says are reports.
-    mechanism : what made the reports of one column; by default what the file says.
+    column : a name, several, or None for all columns that the document given, or else the file,
+        says are reports.
+    mechanism : what made the reports; by default what the file says.  The mechanism of one
+        column, or a document as for `tally_file`, such as the one that lay beside a CSV file.
     target : as for `estimate`.
     Returns for each column its Estimate.
     Raises as `tally_file`, and NotIdentifiable as `estimate`.
     """
-    source = open_source(path)
-    if column is None:
-        names = [str(record.name) for record in describe_file(path)]
+    source, given = open_source(path), _given(mechanism)
+    if column is not None:
+        names = [column] if isinstance(column, str) else list(column)
+    else:
+        records = given if isinstance(given, list) else describe_file(path)
+        names = [str(record.name) for record in records]
         if not names:
             raise ArgumentTypeError(
-                f"{path} does not say which columns hold reports; name the column and give its "
-                "mechanism, or categories and prob; true answers must be privatized first"
+                f"{path} does not say which columns hold reports{_unsaid(source)} name the column "
+                "and give its mechanism, or categories and prob; true answers must be privatized "
+                "first"
             )
-    else:
-        names = [column] if isinstance(column, str) else list(column)
-    if mechanism is not None and len(names) != 1:
+    if is_mechanism(given) and len(names) != 1:
         raise ArgumentTypeError(
             f"mechanism is for one column, found {len(names)} columns; name the one it made"
         )
-    given = {source.check_column(name): mechanism for name in names}
-    counted = _tallies(source, given)
+    counted = _tallies(source, _claims(source, map(source.check_column, names), given))
     return {name: estimate(counted[name], target=target) for name in names}
 
 
-def _tallies(source: Source, given: dict[str, Any]) -> dict[str, Tally]:
+# -- what made the reports -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What made the reports of a column.
+
+    missing : the policy for missing answers, where a document says it.  where : that document.
+    """
+
+    mechanism: Mechanism
+    missing: str | None = None
+    where: str = ""
+
+    def check(self, source: Source, name: str, counted: Tally) -> None:
+        """Raise where reports are missing although none can be; pandas leaves them so in a merge.
+
+        Where not answering is a category, its reports are no missing ones.
+        """
+        if counted.missing and self.missing not in (None, "keep"):
+            raise MetadataError(
+                f"{counted.missing:,} of {counted.n + counted.missing:,} reports in column "
+                f"{name!r} of {source.path} are missing, and by the document {self.where} none "
+                f"can be (its missing is {self.missing!r}, not 'keep'): the document "
+                f"{self.where} does not describe these reports; take the file as it was released"
+            )
+
+
+def _given(mechanism: Any) -> Mechanism | list[Record] | None:
+    """The argument as a mechanism, or as what a document says of columns."""
+    if mechanism is None:
+        return None
+    return read_document(mechanism) if is_document(mechanism) else as_mechanism(mechanism)
+
+
+def _claims(
+    source: Source, names: Iterable[str], given: Mechanism | list[Record] | None
+) -> dict[str, _Claim]:
+    return {name: _claim(source, name, given) for name in names}
+
+
+def _claim(source: Source, name: str, given: Mechanism | list[Record] | None) -> _Claim:
+    own = source.record_of(name)
+    told = _told(name, given) if isinstance(given, list) else None
+    mechanism = None if isinstance(given, list) else given
+    if own is not None:
+        if told is not None and told.is_shortened:
+            told.resolve(resolved(own))  # raises where they disagree
+        elif told is not None:
+            mechanism = resolved(told)
+        where = "in the file" if document_beside(source) is None else "beside the file"
+        return _Claim(own.resolve(mechanism), own.missing, where)
+    if told is not None:
+        return _Claim(resolved(told), told.missing, "given")
+    if mechanism is None:
+        raise ArgumentTypeError(
+            f"{source.path} does not say how column {name!r} was made{_unsaid(source)} give the "
+            "mechanism, or categories and prob, that made it; true answers must be privatized first"
+        )
+    return _Claim(mechanism)
+
+
+def _unsaid(source: Source) -> str:
+    """What stands between a complaint that a file says nothing, and what else helps."""
+    why = silence(source)
+    return f"{why}; otherwise" if why else ";"
+
+
+def _told(name: str, records: list[Record]) -> Record:
+    """What a document says of a column."""
+    found = next((record for record in records if str(record.name) == name), None)
+    if found is None:
+        raise MetadataError(
+            f"the document given speaks of {[record.name for record in records]}, not of column "
+            f"{name!r}; was it renamed?"
+        )
+    return found
+
+
+def _tallies(source: Source, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
-    mechanisms = {name: _mechanism(source, name, each) for name, each in given.items()}
+    mechanisms = {name: claim.mechanism for name, claim in claims.items()}
     domains = {name: each.report_space for name, each in mechanisms.items()}
     none = {n: source.parts[0].no_cells(n, domain) for n, domain in domains.items()}
     found = {name: tally(none[name], each) for name, each in mechanisms.items()}
@@ -97,20 +169,9 @@ def _tallies(source: Source, given: dict[str, Any]) -> dict[str, Tally]:
         for piece in part.pieces(domains, only=True):
             for name, mechanism in mechanisms.items():
                 found[name] += tally(piece.cells(name), mechanism)
+    for name, claim in claims.items():
+        claim.check(source, name, found[name])
     return found
-
-
-def _mechanism(source: Source, name: str, given: Any) -> Mechanism:
-    record = source.record_of(name)
-    mechanism = None if given is None else as_mechanism(given)
-    if record is not None:
-        return record.resolve(mechanism)
-    if mechanism is None:
-        raise ArgumentTypeError(
-            f"{source.path} does not say how column {name!r} was made; give the mechanism, or "
-            "categories and prob, that made it; true answers must be privatized first"
-        )
-    return mechanism
 
 
 # -- for the steward -----------------------------------------------------------------------
@@ -119,14 +180,16 @@ def _mechanism(source: Source, name: str, given: Any) -> Mechanism:
 def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     """For the data steward only: which answers in a file no category serves.  Private.
 
-    categories : the categories or a mechanism.
+    categories : the categories, a mechanism, or a document of the column as for `tally_file`.
     Returns a frame as `check` does: columns value, status and count.  At most 1000 distinct
     values are listed; answers beyond them are counted in a last row with the status "not
     listed".  Never release, log or share it: it shows true answers.
     """
-    domain = categories.domain if is_mechanism(categories) else Domain(categories)
     source = open_source(path)
     name = source.check_column(column)
+    if is_document(categories):
+        categories = resolved(_told(name, read_document(categories)))
+    domain = categories.domain if is_mechanism(categories) else Domain(categories)
     unknown: Counter[Hashable] = Counter()
     missing = left_out = 0
     for part in source.parts:

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrstats.domain import Domain
-from rrstats.errors import FileError, MetadataError
+from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.files import cells
 from rrstats.files.cells import LINES, TextPiece, Words
 from rrstats.files.parts import Changed, Writer, reading
@@ -224,4 +224,4 @@ def _sidecar(path: Path) -> list[Record]:
     try:
         return read({KEY: text})
     except MetadataError as error:
-        raise MetadataError(f"{beside}: {error}") from None
+        raise DamagedDocumentError(f"{beside}: {error}") from None

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
+from rrstats.files.claims import is_ledger_file
 from rrstats.files.delimited import DelimitedPart
 from rrstats.files.feather import FeatherPart
 from rrstats.files.parquet import ParquetPart
@@ -250,7 +251,7 @@ def _data_files(path: Path) -> list[Path]:
             if (Path(folder) / name).is_symlink():
                 raise FileError(f"{Path(folder) / name} is a link to a directory; name that itself")
         for name in sorted(files):
-            if name.startswith(("_", ".")):
+            if name.startswith(("_", ".")) or is_ledger_file(name):
                 continue
             if not name.lower().endswith(PARQUET.endings):
                 raise FileError(

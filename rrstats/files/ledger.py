@@ -6,7 +6,10 @@
 
 Two releases of one column tell more together than each alone, and many give the true answers
 back: their epsilons add up.  So the second one is refused until somebody says ``again``.  A new
-wave of the same people adds up too, so a source that has changed since is no excuse.
+wave of the same people adds up too, so a source that has changed since is no excuse.  A folder
+and the files in it hold the same answers: what the ledger of one says counts for the other.
+What no ledger beside them tells is not known: a copy of a source, a hard link to it, a source
+that was renamed or moved without its ledger, or whose releases were written elsewhere.
 
 The ledger holds no counts of answers.  It is private all the same (mode 0600), as it tells who
 got what.  One that is damaged is never passed over and never replaced.
@@ -14,125 +17,29 @@ got what.  One that is damaged is never passed over and never replaced.
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import json
-import math
 import os
 import stat
-import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
-from typing import Any
 
-from rrstats import labels
-from rrstats.errors import FileError, MetadataError, SecondReleaseError
-from rrstats.files.claims import NO_FOLLOW, is_at, lock
-from rrstats.files.interrupts import uninterrupted
+from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
+from rrstats.files.claims import LEDGER, NO_FOLLOW, is_at, lock
+from rrstats.files.digests import digest_of, files_in, is_data, reading
+from rrstats.files.entries import Release
+from rrstats.files.interrupts import done, let_through, uninterrupted
 from rrstats.files.publishing import Publication
 from rrstats.metadata import Record
 from rrstats.privacy import round_up, total_epsilon
 
 __all__ = ["Ledger", "Release", "digest_of"]
 
-SUFFIX = ".rrstats-ledger.json"
 VERSION = 1
 MOST_BYTES = 1 << 28
-
-_KEYS = {"when", "columns", "epsilon", "target", "digest", "rows", "rrstats"}
-
-
-@dataclass(frozen=True)
-class Release:
-    """One release: when, which columns and how, to where, from which state of the source.
-
-    records : how each column was made.  epsilon : for each column, what one report of it
-    spends.  digest : of the source.  rows : how many records.  rrstats : the version that made it.
-    """
-
-    when: datetime
-    records: tuple[Record, ...]
-    epsilon: Mapping[Hashable, float]
-    target: str
-    digest: str
-    rows: int
-    rrstats: str
-
-    @classmethod
-    def of(cls, records: Iterable[Record], target: Path, digest: str, rows: int) -> Release:
-        """The release that happens now."""
-        from rrstats import __version__
-
-        made = tuple(records)
-        epsilon = {record.name: record.epsilon for record in made}
-        where = str(Path(target).absolute())
-        return cls(datetime.now(UTC), made, epsilon, where, digest, int(rows), __version__)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The release as plain JSON."""
-        return {
-            "when": self.when.isoformat(timespec="seconds"),
-            "columns": [record.to_dict() for record in self.records],
-            "epsilon": {
-                _key(name): "inf" if math.isinf(value) else value
-                for name, value in self.epsilon.items()
-            },
-            "target": self.target,
-            "digest": self.digest,
-            "rows": self.rows,
-            "rrstats": self.rrstats,
-        }
-
-    @classmethod
-    def from_dict(cls, document: Any) -> Release:
-        """The release that `to_dict` described; raises one of several errors for anything else."""
-        if not isinstance(document, dict) or set(document) != _KEYS:
-            raise ValueError(f"each release needs just {', '.join(sorted(_KEYS))}")
-        for key in ("when", "target", "digest", "rrstats"):
-            if not isinstance(document[key], str):
-                raise ValueError(f"{key!r} must be text")
-        when = datetime.fromisoformat(document["when"])
-        if when.tzinfo is None:
-            raise ValueError("'when' must name its time zone")
-        rows = document["rows"]
-        if type(rows) is not int or rows < 0:
-            raise ValueError("'rows' must be a whole number of at least 0")
-        if not isinstance(document["columns"], list) or not document["columns"]:
-            raise ValueError("'columns' must list at least one column")
-        columns = tuple(Record.from_dict(item) for item in document["columns"])
-        if len({record.name for record in columns}) < len(columns):
-            raise ValueError("a release names a column twice")
-        said = document["epsilon"]
-        if not isinstance(said, dict) or set(said) != {_key(record.name) for record in columns}:
-            raise ValueError("'epsilon' must have a number for each column")
-        # What was said then counts too, where it is more than what is computed now.
-        epsilon = {
-            record.name: max(record.epsilon, _number(said[_key(record.name)])) for record in columns
-        }
-        return cls(
-            when,
-            columns,
-            epsilon,
-            document["target"],
-            document["digest"],
-            rows,
-            document["rrstats"],
-        )
-
-
-def _key(name: Hashable) -> str:
-    """A column's label as a key of JSON."""
-    return name if isinstance(name, str) else json.dumps(labels.encode([name])[0])
-
-
-def _number(value: Any) -> float:
-    if value == "inf":
-        return math.inf
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
-        raise ValueError("an epsilon must be a number of at least 0")
-    return float(value)
 
 
 class Ledger:
@@ -152,22 +59,29 @@ class Ledger:
         Links are followed, so that a source has one ledger under all its names.
         """
         real = Path(os.path.realpath(source))
-        beside = real.with_name(real.name + SUFFIX)
+        beside = real.with_name(real.name + LEDGER)
         return cls(real, beside if path is None else Path(path))
 
     @property
     def releases(self) -> list[Release]:
         """All releases so far, the oldest first.
 
-        Raises FileError for a ledger that cannot be read, MetadataError for a damaged one.
+        Raises FileError for a ledger that cannot be read, DamagedDocumentError for a damaged one.
         """
         return self._read()[1]
 
+    @property
+    def related(self) -> list[Release]:
+        """Releases of the folders that the source is in, and of the files and folders in it."""
+        return [release for _, release in self._related()]
+
     def epsilon(self, column: Hashable) -> float:
-        """What all releases of a column spend together, rounded up; 0 where there was none."""
-        return total_epsilon(
-            release.epsilon[column] for release in self.releases if column in release.epsilon
-        )
+        """What all releases of a column spend together, rounded up; 0 where there was none.
+
+        Those of a folder that the source is in count too, and of the files in it.
+        """
+        releases = [*self.releases, *self.related]
+        return total_epsilon(r.epsilon[column] for r in releases if column in r.epsilon)
 
     def refuse(self, records: Sequence[Record], again: bool) -> None:
         """Raise SecondReleaseError where a column was released before, unless ``again``.
@@ -176,52 +90,74 @@ class Ledger:
         written.
         """
         with self._locked():
-            self._refuse(self._read()[1], records, again, digest=None)
+            releases = self._read()[1]
+        self._refuse(releases, records, again)
 
     @contextmanager
     def entry(
         self, records: Sequence[Record], *, target: Path, digest: str, rows: int, again: bool
-    ) -> Iterator[None]:
+    ) -> Iterator[list[Release]]:
         """Write the release into the ledger, for the block that publishes it.
 
         Locked and checked again, so that of two runs at once the second is refused.  The entry
         stands before the block publishes, and is taken back where the block fails.  A crash in
         between leaves an entry without a release: that refuses one release too many, never one
         too few.  Ctrl-C waits until both are done, or neither.
+        Gives all releases that are known, this one and related ones too.
         """
-        with self._locked(), uninterrupted():
-            before, releases = self._read()
-            self._refuse(releases, records, again, digest)
-            self._write([*releases, Release.of(records, target, digest, rows)])
-            try:
-                yield
-            except BaseException as error:
-                self._take_back(before, error)
-                raise
+        published = False
+        try:
+            with self._locked():
+                before, releases = self._read()
+                self._refuse(releases, records, again, digest)
+                new = Release.of(records, target, digest, rows)
+                self._write([*releases, new])
+                try:
+                    # Once more: of two runs for a folder and a file in it, each with a lock of
+                    # its own, one at least sees the entry of the other.
+                    self._refuse(releases, records, again, digest)
+                    yield [*releases, new, *self.related]
+                except BaseException as error:
+                    self._take_back(before, error)
+                    raise
+                published = True
+                done()
+        except BaseException as error:
+            if published:
+                error.add_note(f"{target} was published before the interrupt")
+            raise
 
     # -- the file --
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the ledger's lock: a file beside it that goes with the lock."""
+        """Hold the ledger's lock: a file beside it that goes with the lock.
+
+        Signals wait meanwhile, but not for a lock that another run has.
+        """
         path = self.path.with_name(self.path.name + ".lock")
-        descriptor = -1
-        try:
+        with uninterrupted():
+            while (descriptor := self._try_lock(path)) < 0:
+                let_through()
+                time.sleep(0.01)
             try:
-                while descriptor < 0:
-                    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
-                    lock(descriptor, wait=True)
-                    if not is_at(descriptor, path):  # who had the lock has removed the file
-                        os.close(descriptor)
-                        descriptor = -1
-            except OSError as error:
-                raise self._unwritable(error) from error
-            yield
-        finally:
-            if descriptor >= 0:
+                yield
+            finally:
                 with suppress(OSError):
                     path.unlink()
                 os.close(descriptor)
+
+    def _try_lock(self, path: Path) -> int:
+        """The descriptor of the locked file; -1 where another run has it."""
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        # Who had the lock may have removed the file.
+        if lock(descriptor, wait=False) and is_at(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+        return -1
 
     def _unwritable(self, error: OSError) -> FileError:
         why = (error.strerror or str(error)).lower()
@@ -242,13 +178,15 @@ class Ledger:
         except FileError:
             raise
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return None, []
             why = (error.strerror or str(error)).lower()
             raise FileError(f"the ledger {self.path} cannot be read: {why}") from error
         try:
             return text, self._parse(text)
         except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:300]
-            raise MetadataError(
+            raise DamagedDocumentError(
                 f"the ledger {self.path} is damaged, so what was released before is not known: "
                 f"{why}; restore it from a backup, or move it away if you know that nothing was "
                 "released"
@@ -304,25 +242,55 @@ class Ledger:
     # -- the rule --
 
     def _refuse(
-        self, releases: list[Release], records: Sequence[Record], again: bool, digest: str | None
+        self,
+        releases: list[Release],
+        records: Sequence[Record],
+        again: bool,
+        digest: str | None = None,
     ) -> None:
+        related = list(self._related())  # damaged ones are never passed over
         if again:
             return
         found: list[str] = []
-        last: Release | None = None
+        columns = {record.name for record in records}
+        own = [release for release in releases if columns & set(release.epsilon)]
+        others = [(path, release) for path, release in related if columns & set(release.epsilon)]
         for record in records:
-            earlier = [release for release in releases if record.name in release.epsilon]
+            earlier = [r for r in [*own, *(r for _, r in others)] if record.name in r.epsilon]
             if earlier:
                 found.append(_tell(record, earlier))
-                last = max([earlier[-1], last or earlier[-1]], key=lambda release: release.when)
-        if last is None:
+        if not found:
             return
-        if (digest or digest_of(self.source)) != last.digest:
+        if others:
+            places = list(dict.fromkeys(str(path) for path, _ in others))
+            more = f" and {len(places) - 3} more" if len(places) > 3 else ""
             found.append(
-                "the source has changed since, and what it tells of the same people adds up all "
-                "the same"
+                "a folder and the files in it hold the same answers, so what "
+                f"{', '.join(places[:3])}{more} knows counts too"
             )
+        if own:
+            last = max(own, key=lambda release: release.when)
+            if (digest or digest_of(self.source)) != last.digest:
+                found.append(
+                    "the source has changed since, and what it tells of the same people adds up "
+                    "all the same"
+                )
         raise SecondReleaseError(f"{'; '.join(found)}; again=True (--again) releases all the same")
+
+    def _related(self) -> Iterator[tuple[Path, Release]]:
+        """Each release of a folder around the source, or of what is in it, with its ledger."""
+        ledgers = [
+            folder.with_name(folder.name + LEDGER)
+            for folder in self.source.parents
+            if folder.name and is_data(self.source.relative_to(folder))
+        ]
+        if self.source.is_dir():
+            with reading(self.source):
+                ledgers += [p for p in files_in(self.source) if p.name.endswith(LEDGER)]
+        for path in ledgers:
+            if path != self.path:
+                other = Ledger(path.with_name(path.name.removesuffix(LEDGER)), path)
+                yield from ((path, release) for release in other.releases)
 
 
 def _tell(record: Record, earlier: list[Release]) -> str:
@@ -338,50 +306,3 @@ def _tell(record: Record, earlier: list[Release]) -> str:
         f"(epsilon {shown}{more}); with this one ({round_up(record.epsilon)}) all sum to epsilon "
         f"{round_up(total)}, as the noise averages out"
     )
-
-
-# -- digests -------------------------------------------------------------------------------
-
-
-def digest_of(path: Path, stop: threading.Event | None = None) -> str:
-    """A fingerprint of a file, or of the names and contents of a directory's data files.
-
-    Returns "sha256:...".  Files that readers of data sets pass over, those whose name or folder
-    begins with a dot or an underscore, do not count.  Raises FileError where one cannot be read,
-    and soon after ``stop`` is set.
-    """
-    try:
-        if not Path(path).is_dir():
-            return f"sha256:{_sha256(Path(path), stop)}"
-        whole = hashlib.sha256()
-        for name, file in sorted(_data_files(Path(path))):
-            # A name holds no zero byte, so that no two directories give the same text.
-            whole.update(os.fsencode(name) + b"\0" + _sha256(file, stop).encode() + b"\n")
-        return f"sha256:{whole.hexdigest()}"
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise FileError(f"{path} cannot be read: {why}") from error
-
-
-def _sha256(path: Path, stop: threading.Event | None) -> str:
-    digest = hashlib.sha256()
-    buffer = memoryview(bytearray(1 << 20))
-    with path.open("rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            if stop is not None and stop.is_set():
-                raise InterruptedError("the release ended before the source was read")
-            digest.update(buffer[:count])
-    return digest.hexdigest()
-
-
-def _give_up(error: OSError) -> None:
-    raise error
-
-
-def _data_files(directory: Path) -> Iterator[tuple[str, Path]]:
-    for folder, folders, files in os.walk(directory, onerror=_give_up):
-        folders[:] = [name for name in folders if name[0] not in "._"]
-        for name in files:
-            if name[0] not in "._":
-                path = Path(folder, name)
-                yield path.relative_to(directory).as_posix(), path

@@ -10,6 +10,9 @@ category words, ``epsilon`` instead of ``prob``, and leave the policies out:
     mechanism = { type = "KRR", categories = ["never", "once", "often"], epsilon = 1.5 }
     unknown = "raise"
 
+The same document says of reports how they were made, in a file beside them or on the page that
+accompanies them; there it may also say that noise was simulated.
+
 What a command line says as words is cast to the type of the column by `cast_words`, exactly:
 a word that the type cannot hold as it is written is refused, never rounded or trimmed.
 """
@@ -19,9 +22,10 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import os
 import re
 import tomllib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +33,11 @@ import numpy as np
 import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
+from rrstats.mechanisms import Mechanism
 from rrstats.metadata import KEY, Record, read
 from rrstats.privatizing import MISSING, UNKNOWN
 
-__all__ = ["cast_words", "read_plan", "whole_words"]
+__all__ = ["cast_words", "is_document", "read_document", "read_plan", "resolved", "whole_words"]
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -51,6 +56,42 @@ def read_plan(path: Path | str) -> list[Record]:
     MetadataError, which names file, column and key, for a plan that cannot be followed.
     """
     path = Path(path)
+    parsed = _parsed(path)
+    try:
+        return [_checked(record) for record in _described(parsed)]
+    except MetadataError as error:
+        raise MetadataError(f"the plan {path} cannot be followed: {error}") from None
+
+
+def is_document(given: object) -> bool:
+    """Whether `read_document` reads it: a Record, a list of them, a document, or a path."""
+    if isinstance(given, list):
+        return bool(given) and all(isinstance(item, Record) for item in given)
+    return isinstance(given, Record | Mapping | str | os.PathLike)
+
+
+def read_document(given: Any) -> list[Record]:
+    """How reports were made, in any form in which that can be said.
+
+    given : a Record, a list of them, a document (a dict), or the path of a .json or .toml file.
+    Raises as `read_plan`.
+    """
+    if isinstance(given, Record):
+        return [given]
+    if isinstance(given, list):
+        return given
+    if isinstance(given, Mapping):
+        return [_valid(record) for record in _described(given)]
+    path = Path(given)
+    parsed = _parsed(path)
+    try:
+        return [_valid(record) for record in _described(parsed)]
+    except MetadataError as error:
+        raise MetadataError(f"the document {path} cannot be used: {error}") from None
+
+
+def _parsed(path: Path) -> Any:
+    """What a plan file holds."""
     readers = {".json": _json, ".toml": _toml}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -62,12 +103,19 @@ def read_plan(path: Path | str) -> list[Record]:
     except UnicodeDecodeError:
         raise MetadataError(f"the plan {path} is not UTF-8 text") from None
     try:
-        records = read({KEY: reader(text)})
-        if not records:
-            raise MetadataError("it must describe at least one column")
-        return [_checked(record) for record in records]
+        return reader(text)
     except MetadataError as error:
         raise MetadataError(f"the plan {path} cannot be followed: {error}") from None
+
+
+def _described(document: Any) -> list[Record]:
+    """The columns of a document, at least one."""
+    if isinstance(document, Mapping) and "v" not in document:
+        raise MetadataError('it does not say its version; write v = 1 first, in JSON "v": 1')
+    records = read({KEY: document})
+    if not records:
+        raise MetadataError("it must describe at least one column")
+    return records
 
 
 def _json(text: str) -> Any:
@@ -109,27 +157,38 @@ def _tagged(value: Any) -> Any:
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
 
 
-def _checked(record: Record) -> Record:
-    """The record with policies checked and its mechanism in full, as `to_dict` writes it."""
+def _valid(record: Record) -> Record:
+    """The record, if its policies are known."""
     for key, allowed in POLICIES.items():
         if getattr(record, key) not in allowed:
             raise MetadataError(
                 f"{key!r} of column {record.name!r} must be one of {list(allowed)}, "
                 f"found {getattr(record, key)!r}"
             )
+    return record
+
+
+def _checked(record: Record) -> Record:
+    """The record with policies checked and its mechanism in full, as `to_dict` writes it."""
+    _valid(record)
     for key in ("simulated", "keyed"):
         if getattr(record, key):
             raise MetadataError(
                 f"{key!r} of column {record.name!r} is true, which no plan can ask for: it says "
                 "how noise was drawn; leave it out"
             )
+    mechanism = resolved(record)
+    return Record(record.name, mechanism.to_dict(), record.unknown, record.missing)
+
+
+def resolved(record: Record) -> Mechanism:
+    """The record's mechanism; an error names the column."""
     try:
-        mechanism = record.resolve()
+        return record.resolve()
     except MetadataError as error:
         if f"column {record.name!r}" in str(error):
             raise
         raise MetadataError(f"column {record.name!r}: {error}") from None
-    return Record(record.name, mechanism.to_dict(), record.unknown, record.missing)
 
 
 # -- words ---------------------------------------------------------------------------------

@@ -6,27 +6,27 @@
 
 Everything is written beside the target, to ``TARGET.part`` with mode 0600, and gets its name in
 one step when it is complete and on the disk.  Leaving the block in any other way removes it.
-After a kill the target has not appeared; the ``.part`` that may remain is removed by the
-next run, which tells it by its lock from one that another run is writing.
+After a kill the target has not appeared, or it is whole (and closed to others, where its mode
+was still to come); the ``.part`` that may remain is removed by the next run, which tells it by
+its lock from one that another run is writing.
 
 A new target gets its sidecars first, so that it is never seen without them.  One that is
 overwritten loses its old sidecars first and gets the new ones last, so that it never
-stands beside those of another release; a kill in between leaves what was there before in the
-folder ``TARGET.old-...``.
+stands beside those of another release; a kill in between leaves what was there before in a
+folder ``.TARGET.old-....rrstats``, which goes when the target has been published anew.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import shutil
 import stat
-import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from rrstats.errors import ArgumentValueError, FileError
+from rrstats.files.aside import Aside, bring_back, sweep_old
 from rrstats.files.claims import (
     NO_FOLLOW,
     POSIX,
@@ -139,6 +139,7 @@ class Publication:
                 let_through()
                 self._appear()
                 self.published = True
+                sweep_old(self.target)
 
     def _writable(self) -> Part:
         if self._part is None or self.published:
@@ -185,20 +186,22 @@ class Publication:
         replaced = os.path.lexists(self.target)
         if replaced and not self._overwrite:
             raise _meanwhile(self.target)
-        with _Aside(self.target) as aside, ExitStack() as back:
-            # Closed to others until the last moment.
-            for part in (self._part, *self._beside.values()):
-                _open_up(part.path, self._mode(part))
+        with Aside(self.target) as aside, ExitStack() as back:
+            mode = self._mode(self._part)
             for path in self._beside:
                 if os.path.lexists(path):
                     aside.move(path, back)
+            # Closed to others until it has its name: so a .part of ours is told from any other.
             if replaced:
                 aside.keep(self.target, back)
                 _replace(self._part, self.target, back)
+                _open_up(self.target, mode, self._part.descriptor)
             for path, part in self._beside.items():
                 _place(part, path, back)
+                _open_up(path, self._mode(part), part.descriptor)
             if not replaced:
                 _place(self._part, self.target, back)
+                _open_up(self.target, mode, self._part.descriptor)
             _sync(self.target.parent.resolve())
             back.pop_all()
 
@@ -226,52 +229,6 @@ class _Buffered(io.BufferedWriter):
     def __del__(self) -> None:
         with suppress(Exception):
             self.close()
-
-
-class _Aside:
-    """A folder for what is replaced: made when it is needed, and removed when all is done."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._folder: Path | None = None
-
-    def __enter__(self) -> _Aside:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._folder is None:
-            return
-        if kind is None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-        else:
-            # Empty, unless something could not be brought back: then it stays.
-            with suppress(OSError):
-                self._folder.rmdir()
-
-    def _place_for(self, path: Path) -> Path:
-        if self._folder is None:
-            prefix = f"{self._target.name}.old-"
-            self._folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self._target.parent))
-        return self._folder / path.name
-
-    def move(self, path: Path, back: ExitStack) -> None:
-        """Take a file or directory away; ``back`` returns it."""
-        kept = self._place_for(path)
-        path.rename(kept)
-        back.callback(_bring_back, kept, path)
-
-    def keep(self, path: Path, back: ExitStack) -> None:
-        """Keep a file that is about to be replaced; a directory has to be moved."""
-        if path.is_dir():
-            self.move(path, back)
-            return
-        kept = self._place_for(path)
-        try:
-            os.link(path, kept)
-        except OSError:  # no hard links here
-            self.move(path, back)
-        else:
-            back.callback(_bring_back, kept, path)
 
 
 # -- steps ---------------------------------------------------------------------------------
@@ -360,11 +317,13 @@ def _settle(part: Path, mode: int) -> None:
         _sync(part)
 
 
-def _open_up(path: Path, mode: int) -> None:
+def _open_up(path: Path, mode: int, descriptor: int = -1) -> None:
     """Give a file its mode; a folder may also be entered by whoever may read it."""
-    if path.is_dir():
-        mode |= (mode & 0o444) >> 2 | (path.stat().st_mode & stat.S_ISGID)
-    path.chmod(mode)
+    here = path if descriptor < 0 else descriptor
+    found = os.stat(here).st_mode  # noqa: PTH116  # of the open file, where there is one
+    if stat.S_ISDIR(found):
+        mode |= (mode & 0o444) >> 2 | (found & stat.S_ISGID)
+    os.chmod(here, mode)  # noqa: PTH101
 
 
 def _sync(path: Path) -> None:
@@ -405,17 +364,7 @@ def _place(part: Part, path: Path, back: ExitStack) -> None:
 def _replace(part: Part, path: Path, back: ExitStack) -> None:
     """Give a part its name, which the file of that name loses."""
     part.path.replace(path)
-    back.callback(_bring_back, path, part.path)
-
-
-# The ways back: each does what it can, so that one that fails does not stop the others.
-
-
-def _bring_back(here: Path, there: Path) -> None:
-    with suppress(OSError):
-        here.replace(there)
-        # Two names of one file: then a rename changes nothing, and both are still there.
-        here.unlink(missing_ok=True)
+    back.callback(bring_back, path, part.path)
 
 
 def _take_back(path: Path) -> None:

@@ -162,18 +162,20 @@ def privatize_file(
             rows = work.write(publication, place.parent)
             origin.check_unchanged()
             found = digest.result()
-            with book.entry(records, target=place, digest=found, rows=rows, again=again):
+            entry = book.entry(records, target=place, digest=found, rows=rows, again=again)
+            with entry as known:
                 publication.publish()
     finally:
         over.set()  # so that nothing is waited for after an error or Ctrl-C
         hashing.shutdown(wait=False, cancel_futures=True)
     warn_of(column.release for column in made)
     counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in made}
-    known = book.releases
-    account = {
-        c.name: (sum(c.name in release.epsilon for release in known), book.epsilon(c.name))
-        for c in made
-    }
+    account = {}
+    for column in made:
+        spent = [
+            release.epsilon[column.name] for release in known if column.name in release.epsilon
+        ]
+        account[column.name] = (len(spent), total_epsilon(spent))
     return Receipt(rows, records, place, time.monotonic() - began, per_row, account, counts)
 
 

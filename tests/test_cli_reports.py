@@ -1,0 +1,295 @@
+"""``rrstats estimate``, ``check`` and ``describe``: documents that are given, and what is said."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import pyarrow.parquet as pq  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+from rrstats import cli, files, metadata  # noqa: E402
+from rrstats.cli import arguments  # noqa: E402
+
+WORDS = ["never", "once", "often"]
+KRR = rr.KRR(WORDS, 0.75)
+REPORTS = ["never"] * 60 + ["once"] * 25 + ["often"] * 15
+TEXT = "answer\n" + "\n".join(REPORTS) + "\n"
+TOML = """
+v = 1
+[[columns]]
+name = "answer"
+mechanism = { type = "KRR", categories = ["never", "once", "often"], prob = 0.75 }
+"""
+ANSWER = ["--column", "answer", "--categories", "never,once,often", "--prob", "0.75"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with reports that say nothing, as CSV and Parquet, and ones that do."""
+    monkeypatch.chdir(tmp_path)
+    Path("bare.csv").write_text(TEXT)
+    Path("out.csv").write_text(TEXT)
+    Path("out.csv.rrstats.json").write_text(json.dumps(said()))
+    table = pa.table({"answer": REPORTS})
+    pq.write_table(table, "bare.parquet")
+    pq.write_table(table.replace_schema_metadata({"rrstats": json.dumps(said())}), "out.parquet")
+    Path("plan.toml").write_text(TOML)
+    return tmp_path
+
+
+def said(mechanism=KRR, **facts):
+    return metadata.write([metadata.Record.of("answer", mechanism, **facts)])
+
+
+def call(capsys, *words):
+    """The command line in this process: exit code, what stdout and what stderr got."""
+    try:
+        code = cli.main(list(words))
+    except SystemExit as stop:  # argparse leaves this way
+        code = stop.code
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def done(capsys, *words):
+    code, out, err = call(capsys, *words)
+    assert (0, "") == (code, err)
+    return out
+
+
+def refused(capsys, *words):
+    """The one line of a command whose arguments are wrong."""
+    code, out, err = call(capsys, *words)
+    assert (2, "", 1) == (code, out, err.count("\n"))
+    return err
+
+
+# -- documents -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plan", ["out.csv.rrstats.json", "described.json", "plan.toml"])
+@pytest.mark.parametrize("file", ["bare.csv", "bare.parquet", "out.csv", "out.parquet"])
+def test_estimate_takes_what_says_how_reports_were_made(folder, capsys, file, plan):
+    """A sidecar, what describe printed, and a plan written by hand; beside what a file says."""
+    Path("described.json").write_text(done(capsys, "describe", "out.parquet", "--format", "json"))
+    expected = done(capsys, "estimate", "bare.csv", *ANSWER)
+    assert expected == done(capsys, "estimate", file, "--plan", plan)
+    assert expected == done(capsys, "estimate", file, "--plan", plan, "--column", "answer")
+
+
+@pytest.mark.parametrize("command", ["estimate", "check"])
+@pytest.mark.parametrize(
+    "options", [["--prob", "0.75"], ANSWER[:-2], [*ANSWER[:2], "--with-missing"]], ids=str
+)
+def test_nothing_else_says_how_columns_are_made(folder, capsys, command, options):
+    """Beside --plan stands no design; for check, an amount is no design."""
+    words = [command, "bare.csv", "--plan", "plan.toml", *options]
+    if command == "check" and "--prob" in options:
+        assert "all answers fit the categories" in done(capsys, *words)
+        return
+    assert "cannot stand beside it" in refused(capsys, *words)
+
+
+def test_a_plan_that_contradicts_the_file_is_refused(folder, capsys):
+    """As any other argument that does."""
+    Path("other.json").write_text(json.dumps(said(rr.KRR(WORDS, 0.8))))
+    for file in ("out.csv", "out.parquet"):
+        assert "contradicts" in refused(capsys, "estimate", file, "--plan", "other.json")
+
+
+def test_a_lost_sidecar_is_named(folder, capsys):
+    """A CSV file without it says its name and that --plan takes it."""
+    assert "bare.csv.rrstats.json is not beside it; put it there, or give it (in a terminal: " in (
+        refused(capsys, "estimate", "bare.csv")
+    )
+    code, _, err = call(capsys, "describe", "bare.csv")
+    assert 1 == code
+    assert "--plan" in err
+
+
+def test_missing_reports_are_an_error_with_its_code(folder, capsys):
+    """Rows that were added without a report contradict the document beside the file: code 2."""
+    Path("out.csv").write_text(TEXT + '""\n' * 3)
+    line = refused(capsys, "estimate", "out.csv")
+    assert "3 of 103 reports" in line
+    assert "the document beside the file does not describe these reports" in line
+
+
+# -- check ---------------------------------------------------------------------------------
+
+
+def test_check_takes_the_options_of_privatize(folder, capsys):
+    """--prob and --epsilon, before or after a column, are taken and change nothing."""
+    expected = done(capsys, "check", "bare.csv", *ANSWER[:-2])
+    for options in (ANSWER, [*ANSWER[:-2], "--epsilon", "1"], ["--epsilon", "1", *ANSWER[:-2]]):
+        assert expected == done(capsys, "check", "bare.csv", *options)
+
+
+def test_check_takes_a_plan(folder, capsys):
+    """Its columns, or those that are named, are checked against its categories."""
+    Path("true.csv").write_text('answer\nnever\nsometimes\n""\n')
+    page = done(capsys, "check", "true.csv", "--plan", "plan.toml")
+    assert re.search(r"^  sometimes +unknown +1$", page, re.M)
+    assert page == done(capsys, "check", "true.csv", "--plan", "plan.toml", "--column", "answer")
+    Path("true.csv").write_text("answer,x\nnever,1\n")
+    line = refused(capsys, "check", "true.csv", "--plan", "plan.toml", "--column", "x")
+    assert "speaks of ['answer'], not of column 'x'" in line
+
+
+@pytest.mark.parametrize("file", ["out.csv", "out.parquet"])
+def test_check_of_reports_says_so(folder, capsys, file):
+    """Somebody who names the released file instead of the source is told."""
+    told = "says that this column holds randomized reports already (epsilon 1.792), not true"
+    assert f"{file} {told}" in " ".join(done(capsys, "check", file, *ANSWER).split())
+    assert told not in " ".join(done(capsys, "check", "bare.csv", *ANSWER).split())
+
+
+def test_not_answering_has_one_name(folder, capsys):
+    """Tables of check, estimate and describe say (no answer), where a column of JSON has null."""
+    Path("x.csv").write_text('answer\nnever\nnever\n""\n""\n')
+    page = done(capsys, "check", "x.csv", *ANSWER)
+    assert re.search(r"^  \(no answer\) +missing +2$", page, re.M)
+    options = ["--column", "answer", "--categories", "never,often", "--with-missing"]
+    page = done(capsys, "estimate", "x.csv", *options, "--prob", "0.75")
+    assert re.search(r"^  \(no answer\) +2 ", page, re.M)
+    assert "missing" not in page
+    assert re.search(r"Reading: .*\boften\b", " ".join(page.split()))
+    page = done(capsys, "estimate", "x.csv", *ANSWER)
+    assert "answer: 2 reports and 2 times (no answer); " in " ".join(page.split())
+
+
+# -- estimate ------------------------------------------------------------------------------
+
+
+def test_csv_says_how_it_was_computed(folder, capsys):
+    """Each row has its level, target, method, epsilon and the missing reports, as JSON does."""
+    Path("out.csv").write_text(TEXT + '""\n' * 3)
+    Path("out.csv.rrstats.json").write_text(json.dumps(said(missing="keep")))
+    for target, method in [("rows", "clopper-pearson"), ("population", "wilson")]:
+        options = ["--level", "0.9", "--target", target, "--method", method]
+        page = done(capsys, "estimate", "out.csv", *options, "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(page)))
+        facts = {"level": "0.9", "target": target, "method": method, "missing": "3", "n": "100"}
+        for row in rows:
+            assert facts == {key: row[key] for key in facts}
+            assert KRR.epsilon == float(row["epsilon"])
+        page = done(capsys, "estimate", "out.csv", *options, "--format", "json")
+        (found,) = json.loads(page)["columns"]
+        assert set(found) - {"shares"} == set(rows[0]) - set(found["shares"][0])
+
+
+def test_table_and_reading_show_one_interval(folder, capsys):
+    """The row of the category that is read has the interval of the sentence, letter by letter."""
+    page = done(capsys, "estimate", "out.csv", "--level", "0.9")
+    (row,) = [line for line in page.splitlines() if line.startswith("  often")]
+    (read,) = re.findall(r"interval (\S+ to \S+),", " ".join(page.split()))
+    assert f"  {read}  " in row
+    estimate = files.estimate_file("out.csv")["answer"]
+    low, high = (100 * ends[2] for ends in estimate.interval(0.9))
+    shown_low, shown_high = (float(end.rstrip("%")) for end in read.split(" to "))
+    assert low - 1 < shown_low <= low
+    assert high <= shown_high < high + 1
+
+
+def test_a_reading_by_another_method_says_so(folder, capsys):
+    """The sentence has the exact interval; beside a table of another method it is named."""
+    page = done(capsys, "estimate", "out.csv", "--method", "wald")
+    assert "Reading, by clopper-pearson: " in page
+    assert "Reading: " in done(capsys, "estimate", "out.csv")
+
+
+@pytest.mark.parametrize("words", ["a,b", "a,b,c", "a,b,c,d,e"])
+@pytest.mark.parametrize("zero", ["0", "0.0", "-0"])
+@pytest.mark.parametrize("command", [["privatize", "bare.csv", "o.csv"], ["estimate", "bare.csv"]])
+def test_epsilon_zero_is_refused(folder, capsys, words, zero, command):
+    """Whatever the number of categories, in one sentence, and nothing is written."""
+    options = ["--column", "answer", "--categories", words, f"--epsilon={zero}"]
+    line = refused(capsys, *command, *options)
+    assert "--epsilon 0 asks for reports that say nothing of the answers; give more than 0" in line
+    assert not Path("o.csv").exists()
+
+
+# -- describe ------------------------------------------------------------------------------
+
+
+def test_describe_names_the_file_beside(folder, capsys):
+    """The words and the page of a CSV file say that two files belong together; others do not."""
+    told = "The file beside it, out.csv.rrstats.json, says how the reports were made. The two"
+    assert told in " ".join(done(capsys, "describe", "out.csv", "--statement", "p.md").split())
+    page = Path("p.md").read_text("utf-8")
+    assert told in page
+    assert "File: out.csv. Rows: 100. Page of " in page
+    assert "belong together" not in done(capsys, "describe", "out.parquet", "--statement", "q.md")
+    assert "belong together" not in Path("q.md").read_text("utf-8")
+    assert "File: out.parquet. Rows: 100. " in Path("q.md").read_text("utf-8")
+
+
+# -- arguments -----------------------------------------------------------------------------
+
+
+def test_help_lists_the_exit_codes(capsys):
+    """In four lines, and they are those that the command line returns."""
+    page = call(capsys, "--help")[1]
+    assert page.endswith(arguments.EXIT_CODES)
+    lines = arguments.EXIT_CODES.split("exit codes:\n")[1].splitlines()
+    assert 4 == len(lines)
+    codes = [cli.DONE, cli.FAILED, cli.BAD_ARGUMENTS, cli.INTERRUPTED]
+    assert codes == [int(line.split()[0]) for line in lines]
+    assert ["143", "129", "141"] == re.findall(r"\d+", lines[-1])[1:]
+    assert 141 == cli.READER_LEFT
+    assert "exit codes:" not in call(capsys, "check", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--categories", "yes,", "no"], "ends with a comma, got 'yes,'; words are joined by comm"),
+        (["--categories", "yes", ",no"], "unrecognized arguments: ,no; words are joined by commas"),
+        (["--categories", " ,yes"], "begins or ends with a comma"),
+        (["--categories", "a,,b"], "has an empty word"),
+        (["--categories", " "], "has an empty word"),
+    ],
+)
+def test_words_that_a_space_parted(folder, capsys, words, said):
+    """The line says how words are joined, and where the help of this command is."""
+    for command in (["privatize", "bare.csv", "o.csv"], ["estimate", "bare.csv"]):
+        line = refused(capsys, *command, "--column", "answer", *words, "--prob", "0.75")
+        assert said in line
+        assert f"see rrstats {command[0]} --help" in line
+        assert line.startswith(f"rrstats {command[0]}: ")
+
+
+def test_an_unknown_option_is_answered_by_its_command(folder, capsys):
+    """Nothing is said of words where none were left over."""
+    line = refused(capsys, "estimate", "out.csv", "--colum=answer")
+    assert (
+        "rrstats estimate: unrecognized arguments: --colum=answer; see rrstats estimate --help\n"
+        == line
+    )
+    assert "words" not in refused(capsys, "describe", "out.csv", "x")
+
+
+def test_a_plan_without_its_version(folder, capsys):
+    """The line says what to write first."""
+    Path("plan.toml").write_text(TOML.replace("v = 1\n", ""))
+    assert "write v = 1 first" in refused(capsys, "estimate", "bare.csv", "--plan", "plan.toml")
+    assert "write v = 1 first" in refused(
+        capsys, "privatize", "bare.csv", "o.csv", "--plan", "plan.toml"
+    )
+
+
+def test_a_column_in_which_no_answer_fits_is_said_to_the_steward(tmp_path, capsys):
+    """Misspelled categories make noise of every report; stderr says so, stdout does not."""
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text('smoker\nyes\nno\n""\n')
+    words = ["--column", "smoker", "--categories", "oui,non", "--prob", "0.75"]
+    assert cli.main(["privatize", str(source), str(target), *words]) == 0
+    shown = capsys.readouterr()
+    assert "no answer fits the categories" in shown.err
+    assert "fits" not in shown.out

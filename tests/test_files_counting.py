@@ -1,0 +1,210 @@
+"""What made the reports of a file: what it says, what is given, and where these disagree."""
+
+import json
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import file_samples as samples  # noqa: E402
+from file_samples import KRR, WORDS  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+from rrstats import files, metadata  # noqa: E402
+from rrstats.errors import ArgumentTypeError, FileError, MetadataError  # noqa: E402
+from rrstats.metadata import Record  # noqa: E402
+
+ENDINGS = [".parquet", ".feather", ".csv", ".tsv.gz", ""]
+REPORTS = (["never"] * 3 + ["once"] * 2 + ["often"]) * 50
+
+
+def reports(folder, ending, answers=REPORTS, **facts):
+    """A file of reports that says how they were made; without facts it says nothing."""
+    data = pa.table({"answer": pa.array(answers, pa.string()), "id": range(len(answers))})
+    if facts:
+        data = samples.with_document(data, "answer", **facts)
+    path = samples.written(folder, ending, data)
+    if facts and ending.startswith((".csv", ".tsv")):
+        beside = path.with_name(path.name + ".rrstats.json")
+        beside.write_text(json.dumps(samples.document("answer", **facts)))
+    return path
+
+
+# -- missing reports -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("policy", ["unknown", "raise"])
+def test_missing_reports_contradict_a_document_that_has_none(tmp_path, ending, policy):
+    """Unless missing answers were kept, 30 of 330 missing reports are not of this release."""
+    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30], missing=policy)
+    where = "beside" if ".csv" in ending or ".tsv" in ending else "in"
+    said = rf"30 of 330 reports in column 'answer' .* \(its missing is '{policy}', not 'keep'\): "
+    said += f"the document {where} the file does not describe these reports"
+    for call in (lambda: files.tally_file(path, "answer"), lambda: files.estimate_file(path)):
+        with pytest.raises(MetadataError, match=said):
+            call()
+    with pytest.raises(MetadataError, match="30 of 330 reports"):
+        files.tally_file(path, "answer", KRR)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_missing_reports_that_a_document_allows(tmp_path, ending):
+    """Where they were kept, they are counted apart from the reports."""
+    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30], missing="keep")
+    counted = files.tally_file(path, "answer")
+    assert (300, 30) == (counted.n, counted.missing)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_missing_reports_of_a_file_that_says_nothing(tmp_path, ending):
+    """Where nothing is said of them, nothing is contradicted."""
+    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
+    assert 30 == files.tally_file(path, "answer", KRR).missing
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_missing_reports_of_a_missing_category_are_reports(tmp_path, ending):
+    """Where not answering is an answer, empty cells are reports of it."""
+    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
+    record = Record.of("answer", rr.KRR([*WORDS, None], 0.75))
+    counted = files.tally_file(path, "answer", record)
+    assert (330, 0) == (counted.n, counted.missing)
+
+
+def test_a_document_that_is_given_is_held_to_its_word(tmp_path):
+    """As that of the file: 30 missing reports contradict it, unless it says they were kept."""
+    path = reports(tmp_path, ".csv", [*REPORTS, *[None] * 30])
+    with pytest.raises(MetadataError, match="the document given does not describe these reports"):
+        files.tally_file(path, "answer", Record.of("answer", KRR))
+    kept = Record.of("answer", KRR, missing="keep")
+    assert 30 == files.tally_file(path, "answer", kept).missing
+
+
+# -- what is given -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_made_the_reports_in_every_form(tmp_path, ending):
+    """A mechanism, a record, a document, or a path to one give the same estimates."""
+    path = reports(tmp_path, ending)
+    record = Record.of("answer", KRR)
+    document = metadata.write([record])
+    (tmp_path / "made.json").write_text(json.dumps(document))
+    (tmp_path / "made.toml").write_text(
+        'v = 1\n[[columns]]\nname = "answer"\n'
+        'mechanism = { type = "KRR", categories = ["never", "once", "often"], prob = 0.75 }\n'
+    )
+    expected = files.tally_file(path, "answer", KRR)
+    assert [150, 100, 50] == expected.reported.tolist()
+    forms = [record, [record], document, tmp_path / "made.json", str(tmp_path / "made.toml")]
+    for given in forms:
+        assert expected == files.tally_file(path, "answer", given)
+        assert expected == files.estimate_file(path, mechanism=given)["answer"].tally
+        assert expected == files.estimate_file(path, ["answer"], given)["answer"].tally
+        assert files.check_file(path, "answer", given).empty
+
+
+def test_a_sidecar_is_a_document(tmp_path):
+    """Where a CSV file and its sidecar were parted, the sidecar is given; simulated or not."""
+    path = reports(tmp_path, ".csv", simulated=True)
+    expected = files.tally_file(path, "answer")
+    beside = tmp_path / "source.csv.rrstats.json"
+    elsewhere = beside.rename(tmp_path / "elsewhere.json")
+    assert expected == files.tally_file(path, "answer", elsewhere)
+
+
+def test_several_columns_of_one_document(tmp_path):
+    """A document may speak of all columns; without names those are estimated."""
+    data = pa.table({"a": REPORTS, "b": REPORTS, "c": REPORTS})
+    path = samples.written(tmp_path, ".parquet", data)
+    document = samples.document("c", "a")
+    assert ["c", "a"] == list(files.estimate_file(path, mechanism=document))
+    assert ["a"] == list(files.estimate_file(path, "a", document))
+    with pytest.raises(MetadataError, match=r"speaks of \['c', 'a'\], not of column 'b'"):
+        files.estimate_file(path, ["a", "b"], document)
+    with pytest.raises(MetadataError, match="not of column 'b'"):
+        files.check_file(path, "b", document)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_what_is_given_must_not_contradict_the_file(tmp_path, ending):
+    """In each form another probability is refused, and the same is taken."""
+    path = reports(tmp_path, ending, missing="unknown")
+    other = Record.of("answer", rr.KRR(WORDS, 0.8))
+    for given in (other, metadata.write([other]), other.resolve()):
+        with pytest.raises(MetadataError, match="contradicts"):
+            files.tally_file(path, "answer", given)
+        with pytest.raises(MetadataError, match="contradicts"):
+            files.estimate_file(path, mechanism=given, column="answer")
+    again = samples.document("answer", missing="unknown")
+    assert files.tally_file(path, "answer") == files.tally_file(path, "answer", again)
+
+
+def test_fingerprints_are_compared_too(tmp_path):
+    """A document of more than 100 categories cannot be resolved, but it can contradict."""
+    mechanism = rr.KRR([f"c{i}" for i in range(150)], 0.75)
+    data = pa.table({"answer": ["c1", "c2"] * 50})
+    record = Record.of("answer", mechanism)
+    text = json.dumps(metadata.write([record]))
+    path = samples.written(tmp_path, ".parquet", data)
+    with pytest.raises(MetadataError, match="fingerprint"):
+        files.tally_file(path, "answer", record)
+    path = samples.written(tmp_path, ".parquet", data.replace_schema_metadata({"rrstats": text}))
+    with pytest.raises(MetadataError, match="fingerprint"):
+        files.tally_file(path, "answer", record)
+    assert 100 == files.tally_file(path, "answer", mechanism).n
+    full = metadata.write([Record("answer", mechanism.to_dict())])
+    assert 100 == files.tally_file(path, "answer", full).n
+    data = samples.with_document(pa.table({"answer": REPORTS}), "answer")
+    path = samples.written(tmp_path, ".feather", data)
+    with pytest.raises(MetadataError, match="contradicts"):
+        files.tally_file(path, "answer", record)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv"])
+def test_a_text_file_without_its_sidecar_says_what_is_missing(tmp_path, ending):
+    """The error names the file that should lie beside it, and the option that takes it."""
+    path = reports(tmp_path, ending)
+    said = rf"because source{ending}\.rrstats\.json is not beside it; put it there, or .* --plan"
+    for call in (lambda: files.estimate_file(path), lambda: files.tally_file(path, "answer")):
+        with pytest.raises(ArgumentTypeError, match=said):
+            call()
+    with pytest.raises(FileError, match=said):
+        files.statement_of(path)
+    whole = reports(tmp_path, ".parquet")
+    for column in (None, "answer"):
+        with pytest.raises(ArgumentTypeError) as found:
+            files.estimate_file(whole, column)
+        assert "rrstats.json" not in str(found.value)
+
+
+# -- the page ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_the_page_of_a_file(tmp_path, ending, format):
+    """It tells the file, its 300 rows (counted in text files), and what lies beside it."""
+    path = reports(tmp_path, ending, missing="unknown")
+    page = files.statement_of(path, title="Wave two", made="2026-11-21", format=format)
+    assert f"File: source{ending}. Rows: 300. Page of 2026-11-21, written by rrstats" in page
+    assert ("# Wave two\n" if format == "markdown" else "<h1>Wave two</h1>") in page
+    is_text = ending.startswith((".csv", ".tsv"))
+    assert is_text == (f"source{ending}.rrstats.json" in page.replace("\\", ""))
+
+
+def test_a_page_of_true_answers_is_refused(tmp_path):
+    """A file that says nothing has no page, in any form."""
+    with pytest.raises(FileError, match="does not say that any column was privatized"):
+        files.statement_of(reports(tmp_path, ".parquet"))
+
+
+def test_the_document_on_the_page_is_taken_again(tmp_path):
+    """Saved from the page, it stands in for the sidecar that was lost."""
+    path = reports(tmp_path, ".csv", missing="unknown")
+    expected, page = files.tally_file(path, "answer"), files.statement_of(path)
+    (tmp_path / "source.csv.rrstats.json").unlink()
+    made = tmp_path / "made.json"
+    made.write_text(page[page.rindex('{"v"') :].removesuffix("```\n"))
+    assert expected == files.tally_file(path, "answer", made)
