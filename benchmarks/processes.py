@@ -28,9 +28,11 @@ def python(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
 def fresh(function: str, **arguments: Any) -> Any:
     """What ``module:function`` of this package returns in a fresh process, as JSON."""
     module, _, name = function.partition(":")
-    # At the end of the path: an installed rrstats goes before one that lies beside this package.
+    # First for this package, whose name others use too, then at the end of the path: an
+    # installed rrstats goes before one that lies beside this package.
     code = (
-        f"import sys, json; sys.path.append({str(ROOT)!r})\n"
+        f"import sys, json; sys.path.insert(0, {str(ROOT)!r}); import benchmarks\n"
+        f"sys.path.append(sys.path.pop(0))\n"
         f"from benchmarks.{module} import {name}\n"
         f"print('\\n' + json.dumps({name}(**json.loads({json.dumps(arguments)!r}))))"
     )
