@@ -226,7 +226,8 @@ def _numpy_type(domain: Domain, own: np.dtype[Any], holds_missing: bool) -> np.d
     if domain.kind == "str" and own.kind == "T" and not holds_missing:
         return own
     if (domain.kind, own.kind) in (("str", "U"), ("bytes", "S")) and not holds_missing:
-        width = max(len(c) for c in domain.categories)  # type: ignore[arg-type]  # str or bytes
+        texts: list[Any] = list(domain.categories)
+        width = max(map(len, texts))
         return np.dtype(f"{own.kind}{max(width, 1)}")
     return None
 

@@ -253,7 +253,7 @@ def test_files_are_measured_where_rrstats_has_them():
     if importlib.util.find_spec("pyarrow") is None:
         said = next(files.lines(measuring.Settings())).note
         assert said == "needs pyarrow"
-        pytest.skip(said)
+        pytest.skip("without pyarrow there is no file to measure")
     lines = list(files.lines(measuring.Settings(rows=5000, rounds=1, quick=True)))
     assert ["parquet, 5,000 rows"] * 2 + ["csv, 1,000 rows"] * 2 == [line.case for line in lines]
     assert ["s", "MiB"] * 2 == [line.unit for line in lines]
@@ -344,7 +344,7 @@ def test_installed_rivals_follow_the_law_with_our_parameters(package, k):
     """What is timed is the same job: each library's reports keep the truth with PROB."""
     rival = rivals.find(package, k)
     if isinstance(rival, str):
-        pytest.skip(rival)
+        pytest.skip(f"rivals are optional: {rival}")
     truth = inputs.answers(k, 3000, np.uint8)
     reports = [rival.codes[rival.call(rival.values[code])] for code in truth.tolist()]
     measuring.check_law(package, truth, np.array(reports), k)

@@ -137,7 +137,7 @@ def _estimate(options: argparse.Namespace) -> str:
 def _rows(estimate: rr.Estimate, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of `Estimate.to_frame`, with the categories as they were declared."""
     frame = estimate.to_frame(options.level, method=options.method)
-    rows: list[dict[str, Any]] = frame.astype(object).to_dict(orient="records")  # type: ignore[assignment]
+    rows: list[Any] = frame.astype(object).to_dict(orient="records")
     pairs = zip(estimate.categories, rows, strict=True)
     return [{**row, "category": category} for category, row in pairs]
 

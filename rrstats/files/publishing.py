@@ -323,7 +323,7 @@ def _open_up(path: Path, mode: int, descriptor: int = -1) -> None:
     found = os.stat(here).st_mode  # noqa: PTH116  # of the open file, where there is one
     if stat.S_ISDIR(found):
         mode |= (mode & 0o444) >> 2 | (found & stat.S_ISGID)
-    os.chmod(here, mode)  # noqa: PTH101
+    os.chmod(here, mode)  # noqa: PTH101  # of the open file, where there is one
 
 
 def _sync(path: Path) -> None:

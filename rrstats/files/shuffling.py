@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats.errors import ArgumentValueError, FileError
+from rrstats.files.parts import row_bytes
 from rrstats.randomness import BLOCK_ROWS, below, open_source, permutation
 
 __all__ = ["Shuffle"]
@@ -70,7 +71,7 @@ class Shuffle:
                 for place, field in enumerate(schema.remove_metadata())
             ]
         )
-        grown = (_row_bytes(self._plain) + ORDER_BYTES) / _row_bytes(schema)
+        grown = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
         buckets = math.ceil(bytes_expected * grown / BUCKET_BYTES)
         self._number = min(MOST_BUCKETS, max(1, buckets))
         self._waiting: list[pa.RecordBatch] = []
@@ -195,18 +196,6 @@ class Shuffle:
 def _weight(rows: pa.RecordBatch | pa.Table) -> int:
     """The memory that it takes to hold and to order rows."""
     return int(rows.nbytes) + ORDER_BYTES * len(rows)
-
-
-def _row_bytes(schema: pa.Schema) -> float:
-    """About the bytes of one row, where text is short."""
-    bits = 1
-    for field in schema:
-        type = field.type.index_type if pa.types.is_dictionary(field.type) else field.type
-        try:
-            bits += type.bit_width
-        except ValueError:  # of no fixed width
-            bits += 128
-    return bits / 8
 
 
 class _Bucket:
