@@ -17,6 +17,7 @@ import pyarrow as pa
 from rrstats.domain import Domain
 from rrstats.files import documents, parts
 from rrstats.files.parts import Changed, TablePiece, Writer, changed_schema, reading
+from rrstats.files.typed import TypedPart
 from rrstats.metadata import Record
 
 __all__ = ["FeatherPart"]
@@ -24,40 +25,21 @@ __all__ = ["FeatherPart"]
 WHAT = "an Arrow IPC file (Feather version 2)"
 
 
-class FeatherPart:
+class FeatherPart(TypedPart):
     """One Arrow IPC file."""
-
-    document_is_beside = False
 
     def __init__(self, path: Path, relative: str) -> None:
         self.path, self.relative = path, relative
         with reading(path, WHAT), pa.OSFile(str(path)) as file:
             reader = pa.ipc.open_file(file)
-            self.schema: pa.Schema = reader.schema
+            self.schema = reader.schema
             self._footer = getattr(reader, "metadata", None)
             self.rows: int | None = _rows_in(file)
         with reading(path, WHAT):
             self._codec = _codec_of(path)
-        self.names: list[str] = self.schema.names
-        self._metadata: dict[bytes, bytes] = dict(self.schema.metadata or {})
+        self.names = self.schema.names
+        self._metadata = dict(self.schema.metadata or {})
         self.records = documents.read_records(self._metadata)
-
-    def type_of(self, name: str) -> pa.DataType:
-        """The Arrow type of a column."""
-        return self.schema.field(self.names.index(name)).type
-
-    @property
-    def fields(self) -> Sequence[object]:
-        """Names, types and nullability."""
-        return list(self.schema)
-
-    def no_cells(self, name: str, domain: Domain) -> pa.Array:
-        """An empty array of the column's type."""
-        return parts.no_cells(self.type_of(name))
-
-    def has_copy(self, name: str) -> bool:
-        """Whether an index of pandas has the column's name."""
-        return documents.carries_copy(self._metadata, name)
 
     def pieces(
         self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False

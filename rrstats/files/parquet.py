@@ -24,6 +24,7 @@ from rrstats.domain import Domain
 from rrstats.errors import FileError
 from rrstats.files import documents, parts
 from rrstats.files.parts import Changed, Room, TablePiece, Writer, changed_schema, reading
+from rrstats.files.typed import TypedPart
 from rrstats.metadata import Record
 
 __all__ = ["ParquetPart"]
@@ -45,19 +46,17 @@ _PLAIN_ENCODINGS = {
 }
 
 
-class ParquetPart:
+class ParquetPart(TypedPart):
     """One Parquet file."""
-
-    document_is_beside = False
 
     def __init__(self, path: Path, relative: str) -> None:
         self.path, self.relative = path, relative
         with reading(path, WHAT), self._open() as file:
-            self.schema: pa.Schema = file.schema_arrow
+            self.schema = file.schema_arrow
             self._layout = _Layout(file)
             self.rows: int | None = file.metadata.num_rows
             extra = file.metadata.metadata or {}
-        self.names: list[str] = self.schema.names
+        self.names = self.schema.names
         self._stores_schema = ARROW_SCHEMA in extra
         self._metadata = {k: v for k, v in extra.items() if k != ARROW_SCHEMA}
         self._metadata |= self.schema.metadata or {}
@@ -72,23 +71,6 @@ class ParquetPart:
         """The other columns as the footer says, or as their types say where that is more."""
         rest = self._layout.bytes_without([column.name for column in changed])
         return max(rest, (self.rows or 0) * parts.row_bytes(self.schema_of(changed)))
-
-    def type_of(self, name: str) -> pa.DataType:
-        """The Arrow type of a column."""
-        return self.schema.field(self.names.index(name)).type
-
-    @property
-    def fields(self) -> Sequence[object]:
-        """Names, types and nullability."""
-        return list(self.schema)
-
-    def no_cells(self, name: str, domain: Domain) -> pa.Array:
-        """An empty array of the column's type."""
-        return parts.no_cells(self.type_of(name))
-
-    def has_copy(self, name: str) -> bool:
-        """Whether an index of pandas has the column's name."""
-        return documents.carries_copy(self._metadata, name)
 
     def pieces(
         self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False
