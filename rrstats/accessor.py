@@ -88,7 +88,8 @@ class FrameAccessor:
 
         column : a column's name, with categories and prob (P(report = truth)) or epsilon, or
             with a mechanism; or a mapping from column to mechanism.
-        options : unknown, missing, again, rng, threads, as for `rrstats.privatize`.
+        options : unknown, missing, again, rng, threads, as for `rrstats.privatize`; group, the
+            column that says which sample a row is in, for mechanisms with several.
         Index, other columns and their order stay.  See `rrstats.privatize_frame`.
 
         >>> import pandas as pd, rrstats
@@ -128,14 +129,18 @@ class FrameAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        group: Hashable = None,
         target: str = "population",
         level: float = 0.95,
-        method: str = "clopper-pearson",
+        method: str | None = None,
         simultaneous: bool = False,
     ) -> pd.DataFrame:
         """True shares of a privatized column, as a tidy frame with intervals.
 
         categories, prob, epsilon : the column's mechanism; by default what the frame says of it.
+            Where rows were made by different ones: a column of mechanisms, or a mapping from
+            group to mechanism.
+        group : the column that says which sample a row is in, where the mechanism has several.
         target : "population" or "rows".  level, method, simultaneous : of the intervals.
         Columns: category, n, reported, naive, proportion, std_error, low, high, count,
         count_low, count_high.  `s.rr.estimate` gives the `Estimate` itself.
@@ -146,7 +151,12 @@ class FrameAccessor:
         [0.22, 0.78]
         """
         found = estimate(
-            column_of(self._data, column), categories, prob, epsilon=epsilon, target=target
+            column_of(self._data, column),
+            categories,
+            prob,
+            epsilon=epsilon,
+            group=self._group(group),
+            target=target,
         )
         return found.to_frame(level, method=method, simultaneous=simultaneous)
 
@@ -157,9 +167,14 @@ class FrameAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        group: Hashable = None,
     ) -> Tally:
         """Counted reports of a privatized column, which add to those of other frames."""
-        return tally(column_of(self._data, column), categories, prob, epsilon=epsilon)
+        found = column_of(self._data, column)
+        return tally(found, categories, prob, epsilon=epsilon, group=self._group(group))
+
+    def _group(self, name: Hashable) -> pd.Series[Any] | None:
+        return None if name is None else column_of(self._data, name)
 
     def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
         """For the data steward only: the answers that no category serves.  The result is private.
@@ -256,6 +271,7 @@ class SeriesAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        group: Any = None,
         target: str = "population",
     ) -> Estimate:
         """`rrstats.estimate` from this column of reports.
@@ -265,13 +281,18 @@ class SeriesAccessor:
         >>> round(float(reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion), 2)
         0.22
         """
-        return estimate(self._data, categories, prob, epsilon=epsilon, target=target)
+        return estimate(self._data, categories, prob, epsilon=epsilon, group=group, target=target)
 
     def tally(
-        self, categories: Any = None, prob: float | None = None, *, epsilon: float | None = None
+        self,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        group: Any = None,
     ) -> Tally:
         """`rrstats.tally` of this column of reports."""
-        return tally(self._data, categories, prob, epsilon=epsilon)
+        return tally(self._data, categories, prob, epsilon=epsilon, group=group)
 
     def check(self, categories: Any) -> pd.DataFrame:
         """`rrstats.check`, for the data steward only; the result is private."""

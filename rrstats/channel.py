@@ -1,9 +1,10 @@
 """The channel P(report | truth) and its algebra: all that statistics need of a mechanism.
 
-Two forms cover every design.  A `MatrixChannel` has ``matrix[report, truth]``, m x k, whose
-columns sum to 1.  A `SupportChannel` has reports that *support* categories, and treats all
-categories alike: four probabilities and one ratio describe it, and every operation takes
-O(k).  k-ary randomized response is the support channel whose reports support one category.
+Two forms cover every design.  A `SupportChannel`, here, has reports that *support* categories,
+and treats all categories alike: four probabilities and one ratio describe it, and every
+operation takes O(k).  k-ary randomized response is the support channel whose reports support
+one category.  A `matrices.MatrixChannel` has ``matrix[report, truth]``, m x k, whose columns
+sum to 1; several samples with a channel each are a `stacks.StackedChannel`.
 
 Probabilities are exact fractions (a double is one); floats appear only when data are debiased.
 Sources: Wang, Blocki, Li and Jha (2017), eq. 1-3 (pure protocols); van den Hout and van der
@@ -15,14 +16,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rrstats import likelihood
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
 
-__all__ = ["TARGETS", "BinomialRates", "Channel", "MatrixChannel", "SupportChannel", "check_target"]
+__all__ = [
+    "TARGETS",
+    "BinomialRates",
+    "Channel",
+    "OneSample",
+    "SupportChannel",
+    "as_fraction",
+    "check_reports_fit",
+    "check_target",
+    "worst_ratio",
+]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +54,7 @@ def check_target(target: object) -> str:
     )
 
 
-def _exact(number: Any, name: str = "matrix[report, truth]") -> Fraction:
+def as_fraction(number: Any, name: str = "matrix[report, truth]") -> Fraction:
     """A finite number as a fraction; raises for anything else."""
     try:
         if isinstance(number, bool | str):
@@ -66,11 +78,20 @@ class BinomialRates:
 
 
 class Channel(Protocol):
-    """What every channel answers; n reports, m report cells, k categories."""
+    """What every channel answers; n reports, m report cells, k categories.
+
+    Shares are those of the k categories, except where a design tells finer `classes` of people
+    apart than it estimates (truthful and lying carriers, say).
+    """
 
     @property
     def k(self) -> int:
         """The number of categories."""
+        ...
+
+    @property
+    def classes(self) -> int:
+        """The number of classes of true answers; k for most designs."""
         ...
 
     @property
@@ -83,12 +104,71 @@ class Channel(Protocol):
         """The worst ratio P(report | truth) / P(report | other truth); 0 stands for infinite."""
         ...
 
+    @property
+    def named(self) -> NDArray[np.intp]:
+        """(m,) the category that each cell speaks for; -1 for none."""
+        ...
+
+    @property
+    def one_cell_each(self) -> bool:
+        """Whether each report falls into one cell, so that counts say how many respondents."""
+        ...
+
+    @property
+    def condition(self) -> float:
+        """The condition number of the matrix: how much noise the estimate amplifies."""
+        ...
+
+    def check_possible(self, reported: NDArray[Any]) -> None:
+        """Raise ArgumentValueError for counts of reports that the design never makes."""
+        ...
+
+    @property
+    def samples(self) -> NDArray[np.intp]:
+        """(m,) the sample of each cell; all 0 where there is one."""
+        ...
+
+    def sizes(self, reported: NDArray[Any], n: int) -> Floats:
+        """(m,) how many of the n respondents could have given the report of each cell."""
+        ...
+
+    def debias(self, reported: NDArray[Any], n: int) -> Floats:
+        """(m,) counts of n respondents to (k,) unbiased shares; NaN where there are too few."""
+        ...
+
+    def debias_variance(self, reported: NDArray[Any], n: int, target: str, ddof: int = 1) -> Floats:
+        """(k,) the estimated variance of `debias`; NaN where there are too few respondents."""
+        ...
+
+    def debias_covariance(
+        self, reported: NDArray[Any], n: int, target: str, ddof: int = 1
+    ) -> Floats:
+        """(k, k) the estimated covariance of `debias`."""
+        ...
+
+    @property
+    def shown(self) -> Floats:
+        """(k, classes) 1 where a class shows a category."""
+        ...
+
+    def score_variances(self, reported: NDArray[Any]) -> Floats | None:
+        """(k, classes) variance of the scores of people of one class.
+
+        reported : (m,) counts, of which only the sizes of the samples matter.
+        None where a single report has no score.
+        """
+        ...
+
+    def score_range(self, targets: int = 1) -> tuple[float, float]:
+        """The least and the greatest sum of the scores of ``targets`` categories in one report."""
+        ...
+
     def scores(self, reports: NDArray[Any]) -> Floats:
         """(n, k) unbiased values: their mean is the estimate of the shares."""
         ...
 
     def likelihood(self, reports: NDArray[Any]) -> Floats:
-        """(n, k) P(report | truth), each row up to a factor."""
+        """(n, classes) P(report | truth), each row up to a factor."""
         ...
 
     def solve(self, rates: ArrayLike) -> Floats:
@@ -96,7 +176,7 @@ class Channel(Protocol):
         ...
 
     def rates(self, shares: ArrayLike) -> Floats:
-        """(..., k) true shares to (..., m) expected shares of the cells among reports."""
+        """(..., classes) true shares to (..., m) expected shares of the cells among reports."""
         ...
 
     def variance(self, shares: ArrayLike, target: str) -> Floats:
@@ -113,7 +193,7 @@ class Channel(Protocol):
         ...
 
     def most_likely(self, reported: NDArray[Any]) -> Floats:
-        """(m,) counts to the (k,) shares inside the simplex that make them likeliest."""
+        """(m,) counts to the (classes,) shares inside the simplex that make them likeliest."""
         ...
 
     def then(self, second: Channel) -> Channel:
@@ -122,16 +202,72 @@ class Channel(Protocol):
 
     @property
     def matrix(self) -> Floats:
-        """(m, k) ``matrix[report, truth]`` of the cells; columns sum to 1."""
+        """(m, classes) ``matrix[report, truth]`` of the cells; columns sum to 1 in each sample."""
         ...
 
     @property
     def entries(self) -> tuple[tuple[Fraction, ...], ...]:
-        """The matrix as m rows of k exact fractions."""
+        """The matrix as m rows of exact fractions."""
         ...
 
 
-def _worst(*pairs: tuple[Fraction, Fraction]) -> Fraction | None:
+class OneSample:
+    """What channels share whose respondents all follow the same instructions."""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes of true answers: the categories."""
+        return cast("Channel", self).k
+
+    @property
+    def shown(self) -> Floats:
+        """(k, k) the unit matrix: classes are categories."""
+        return np.eye(cast("Channel", self).k)
+
+    @property
+    def one_cell_each(self) -> bool:
+        """True: a report is one cell of a matrix."""
+        return True
+
+    @property
+    def samples(self) -> NDArray[np.intp]:
+        """(m,) all cells belong to one sample."""
+        return np.zeros(cast("Channel", self).m, dtype=np.intp)
+
+    def check_possible(self, reported: NDArray[Any]) -> None:
+        """Nothing: the design makes every report now and then."""
+
+    def sizes(self, reported: NDArray[Any], n: int) -> Floats:
+        """(m,) n for every cell."""
+        return np.full(cast("Channel", self).m, float(n))
+
+    def debias(self, reported: NDArray[Any], n: int) -> Floats:
+        """(m,) counts of n respondents to (k,) unbiased shares; NaN where n is 0."""
+        with np.errstate(invalid="ignore"):
+            return cast("Channel", self).solve(np.asarray(reported) / np.float64(n))
+
+    def debias_variance(self, reported: NDArray[Any], n: int, target: str, ddof: int = 1) -> Floats:
+        """(k,) variance of the estimate at the estimated shares, over n - ddof or n rows."""
+        size = _size(n, target, ddof)
+        shares = self.debias(reported, n)
+        return np.asarray(cast("Channel", self).variance(shares, target) / size)
+
+    def debias_covariance(
+        self, reported: NDArray[Any], n: int, target: str, ddof: int = 1
+    ) -> Floats:
+        """(k, k) covariance of the estimate at the estimated shares."""
+        size = _size(n, target, ddof)
+        shares = self.debias(reported, n)
+        return np.asarray(cast("Channel", self).covariance(shares, target) / size)
+
+
+def _size(n: int, target: str, ddof: int) -> float:
+    """What a variance is divided by, NaN where that is nobody."""
+    size = n - ddof if check_target(target) == "population" else n
+    return float(size) if size > 0 else np.nan
+
+
+def worst_ratio(*pairs: tuple[Fraction, Fraction]) -> Fraction | None:
     """The largest ratio within the pairs, either way; None stands for infinite."""
     worst = Fraction(1)
     for one, other in pairs:
@@ -144,7 +280,7 @@ def _worst(*pairs: tuple[Fraction, Fraction]) -> Fraction | None:
 
 
 @dataclass(frozen=True)
-class SupportChannel:
+class SupportChannel(OneSample):
     """Reports that support categories, alike for all k.
 
     k : number of categories.
@@ -186,10 +322,10 @@ class SupportChannel:
                 raise ArgumentValueError(f"{name} must be in [0, {most}], got {value}")
         if self.odds < 0:
             raise ArgumentValueError(f"odds must be at least 0, got {self.odds}")
-        told = _worst(
+        told = worst_ratio(
             (self.prob_truth, self.prob_other), (1 - self.prob_truth, 1 - self.prob_other)
         )
-        claimed = _worst((self.odds, Fraction(1)))
+        claimed = worst_ratio((self.odds, Fraction(1)))
         if claimed is not None and (told is None or claimed < told):
             raise ArgumentValueError(
                 f"odds {self.odds} claim more privacy than the support of one category tells: its "
@@ -199,7 +335,7 @@ class SupportChannel:
     @classmethod
     def single(cls, k: int, prob: Fraction | float) -> SupportChannel:
         """Each report supports one category, the truth with probability ``prob``."""
-        truth = _exact(prob, "prob_truth")
+        truth = as_fraction(prob, "prob_truth")
         other = (1 - truth) / (k - 1) if k > 1 else Fraction(0)
         odds = truth / other if other else Fraction(0)
         return cls(k, truth, other, Fraction(0), Fraction(0), odds)
@@ -208,6 +344,11 @@ class SupportChannel:
     def m(self) -> int:
         """The number of cells that a tally counts: the supported categories."""
         return self.k
+
+    @property
+    def named(self) -> NDArray[np.intp]:
+        """(k,) every cell speaks for its category."""
+        return np.arange(self.k)
 
     @cached_property
     def _gap(self) -> float:
@@ -219,6 +360,16 @@ class SupportChannel:
                 "reported as often as any other; choose a larger prob or epsilon"
             )
         return float(gap)
+
+    @property
+    def condition(self) -> float:
+        """1 / |p - q|: the factor by which noise is amplified."""
+        return 1 / abs(self._gap)
+
+    @property
+    def one_cell_each(self) -> bool:
+        """Whether each report supports one category."""
+        return self._is_single
 
     def _support(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         if reports.ndim == 2:
@@ -262,7 +413,7 @@ class SupportChannel:
         """(..., k, k) covariance of one debiased report at these true shares."""
         theta = np.asarray(shares, dtype=np.float64)
         either = theta[..., :, None] + theta[..., None, :]
-        rest = theta.sum(-1)[..., None, None] - either
+        rest = 1 - either  # estimates of several bits need not sum to 1, true shares do
         both = float(self.pair_truth) * either + float(self.pair_other) * rest
         if check_target(target) == "population":
             rates = self.rates(theta)
@@ -274,6 +425,35 @@ class SupportChannel:
         diagonal = np.arange(self.k)
         cov[..., diagonal, diagonal] = self.variance(theta, target)
         return cov
+
+    def score_range(self, targets: int = 1) -> tuple[float, float]:
+        """The least and the greatest sum of the scores of ``targets`` categories in one report."""
+        fewest, most = self.support_sizes
+        low, high = self.solve([0.0, 1.0]).tolist()  # the score without support, and with it
+        # With so many supported in all, at least and at most so many of the targets are.
+        supported = (max(0, targets - (self.k - fewest)), min(targets, most))
+        ends = [count * high + (targets - count) * low for count in supported]
+        return min(ends), max(ends)
+
+    @property
+    def support_sizes(self) -> tuple[int, int]:
+        """The least and the greatest number of categories that one report may support.
+
+        A fixed number exactly where the pairs leave it no variance; otherwise anything.
+        """
+        k = self.k
+        mean = self.prob_truth + (k - 1) * self.prob_other
+        pairs = 2 * (k - 1) * self.pair_truth + (k - 1) * (k - 2) * self.pair_other
+        if mean + pairs == mean**2:
+            return int(mean), int(mean)
+        return 0, k
+
+    def score_variances(self, reported: NDArray[Any]) -> Floats:
+        """(k, k) variance of each category's score for people of each category."""
+        p, q = float(self.prob_truth), float(self.prob_other)
+        full = np.full((self.k, self.k), q * (1 - q))
+        np.fill_diagonal(full, p * (1 - p))
+        return full / self._gap**2
 
     @property
     def binomial_rates(self) -> BinomialRates:
@@ -311,7 +491,7 @@ class SupportChannel:
         """
         self._check_single()
         if self._gap < 0:
-            return MatrixChannel(self.entries).most_likely(reported)
+            return likelihood.most_likely(self.matrix, reported)
         p, q = float(self.prob_truth), float(self.prob_other)
         counts = np.asarray(reported, dtype=np.float64)
         falling = -np.sort(-counts)
@@ -321,12 +501,14 @@ class SupportChannel:
 
     def then(self, second: Channel) -> Channel:
         """The product: a report of one category randomized once more by ``second``."""
-        _check_reports_fit(self.m, second)
+        check_reports_fit(self.m, second)
         if isinstance(second, SupportChannel) and self._is_single and second._is_single:
             p, q = self.prob_truth, self.prob_other
             return SupportChannel.single(
                 self.k, p * second.prob_truth + (self.k - 1) * q * second.prob_other
             )
+        from rrstats.matrices import MatrixChannel
+
         return MatrixChannel(self.entries).then(second)
 
     @property
@@ -337,194 +519,10 @@ class SupportChannel:
         return tuple(tuple(p if report == truth else q for truth in every) for report in every)
 
 
-def _check_reports_fit(m: int, second: Channel) -> None:
-    if second.k != m:
+def check_reports_fit(m: int, second: Channel) -> None:
+    """Raise unless a second channel randomizes the m reports of a first one."""
+    if second.classes != m:
         raise ArgumentValueError(
-            f"the second channel must randomize the {m} reports of the first, but has {second.k} "
-            "categories"
-        )
-
-
-def _check_total(truth: int, total: Fraction, tolerance: Fraction) -> None:
-    """Raise unless the column of one truth sums to 1."""
-    if abs(total - 1) > tolerance:
-        hint = "; are the axes swapped, or is a report missing?" if abs(total - 1) > 0.001 else ""
-        raise ArgumentValueError(
-            f"matrix[report, truth] must have columns that sum to 1, column {truth} sums to "
-            f"{float(total):.12g}, off by {float(total - 1):.3g}{hint}"
-        )
-
-
-@dataclass(frozen=True)
-class MatrixChannel:
-    """A channel given by its matrix; reports are codes 0 .. m-1.
-
-    entries : m rows (reports) of k >= 2 exact numbers (truths); columns sum to 1.
-    Raises ArgumentValueError or ArgumentTypeError for anything else; for numbers of a survey or
-    a paper, which sum to 1 up to rounding, use `from_floats`.
-
-    >>> MatrixChannel(((Fraction(5, 6), Fraction(1, 6)), (Fraction(1, 6), Fraction(5, 6)))).k
-    2
-    """
-
-    entries: tuple[tuple[Fraction, ...], ...]
-
-    def __post_init__(self) -> None:
-        try:
-            rows = tuple(tuple(map(_exact, row)) for row in self.entries)
-        except TypeError as error:
-            if isinstance(error, ArgumentTypeError):
-                raise
-            raise ArgumentTypeError("matrix[report, truth] must be rows of numbers") from None
-        lengths = {len(row) for row in rows}
-        if len(lengths) != 1 or lengths.pop() < 2:
-            raise ArgumentValueError(
-                "matrix[report, truth] must have rows (reports) of equal length, one number for "
-                f"each of at least 2 categories; found rows of {sorted({len(r) for r in rows})}"
-            )
-        object.__setattr__(self, "entries", rows)
-        for truth, column in enumerate(zip(*rows, strict=True)):
-            if min(column) < 0:
-                raise ArgumentValueError(
-                    f"matrix[report, truth] must not be negative, found {float(min(column))!r} in "
-                    f"column {truth}"
-                )
-            _check_total(truth, sum(column, Fraction(0)), Fraction(0))
-
-    @classmethod
-    def from_floats(cls, matrix: ArrayLike) -> MatrixChannel:
-        """A channel from numbers; a column within 1e-9 of 1 is normalized exactly."""
-        try:
-            listed = np.asarray(matrix, dtype=object)
-        except ValueError:  # rows of different lengths
-            listed = np.empty(0)
-        if listed.ndim != 2:
-            raise ArgumentValueError(
-                "matrix[report, truth] must have two axes, reports and categories"
-            )
-        rows = [[_exact(x) for x in row] for row in listed.tolist()]
-        totals = [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
-        for truth, total in enumerate(totals):
-            _check_total(truth, total, Fraction(1, 10**9))
-        return cls(tuple(tuple(x / t for x, t in zip(r, totals, strict=True)) for r in rows))
-
-    @property
-    def k(self) -> int:
-        """The number of categories: columns of the matrix."""
-        return len(self.entries[0])
-
-    @property
-    def m(self) -> int:
-        """The number of reports: rows of the matrix."""
-        return len(self.entries)
-
-    @cached_property
-    def odds(self) -> Fraction:
-        """The worst ratio within a row; 0 stands for infinite."""
-        worst = Fraction(1)
-        for row in self.entries:
-            if not max(row):
-                continue
-            if not min(row):
-                return Fraction(0)
-            worst = max(worst, max(row) / min(row))
-        return worst
-
-    @cached_property
-    def matrix(self) -> Floats:
-        """(m, k) ``matrix[report, truth]``."""
-        full = np.array([[float(x) for x in row] for row in self.entries])
-        full.flags.writeable = False  # kept and handed out
-        return full
-
-    @cached_property
-    def left_inverse(self) -> Floats:
-        """(k, m): (P' D^-1 P)^-1 P' D^-1, with D the report law at uniform truth."""
-        possible = self.matrix.sum(axis=1) > 0
-        weighted = np.zeros_like(self.matrix.T)
-        weighted[:, possible] = self.matrix[possible].T / self.matrix[possible].mean(axis=1)
-        information = weighted @ self.matrix
-        condition = np.linalg.cond(information)
-        if not condition < 1e12:
-            raise NotIdentifiable(
-                "reports do not identify the true shares: the information matrix has condition "
-                f"number {condition:.3g}; merge categories that are reported alike"
-            )
-        inverse = np.asarray(np.linalg.solve(information, weighted))
-        inverse.flags.writeable = False  # kept and handed out
-        return inverse
-
-    def scores(self, reports: NDArray[Any]) -> Floats:
-        """(n, k) unbiased values: the column of the left inverse for each report."""
-        return np.asarray(self.left_inverse.T[reports])
-
-    def likelihood(self, reports: NDArray[Any]) -> Floats:
-        """(n, k) P(report | truth)."""
-        return np.asarray(self.matrix[reports])
-
-    def solve(self, rates: ArrayLike) -> Floats:
-        """(..., m) rates of the reports to (..., k) unbiased shares."""
-        return np.asarray(rates, dtype=np.float64) @ self.left_inverse.T
-
-    def rates(self, shares: ArrayLike) -> Floats:
-        """(..., k) true shares to (..., m) expected rates of the reports."""
-        return np.asarray(shares, dtype=np.float64) @ self.matrix.T
-
-    def covariance(self, shares: ArrayLike, target: str) -> Floats:
-        """(..., k, k) covariance of one debiased report at these true shares."""
-        theta, inverse = np.asarray(shares, dtype=np.float64), self.left_inverse
-        # E[score score' | truth]: the same for both targets; what is subtracted differs.
-        second = np.einsum("ar,...r,br->...ab", inverse, self.rates(theta), inverse)
-        if check_target(target) == "population":
-            mean = self.solve(self.rates(theta))
-            return np.asarray(second - mean[..., :, None] * mean[..., None, :])
-        exact = np.zeros_like(second)
-        diagonal = np.arange(self.k)
-        exact[..., diagonal, diagonal] = theta
-        return np.asarray(second - exact)
-
-    def variance(self, shares: ArrayLike, target: str) -> Floats:
-        """(..., k) variance of one debiased report at these true shares."""
-        diagonal = np.diagonal(self.covariance(shares, target), axis1=-2, axis2=-1)
-        return np.maximum(diagonal, 0.0)  # rounding can carry a 0 below itself
-
-    @property
-    def binomial_rates(self) -> BinomialRates | None:
-        """The rates of a two by two design; other matrices have none."""
-        if (self.m, self.k) != (2, 2):
-            return None
-        base = np.array([self.matrix[0, 1], self.matrix[1, 0]])
-        return BinomialRates(base, np.diagonal(self.matrix).copy(), True)
-
-    def most_likely(self, reported: NDArray[Any]) -> Floats:
-        """(k,) shares inside the simplex that make the counts likeliest, by plain EM.
-
-        Stops when a step moves no share by more than 1e-12, at the latest after 100,000.
-        """
-        rates = np.asarray(reported, dtype=np.float64)
-        rates = rates / rates.sum()
-        seen = rates > 0
-        if not self.matrix[seen].any(axis=1).all():
-            raise ArgumentValueError("counts hold reports that this channel never makes")
-        rates, matrix = rates[seen], self.matrix[seen]
-        shares = np.full(self.k, 1 / self.k)
-        for _ in range(100_000):
-            step = shares * (matrix.T @ (rates / (matrix @ shares)))
-            moved, shares = np.abs(step - shares).max(), step
-            if moved < 1e-12:
-                break
-        return shares
-
-    def then(self, second: Channel) -> Channel:
-        """The product: what is reported by this channel, randomized once more."""
-        _check_reports_fit(self.m, second)
-        before = list(zip(*self.entries, strict=True))
-        return MatrixChannel(
-            tuple(
-                tuple(
-                    sum((a * b for a, b in zip(row, col, strict=True)), Fraction(0))
-                    for col in before
-                )
-                for row in second.entries
-            )
+            f"the second channel must randomize the {m} reports of the first, but has "
+            f"{second.classes} categories"
         )

@@ -19,19 +19,21 @@ from __future__ import annotations
 import datetime
 import enum
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.domain import Domain, is_missing
+from rrstats.domain import Codes, Domain, is_missing
+from rrstats.encoding import Reader, reader
 from rrstats.errors import ArgumentTypeError
 from rrstats.rooms import NUMPY_MISSING, ListRoom, Room, room_for
 
-__all__ = ["Container", "open_container"]
+__all__ = ["Container", "Form", "Table", "form_of", "open_container", "open_reports"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,49 +72,26 @@ class Container:
         cells = self.cells.take(places)
         return list(cells.to_pylist() if hasattr(cells, "to_pylist") else cells)
 
-    def table(self, domain: Domain, keep_missing: bool = False) -> Any:
-        """The k categories in the type that the reports will have.
+    def table(self, space: Any, keep_missing: bool = False) -> Table:
+        """What reports of a space look like in this container; comes before anything is drawn.
 
+        space : what reports are: a Domain, or another space that `form_of` knows.
         keep_missing : whether reports may be left missing.
-        Raises ArgumentTypeError where that type cannot hold the categories or tell them
-        apart; follows from the declarations alone, and comes before anything is drawn.
+        Raises ArgumentTypeError where the container cannot hold such reports; follows from
+        the declarations alone.
         """
-        if self.family in ("list", "tuple", "scalar"):  # they hold the category objects themselves
-            return domain.objects
-        holds_missing = keep_missing or domain.missing_code is not None
-        try:
-            with np.errstate(all="ignore"):
-                table = self._table(domain, holds_missing)
-                # Whatever a type does to a value (cut, round, wrap), it must come back as itself.
-                kept = bool(np.array_equal(domain.encode(table).codes, np.arange(domain.k)))
-        except (ValueError, TypeError, ArithmeticError, NotImplementedError, KeyError):
-            kept = False
-        if not kept:
-            raise ArgumentTypeError(
-                f"categories {domain.describe()} cannot be stored, or not be told apart, as "
-                f"reports of answers of type {self.dtype}; convert the answers to another type"
-            )
-        return table
-
-    def _table(self, domain: Domain, holds_missing: bool) -> Any:
-        if self.family in ("arrow", "chunked", "arrow scalar"):
-            return _arrow_table(domain, self.dtype)
-        if self.family == "numpy":
-            return _numpy_table(domain, self.dtype, holds_missing)
-        return _pandas_table(domain, self.dtype, holds_missing)
+        return form_of(space).table(self, keep_missing)
 
     def part(self, rows: slice) -> Any:
         """The cells of some rows."""
         return self.cells[rows]
 
-    def room(self, table: Any, keep_missing: bool = False) -> Room:
+    def room(self, table: Table, keep_missing: bool = False) -> Room:
         """Room for the reports of all rows; `wrap` makes them the container that came in.
 
         table : from `table`, made with the same ``keep_missing``.
         """
-        if self.family in ("list", "tuple", "scalar"):
-            return ListRoom(table, self.rows)
-        return room_for(table, self.rows, keep_missing, chunked=self.family == "chunked")
+        return table.room(self.rows)
 
     def wrap(self, reports: Any) -> Any:
         """What a room holds, as the container that came in."""
@@ -123,7 +102,7 @@ class Container:
         if self.family in ("scalar", "arrow scalar"):
             return reports[0]
         if self.family == "numpy":
-            return reports.reshape(self.shape)
+            return reports.reshape(self.shape + reports.shape[1:])
         # The dtype is named each time, so that pandas infers nothing from the reports.
         if self.family == "series":
             index, name = self.like.index.copy(), self.like.name
@@ -134,6 +113,141 @@ class Container:
         if self.family == "pandas" and isinstance(reports, np.ndarray):
             return pd.array(reports, dtype=reports.dtype, copy=False)
         return reports
+
+
+class Table(Protocol):
+    """What reports look like in a container, before there are any."""
+
+    @property
+    def type(self) -> Any:
+        """Their declared type."""
+        ...
+
+    def room(self, rows: int) -> Room:
+        """Room for as many."""
+        ...
+
+
+class Form(Protocol):
+    """How reports of one space stand in containers."""
+
+    @property
+    def labels(self) -> Domain:
+        """What the cells of a tally are called."""
+        ...
+
+    @property
+    def is_label(self) -> bool:
+        """Whether a report is one of the labels, so that their counts sum to n."""
+        ...
+
+    @property
+    def report_bytes(self) -> int:
+        """About the bytes of a report in memory, at most."""
+        ...
+
+    def opened(self, container: Container) -> Container:
+        """The container, a row for each report."""
+        ...
+
+    def reader(self, like: Any) -> Reader:
+        """A function from cells of the type of ``like`` to coded reports."""
+        ...
+
+    def told(self, codes: Codes) -> NDArray[Any]:
+        """Coded reports as a channel's ``scores`` and ``likelihood`` take them."""
+        ...
+
+    def table(self, container: Container, keep_missing: bool) -> Table:
+        """See `Container.table`."""
+        ...
+
+
+@singledispatch
+def form_of(space: Any) -> Form:
+    """How reports of a space stand in containers; each kind of space registers its form."""
+    raise ArgumentTypeError(f"reports of a {type(space).__name__} have no form in containers")
+
+
+@form_of.register
+def _(space: Domain) -> Form:
+    return _CategoryForm(space)
+
+
+def open_reports(values: Any, space: Any) -> tuple[Container, Reader]:
+    """Reports in any container that `privatize` gives back, and what reads their cells.
+
+    Raises ArgumentTypeError where the container cannot hold reports of the space.
+    """
+    form = form_of(space)
+    container = form.opened(open_container(values))
+    return container, form.reader(container.cells)
+
+
+@dataclass(frozen=True)
+class _CategoryForm:
+    """Reports that are categories."""
+
+    labels: Domain
+    is_label: bool = True
+
+    @property
+    def report_bytes(self) -> int:
+        texts = [c for c in self.labels.categories if isinstance(c, str | bytes)]
+        sizes = [len(t.encode(errors="replace") if isinstance(t, str) else t) for t in texts]
+        return 16 + max(sizes, default=0)
+
+    def opened(self, container: Container) -> Container:
+        return container
+
+    def reader(self, like: Any) -> Reader:
+        return reader(self.labels, like)
+
+    def told(self, codes: Codes) -> NDArray[Any]:
+        return codes
+
+    def table(self, container: Container, keep_missing: bool) -> Table:
+        """The k categories in the type that the reports will have."""
+        domain = self.labels
+        if container.family in ("list", "tuple", "scalar"):  # they hold the objects themselves
+            return _CategoryTable(domain.objects, ListRoom)
+        holds_missing = keep_missing or domain.missing_code is not None
+        try:
+            with np.errstate(all="ignore"):
+                table = self._array(container, holds_missing)
+                # Whatever a type does to a value (cut, round, wrap), it must come back as itself.
+                kept = bool(np.array_equal(domain.encode(table).codes, np.arange(domain.k)))
+        except (ValueError, TypeError, ArithmeticError, NotImplementedError, KeyError):
+            kept = False
+        if not kept:
+            raise ArgumentTypeError(
+                f"categories {domain.describe()} cannot be stored, or not be told apart, as "
+                f"reports of answers of type {container.dtype}; convert the answers to another type"
+            )
+        make = partial(room_for, keep_missing=keep_missing, chunked=container.family == "chunked")
+        return _CategoryTable(table, make)
+
+    def _array(self, container: Container, holds_missing: bool) -> Any:
+        if container.family in ("arrow", "chunked", "arrow scalar"):
+            return _arrow_table(self.labels, container.dtype)
+        if container.family == "numpy":
+            return _numpy_table(self.labels, container.dtype, holds_missing)
+        return _pandas_table(self.labels, container.dtype, holds_missing)
+
+
+@dataclass(frozen=True, eq=False)
+class _CategoryTable:
+    """The k categories as an array of the reports' type."""
+
+    categories: Any
+    make: Callable[[Any, int], Room]
+
+    @property
+    def type(self) -> Any:
+        return getattr(self.categories, "type", getattr(self.categories, "dtype", None))
+
+    def room(self, rows: int) -> Room:
+        return self.make(self.categories, rows)
 
 
 _SCALARS = (str, bytes, np.generic, numbers.Number, enum.Enum, datetime.date, datetime.timedelta)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats import intervals
 from rrstats.channel import BinomialRates, SupportChannel, check_target
-from rrstats.containers import open_container
+from rrstats.containers import form_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.intervals import Interval, check_level, check_method
 from rrstats.mechanisms import as_mechanism
@@ -197,16 +197,20 @@ def debias_reports(
     [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
     """
     mechanism = as_mechanism(categories, prob, epsilon)
-    space, container = mechanism.report_space, open_container(reports)
-    encoded = space.encode(container.cells)
+    space = mechanism.report_space
+    container, read = open_reports(reports, space)
+    encoded = read(container.cells)
     if encoded.unknown:
         raise ArgumentValueError(
             f"{encoded.unknown} of {container.rows} reports are not among the categories "
             f"{space.describe()}"
         )
-    absent = encoded.codes == space.k + 1
-    scores = mechanism.channel.scores(np.where(absent, 0, encoded.codes))
-    scores[absent] = np.nan
+    codes = encoded.codes
+    if encoded.missing:
+        codes = codes.copy()
+        codes[encoded.absent] = 0
+    scores = mechanism.channel.scores(form_of(space).told(codes))
+    scores[encoded.absent] = np.nan
     return scores
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,17 @@ from numpy.typing import NDArray
 from rrstats.domain import Codes, Domain
 from rrstats.errors import ArgumentTypeError
 
-__all__ = ["Encoded", "Encoder", "encode", "encoder", "is_arrow_text", "kind_of_type"]
+__all__ = [
+    "Encoded",
+    "Encoder",
+    "Read",
+    "Reader",
+    "encode",
+    "encoder",
+    "is_arrow_text",
+    "kind_of_type",
+    "reader",
+]
 
 Encoder = Callable[[Any], Codes]
 
@@ -42,6 +52,38 @@ _HONEST_TYPES = {str, np.str_, int, float, type(None)}
 _UNIT_LENGTH = {"as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15}
 _UNIT_LENGTH |= {"s": 10**18, "m": 60 * 10**18, "h": 3600 * 10**18}
 _UNIT_LENGTH |= {"D": 86_400 * 10**18, "W": 7 * 86_400 * 10**18}
+
+
+class Read(Protocol):
+    """What was read from cells: codes, and the rows for which there is none."""
+
+    @property
+    def codes(self) -> Codes:
+        """(n, ...) a code for each row; those of rows outside do not matter."""
+        ...
+
+    @property
+    def outside(self) -> NDArray[np.intp]:
+        """The rows that are unknown or missing."""
+        ...
+
+    @property
+    def absent(self) -> NDArray[np.intp]:
+        """The rows that are missing."""
+        ...
+
+    @property
+    def unknown(self) -> int:
+        """How many rows are unknown."""
+        ...
+
+    @property
+    def missing(self) -> int:
+        """How many rows are missing."""
+        ...
+
+
+Reader = Callable[[Any], Read]
 
 
 @dataclass(frozen=True)
@@ -84,6 +126,12 @@ def encode(domain: Domain, cells: Any) -> Encoded:
     Raises ArgumentTypeError where the array's declared type cannot hold the categories.
     """
     return Encoded(encoder(domain, cells)(cells), domain.k)
+
+
+def reader(domain: Domain, like: Any) -> Reader:
+    """A function from cells of the type of ``like`` to what `encode` makes of them."""
+    codes = encoder(domain, like)
+    return lambda cells: Encoded(codes(cells), domain.k)
 
 
 def encoder(domain: Domain, like: Any) -> Encoder:

@@ -16,6 +16,7 @@ __all__ = [
     "ArgumentValueError",
     "DamagedDocumentError",
     "FileError",
+    "IllConditionedWarning",
     "ImplausibleReportsWarning",
     "MetadataError",
     "MissingPackageError",
@@ -77,6 +78,10 @@ class RRStatsWarning(UserWarning):
 
 class UnknownAnswersWarning(RRStatsWarning):
     """Some answers were outside the categories and were answered uniformly at random."""
+
+
+class IllConditionedWarning(RRStatsWarning):
+    """The design identifies the shares in theory, and next to nothing of them in practice."""
 
 
 class ImplausibleReportsWarning(RRStatsWarning):

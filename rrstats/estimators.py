@@ -8,7 +8,7 @@ and the other functions of `debiasing`, which this module hands on.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats import general_intervals, likelihood
 from rrstats.channel import BinomialRates, check_target
 from rrstats.debiasing import (
     confidence_interval,
@@ -30,8 +31,15 @@ from rrstats.debiasing import (
     project_to_simplex,
     proportion_variance,
 )
-from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, warn
-from rrstats.intervals import Interval, check_level, implausible_counts
+from rrstats.domain import Domain
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    IllConditionedWarning,
+    ImplausibleReportsWarning,
+    warn,
+)
+from rrstats.intervals import Interval, check_level, check_simultaneous, implausible_counts
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.tallies import Tally, as_count, tally
 
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Estimate",
+    "RatioEstimate",
     "ShareEstimate",
     "SimplexTable",
     "confidence_interval",
@@ -62,7 +71,7 @@ class ShareEstimate:
 
     category: Hashable
     n: int
-    reported: int
+    reported: float
     naive: float
     proportion: float
     std_error: float
@@ -71,6 +80,16 @@ class ShareEstimate:
     count: float
     count_low: float
     count_high: float
+
+
+@dataclass(frozen=True)
+class RatioEstimate:
+    """One share among some people: a ratio of two estimated shares."""
+
+    proportion: float
+    std_error: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +156,9 @@ _IMPLAUSIBLE_TEXT = (
     "mean nothing: were these answers privatized, by this mechanism, and is every row there "
     "(none dropped or picked by its report)?"
 )
+
+_ILL_CONDITIONED = 1000
+"""From here on even a million respondents say next to nothing."""
 
 _FORMATS: dict[Any, Any] = {
     **dict.fromkeys(("naive", "proportion", "std_error", "low", "high"), "{:.4f}".format),
@@ -210,30 +232,27 @@ class Estimate:
 
     @property
     def naive(self) -> Floats:
-        """(m,) shares among the reports: biased towards 1/k; for comparison only."""
+        """(m,) shares among the reports of each sample: biased; for comparison only."""
+        sizes = self.mechanism.channel.sizes(self.reported, self.n)
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.reported / np.float64(self.n))
+            return np.asarray(self.reported / sizes)
 
     @cached_property
     def proportions(self) -> Floats:
         """(k,) unbiased true shares; may lie outside [0, 1]."""
-        return fixed(self.mechanism.channel.solve(self.naive))
+        return fixed(self.mechanism.channel.debias(self.reported, self.n))
 
     @property
     def counts(self) -> Floats:
         """(k,) unbiased true counts among the rows: shares times n, not whole."""
         return self.proportions * self.n if self.n else np.zeros(self.k)
 
-    @property
-    def _size(self) -> float:
-        return float(self.n - self.ddof if self.target == "population" else self.n)
-
     @cached_property
     def variance(self) -> Floats:
         """(k,) variance of the shares, for the target; NaN where n is too small."""
-        if self._size <= 0:
-            return fixed(np.full(self.k, np.nan))
-        return fixed(self.mechanism.channel.variance(self.proportions, self.target) / self._size)
+        return fixed(
+            self.mechanism.channel.debias_variance(self.reported, self.n, self.target, self.ddof)
+        )
 
     @property
     def std_error(self) -> Floats:
@@ -241,41 +260,74 @@ class Estimate:
         return np.sqrt(self.variance)
 
     def covariance(self) -> Floats:
-        """(k, k) covariance of the shares, for the target; rows sum to 0."""
-        if self._size <= 0:
-            return np.full((self.k, self.k), np.nan)
-        return self.mechanism.channel.covariance(self.proportions, self.target) / self._size
+        """(k, k) covariance of the shares, for the target.
+
+        Rows sum to 0 where shares sum to 1, as they do unless reports support several categories.
+        """
+        return self.mechanism.channel.debias_covariance(
+            self.reported, self.n, self.target, self.ddof
+        )
+
+    @cached_property
+    def _named(self) -> tuple[Floats, Floats]:
+        """(k,) how many reports speak for each category, and what share; NaN where none does."""
+        named = self.mechanism.channel.named
+        if not (named >= 0).any():
+            return np.full(self.k, np.nan), np.full(self.k, np.nan)
+        speaking = named >= 0
+        weights = self.reported[speaking].astype(np.float64)
+        counts: Floats = np.bincount(named[speaking], weights, minlength=self.k).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return counts, counts / np.float64(self.n)
 
     def with_target(self, target: str) -> Estimate:
         """The same reports, spoken of for another target."""
         return replace(self, target=check_target(target))
 
+    @property
+    def names_categories(self) -> bool:
+        """Whether reports speak for categories, so that `to_frame` can say how many did."""
+        return not np.isnan(self._named[0]).any()
+
+    @property
+    def default_method(self) -> str:
+        """How intervals are made where no method is named."""
+        if self.mechanism.channel.binomial_rates is not None:
+            return "clopper-pearson"
+        return general_intervals.GENERAL_METHODS[0]
+
     def interval(
-        self, level: float = 0.95, *, method: str = "clopper-pearson", simultaneous: bool = False
+        self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
     ) -> Interval:
         """(k,) intervals of the true shares, for the target.
 
-        level, method, simultaneous : as for `confidence_interval`.
+        level, simultaneous : as for `confidence_interval`.
+        method : where the count of each category is binomial (k-RR, unary encoding, forced
+            response, all designs of two categories and reports) those of `confidence_interval`,
+            "clopper-pearson" by default; otherwise "profile-likelihood", the default, or "wald".
         """
         return self._interval(level, method, simultaneous, self.target)
 
     def count_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
         """(k,) intervals of the true counts among the rows."""
-        low, high = self._interval(level, "clopper-pearson", simultaneous, "rows")
+        low, high = self._interval(level, None, simultaneous, "rows")
         return Interval(low * self.n, high * self.n)
 
     def _interval(
-        self, level: float, method: str, simultaneous: bool, target: str, code: int | None = None
+        self,
+        level: float,
+        method: str | None,
+        simultaneous: bool,
+        target: str,
+        code: int | None = None,
     ) -> Interval:
         """Intervals of all categories, or of one alone."""
         rates = self.mechanism.channel.binomial_rates
-        if rates is None:
-            raise ArgumentValueError(
-                "intervals need counts that are binomial by themselves, which this channel does "
-                "not have; use std_error"
-            )
         _ = self.proportions  # raises NotIdentifiable where nothing can be said
-        counts = self.reported.astype(np.float64)
+        if rates is None:
+            found = self._general_interval(level, method, simultaneous, target)
+            return found if code is None else Interval(found.low[code], found.high[code])
+        counts, method = self._named[0], method or self.default_method
         if code is not None:
             counts = counts[code]
             rates = BinomialRates(rates.base[code], rates.top[code], rates.complementary)
@@ -283,13 +335,40 @@ class Estimate:
             counts, self.n, rates, self.k, level, method, simultaneous, target
         )
 
+    def _general_interval(
+        self, level: float, method: str | None, simultaneous: bool, target: str
+    ) -> Interval:
+        """Intervals where the counts of no category are binomial by themselves."""
+        method = method or self.default_method
+        if method not in general_intervals.GENERAL_METHODS:
+            raise ArgumentValueError(
+                "the counts of this design are not binomial, so method must be one of "
+                f"{list(general_intervals.GENERAL_METHODS)}, got {method!r}"
+            )
+        channel, shares = self.mechanism.channel, self.proportions
+        level = check_level(level)
+        if check_simultaneous(simultaneous) and self.k > 2:
+            level = 1 - (1 - level) / self.k
+        if not np.isfinite(shares).all():
+            return Interval(np.zeros(self.k), np.ones(self.k))
+        if method == "wald":
+            return general_intervals.wald(shares, self.with_target(target).std_error, level)
+        spread = channel.score_variances(self.reported) if target == "rows" else None
+        if spread is not None:
+            return general_intervals.rows_score(shares, self.n, spread, channel.shown, level)
+        # Without a law for just these rows the population's is theirs too: it is wider.
+        return general_intervals.profile(
+            channel.matrix, self.reported.astype(np.float64), channel.shown, shares, level
+        )
+
     def to_frame(
-        self, level: float = 0.95, *, method: str = "clopper-pearson", simultaneous: bool = False
+        self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
     ) -> pd.DataFrame:
         """A tidy frame, one row a category.
 
-        Columns: category, n, reported, naive, proportion, std_error, low, high (the interval
-        of the share, for the target), count, count_low, count_high (always about the rows).
+        Columns: category, n, reported and naive (the reports that speak for the category; NaN in
+        designs whose reports do not), proportion, std_error, low, high (the interval of the
+        share, for the target), count, count_low, count_high (always about the rows).
         """
         low, high = self.interval(level, method=method, simultaneous=simultaneous)
         if self.target == "rows":  # then both speak of the same rows
@@ -300,8 +379,8 @@ class Estimate:
             {
                 "category": _label_column(self.categories),
                 "n": self.n,
-                "reported": self.reported,
-                "naive": self.naive,
+                "reported": self._reported_column(),
+                "naive": self._named[1],
                 "proportion": self.proportions,
                 "std_error": self.std_error,
                 "low": low,
@@ -312,11 +391,20 @@ class Estimate:
             }
         )
 
+    def _reported_column(self) -> NDArray[Any]:
+        """(k,) reports that speak for each category, as whole numbers where there are such."""
+        counts = self._named[0]
+        return counts.astype(np.int64) if self.names_categories else counts
+
+    @cached_property
+    def _answers(self) -> Domain:
+        return Domain(self.categories)
+
     def _code(self, category: Hashable) -> int:
-        code = self.mechanism.domain.code(category)
+        code = self._answers.code(category)
         if code >= self.k:
             raise ArgumentValueError(
-                f"{category!r} is not among the categories {self.mechanism.domain.describe()}"
+                f"{category!r} is not among the categories {self._answers.describe()}"
             )
         return code
 
@@ -324,13 +412,13 @@ class Estimate:
 
     def __getitem__(self, category: Hashable) -> ShareEstimate:
         code = self._code(category)
-        low, high = self._interval(0.95, "clopper-pearson", False, self.target, code)
-        count_low, count_high = self._interval(0.95, "clopper-pearson", False, "rows", code)
+        low, high = self._interval(0.95, None, False, self.target, code)
+        count_low, count_high = self._interval(0.95, None, False, "rows", code)
         return ShareEstimate(
             category=self.categories[code],
             n=self.n,
-            reported=int(self.reported[code]),
-            naive=float(self.naive[code]),
+            reported=self._reported_column()[code].item(),
+            naive=float(self._named[1][code]),
             proportion=float(self.proportions[code]),
             std_error=float(self.std_error[code]),
             low=float(low),
@@ -338,6 +426,64 @@ class Estimate:
             count=float(self.counts[code]),
             count_low=float(count_low) * self.n,
             count_high=float(count_high) * self.n,
+        )
+
+    def about(self, shows: Any = None) -> Estimate:
+        """The same reports, read for other categories.
+
+        shows : a mapping from class to category, for mechanisms that tell classes of people
+            apart (those who lie, the answer to the unrelated question); None for the classes
+            themselves.  Raises NotIdentifiable where the reports do not tell them apart.
+        """
+        showing = getattr(self.mechanism, "showing", None)
+        if showing is None:
+            raise ArgumentTypeError(
+                "only a mechanism that tells classes apart can be read for other categories; "
+                f"found a {type(self.mechanism).__name__}"
+            )
+        found = replace(self, tally=replace(self.tally, mechanism=showing(shows)))
+        _ = found.proportions  # raises NotIdentifiable now
+        return found
+
+    def share_among(
+        self, category: Hashable, among: Iterable[Hashable], level: float = 0.95
+    ) -> RatioEstimate:
+        """The share of one category among the people of some categories.
+
+        Returns the ratio of the two shares, its standard error by the delta method, and
+        Fieller's interval cut to [0, 1], which is [0, 1] where the people may be next to nobody.
+        Consistent, not unbiased.
+
+        >>> import rrstats as rr
+        >>> counts = rr.Tally.from_counts([600, 250, 150], rr.KRR(["no", "once", "often"], 0.8))
+        >>> found = rr.estimate(counts).share_among("often", among=["once", "often"])
+        >>> round(found.proportion, 3), round(found.std_error, 3)
+        (0.25, 0.049)
+        """
+        whole = np.zeros(self.k)
+        whole[[self._code(name) for name in among]] = 1
+        part = np.zeros(self.k)
+        part[self._code(category)] = 1
+        if not whole @ part:
+            raise ArgumentValueError(f"among must contain the category {category!r}")
+        shares, covariance = self.proportions, self.covariance()
+        top, bottom = float(part @ shares), float(whole @ shares)
+        pairs = ((part, part), (part, whole), (whole, whole))
+        moments = tuple(float(a @ covariance @ b) for a, b in pairs)
+        return RatioEstimate(*general_intervals.ratio((top, bottom), moments, level))
+
+    def log_likelihood(self, proportions: Any = None) -> float:
+        """The logarithm of the probability of these counts, at given shares of the classes.
+
+        proportions : (classes,) shares inside the simplex; by default the likeliest ones.
+        Includes the multinomial coefficient, so that for two categories it is the binomial's
+        log-density.
+        """
+        channel = self.mechanism.channel
+        if proportions is None:
+            proportions = channel.most_likely(self.reported)
+        return likelihood.log_likelihood(
+            channel.matrix, self.reported, proportions, samples=channel.samples
         )
 
     def mle(self) -> SimplexTable:
@@ -349,7 +495,8 @@ class Estimate:
         """
         shares = self.proportions  # raises NotIdentifiable where nothing can be said
         if self.n:
-            shares = self.mechanism.channel.most_likely(self.reported)
+            channel = self.mechanism.channel
+            shares = channel.shown @ channel.most_likely(self.reported)
         return SimplexTable(self.categories, shares, self.n, "maximum likelihood")
 
     def project(self) -> SimplexTable:
@@ -375,7 +522,7 @@ class Estimate:
         if not self.n:
             return f"nothing can be said of {label}: there are no reports"
         share = float(self.proportions[code])
-        ends = self._interval(level, "clopper-pearson", False, self.target, code)
+        ends = self._interval(level, None, False, self.target, code)
         low, high = float(ends.low), float(ends.high)
         near = float(np.clip(share, 0, 1))
         shown, wide = f"{share:.1%}", high - low > 0.9
@@ -412,17 +559,19 @@ class Estimate:
         nobody privatized, rows picked by their report, another prob.  Of right estimates one
         in 10^9 has any.
         """
-        rates = self.mechanism.channel.binomial_rates
-        if rates is None:
-            return np.zeros(self.k, dtype=np.bool_)
-        return implausible_counts(self.reported, self.n, rates.base, rates.top)
+        channel = self.mechanism.channel
+        rates = channel.binomial_rates
+        if rates is not None:
+            return implausible_counts(self._named[0], self.n, rates.base, rates.top)
+        sizes = channel.sizes(self.reported, self.n)
+        return np.full(self.k, general_intervals.misfit(channel.matrix, self.reported, sizes))
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
         level: float = 0.95,
-        method: str = "clopper-pearson",
+        method: str | None = None,
         simultaneous: bool = False,
         truth: Any = None,
     ) -> Axes:
@@ -455,7 +604,7 @@ class Estimate:
         table = self._table().to_html(
             index=False, escape=True, border=0, formatters=_FORMATS, **_shortened()
         )
-        largest = int(np.argmax(self.reported)) if self.n else self.k - 1
+        largest = int(np.nanargmax(self.proportions)) if self.n else self.k - 1
         doubt = f"<p>{_IMPLAUSIBLE_TEXT}</p>" if self.implausible.any() else ""
         size = f"<p>target {self.target}, n = {self.n:,}, {self.missing:,} missing</p>"
         return f"{table}{size}<p>{html.escape(self._reading(largest))}</p>{doubt}"
@@ -467,6 +616,7 @@ def estimate(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
+    group: Any = None,
     target: str = "population",
     ddof: int = 1,
 ) -> Estimate:
@@ -474,7 +624,10 @@ def estimate(
 
     reports : n reports in any container that `privatize` gives back, or a Tally of them.
     categories, prob, epsilon : what made them: the categories with prob or epsilon, or a
-        mechanism.  A Tally, and a Series that says how it was made, need none.
+        mechanism.  A Tally, and a Series that says how it was made, need none.  Where rows were
+        made by different mechanisms: a column of n mechanisms, or a mapping from group to
+        mechanism; direct answers have `surveys.direct`.
+    group : (n,) the sample of each report, where the mechanism has several.
     target : "population" (these people are a sample of it) or "rows" (just these rows).
     Returns an Estimate: k unbiased shares, which may lie outside [0, 1].  `Estimate.mle`
     tidies the table and says what that costs.
@@ -499,8 +652,16 @@ def estimate(
                 )
         found = Estimate(reports, target, ddof)
     else:
-        found = Estimate(tally(reports, categories, prob, epsilon=epsilon), target, ddof)
+        counted = tally(reports, categories, prob, epsilon=epsilon, group=group)
+        found = Estimate(counted, target, ddof)
     _ = found.proportions  # raises NotIdentifiable now rather than when it is shown
-    if found.implausible.any():
+    condition = found.mechanism.channel.condition
+    if condition > _ILL_CONDITIONED:
+        warn(
+            f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "
+            "by about that factor, so that any estimate needs enormous numbers of respondents",
+            IllConditionedWarning,
+        )
+    if found.n and found.implausible.any():
         warn(_IMPLAUSIBLE_TEXT, ImplausibleReportsWarning)
     return found

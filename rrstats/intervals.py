@@ -269,6 +269,15 @@ def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
     return np.where(x <= 0, 0.0, edge)
 
 
+def check_simultaneous(simultaneous: object) -> bool:
+    """Whether intervals are to hold for all categories together; raises for no bool."""
+    if not isinstance(simultaneous, bool | np.bool_):
+        raise ArgumentTypeError(
+            f"simultaneous must be True or False, found {type(simultaneous).__name__}"
+        )
+    return bool(simultaneous)
+
+
 METHODS: dict[str, Callable[..., Interval]] = {
     "clopper-pearson": clopper_pearson_rates,
     "wilson": wilson_rates,

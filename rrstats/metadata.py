@@ -153,9 +153,11 @@ class Record:
 
 def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
     yield description
-    for value in description.values():
-        if isinstance(value, dict):
-            yield from _walk(value)
+    for key, value in description.items():
+        # The mechanisms of several samples are a list; other lists hold labels and numbers.
+        for part in value if key == "parts" and isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                yield from _walk(part)
 
 
 def _shorten(description: dict[str, Any]) -> dict[str, Any]:

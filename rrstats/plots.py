@@ -42,7 +42,7 @@ def plot_estimate(
     ax: Axes | None = None,
     *,
     level: float = 0.95,
-    method: str = "clopper-pearson",
+    method: str | None = None,
     simultaneous: bool = False,
     truth: Any = None,
 ) -> Axes:
@@ -99,7 +99,9 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
     from matplotlib.ticker import FuncFormatter
 
     place = np.arange(estimate.k)
-    ax.barh(place, estimate.naive, height=0.62, color=_NAIVE, label="naive, among the reports")
+    if estimate.names_categories:
+        naive = estimate.to_frame()["naive"]
+        ax.barh(place, naive, height=0.62, color=_NAIVE, label="naive, among the reports")
     ax.hlines(
         place,
         ends.low,

@@ -31,6 +31,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms import Chain, Mechanism, as_mechanism, is_mechanism
+from rrstats.mechanisms.samples import sample_codes
 from rrstats.metadata import Record, find, record_columns
 from rrstats.randomness import (
     BLOCK_ROWS,
@@ -43,7 +44,7 @@ from rrstats.randomness import (
 
 __all__ = ["ColumnRelease", "check", "privatize", "privatize_bool", "privatize_frame"]
 
-OPTIONS = ("unknown", "missing", "again", "rng", "threads")
+OPTIONS = ("unknown", "missing", "group", "again", "rng", "threads")
 UNKNOWN = ("warn", "uniform", "raise")
 MISSING = ("unknown", "keep", "raise")
 
@@ -109,15 +110,22 @@ def _cores() -> int:
 
 
 def randomize_block(
-    mechanism: Mechanism, encoded: Encoded, source: Source, block: int
+    mechanism: Mechanism,
+    encoded: Encoded,
+    source: Source,
+    block: int,
+    samples: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
     """Reports of one block of answers, of which those that no category serves are made uniform.
 
     encoded : given away; its codes may become the reports.
+    samples : the sample of each row, where the mechanism has several.
     """
-    codes, outside = encoded.codes, encoded.outside
+    codes, outside, k = encoded.codes, encoded.outside, mechanism.domain.k
     # Words are drawn for every row, so that they tell nothing of how many were unknown.
-    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), mechanism.k, only=outside)
+    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), k, only=outside)
+    if samples is not None:
+        codes = mechanism.join(codes, samples)  # type: ignore[attr-defined]  # it has samples
     return mechanism.randomize(codes, source, block)
 
 
@@ -204,7 +212,7 @@ class ColumnRelease:
     def look(self, values: Any) -> None:
         """Count what the policies may refuse among some answers; draws nothing."""
         container = open_container(values)
-        k = self.mechanism.k
+        k = self.mechanism.domain.k
         for rows in self._parts(container):
             encoded = Encoded(self._encode(container.part(rows)), k)
             self._add(len(encoded.codes), encoded.unknown, encoded.missing)
@@ -235,9 +243,13 @@ class ColumnRelease:
         """Whether answers must be looked at before anything is drawn."""
         return "raise" in self._policies.values()
 
-    def reports(self, values: Any) -> Any:
-        """The reports of the next answers, in the container that came in."""
+    def reports(self, values: Any, group: Any = None) -> Any:
+        """The reports of the next answers, in the container that came in.
+
+        group : the sample of each answer, where the mechanism has several.
+        """
         container = open_container(values)
+        samples = sample_codes(self.mechanism, group, container.rows)
         keep = self._policies["missing"] == "keep"
         room = container.room(self._table, keep)
         parts = list(enumerate(self._parts(container)))
@@ -245,10 +257,11 @@ class ColumnRelease:
 
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
-            encoded = Encoded(self._encode(container.part(rows)), self.mechanism.k)
+            encoded = Encoded(self._encode(container.part(rows)), self.mechanism.domain.k)
             absent = encoded.absent
             found = encoded.unknown, len(absent)
-            codes = randomize_block(self.mechanism, encoded, source, first + block)
+            mine = None if samples is None else samples[rows]
+            codes = randomize_block(self.mechanism, encoded, source, first + block, mine)
             room.put(rows, codes, absent if keep else None)
             return found
 
@@ -347,23 +360,25 @@ class _Job:
     values: Any
     release: ColumnRelease
     recorded: Mechanism
+    group: Any
 
     @classmethod
     def prepare(
-        cls, values: Any, mechanism: Mechanism, again: bool, rng: Any, **options: Any
+        cls, values: Any, mechanism: Mechanism, again: bool, rng: Any, group: Any, **options: Any
     ) -> _Job:
         release = ColumnRelease(values, mechanism, rng=rng, **options)
         _check_index(values)
         record = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
         missing = options["missing"]
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
+        sample_codes(mechanism, group, open_container(values).rows)  # raises before words are drawn
         if release.may_refuse:
             release.look(values)
             release.refuse()
-        return cls(values, release, recorded)
+        return cls(values, release, recorded, group)
 
     def run(self) -> Any:
-        return self.release.reports(self.values)
+        return self.release.reports(self.values, self.group)
 
     def facts(self) -> tuple[Mechanism, dict[str, Any]]:
         """How the reports were made, to be recorded beside them."""
@@ -378,6 +393,7 @@ def privatize(
     epsilon: float | None = None,
     unknown: str = "warn",
     missing: str = "unknown",
+    group: Any = None,
     again: bool = False,
     rng: Any = None,
     threads: int | None = None,
@@ -395,6 +411,8 @@ def privatize(
     missing : missing answers where None is not a category. "unknown" treats them like
         unknown ones, "keep" leaves them missing (which publishes who did not answer, in a
         dtype that can hold missing values whether or not there are any), "raise".
+    group : the sample of each answer, where the mechanism has several (two-sample designs, or
+        a mapping from group to mechanism); it is public.
     again : randomize reports once more; without it, a Series that says it holds reports is
         refused.
     rng : None, the default, takes a fresh key from the operating system for this call.  A
@@ -415,7 +433,7 @@ def privatize(
     refuse_options(refused, "privatize")
     mechanism = as_mechanism(categories, prob, epsilon)
     options = {"unknown": unknown, "missing": missing, "threads": threads}
-    job = _Job.prepare(values, mechanism, again, rng, **options)
+    job = _Job.prepare(values, mechanism, again, rng, group, **options)
     reports = job.run()
     if isinstance(reports, pd.Series):
         record_columns(reports.attrs, {reports.name: job.facts()})
@@ -443,6 +461,7 @@ def privatize_frame(
     *,
     unknown: str = "warn",
     missing: str = "unknown",
+    group: Hashable = None,
     again: bool = False,
     rng: Any = None,
     threads: int | None = None,
@@ -452,6 +471,7 @@ def privatize_frame(
 
     data : a DataFrame; it is not changed.  columns : mapping from column to its mechanism.
     unknown, missing, again, rng, threads : as for `privatize`, for all these columns.
+    group : the column that says which sample each row is in, for mechanisms with several.
     Returns a frame with the same index, columns and column order; ``attrs["rrstats"]`` says
     how the columns were made.  Everything is checked before anything is drawn.
     Raises ArgumentValueError for a column that is not there, or there twice, or whose name the
@@ -475,9 +495,20 @@ def privatize_frame(
         raise ArgumentValueError("columns must name at least one column, found none")
     options = {"unknown": unknown, "missing": missing, "threads": threads}
     jobs: dict[Hashable, _Job] = {}
+    samples = None if group is None else column_of(data, group)
     for place, (name, given) in enumerate(columns.items()):
         column, mechanism = column_of(data, name), as_mechanism(given)
-        jobs[column.name] = _Job.prepare(column, mechanism, again, rng, column=place, **options)
+        mine = None if mechanism.groups is None else samples
+        jobs[column.name] = _Job.prepare(
+            column, mechanism, again, rng, mine, column=place, **options
+        )
+    if samples is not None and (
+        samples.name in jobs or not any(j.group is not None for j in jobs.values())
+    ):
+        raise ArgumentValueError(
+            "group must be a public column that some mechanism here needs; "
+            f"{samples.name!r} is to be privatized, or no mechanism has several samples"
+        )
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
     released = data.copy(deep=False)

@@ -59,6 +59,8 @@ _MOST_TURNS = 64
 
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
 
+_MANY_CUTS = 512
+
 _FEW_BYTES = 128
 """Up to here the key stream is made from its counters one by one."""
 
@@ -334,7 +336,9 @@ def cells(
     pending = [(np.arange(rows), 0, list(cuts))] if cuts else []
     turn = 0
     while pending:
-        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else 16)
+        # With many cuts nearly every 16-bit word would have one inside.
+        wide = 32 if len(cuts) > _MANY_CUTS else 16
+        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else wide)
         # All intervals of a round share an address, so their words are asked for together.
         everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
         words = source.words(stream, block, everyone, turn, bits)

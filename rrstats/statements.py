@@ -80,7 +80,7 @@ class _Column:
     @classmethod
     def of(cls, record: Record) -> _Column:
         mechanism = record.unlabelled()
-        labels = None if record.is_shortened else list(map(label, mechanism.categories))
+        labels = None if record.is_shortened else list(map(label, mechanism.domain.categories))
         return cls(record, mechanism, labels)
 
     @property
@@ -100,21 +100,26 @@ class _Column:
     @property
     def shows_who_answered(self) -> bool:
         """Whether missing answers stayed missing; where missing is a category, none can."""
-        return self.record.missing == "keep" and None not in self.mechanism.categories
+        return self.record.missing == "keep" and None not in self.mechanism.domain.categories
 
     def answers(self) -> str:
         if self.labels is None:
             return (
-                f"There are {self.mechanism.k:,} possible answers, fixed beforehand. The file "
-                "holds a fingerprint of the list; whoever estimates needs the list itself."
+                f"There are {self.mechanism.domain.k:,} possible answers, fixed beforehand. The "
+                "file holds a fingerprint of the list; whoever estimates needs the list itself."
             )
         return (
-            f"There are {self.mechanism.k:,} possible answers, fixed beforehand: "
+            f"There are {self.mechanism.domain.k:,} possible answers, fixed beforehand: "
             f"{_listed(self.labels)}."
         )
 
     def rounds(self) -> str | None:
         number = len(getattr(self.mechanism, "rounds", ()))
+        if (groups := self.mechanism.groups) is not None:
+            return (
+                f"There were {len(groups)} samples, each with instructions of its own: "
+                f"{_listed([label(group) for group in groups])}."
+            )
         if number < 2:
             return None
         return (
@@ -130,7 +135,7 @@ class _Column:
             "like all others"
         )
         refused = "would have stopped the release, so there were none"
-        if None in self.mechanism.categories:
+        if None in self.mechanism.domain.categories:
             absent = None
         elif self.shows_who_answered:
             absent = "left as they were: the file shows who did not answer"
@@ -174,11 +179,12 @@ class _Law:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> _Law:
-        k, channel, space = mechanism.k, mechanism.channel, mechanism.report_space
-        own = k == channel.m and mechanism.categories == space.categories
+        channel, space = mechanism.channel, mechanism.report_space
+        k = channel.classes
+        own = k == channel.m and mechanism.domain.categories == space.categories
         truths = np.eye(min(k, MOST_SHOWN), k)
         rates = np.asarray(channel.rates(truths))
-        shares = bool(np.allclose(rates.sum(axis=-1), 1.0, rtol=0, atol=1e-9))
+        shares = channel.one_cell_each
         truth, other = float(rates[0, 0]), float(rates[0, -1])
         # All answers alike: the law is other + (truth - other) theta, at the corners that are
         # shown and at a point where every share is different.
@@ -200,7 +206,7 @@ def _brief(law: _Law) -> str:
 
 
 def _law_blocks(column: _Column, law: _Law) -> list[Block]:
-    k = column.mechanism.k
+    k = column.mechanism.domain.k
     if law.truth is not None and law.other is not None:
         verb = "is" if law.shares else "names, possibly among others,"
         rest = (
@@ -214,6 +220,8 @@ def _law_blocks(column: _Column, law: _Law) -> list[Block]:
         return [("text", "How often each report follows each answer is part of the design; the "
                          "document at the end of this page says how it is computed.")]  # fmt: skip
     cells = [label(category) for category in column.mechanism.report_space.categories]
+    if (groups := column.mechanism.groups) is not None:
+        cells = [f"{cell} in sample {label(group)}" for group in groups for cell in cells]
     if len(cells) != law.rates.shape[1]:
         cells = [str(cell) for cell in range(law.rates.shape[1])]
     told = "report" if law.shares else "report supports"

@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.containers import open_container
-from rrstats.encoding import Encoded, encoder
+from rrstats.containers import form_of, open_container, open_reports
+from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
+from rrstats.mechanisms.samples import by_row, sample_codes
 from rrstats.metadata import find, read
 from rrstats.randomness import BLOCK_ROWS
 
@@ -112,6 +113,7 @@ class Tally:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        n: int | None = None,
         missing: int = 0,
     ) -> Tally:
         """A tally of reports that were counted elsewhere.
@@ -119,7 +121,10 @@ class Tally:
         counts : mapping from category to number of reports (a Series counts as one), or k
             numbers in the categories' order; categories left out have none, and a missing label
             counts missing reports, unless it is a category.
-        mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon.
+        mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon.  Where it has
+            several samples, ``counts`` is a mapping from sample to the counts in it.
+        n : number of reports; needed where a report supports several categories, as counts then
+            do not sum to it.
         missing : number of missing reports, besides those of a missing label.
         Raises ArgumentValueError for counts that are negative or not whole, and for
         reports outside the categories.
@@ -129,32 +134,20 @@ class Tally:
         array([5, 3])
         """
         described = as_mechanism(mechanism, prob, epsilon)
-        space = described.report_space
-        if isinstance(counts, Mapping | pd.Series):
-            pairs = [(space.code(label), number) for label, number in counts.items()]
-            outside = sum(code == space.k for code, _ in pairs)
-            if outside:
-                raise ArgumentValueError(
-                    f"{outside} of the {len(pairs)} labels in counts are not among the "
-                    f"categories {space.describe()}"
-                )
+        form = form_of(described.report_space)
+        if described.groups is None:
+            parts = [_counted(counts, form.labels)]
+        elif isinstance(counts, Mapping) and set(counts) == set(described.groups):
+            parts = [_counted(counts[group], form.labels) for group in described.groups]
         else:
-            listed = counts.tolist() if hasattr(counts, "tolist") else counts
-            if not isinstance(listed, list | tuple) or len(listed) != space.k:
-                raise ArgumentValueError(
-                    f"counts must be a mapping from category to number, or {space.k} numbers in "
-                    "the categories' order"
-                )
-            pairs = list(enumerate(listed))
-        absent = as_count(missing, "missing")
-        totals = [0] * space.k
-        for code, number in pairs:
-            if code < space.k:
-                totals[code] += as_count(number, "counts")
-            else:
-                absent += as_count(number, "counts")
-        reported = np.array(totals, dtype=np.int64)
-        return cls(described, {EVERYONE: Cell(sum(totals), reported)}, absent)
+            raise ArgumentValueError(
+                "counts must be a mapping from each of the samples "
+                f"{list(described.groups)} to the counts in it"
+            )
+        reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
+        absent = as_count(missing, "missing") + sum(missed for _, missed in parts)
+        size = _reports(reported, n, form.is_label)
+        return cls(described, {EVERYONE: Cell(size, reported)}, absent)
 
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):
@@ -191,6 +184,53 @@ class Tally:
         return f"Tally(n={self.n}, missing={self.missing}, {self.mechanism!r})"
 
 
+def _counted(counts: Any, space: Domain) -> tuple[list[int], int]:
+    """(cells,) counts in the labels' order, and how many reports are missing."""
+    if isinstance(counts, Mapping | pd.Series):
+        pairs = [(space.code(label), number) for label, number in counts.items()]
+        outside = sum(code == space.k for code, _ in pairs)
+        if outside:
+            raise ArgumentValueError(
+                f"{outside} of the {len(pairs)} labels in counts are not among the "
+                f"categories {space.describe()}"
+            )
+    else:
+        listed = counts.tolist() if hasattr(counts, "tolist") else counts
+        if not isinstance(listed, list | tuple) or len(listed) != space.k:
+            raise ArgumentValueError(
+                f"counts must be a mapping from category to number, or {space.k} numbers in "
+                "the categories' order"
+            )
+        pairs = list(enumerate(listed))
+    totals, absent = [0] * space.k, 0
+    for code, number in pairs:
+        if code < space.k:
+            totals[code] += as_count(number, "counts")
+        else:
+            absent += as_count(number, "counts")
+    return totals, absent
+
+
+def _reports(reported: NDArray[np.int64], n: int | None, is_label: bool) -> int:
+    """The number of reports behind some counts."""
+    total = int(reported.sum())
+    if n is None:
+        if not is_label:
+            raise ArgumentTypeError(
+                "n, the number of reports, is needed: each report supports several categories, so "
+                "that counts do not sum to it"
+            )
+        return total
+    size = as_count(n, "n")
+    if (is_label and size != total) or int(reported.max(initial=0)) > size:
+        raise ArgumentValueError(
+            f"n must be the number of reports, got {size}, but counts sum to {total}"
+            if is_label
+            else f"counts must each be at most n = {size}, found {int(reported.max())}"
+        )
+    return size
+
+
 _MOST = 2**53
 """The largest count that a double holds exactly, as all estimation does."""
 
@@ -211,13 +251,21 @@ def as_count(value: Any, name: str) -> int:
 
 
 def tally(
-    reports: Any, mechanism: Any = None, prob: float | None = None, *, epsilon: float | None = None
+    reports: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    group: Any = None,
 ) -> Tally:
     """Count reports.
 
     reports : n reports in any container that `privatize` gives back.
     mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon; a Series that
-        says how it was made needs none, and one that says otherwise is refused.
+        says how it was made needs none, and one that says otherwise is refused.  Where rows were
+        made by different mechanisms: a column of n mechanisms, or a mapping from group to
+        mechanism.
+    group : (n,) the sample of each report, where the mechanism has several.
     Returns a Tally; missing reports are counted apart.
     Raises ArgumentValueError for reports outside the categories, as many as there are:
     either the categories are not those of the reports, or the answers were never privatized.
@@ -226,17 +274,25 @@ def tally(
     >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
     array([2, 1])
     """
-    container = open_container(reports)
+    rows = open_container(reports).rows
+    if (listed := _by_row(mechanism, rows)) is not None:
+        mechanism, group = listed
     described = mechanism_of(reports, mechanism, prob, epsilon)
     space = described.report_space
-    coded = encoder(space, container.cells)
+    container, read = open_reports(reports, space)
+    samples = sample_codes(described, group, container.rows)
     unknown = missing = counted = 0
     reported = np.zeros(described.channel.m, dtype=np.int64)
     for start in range(0, container.rows, BLOCK_ROWS):
-        encoded = Encoded(coded(container.part(slice(start, start + BLOCK_ROWS))), space.k)
+        encoded = read(container.part(slice(start, start + BLOCK_ROWS)))
         unknown += encoded.unknown
         missing += encoded.missing
-        codes = np.delete(encoded.codes, encoded.outside) if encoded.outside.size else encoded.codes
+        codes, outside = encoded.codes, encoded.outside
+        if outside.size:
+            codes = np.delete(codes, outside, axis=0)
+        if samples is not None:
+            mine = np.delete(samples[start : start + BLOCK_ROWS], outside)
+            codes = described.cells(codes, mine)  # type: ignore[attr-defined]  # it has samples
         counted += len(codes)
         reported += described.count(codes)
     if unknown:
@@ -245,6 +301,20 @@ def tally(
             f"{space.describe()}; give the mechanism that made them (were they privatized?)"
         )
     return Tally(described, {EVERYONE: Cell(counted, reported)}, missing)
+
+
+def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
+    """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
+    if isinstance(mechanism, pd.Series | np.ndarray):
+        mechanism = mechanism.tolist()
+    if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
+        return None
+    if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
+        found = sum(map(is_mechanism, mechanism))
+        raise ArgumentValueError(
+            f"a column of mechanisms must have one for each of the {rows} reports, found {found}"
+        )
+    return by_row(mechanism)
 
 
 def mechanism_of(

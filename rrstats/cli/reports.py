@@ -33,7 +33,15 @@ from rrstats.privacy import round_up
 
 __all__ = ["add_check", "add_describe", "add_estimate"]
 
-METHODS = ("clopper-pearson", "wilson", "agresti-coull", "blaker", "lr", "wald")
+METHODS = (
+    "clopper-pearson",
+    "wilson",
+    "agresti-coull",
+    "blaker",
+    "lr",
+    "wald",
+    "profile-likelihood",
+)
 
 
 # -- estimate ------------------------------------------------------------------------------
@@ -74,8 +82,9 @@ def add_estimate(commands: Any) -> None:
     command.add_argument(
         "--method",
         choices=METHODS,
-        default=METHODS[0],
-        help="how intervals are made (default clopper-pearson, exact)",
+        metavar="METHOD",
+        help=f"how intervals are made: one of {', '.join(METHODS)} (by default the first where "
+        "the design allows, else the last)",
     )
     command.add_argument(
         "--target",
@@ -138,6 +147,9 @@ def _rows(estimate: rr.Estimate, options: argparse.Namespace) -> list[dict[str, 
     """The rows of `Estimate.to_frame`, with the categories as they were declared."""
     frame = estimate.to_frame(options.level, method=options.method)
     rows: list[Any] = frame.astype(object).to_dict(orient="records")
+    known = estimate.names_categories
+    for row in rows if not known else []:
+        row.update(reported=None, naive=None)
     pairs = zip(estimate.categories, rows, strict=True)
     return [{**row, "category": category} for category, row in pairs]
 
@@ -150,8 +162,8 @@ def _as_table(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace
         rows = [
             [
                 label(row["category"]),
-                f"{row['reported']:,}",
-                percent(row["naive"]),
+                "" if row["reported"] is None else f"{row['reported']:,}",
+                "" if row["naive"] is None else percent(row["naive"]),
                 percent(row["proportion"]),
                 percent(row["std_error"]),
                 _interval(row["low"], row["high"]),
@@ -162,7 +174,8 @@ def _as_table(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace
         parts.append(f"{wrap(_heading(name, estimate))}\n{in_columns([header, *rows])}")
         # Not answering has another name in the reading than in the table.
         read = next(category for category in reversed(estimate.categories) if category is not None)
-        by = "" if options.method == METHODS[0] else f", by {METHODS[0]}"
+        asked = options.method in (None, estimate.default_method)
+        by = "" if asked else f", by {estimate.default_method}"
         sentence = estimate.reading(read, options.level)
         parts.append(wrap(f"Reading{by}: {label(sentence)}."))
     # Where reports are implausible a warning says so, and noise is no excuse.
@@ -211,7 +224,7 @@ def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) 
             "column": name,
             "level": options.level,
             "target": estimate.target,
-            "method": options.method,
+            "method": options.method or estimate.default_method,
             "epsilon": estimate.mechanism.epsilon,
             "missing": estimate.missing,
         }
@@ -226,7 +239,7 @@ def _as_documents(found: Mapping[Hashable, rr.Estimate], options: argparse.Names
             "column": name,
             "target": estimate.target,
             "level": options.level,
-            "method": options.method,
+            "method": options.method or estimate.default_method,
             "epsilon": estimate.mechanism.epsilon,
             "n": estimate.n,
             "missing": estimate.missing,

@@ -21,6 +21,7 @@ from rrstats.mechanisms.protocol import Mechanism
 from rrstats.mechanisms.shared import Verbs, as_code, check_keys
 from rrstats.privacy import epsilon_from_odds
 from rrstats.randomness import Source, Substream
+from rrstats.subsets import Subsets
 
 __all__ = ["Chain"]
 
@@ -52,6 +53,10 @@ class Chain(Verbs):
                     f"{name} must be a mechanism such as rr.KRR(['yes', 'no'], 0.75), found "
                     f"{type(part).__name__}"
                 )
+            if getattr(part, "groups", None) is not None:
+                raise ArgumentValueError(
+                    f"{name} must be a mechanism of one sample; chain the mechanism of each sample"
+                )
         if self.first.report_space != self.second.domain:
             raise ArgumentValueError(
                 "the second mechanism must have the reports of the first as its categories, in "
@@ -79,7 +84,7 @@ class Chain(Verbs):
         return self.first.domain
 
     @property
-    def report_space(self) -> Domain:
+    def report_space(self) -> Domain | Subsets:
         """The reports of the second mechanism."""
         return self.second.report_space
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rrstats.channel import Channel
 from rrstats.domain import Domain
 from rrstats.randomness import Source
+from rrstats.subsets import Subsets
 
 __all__ = ["Mechanism"]
 
@@ -29,7 +30,7 @@ class Mechanism(Protocol):
         ...
 
     @property
-    def report_space(self) -> Domain:
+    def report_space(self) -> Domain | Subsets:
         """The reports: their labels, codes and storage; often the categories themselves."""
         ...
 
@@ -41,6 +42,11 @@ class Mechanism(Protocol):
     @property
     def k(self) -> int:
         """The number of categories."""
+        ...
+
+    @property
+    def groups(self) -> tuple[Hashable, ...] | None:
+        """The labels of the samples, where each row must say which one it is in; else None."""
         ...
 
     @property

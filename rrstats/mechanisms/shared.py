@@ -6,7 +6,7 @@ Conveniences over public functions, and what descriptions share; nothing of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrstats.mechanisms.protocol import Mechanism
     from rrstats.tallies import Tally
 
-__all__ = ["Verbs", "as_code", "check_keys", "count_codes"]
+__all__ = ["Verbs", "as_code", "check_keys", "count_codes", "rounds_of"]
 
 _AT_ONCE = 1 << 16
 _FEW = 8
@@ -71,8 +71,16 @@ def as_code(mechanism: object) -> str:
     return str(call()) if callable(call) else repr(mechanism)
 
 
+def rounds_of(mechanism: Mechanism) -> int:
+    """How many rounds a mechanism draws words for, each from streams of its own."""
+    return len(getattr(mechanism, "rounds", (mechanism,)))
+
+
 class Verbs:
     """The verbs of a mechanism, each a call of the public function of that name."""
+
+    groups: tuple[Hashable, ...] | None = None
+    """The labels of the samples, where a mechanism has several."""
 
     def __repr__(self) -> str:
         return f"{as_code(self)}  # epsilon {round_up(self._loss())} per report"
@@ -90,17 +98,33 @@ class Verbs:
 
         return privatize(values, self, **options)
 
-    def tally(self, reports: Any) -> Tally:
+    def tally(self, reports: Any, **options: Any) -> Tally:
         """`rrstats.tally` of reports that this mechanism made."""
         from rrstats.tallies import tally
 
-        return tally(reports, self)
+        return tally(reports, self, **options)
 
     def estimate(self, reports: Any, **options: Any) -> Estimate:
         """`rrstats.estimate` from reports that this mechanism made."""
         from rrstats.estimators import estimate
 
         return estimate(reports, self, **options)
+
+    def posterior(self, reports: Any, prior: Any, **options: Any) -> NDArray[np.float64]:
+        """P(true answer | report), from what somebody believed before.
+
+        reports : n reports.  prior : (classes,) shares of the true answers, in their order, which
+            sum to 1; or a mapping from answer to share.
+        Returns (n, classes); a missing report leaves the prior as it is.
+        Formula: P(report | truth) prior / P(report).
+
+        >>> import rrstats as rr
+        >>> rr.KRR(["no", "yes"], 0.75).posterior(["yes"], [0.99, 0.01]).round(4)
+        array([[0.9706, 0.0294]])
+        """
+        from rrstats.posteriors import posterior
+
+        return posterior(reports, cast("Mechanism", self), prior, **options)
 
     def then(self, second: Mechanism) -> Chain:
         """This mechanism followed by another on its reports; the channel is their product."""

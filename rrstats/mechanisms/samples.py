@@ -1,0 +1,277 @@
+"""Several samples of one survey, each with a mechanism of its own.
+
+A respondent follows the instructions of the sample they are in, and the sample is public: a
+version of the questionnaire, a wave, or one of the two groups that an unrelated question of
+unknown prevalence and the detection of cheaters need.  Reports come with ``group=``.
+Law: that of the sample's mechanism.  Epsilon: the largest of the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats import labels
+from rrstats.containers import open_container
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.protocol import Mechanism
+from rrstats.mechanisms.shared import Verbs, as_code, check_keys, count_codes, rounds_of
+from rrstats.privacy import epsilon_from_odds
+from rrstats.randomness import Source, Substream
+from rrstats.stacks import StackedChannel
+from rrstats.subsets import Subsets
+
+__all__ = ["Samples", "by_row", "sample_codes", "shown_codes"]
+
+_MOST_STAGES = 4000
+"""Each sample draws from streams of its own, of which one column has so many."""
+
+
+def shown_codes(
+    classes: Domain, shows: Mapping[Any, Hashable] | None
+) -> tuple[tuple[Hashable, ...], tuple[int, ...] | None]:
+    """The categories that classes show, and the category's code for each class.
+
+    shows : class to category; None where the classes are the categories.
+    Raises ArgumentValueError where a class has no category, or there are fewer than two.
+    """
+    if shows is None:
+        return classes.categories, None
+    if not isinstance(shows, Mapping):
+        raise ArgumentTypeError(
+            f"shows must be a mapping from class to category, found {type(shows).__name__}"
+        )
+    given = {classes.code(name): shown for name, shown in shows.items()}
+    if set(given) != set(range(classes.k)) or len(given) != len(shows):
+        raise ArgumentValueError(
+            f"shows must give each of the classes {classes.describe()} one category, found "
+            f"{len(shows)} entries"
+        )
+    shown = [given[code] for code in range(classes.k)]
+    categories = Domain(list(dict.fromkeys(shown)))
+    return categories.categories, tuple(categories.code(one) for one in shown)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Samples(Verbs):
+    """Several samples, each with a mechanism over the same true answers and the same reports.
+
+    parts : mapping from a sample's label, as it stands in ``group=``, to its mechanism.
+    shows : for designs that tell finer classes apart than they estimate, a mapping from class
+        (the true answers of the parts) to category; by default the classes are the categories.
+    Where every sample identifies the shares alone, the estimate is the mean of all
+    respondents' scores; otherwise that of all samples together (`stacks`).
+    Raises ArgumentValueError or ArgumentTypeError from these arguments alone.
+
+    >>> import rrstats as rr
+    >>> m = Samples({"dice": rr.KRR(["no", "yes"], 0.75), "cards": rr.KRR(["no", "yes"], 0.9)})
+    >>> est = rr.estimate(["no", "yes", "no"], m, group=["dice", "dice", "cards"])
+    >>> est.proportions.round(3)
+    array([0.708, 0.292])
+    """
+
+    groups: tuple[Hashable, ...]
+    parts: tuple[Mechanism, ...]
+    categories: tuple[Hashable, ...]
+    shows: tuple[int, ...] | None
+
+    def __init__(
+        self, parts: Mapping[Any, Mechanism], *, shows: Mapping[Any, Hashable] | None = None
+    ) -> None:
+        from rrstats.mechanisms import is_mechanism
+
+        if not isinstance(parts, Mapping):
+            raise ArgumentTypeError(
+                f"parts must be a mapping from sample to mechanism, found {type(parts).__name__}"
+            )
+        strange = [type(part).__name__ for part in parts.values() if not is_mechanism(part)]
+        if strange:
+            raise ArgumentTypeError(
+                "parts must hold mechanisms such as rr.KRR(['yes', 'no'], 0.75), found "
+                f"{strange[0]}"
+            )
+        if len(parts) < 2:
+            raise ArgumentValueError(
+                f"parts must hold at least two samples, found {len(parts)}; a single one is an "
+                "ordinary mechanism"
+            )
+        mechanisms = tuple(parts.values())
+        if any(part.groups is not None for part in mechanisms):
+            raise ArgumentValueError(
+                "parts must be mechanisms of one sample each; put all samples in one mapping"
+            )
+        for what in ("domain", "report_space"):
+            spaces = [getattr(part, what) for part in mechanisms]
+            other = next((space for space in spaces if space != spaces[0]), None)
+            if other is not None:
+                answers = "true answers" if what == "domain" else "reports"
+                raise ArgumentValueError(
+                    f"all samples must have the same {answers}, in the same order: "
+                    f"{spaces[0].describe()}, found {other.describe()}"
+                )
+        if sum(map(rounds_of, mechanisms)) > _MOST_STAGES:
+            raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
+        groups = Domain(list(parts))
+        categories, codes = shown_codes(mechanisms[0].domain, shows)
+        object.__setattr__(self, "groups", groups.categories)
+        object.__setattr__(self, "parts", mechanisms)
+        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "shows", codes)
+        _ = self.channel  # raises where the parts cannot be put together
+
+    @cached_property
+    def group_space(self) -> Domain:
+        """The labels of the samples."""
+        return Domain(self.groups)
+
+    @property
+    def domain(self) -> Domain:
+        """The true answers that a respondent may give: the classes."""
+        return self.parts[0].domain
+
+    @property
+    def report_space(self) -> Domain | Subsets:
+        """The reports of every sample."""
+        return self.parts[0].report_space
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return len(self.categories)
+
+    @cached_property
+    def channel(self) -> StackedChannel:
+        """The channels of the samples, on top of one another."""
+        return StackedChannel(tuple(part.channel for part in self.parts), self.shows)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of one report in nats, rounded up, in the sample that loses most."""
+        return epsilon_from_odds(self.channel.odds)
+
+    @property
+    def rounds(self) -> tuple[Mechanism, ...]:
+        """All rounds of all samples; each has words of its own."""
+        return tuple(one for part in self.parts for one in getattr(part, "rounds", (part,)))
+
+    def showing(self, shows: Mapping[Any, Hashable] | None) -> Samples:
+        """The same samples, read for other categories: a mapping from class to category.
+
+        None : for the classes themselves.
+        """
+        return Samples(dict(zip(self.groups, self.parts, strict=True)), shows=shows)
+
+    def join(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
+        """Codes of true answers with those of their samples, as `randomize` takes them."""
+        return np.asarray(groups.astype(np.int64) * self.domain.k + codes)
+
+    def cells(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
+        """Codes of reports with those of their samples, as `count` takes them."""
+        return np.asarray(np.asarray(self.channel.bounds)[groups] + codes)
+
+    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+        """Reports of one block of true codes that `join` has put together with their samples.
+
+        Who is in which sample is public, so words may depend on it.
+        """
+        reports = np.empty(len(codes), dtype=self.report_space.dtype)
+        sample, stage = codes // self.domain.k, 0
+        for place, part in enumerate(self.parts):
+            mine = np.flatnonzero(sample == place)
+            own = (codes[mine] - place * self.domain.k).astype(self.domain.dtype)
+            reports[mine] = part.randomize(own, Substream(source, stage), block)
+            stage += rounds_of(part)
+        return reports
+
+    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """How often each cell occurs among reports that `cells` has put together."""
+        return count_codes(reports, self.channel.m)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON."""
+        shown = None
+        if self.shows is not None:
+            shown = labels.encode(self.categories[code] for code in self.shows)
+        return {
+            "type": "Samples",
+            "groups": labels.encode(self.groups),
+            "parts": [part.to_dict() for part in self.parts],
+            "shows": shown,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Samples:
+        """The mechanism that `to_dict` described."""
+        from rrstats.mechanisms import from_dict
+
+        check_keys(document, ["groups", "parts"], ["shows"])
+        parts = [from_dict(part) for part in document["parts"]]
+        groups = labels.decode(document["groups"])
+        shows = None
+        if document.get("shows") is not None:
+            shows = dict(
+                zip(parts[0].domain.categories, labels.decode(document["shows"]), strict=True)
+            )
+        return cls(dict(zip(groups, parts, strict=True)), shows=shows)
+
+    def _call(self) -> str:
+        pairs = zip(self.groups, self.parts, strict=True)
+        listed = ",\n         ".join(f"{group!r}: {as_code(part)}" for group, part in pairs)
+        if self.shows is None:
+            return f"Samples({{{listed}}})"
+        shown = [self.categories[code] for code in self.shows]
+        shows = dict(zip(self.domain.categories, shown, strict=True))
+        return f"Samples({{{listed}}},\n        shows={shows!r})"
+
+
+def sample_codes(mechanism: Mechanism, group: Any, rows: int) -> NDArray[np.intp] | None:
+    """(rows,) the sample of each row; None for mechanisms without samples.
+
+    group : labels of the samples, one for each row, in any container.
+    Raises ArgumentTypeError where it is missing or has no meaning, ArgumentValueError for
+    another length or labels that are no sample.
+    """
+    space = getattr(mechanism, "group_space", None)
+    if space is None:
+        if group is not None:
+            raise ArgumentTypeError(
+                "group says which sample a row is in, and this mechanism has only one; leave it "
+                "out, or give a mapping from group to mechanism"
+            )
+        return None
+    if group is None:
+        raise ArgumentTypeError(
+            f"this mechanism has the samples {space.describe()}: say in group= which one each row "
+            "is in"
+        )
+    container = open_container(group)
+    if container.family == "scalar" or container.rows != rows:
+        raise ArgumentValueError(
+            f"group must have one label for each of the {rows} rows, found {container.rows}"
+        )
+    codes = space.encode(container.cells).codes
+    strange = int(np.count_nonzero(codes >= space.k))
+    if strange:
+        raise ArgumentValueError(
+            f"{strange} of {rows} rows have a group that is missing or not among the samples "
+            f"{space.describe()}"
+        )
+    return np.asarray(codes, dtype=np.intp)
+
+
+def by_row(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, list[int] | None]:
+    """One mechanism for a column of mechanisms, and the sample of each row.
+
+    Rows with equal mechanisms are one sample; where all are equal there are no samples.
+    """
+    places: dict[Mechanism, int] = {}
+    groups = [places.setdefault(mechanism, len(places)) for mechanism in mechanisms]
+    if len(places) == 1:
+        return next(iter(places)), None
+    return Samples({place: mechanism for mechanism, place in places.items()}), groups

@@ -1,0 +1,86 @@
+"""What a report says of one person: P(true answer | report), for a prior.
+
+Also what a steward tells respondents: whoever held an answer for likely at a prior share holds
+it, after seeing the report, for this likely.
+Source: Bayes; van den Hout and Klugkist (2009) for general designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.containers import form_of, open_reports
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.mechanisms.samples import sample_codes
+
+__all__ = ["posterior"]
+
+Floats = NDArray[np.float64]
+
+
+def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) -> Floats:
+    """P(true answer | report), from what somebody believed before.
+
+    reports : n reports.  mechanism : what made them.  group : the sample of each report, where
+        the mechanism has several.
+    prior : (classes,) shares of the true answers, in their order, which sum to 1; or a mapping
+        from answer to share.
+    Returns (n, classes); a missing report leaves the prior as it is.
+    Raises ArgumentValueError for reports that are none, and for those that the prior rules out.
+    Formula: P(report | truth) prior(truth) / P(report).
+
+    >>> import rrstats as rr
+    >>> posterior(["yes"], rr.KRR(["no", "yes"], 0.75), {"no": 0.99, "yes": 0.01}).round(4)
+    array([[0.9706, 0.0294]])
+    """
+    described = as_mechanism(mechanism)
+    shares = _shares(prior, described)
+    container, read = open_reports(reports, described.report_space)
+    encoded = read(container.cells)
+    if encoded.unknown:
+        raise ArgumentValueError(
+            f"{encoded.unknown} of {container.rows} reports are not among the reports "
+            f"{described.report_space.describe()} of this mechanism"
+        )
+    samples = sample_codes(described, group, container.rows)
+    found = np.tile(shares, (container.rows, 1))
+    given = np.delete(np.arange(container.rows), encoded.absent)
+    codes = encoded.codes[given]
+    if samples is not None:
+        codes = described.cells(codes, samples[given])  # type: ignore[attr-defined]  # has samples
+    told = form_of(described.report_space).told(codes)
+    weights = described.channel.likelihood(told) * shares
+    totals = weights.sum(axis=1, keepdims=True)
+    if not (totals > 0).all():
+        raise ArgumentValueError(
+            f"{int((totals == 0).sum())} of {container.rows} reports are impossible under this "
+            "design and prior"
+        )
+    found[given] = weights / totals
+    return found
+
+
+def _shares(prior: Any, mechanism: Mechanism) -> Floats:
+    space = mechanism.domain
+    if isinstance(prior, Mapping):
+        codes = [space.code(answer) for answer in prior]
+        if sorted(codes) != list(range(space.k)):
+            raise ArgumentValueError(
+                f"prior must give each of the true answers {space.describe()} one share"
+            )
+        prior = [share for _, share in sorted(zip(codes, prior.values(), strict=True))]
+    try:
+        shares = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError("prior must be shares, one for each true answer") from None
+    if shares.shape != (space.k,) or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-6:
+        raise ArgumentValueError(
+            f"prior must be {space.k} shares of at least 0 that sum to 1, one for each of "
+            f"{space.describe()}"
+        )
+    return shares

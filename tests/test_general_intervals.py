@@ -1,0 +1,191 @@
+"""Intervals of designs whose counts are not binomial, and reports that no shares explain."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from catalogue import ASYMMETRIC
+
+import rrstats as rr
+from rrstats import general_intervals
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    IllConditionedWarning,
+    ImplausibleReportsWarning,
+    NotIdentifiable,
+)
+
+KUK = rr.surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3)
+GENERIC = rr.MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=list("wxyz"))
+DETECTOR = rr.surveys.stochastic_lie_detector(
+    ["no", "yes"], [Fraction(1, 6), Fraction(5, 6)], yes="yes"
+)
+
+
+def ways(n, rates):
+    """Every split of n reports over the cells, with its probability."""
+    cells = range(len(rates))
+    for bars in itertools.combinations(range(n + len(rates) - 1), len(rates) - 1):
+        edges = (-1, *bars, n + len(rates) - 1)
+        counts = np.array([edges[i + 1] - edges[i] - 1 for i in cells])
+        ways_of = math.factorial(n) / math.prod(math.factorial(c) for c in counts.tolist())
+        yield counts, ways_of * float(np.prod(rates**counts))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "people", "least"),
+    [
+        (KUK, (15, 0), 0.95),
+        (KUK, (12, 3), 0.94),
+        (KUK, (6, 6), 0.945),
+        (GENERIC, (8, 3, 1), 0.945),
+        (GENERIC, (12, 0, 0), 0.95),
+    ],
+)
+def test_coverage_among_just_these_rows(mechanism, people, least):
+    """Summed over every outcome, for fixed true answers of a few people."""
+    channel, n = mechanism.channel, sum(people)
+    truth, spread = np.array(people) / n, channel.score_variances(np.zeros(channel.m))
+    covered, total = np.zeros(channel.k), 0.0
+    each = [list(ways(size, channel.matrix[:, x])) for x, size in enumerate(people)]
+    for world in itertools.product(*each):
+        counts = sum(found for found, _ in world)
+        chance = math.prod(prob for _, prob in world)
+        shares = channel.debias(counts, n)
+        low, high = general_intervals.rows_score(shares, n, spread, channel.shown, 0.95)
+        covered += chance * ((low <= truth + 1e-12) & (truth - 1e-12 <= high))
+        total += chance
+    assert total == pytest.approx(1)
+    assert covered.min() > least
+
+
+def test_rows_are_narrower_than_the_population():
+    """The true answers of just these rows are fixed, so less is left to chance."""
+    est = rr.estimate(rr.Tally.from_counts([200, 300, 300, 200], KUK))
+    rows, population = est.with_target("rows").interval(), est.interval()
+    assert (rows.high - rows.low < population.high - population.low).all()
+    frame = est.to_frame()
+    assert frame["count_low"].tolist() == pytest.approx((rows.low * 1000).tolist())
+    assert est["yes"].count_high == pytest.approx(rows.high[1] * 1000)
+
+
+def test_default_and_named_methods():
+    """Profile likelihood unless Wald is asked for; exact binomial methods are refused by name."""
+    est = rr.estimate(rr.Tally.from_counts([200, 300, 300, 200], KUK))
+    assert est.default_method == "profile-likelihood"
+    low, high = est.interval(method="wald")
+    z = 1.959963984540054
+    assert high == pytest.approx(est.proportions + z * est.std_error, abs=1e-12)
+    assert low == pytest.approx(est.proportions - z * est.std_error, abs=1e-12)
+    with pytest.raises(ArgumentValueError, match="not binomial, so method must be one of"):
+        est.interval(method="clopper-pearson")
+    with pytest.raises(ArgumentTypeError, match="simultaneous must be True or False"):
+        est.interval(simultaneous="yes")
+
+
+def test_two_point_channels_are_exact():
+    """Forced response of several categories has binomial counts, and k-RR's exact intervals."""
+    forced = rr.surveys.forced_response(list("abc"), Fraction(1, 2), [Fraction(1, 6)] * 3)
+    counts = {"a": 500, "b": 300, "c": 200}
+    one = rr.estimate(rr.Tally.from_counts(counts, forced))
+    same = rr.estimate(rr.Tally.from_counts(counts, list("abc"), 2 / 3))
+    assert one.default_method == "clopper-pearson"
+    assert one.interval().low == pytest.approx(same.interval().low, abs=1e-12)
+    assert one.interval().high == pytest.approx(same.interval().high, abs=1e-12)
+    uneven = rr.surveys.forced_response(
+        list("abc"), Fraction(1, 2), [Fraction(1, 4), Fraction(1, 8), Fraction(1, 8)]
+    )
+    rates = uneven.channel.binomial_rates
+    assert rates.base.tolist() == [0.25, 0.125, 0.125]
+    assert rates.top.tolist() == [0.75, 0.625, 0.625]
+    assert rr.MatrixDesign(list("abc"), ASYMMETRIC.entries).channel.binomial_rates is None
+
+
+def test_simultaneous_is_bonferroni():
+    """All three categories together: each at 1 - 0.05 / 3."""
+    est = rr.estimate(rr.Tally.from_counts([300, 250, 250, 200], GENERIC))
+    together = est.interval(simultaneous=True)
+    each = est.interval(1 - 0.05 / 3)
+    assert together.low == pytest.approx(each.low, abs=1e-9)
+    assert together.high == pytest.approx(each.high, abs=1e-9)
+
+
+def test_a_ratio_by_hand():
+    """Fieller: the ends are where (top - r bottom)^2 = z^2 its variance."""
+    shares, moments = (0.2, 0.5), (0.0004, 0.0002, 0.0009)
+    found, error, low, high = general_intervals.ratio(shares, moments, 0.95)
+    assert found == 0.4
+    assert error == pytest.approx(math.sqrt(0.0004 - 0.8 * 0.0002 + 0.16 * 0.0009) / 0.5)
+    for end in (low, high):
+        variance = 0.0004 - 2 * end * 0.0002 + end**2 * 0.0009
+        assert (0.2 - end * 0.5) ** 2 == pytest.approx(1.959963984540054**2 * variance)
+
+
+def test_a_ratio_of_next_to_nobody():
+    """Where the people may be nobody, their shares may be anything."""
+    assert general_intervals.ratio((0.001, 0.002), (1e-4, 5e-5, 2e-4), 0.95)[2:] == (0.0, 1.0)
+    assert math.isnan(general_intervals.ratio((0.0, 0.0), (1e-4, 0.0, 1e-4), 0.95)[0])
+
+
+def test_share_among_refuses():
+    """The people asked about must hold the category."""
+    est = rr.estimate(rr.Tally.from_counts([300, 250, 250, 200], GENERIC))
+    with pytest.raises(ArgumentValueError, match="among must contain"):
+        est.share_among("a", among=["b", "c"])
+    with pytest.raises(ArgumentValueError, match="not among the categories"):
+        est.share_among("d", among=["d"])
+    with pytest.raises(ArgumentTypeError, match="tells classes apart"):
+        rr.estimate(["no"], rr.KRR(["no", "yes"], 0.75)).about()
+
+
+@pytest.mark.parametrize("mechanism", [KUK, GENERIC, DETECTOR], ids=["kuk", "generic", "detector"])
+def test_right_reports_are_plausible(mechanism):
+    """The likelihood ratio of right reports stays far below its bound."""
+    rng = np.random.default_rng(20261121)
+    channel = mechanism.channel
+    for theta in rng.dirichlet(np.full(channel.classes, 0.3), size=40):
+        rates, samples = channel.rates(theta), channel.samples
+        counts = np.concatenate(
+            [rng.multinomial(500, rates[samples == s]) for s in np.unique(samples)]
+        )
+        sizes = channel.sizes(counts, int(counts.sum()))
+        assert not general_intervals.misfit(channel.matrix, counts, sizes)
+
+
+def test_true_answers_are_no_reports():
+    """Answers that nobody privatized, or another design's reports, are called implausible."""
+    with pytest.warns(ImplausibleReportsWarning):
+        rr.estimate(rr.Tally.from_counts([900, 0, 0, 100], KUK))
+    with pytest.warns(ImplausibleReportsWarning):
+        rr.estimate(rr.Tally.from_counts({1: [0, 500], 2: [500, 0]}, DETECTOR))
+
+
+def test_impossible_reports_are_refused():
+    """A report that the design never makes is not explained away."""
+    never = rr.MatrixDesign(["a", "b"], [[0.75, 0.25], [0.25, 0.75], [0, 0]])
+    with pytest.raises(ArgumentValueError, match="3 of 103 counts hold reports that this design"):
+        rr.estimate(rr.Tally.from_counts([60, 40, 3], never))
+
+
+def test_ill_conditioned_designs_say_so():
+    """A design that only just identifies the shares warns with its condition number."""
+    faint = rr.MatrixDesign(["a", "b"], [[0.5003, 0.4999], [0.4997, 0.5001]])
+    assert faint.channel.condition > 1000
+    with pytest.warns(IllConditionedWarning, match="condition number"):
+        rr.estimate(rr.Tally.from_counts([500, 500], faint))
+    silent = rr.MatrixDesign(["a", "b", "c"], [[0.5, 0.2, 0.35], [0.5, 0.8, 0.65]])
+    with pytest.raises(NotIdentifiable, match="condition number"):
+        rr.estimate(rr.Tally.from_counts([500, 500], silent))
+
+
+def test_log_likelihood_is_the_binomials():
+    """1000 reports, 340 red (RRreg 0.7.6, Kuk, Kukrep 1): logLik -3.6259416472821613."""
+    kuk = rr.surveys.kuk(["no", "yes"], 0.6, 0.2, yes="yes")
+    est = rr.estimate(rr.Tally.from_counts([660, 340], kuk))
+    assert est.log_likelihood() == pytest.approx(-3.6259416472821613, abs=1e-9)
+    assert est.log_likelihood([0.9, 0.1]) < est.log_likelihood()

@@ -1,0 +1,409 @@
+"""Several samples: mixed designs, two-sample designs, classes, the column of samples."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import chance
+import numpy as np
+import pandas as pd
+import pytest
+from scripted import Counting, Recorded
+
+import rrstats as rr
+from rrstats import mechanisms
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.mechanisms import Samples
+from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.tallies import Cell, Tally
+
+YES_NO = ["no", "yes"]
+LIARS = {"truthful": "yes", "lying": "yes", "none": "no"}
+
+
+def warner(prob):
+    return rr.KRR(YES_NO, prob)
+
+
+def lie_detector(first=Fraction(1, 6), second=Fraction(5, 6)):
+    """Two groups of a stochastic lie detector: carriers say yes or, lying, no; others by dice."""
+    return Samples(
+        {
+            group: MatrixDesign(list(LIARS), [[0, 1, p], [1, 0, 1 - p]], reports=YES_NO)
+            for group, p in (("one", first), ("two", second))
+        },
+        shows=LIARS,
+    )
+
+
+def counted(mechanism, *cells):
+    reported = np.array(cells)
+    return rr.estimate(Tally(mechanism, {(None, None): Cell(int(reported.sum()), reported)}))
+
+
+MIXED = {"dice": warner(0.75), "cards": warner(0.9)}
+
+
+# -- mixed designs ------------------------------------------------------------------------------
+
+
+def test_mixed_designs_are_the_mean_of_scores():
+    """Each respondent is debiased by their own design, and the scores are averaged."""
+    reports = ["yes"] * 60 + ["no"] * 40 + ["yes"] * 15 + ["no"] * 35
+    group = ["dice"] * 100 + ["cards"] * 50
+    est = rr.estimate(reports, MIXED, group=group)
+    first, second = warner(0.75).estimate(reports[:100]), warner(0.9).estimate(reports[100:])
+    expected = (100 * first.proportions + 50 * second.proportions) / 150
+    assert est.proportions == pytest.approx(expected, abs=1e-14)
+    scores = np.concatenate(
+        [
+            rr.estimators.debias_reports(reports[:100], warner(0.75)),
+            rr.estimators.debias_reports(reports[100:], warner(0.9)),
+        ]
+    )
+    assert est.covariance() == pytest.approx(np.cov(scores.T) / 150, rel=1e-12)
+    assert est.variance == pytest.approx(scores.var(axis=0, ddof=1) / 150, rel=1e-12)
+    assert est.n == 150
+    assert est.reported.tolist() == [40, 60, 35, 15]
+    assert est.naive.tolist() == [0.4, 0.6, 0.7, 0.3]
+
+
+def test_rows_variance_of_mixed_designs():
+    """Among just these rows only each sample's own noise counts."""
+    est = counted(Samples(MIXED), 40, 60, 35, 15).with_target("rows")
+    first = rr.estimate(Tally.from_counts([40, 60], warner(0.75)), target="rows")
+    second = rr.estimate(Tally.from_counts([35, 15], warner(0.9)), target="rows")
+    expected = (100**2 * first.covariance() + 50**2 * second.covariance()) / 150**2
+    assert est.covariance() == pytest.approx(expected, rel=1e-12)
+
+
+def worlds(mechanism, theta, sizes):
+    """Every count of every sample at these class shares, with its probability."""
+    ways = []
+    for part, n in zip(mechanism.channel.parts, sizes, strict=True):
+        rates = part.rates(theta)
+        found = []
+        for cells in itertools.product(range(n + 1), repeat=part.m):
+            if sum(cells) == n:
+                ways_of = math.factorial(n) / math.prod(map(math.factorial, cells))
+                found.append((cells, ways_of * float(np.prod(rates ** np.array(cells)))))
+        ways.append(found)
+    for world in itertools.product(*ways):
+        counts = np.concatenate([cells for cells, _ in world])
+        yield counts, math.prod(chance_of for _, chance_of in world)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "theta"),
+    [
+        (Samples(MIXED), [0.7, 0.3]),
+        (Samples({1: rr.KRR(list("abc"), 0.8), 2: rr.KRR(list("abc"), 0.5)}), [0.5, 0.3, 0.2]),
+        (lie_detector(), [0.2, 0.1, 0.7]),
+        (lie_detector(Fraction(1, 3), Fraction(7, 8)), [0.5, 0.25, 0.25]),
+    ],
+    ids=["mixed", "mixed of three", "lie detector", "another lie detector"],
+)
+def test_unbiased_with_the_right_variance(mechanism, theta):
+    """Over every possible count: the mean is the truth, and the variance's mean the variance."""
+    theta = np.array(theta)
+    truth = mechanism.channel.shown @ theta
+    mean, second, claimed, total = 0.0, 0.0, 0.0, 0.0
+    for counts, prob in worlds(mechanism, theta, (4, 3)):
+        shares = mechanism.channel.debias(counts, 7)
+        mean = mean + prob * shares
+        second = second + prob * np.outer(shares - truth, shares - truth)
+        claimed = claimed + prob * mechanism.channel.debias_covariance(counts, 7, "population")
+        total += prob
+    assert total == pytest.approx(1)
+    assert mean == pytest.approx(truth, abs=1e-12)
+    assert claimed == pytest.approx(second, abs=1e-12)
+
+
+def test_a_column_of_mechanisms():
+    """Rows may each name their mechanism; equal ones are one sample."""
+    rows = pd.DataFrame({"answer": ["yes", "no", "yes", "no"]})
+    rows["design"] = [warner(0.75), warner(0.9), warner(0.75), warner(0.75)]
+    est = rr.estimate(rows["answer"], rows["design"])
+    same = rr.estimate(rows["answer"], MIXED, group=["dice", "cards", "dice", "dice"])
+    assert same.proportions == pytest.approx(est.proportions, abs=1e-15)
+    assert rows.rr.estimate("answer", rows["design"])["proportion"].tolist() == pytest.approx(
+        est.proportions
+    )
+    alike = rr.estimate(rows["answer"], [warner(0.75)] * 4)
+    assert warner(0.75) == alike.mechanism
+
+
+def test_every_row_of_its_own():
+    """Where every row has another prob, the variance is still that of the scores."""
+    probs = np.linspace(0.6, 0.9, 50)
+    reports = ["yes", "no"] * 25
+    est = rr.estimate(reports, [warner(float(p)) for p in probs])
+    scores = [
+        rr.estimators.debias_reports([report], warner(float(p)))[0]
+        for report, p in zip(reports, probs, strict=True)
+    ]
+    assert est.proportions == pytest.approx(np.mean(scores, axis=0), abs=1e-12)
+    assert est.variance == pytest.approx(np.var(scores, axis=0, ddof=1) / 50, rel=1e-10)
+
+
+def test_maximum_likelihood_by_name():
+    """`mle` uses all samples at once, and differs from the mean of scores."""
+    est = counted(Samples(MIXED), 40, 60, 35, 15)
+    likeliest = est.mle().proportions
+    grid = np.linspace(0, 1, 100_001)
+
+    def log_likelihood(yes):
+        first, second = 0.25 + 0.5 * yes, 0.1 + 0.8 * yes
+        return (
+            60 * np.log(first)
+            + 40 * np.log1p(-first)
+            + 15 * np.log(second)
+            + 35 * np.log1p(-second)
+        )
+
+    assert likeliest[1] == pytest.approx(grid[log_likelihood(grid).argmax()], abs=1e-5)
+    assert abs(likeliest[1] - est.proportions[1]) > 0.01
+    low, high = est.interval()
+    inside = log_likelihood(grid) >= log_likelihood(likeliest[1]) - 3.841458820694124 / 2
+    assert low[1] == pytest.approx(grid[inside].min(), abs=2e-5)
+    assert high[1] == pytest.approx(max(grid[inside].max(), est.proportions[1]), abs=2e-5)
+
+
+def test_samples_that_are_empty():
+    """Mixed designs do without an empty sample; designs that need both say nothing."""
+    mixed = counted(Samples(MIXED), 40, 60, 0, 0)
+    alone = rr.estimate(Tally.from_counts([40, 60], warner(0.75)))
+    assert mixed.proportions == pytest.approx(alone.proportions)
+    assert mixed.variance == pytest.approx(alone.variance)
+    detector = counted(lie_detector(), 40, 60, 0, 0)
+    assert np.isnan(detector.proportions).all()
+    assert np.isnan(detector.std_error).all()
+    low, high = detector.interval()
+    assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
+    nobody = counted(Samples(MIXED), 0, 0, 0, 0)
+    assert np.isnan(nobody.proportions).all()
+    assert nobody.interval().high.tolist() == [1, 1]
+
+
+# -- two samples that need one another ----------------------------------------------------------
+
+
+def test_stochastic_lie_detector():
+    """RRreg 0.7.6, RRuni(model = "SLD", p = c(2/12, 10/12), MLest = FALSE), minarets data."""
+    est = counted(lie_detector(), 564 - 373, 373, 692 - 398, 398)
+    assert est["yes"].proportion == pytest.approx(0.8706954864100357, abs=1e-12)
+    assert est["yes"].std_error == pytest.approx(0.04111840737438816, abs=1e-12)
+    classes = est.about(None)
+    assert classes.categories == tuple(LIARS)
+    truthful = classes.share_among("truthful", among=["truthful", "lying"])
+    assert truthful.proportion == pytest.approx(0.6358063927585619, abs=1e-12)
+    assert truthful.std_error == pytest.approx(0.01734368110422093, abs=1e-12)
+    assert truthful.low < truthful.proportion < truthful.high
+
+
+def test_what_needs_both_samples():
+    """No score of one report, no variance among just these rows; both are said."""
+    est = counted(lie_detector(), 10, 20, 20, 10)
+    with pytest.raises(ArgumentValueError, match="target 'rows' has no variance"):
+        _ = est.with_target("rows").variance
+    with pytest.raises(ArgumentValueError, match="no score"):
+        est.mechanism.channel.scores(np.array([0]))
+    assert np.isnan(est.to_frame()["naive"]).all()
+    population = est.interval()
+    frame = est.to_frame()
+    assert frame["count_low"].tolist() == pytest.approx((population.low * 60).tolist())
+
+
+def test_equal_samples_identify_nothing():
+    """Two groups with the same dice do not tell liars apart, and the message says the condition."""
+    with pytest.raises(NotIdentifiable, match="condition number"):
+        counted(lie_detector(Fraction(1, 6), Fraction(1, 6)), 10, 20, 20, 10)
+
+
+def test_classes_may_be_out_of_reach():
+    """An unrelated question of unknown prevalence: both margins are known, not both together."""
+    pairs = [(own, other) for own in YES_NO for other in YES_NO]
+    yes = [
+        [p * (own == "yes") + (1 - p) * (other == "yes") for own, other in pairs]
+        for p in (Fraction(7, 10), Fraction(3, 10))
+    ]
+    m = Samples(
+        {
+            g: MatrixDesign(pairs, [[1 - x for x in row], row], reports=YES_NO)
+            for g, row in enumerate(yes)
+        },
+        shows={pair: pair[0] for pair in pairs},
+    )
+    est = counted(m, 600, 400, 700, 300)
+    # (0.7 l1 - 0.3 l2) / 0.4 by hand: l1 = 0.7 pi + 0.3 u, l2 = 0.3 pi + 0.7 u
+    assert est["yes"].proportion == pytest.approx((0.7 * 0.4 - 0.3 * 0.3) / 0.4)
+    variance = (0.7**2 * 0.4 * 0.6 + 0.3**2 * 0.3 * 0.7) / (999 * 0.4**2)
+    assert est["yes"].std_error == pytest.approx(math.sqrt(variance))
+    other = est.about({pair: pair[1] for pair in pairs})
+    assert other["yes"].proportion == pytest.approx((0.7 * 0.3 - 0.3 * 0.4) / 0.4)
+    with pytest.raises(NotIdentifiable):
+        est.about(None)
+    assert m.epsilon == math.inf
+
+
+# -- privatizing --------------------------------------------------------------------------------
+
+
+def test_privatizing_follows_each_sample(monkeypatch):
+    """Every row gets the law of its sample.
+
+    A right sampler fails once in 1e9 runs; a cell off by 0.02 escapes once in 1e9.
+    """
+    m = Samples({1: rr.KRR(list("abc"), 0.9), 2: rr.KRR(list("abc"), 0.4)})
+    n = chance.sample_size(gap=0.02, false_alarm=1e-9, false_pass=1e-9, cells=6)
+    group = np.tile([1, 2], n)
+    reports = np.array(m.privatize(np.array(["a"] * (2 * n)), group=group))
+    for label, part in zip((1, 2), m.parts, strict=True):
+        mine = reports[group == label]
+        for code, category in enumerate("abc"):
+            law = float(part.channel.entries[code][0])
+            assert abs(np.mean(mine == category) - law) < 0.01
+
+
+def test_samples_share_no_words():
+    """Each sample, and each round of it, draws from streams of its own."""
+    two = rr.KRR(YES_NO, 0.75).then(rr.KRR(YES_NO, 0.9))
+    m = Samples({1: two, 2: warner(0.6), 3: two})
+    recorded = Recorded(Counting(3))
+    codes = m.join(np.zeros(90, dtype=np.uint8), np.repeat([0, 1, 2], 30))
+    m.randomize(codes, recorded, 0)
+    streams = [asked.stream for asked in recorded.log if asked.round == 0]
+    assert len(streams) == len(set(streams)) == 5
+
+
+def test_neighbours_draw_the_same_words():
+    """The words asked for depend on the samples, never on the answers."""
+    m = lie_detector()
+    logs = []
+    for answers in (["truthful", "none", "lying"], ["none", "none", "none"]):
+        recorded = Recorded(Counting(4))
+        m.privatize(answers, group=["one", "two", "one"], rng=recorded, unknown="uniform")
+        logs.append([(a.stream, a.block, a.round, a.bits) for a in recorded.log])
+    assert logs[0] == logs[1]
+
+
+def test_frames_name_the_column_of_samples():
+    """In pandas `group` is a column; reports, metadata and estimate fit together."""
+    df = pd.DataFrame({"version": ["dice", "cards"] * 50, "answer": ["yes", "no"] * 50})
+    out = df.rr.privatize("answer", MIXED_DESIGN, group="version")
+    assert out.rr.mechanisms == {"answer": MIXED_DESIGN}
+    table = out.rr.estimate("answer", group="version")
+    assert table["n"].tolist() == [100, 100]
+    assert out.rr.tally("answer", group="version").n == 100
+    assert out["answer"].rr.estimate(group=df["version"]).n == 100
+    assert out.rr.epsilon == warner(0.9).epsilon
+
+
+MIXED_DESIGN = Samples(MIXED)
+
+
+def test_missing_reports_stay_with_their_sample():
+    """Who did not answer is outside n of their own sample."""
+    found = rr.tally(["yes", None, "no"], MIXED, group=["dice", "cards", "cards"])
+    assert (found.n, found.missing) == (2, 1)
+    assert found.reported.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("group", "text"),
+    [
+        (None, "say in group= which one"),
+        (["dice"], "one label for each of the 2 rows, found 1"),
+        ("dice", "one label for each of the 2 rows"),
+        (["dice", "coins"], "1 of 2 rows have a group that is missing or not among"),
+        (["dice", None], "1 of 2 rows have a group"),
+    ],
+)
+def test_bad_groups(group, text):
+    """A group that is missing, of another length or no sample is refused, before anything else."""
+    for ask in (
+        lambda: rr.tally(["yes", "no"], MIXED, group=group),
+        lambda: rr.privatize(["yes", "no"], MIXED_DESIGN, group=group),
+    ):
+        with pytest.raises((ArgumentValueError, ArgumentTypeError), match=text):
+            ask()
+
+
+def test_group_without_samples():
+    """A group where the mechanism has one sample only is no slip to pass over."""
+    with pytest.raises(ArgumentTypeError, match="only one; leave it out"):
+        rr.tally(["yes"], warner(0.75), group=["dice"])
+    df = pd.DataFrame({"version": [1, 2], "answer": ["yes", "no"]})
+    with pytest.raises(ArgumentValueError, match="group must be a public column"):
+        df.rr.privatize("answer", YES_NO, 0.75, group="version")
+    with pytest.raises(ArgumentValueError, match="group must be a public column"):
+        df.rr.privatize(
+            {"version": Samples({1: rr.KRR([1, 2], 0.75), 2: rr.KRR([1, 2], 0.9)})}, group="version"
+        )
+
+
+@pytest.mark.parametrize(
+    ("parts", "shows", "text"),
+    [
+        ({}, None, "at least two samples, found 0"),
+        ({1: warner(0.75)}, None, "at least two samples, found 1"),
+        ({1: warner(0.75), 2: 0.9}, None, "parts must hold mechanisms"),
+        ([warner(0.75)], None, "parts must be a mapping"),
+        ({1: warner(0.75), 2: rr.KRR(["yes", "no"], 0.75)}, None, "the same true answers"),
+        ({1: warner(0.75), 2: Samples(MIXED)}, None, "one sample each"),
+        (MIXED, {"no": "a"}, "shows must give each of the classes"),
+        (MIXED, {"no": "a", "yes": "a"}, "at least two distinct values"),
+        (MIXED, ["a", "b"], "shows must be a mapping"),
+    ],
+)
+def test_bad_samples(parts, shows, text):
+    """Parts that do not fit together are refused when the design is made."""
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match=text):
+        Samples(parts, shows=shows)
+
+
+def test_a_column_of_mechanisms_is_whole():
+    """A column that names a mechanism for some rows only is refused."""
+    with pytest.raises(ArgumentValueError, match="one for each of the 2 reports, found 1"):
+        rr.tally(["yes", "no"], [warner(0.75), None])
+
+
+@pytest.mark.parametrize("mechanism", [MIXED_DESIGN, lie_detector()], ids=["mixed", "detector"])
+def test_descriptions(mechanism):
+    """JSON and repr give the design back; epsilon is the larger sample's."""
+    back = mechanisms.from_dict(json.loads(json.dumps(mechanism.to_dict())))
+    assert mechanism == back
+    assert hash(mechanism) == hash(back)
+    scope = {**vars(rr), "Fraction": Fraction, "MatrixDesign": MatrixDesign}
+    assert mechanism == eval(repr(mechanism), scope)
+    assert mechanism.epsilon == max(part.epsilon for part in mechanism.parts)
+
+
+def test_tallies_add():
+    """Counts of two machines add up to those of one."""
+    group, reports = ["dice", "cards", "dice", "cards"], ["yes", "no", "no", "no"]
+    whole = rr.tally(reports, MIXED, group=group)
+    halves = [rr.tally(reports[i : i + 2], MIXED, group=group[i : i + 2]) for i in (0, 2)]
+    assert whole == sum(halves)
+
+
+def test_posterior():
+    """What a report says depends on the sample it comes from."""
+    found = MIXED_DESIGN.posterior(["yes", "yes"], [0.5, 0.5], group=["dice", "cards"])
+    assert found == pytest.approx(np.array([[0.25, 0.75], [0.1, 0.9]]))
+    detector = lie_detector().posterior(["no"], [0.25, 0.25, 0.5], group=["one"])
+    assert detector == pytest.approx(np.array([[0, 0.75, 0.25]]), abs=1e-12)
+
+
+def test_posterior_refuses():
+    """A prior is a distribution over the true answers, and reports are reports."""
+    m = warner(0.75)
+    assert m.posterior([None], {"yes": 0.25, "no": 0.75}).tolist() == [[0.75, 0.25]]
+    for prior in ([1.0], [0.5, 0.6], [-1, 2], {"yes": 1}, ["a", "b"]):
+        with pytest.raises((ArgumentValueError, ArgumentTypeError), match="prior"):
+            m.posterior(["yes"], prior)
+    with pytest.raises(ArgumentValueError, match="1 of 1 reports are not among"):
+        m.posterior(["maybe"], [0.5, 0.5])
