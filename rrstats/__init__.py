@@ -15,10 +15,11 @@ For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the comma
 
 from typing import TYPE_CHECKING, Any
 
-from rrstats import datasets, errors, estimators, intervals, metadata, privacy
+from rrstats import datasets, errors, estimators, intervals, metadata, planning, privacy
 from rrstats.accessor import FrameAccessor, SeriesAccessor
-from rrstats.channel import MatrixChannel, SupportChannel
+from rrstats.channel import SupportChannel
 from rrstats.errors import (
+    IllConditionedWarning,
     ImplausibleReportsWarning,
     MetadataError,
     NotIdentifiable,
@@ -30,7 +31,23 @@ from rrstats.errors import (
 )
 from rrstats.estimators import Estimate, SimplexTable, estimate
 from rrstats.intervals import Interval
-from rrstats.mechanisms import KRR, Chain, Mechanism
+from rrstats.matrices import MatrixChannel
+from rrstats.mechanisms import (
+    KRR,
+    Chain,
+    MatrixDesign,
+    Mechanism,
+    OptimizedUnary,
+    Rappor,
+    Samples,
+    SubsetSelection,
+    SurveyDesign,
+    SymmetricUnary,
+    UnaryEncoding,
+    rounds,
+    surveys,
+)
+from rrstats.posteriors import posterior
 from rrstats.privacy import epsilon_from_prob, explain, prob_from_epsilon
 from rrstats.privatizing import check, privatize, privatize_bool, privatize_frame
 from rrstats.randomness import SecureGenerator
@@ -47,19 +64,28 @@ __all__ = [
     "Chain",
     "Estimate",
     "FrameAccessor",
+    "IllConditionedWarning",
     "ImplausibleReportsWarning",
     "Interval",
     "MatrixChannel",
+    "MatrixDesign",
     "Mechanism",
     "MetadataError",
     "NotIdentifiable",
+    "OptimizedUnary",
     "RRStatsError",
+    "Rappor",
+    "Samples",
     "SecureGenerator",
     "SeriesAccessor",
     "SimplexTable",
     "SimulationWarning",
+    "SubsetSelection",
     "SupportChannel",
+    "SurveyDesign",
+    "SymmetricUnary",
     "Tally",
+    "UnaryEncoding",
     "UnknownAnswersError",
     "UnknownAnswersWarning",
     "UnrecordedWarning",
@@ -74,13 +100,17 @@ __all__ = [
     "files",
     "intervals",
     "metadata",
+    "planning",
+    "posterior",
     "privacy",
     "privatize",
     "privatize_bool",
     "privatize_frame",
     "prob_from_epsilon",
+    "rounds",
     "simulate",
     "simulate_frame",
+    "surveys",
     "tally",
 ]
 

@@ -8,9 +8,24 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Hashable
+from fractions import Fraction
 
-from rrstats.channel import MatrixChannel
-from rrstats.mechanisms import KRR, Chain, Mechanism
+from rrstats.containers import form_of
+from rrstats.matrices import MatrixChannel
+from rrstats.mechanisms import (
+    KRR,
+    Chain,
+    MatrixDesign,
+    Mechanism,
+    OptimizedUnary,
+    Rappor,
+    Samples,
+    SubsetSelection,
+    SurveyDesign,
+    SymmetricUnary,
+    UnaryEncoding,
+    surveys,
+)
 
 AWKWARD: dict[str, list[Hashable]] = {
     "bool": [True, False],
@@ -26,6 +41,17 @@ AWKWARD: dict[str, list[Hashable]] = {
     "mixed": [1, "1", b"1", None, (1,), datetime.date(1, 1, 1)],
 }
 """Categories that JSON, Python and pandas confuse, each list allowed and each with a JSON form."""
+
+ASYMMETRIC = MatrixChannel.from_floats(
+    [
+        # truths:  a     b     c
+        [0.60, 0.05, 0.10],
+        [0.20, 0.70, 0.15],
+        [0.15, 0.05, 0.50],
+        [0.05, 0.20, 0.25],
+    ]
+)
+"""A generic channel of four reports and three truths: a transposed or swapped axis shows."""
 
 FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
     KRR: {
@@ -46,8 +72,69 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
         "two rounds": lambda: Chain(KRR(["a", "b", "c"], 0.75), KRR(["a", "b", "c"], 0.5)),
         "three rounds": lambda: KRR(["01", "10"], 0.75).then(_coin(0.875)).then(_coin(0.625)),
         "nested behind": lambda: KRR(["01", "10"], 0.75).then(_coin(0.875).then(_coin(0.625))),
+        "after a matrix": lambda: _generic().then(KRR(["w", "x", "y", "z"], 0.75)),
+    },
+    MatrixDesign: {
+        "three truths, four reports": lambda: _generic(),
+        "square, no two alike": lambda: MatrixDesign(
+            ["a", "b", "c"],
+            [
+                [Fraction(5, 8), Fraction(1, 8), Fraction(1, 4)],
+                [Fraction(1, 4), Fraction(3, 4), Fraction(1, 8)],
+                [Fraction(1, 8), Fraction(1, 8), Fraction(5, 8)],
+            ],
+        ),
+        "thirds": lambda: MatrixDesign(
+            [False, True], [[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]]
+        ),
+        "no information": lambda: MatrixDesign(["a", "b"], [[0.25, 0.25], [0.75, 0.75]]),
+        "labels: mixed": lambda: MatrixDesign(
+            AWKWARD["mixed"], KRR(AWKWARD["mixed"], 0.5).channel.entries
+        ),
+    },
+    SurveyDesign: {
+        "warner": lambda: surveys.warner(["no", "yes"], 0.7, yes="yes"),
+        "two coins": lambda: surveys.two_coin([True, False]),
+        "forced response of four": lambda: surveys.forced_response(
+            list("abcd"), Fraction(1, 2), [Fraction(1, 8), Fraction(1, 4), 0, Fraction(1, 8)]
+        ),
+        "crosswise": lambda: surveys.crosswise(["no", "yes"], 0.25, yes="no"),
+        "triangular": lambda: surveys.triangular(["no", "yes"], 0.25, yes="yes"),
+        "three cards": lambda: surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3),
+        "direct": lambda: surveys.direct(["a", "b", "c"]),
+    },
+    Samples: {
+        "mixed": lambda: Samples({"dice": _coin(0.75), "cards": _coin(0.9)}),
+        "mixed of three": lambda: Samples(
+            {1: KRR(["a", "b", "c"], 0.75), 2: KRR(["a", "b", "c"], 0.5).then(_three())}
+        ),
+        "lie detector": lambda: surveys.stochastic_lie_detector(
+            ["no", "yes"], [Fraction(1, 6), Fraction(5, 6)], yes="yes"
+        ),
+    },
+    UnaryEncoding: {
+        "any pair": lambda: UnaryEncoding(["a", "b", "c"], 0.75, 0.25),
+        "eight": lambda: UnaryEncoding(range(8), 0.7, 0.1),
+    },
+    SymmetricUnary: {"by epsilon": lambda: SymmetricUnary(["a", "b", "c"], epsilon=1.0)},
+    OptimizedUnary: {
+        "by epsilon": lambda: OptimizedUnary(["a", "b"], epsilon=1.0),
+        "labels: mixed": lambda: OptimizedUnary(AWKWARD["mixed"], epsilon=2.0),
+    },
+    Rappor: {"published": lambda: Rappor(["a", "b", "c"], f=0.5, p=0.5, q=0.75)},
+    SubsetSelection: {
+        "two of five": lambda: SubsetSelection(list("abcde"), epsilon=1.0, size=2),
+        "one of three": lambda: SubsetSelection(list("abc"), epsilon=1.0, size=1),
     },
 }
+
+
+def _three() -> KRR:
+    return KRR(["a", "b", "c"], 0.875)
+
+
+def _generic() -> MatrixDesign:
+    return MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "y", "z"])
 
 
 def _coin(prob: float) -> KRR:
@@ -63,13 +150,9 @@ EXAMPLES: dict[str, Callable[[], Mechanism]] = {
 SILENT = {name for name in EXAMPLES if "no information" in name}
 """Examples whose reports carry no information: they randomize, and nothing can be estimated."""
 
-ASYMMETRIC = MatrixChannel.from_floats(
-    [
-        # truths:  a     b     c
-        [0.60, 0.05, 0.10],
-        [0.20, 0.70, 0.15],
-        [0.15, 0.05, 0.50],
-        [0.05, 0.20, 0.25],
-    ]
-)
-"""A generic channel of four reports and three truths: a transposed or swapped axis shows."""
+WITH_MATRIX = [
+    name
+    for name, make in EXAMPLES.items()
+    if make().groups is None and form_of(make().report_space).is_label
+]
+"""Examples with one matrix; the others are several of these, or report subsets."""

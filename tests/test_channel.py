@@ -12,8 +12,9 @@ import pytest
 from catalogue import ASYMMETRIC
 
 import rrstats as rr
-from rrstats.channel import MatrixChannel, SupportChannel, check_target
+from rrstats.channel import SupportChannel, check_target
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.matrices import MatrixChannel
 
 THETA = np.array([0.5, 0.3, 0.2])
 

@@ -12,7 +12,6 @@ import pytest
 
 import rrstats as rr
 from rrstats import estimators
-from rrstats.channel import MatrixChannel
 from rrstats.estimators import (
     confidence_interval,
     count_interval,
@@ -23,6 +22,7 @@ from rrstats.estimators import (
     project_to_simplex,
     proportion_variance,
 )
+from rrstats.matrices import MatrixChannel
 
 # Counts of published examples, and corners, that no true shares explain are wanted here.
 pytestmark = pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")

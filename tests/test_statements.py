@@ -253,11 +253,13 @@ def test_every_mechanism_has_a_page(name, format):
     """Each mechanism of the catalogue is described with its epsilon, rounded up."""
     mechanism = catalogue.EXAMPLES[name]()
     page = statement([record(mechanism)], format=format)
-    assert rr.privacy.round_up(mechanism.epsilon) in page
+    epsilon = rr.privacy.round_up(mechanism.epsilon)
+    assert ("no protection is proven" if epsilon == "inf" else epsilon) in page
     assert statements.describe([record(mechanism)])
     shown = Reader(page).text if format == "html" else words(page)
-    truth = mechanism.channel.matrix[0, 0]
-    assert f"with probability {pages.chance(truth)}" in shown
+    first = float(mechanism.channel.rates(np.eye(mechanism.channel.classes))[0, 0])
+    truth = pages.chance(first) if 0 < first < 1 else f"{first:.0%}"
+    assert re.search(rf"(?<![\d.]){re.escape(truth)}", shown)
 
 
 def test_rounds_are_counted():
@@ -274,7 +276,8 @@ def test_rounds_are_counted():
 class Stub:
     """A mechanism of another family, as far as a page asks it."""
 
-    categories, k, rounds = ("a", "b", "c"), 3, ()
+    categories, k, rounds, groups = ("a", "b", "c"), 3, (), None
+    domain = rr.KRR(["a", "b", "c"], 0.9).domain
 
     def __init__(self, channel, reports):
         self.channel = channel

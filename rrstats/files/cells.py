@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rrstats.domain import Domain
+from rrstats.containers import form_of
 from rrstats.errors import ArgumentTypeError, FileError
+from rrstats.files.parts import ReportSpace
 
 __all__ = ["LINES", "Grid", "TextPiece", "Words", "cut", "first_line_end", "last_line_end"]
 
@@ -182,7 +183,14 @@ def _check_returns(text: NDArray[np.uint8], quotes: Places, path: Path) -> None:
 class Words:
     """The categories of a column as text, and back."""
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, space: ReportSpace) -> None:
+        form = form_of(space)
+        if not form.is_label:
+            raise ArgumentTypeError(
+                f"a CSV file cannot hold {space.describe()}: its cells are words; use Parquet or "
+                "Feather, which hold bytes, or a mechanism that reports one category"
+            )
+        domain = form.labels
         known = [category for category in domain.categories if category is not None]
         if domain.kind not in ("str", "int") or any(c == "" or "\0" in str(c) for c in known):
             raise ArgumentTypeError(

@@ -162,11 +162,11 @@ def _told(name: str, records: list[Record]) -> Record:
 def _tallies(source: Source, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
     mechanisms = {name: claim.mechanism for name, claim in claims.items()}
-    domains = {name: each.report_space for name, each in mechanisms.items()}
-    none = {n: source.parts[0].no_cells(n, domain) for n, domain in domains.items()}
+    spaces = {name: each.report_space for name, each in mechanisms.items()}
+    none = {name: source.parts[0].no_cells(name, space) for name, space in spaces.items()}
     found = {name: tally(none[name], each) for name, each in mechanisms.items()}
     for part in source.parts:
-        for piece in part.pieces(domains, only=True):
+        for piece in part.pieces(spaces, only=True):
             for name, mechanism in mechanisms.items():
                 found[name] += tally(piece.cells(name), mechanism)
     for name, claim in claims.items():

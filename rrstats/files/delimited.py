@@ -21,11 +21,10 @@ from typing import IO, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from rrstats.domain import Domain
 from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.files import cells
 from rrstats.files.cells import LINES, TextPiece, Words
-from rrstats.files.parts import Changed, Writer, reading
+from rrstats.files.parts import Changed, ReportSpace, Writer, reading
 from rrstats.metadata import KEY, Record, read
 
 __all__ = ["SIDECAR", "DelimitedPart"]
@@ -65,9 +64,9 @@ class DelimitedPart:
         """The names say all."""
         return self.names
 
-    def no_cells(self, name: str, domain: Domain) -> pa.Array:
+    def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
         """No cells, as values of the categories' type."""
-        return Words(domain).encode(pa.array([], type=pa.string()))
+        return Words(space).encode(pa.array([], type=pa.string()))
 
     def has_copy(self, name: str) -> bool:
         """A text file has no index."""
@@ -121,11 +120,16 @@ class DelimitedPart:
         return block
 
     def pieces(
-        self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False
+        self,
+        spaces: Mapping[str, ReportSpace],
+        *,
+        report_bytes: int = 0,
+        lines: bool = False,
+        only: bool = False,
     ) -> Iterator[TextPiece]:
         """Blocks of rows; with ``lines`` each row can be moved."""
-        places = {name: self.names.index(name) for name in domains}
-        words = {name: Words(domain) for name, domain in domains.items()}
+        places = {name: self.names.index(name) for name in spaces}
+        words = {name: Words(space) for name, space in spaces.items()}
         rows, skip = 0, len(self._header)
         for block in self._blocks():
             body, skip = block[skip:], max(0, skip - len(block))

@@ -14,9 +14,8 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from rrstats.domain import Domain
 from rrstats.files import documents, parts
-from rrstats.files.parts import Changed, TablePiece, Writer, changed_schema, reading
+from rrstats.files.parts import Changed, ReportSpace, TablePiece, Writer, changed_schema, reading
 from rrstats.files.typed import TypedPart
 from rrstats.metadata import Record
 
@@ -42,11 +41,16 @@ class FeatherPart(TypedPart):
         self.records = documents.read_records(self._metadata)
 
     def pieces(
-        self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False
+        self,
+        spaces: Mapping[str, ReportSpace],
+        *,
+        report_bytes: int = 0,
+        lines: bool = False,
+        only: bool = False,
     ) -> Iterator[TablePiece]:
         """The batches of the file; long ones are cut."""
         with reading(self.path, WHAT), pa.OSFile(str(self.path)) as file:
-            columns = [self.names.index(name) for name in domains] if only else None
+            columns = [self.names.index(name) for name in spaces] if only else None
             options = pa.ipc.IpcReadOptions(included_fields=columns)
             reader = pa.ipc.open_file(file, options=options)
             for number in range(reader.num_record_batches):

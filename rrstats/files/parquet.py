@@ -20,10 +20,17 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.domain import Domain
 from rrstats.errors import FileError
 from rrstats.files import documents, parts
-from rrstats.files.parts import Changed, Room, TablePiece, Writer, changed_schema, reading
+from rrstats.files.parts import (
+    Changed,
+    ReportSpace,
+    Room,
+    TablePiece,
+    Writer,
+    changed_schema,
+    reading,
+)
 from rrstats.files.typed import TypedPart
 from rrstats.metadata import Record
 
@@ -73,11 +80,16 @@ class ParquetPart(TypedPart):
         return max(rest, (self.rows or 0) * parts.row_bytes(self.schema_of(changed)))
 
     def pieces(
-        self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False
+        self,
+        spaces: Mapping[str, ReportSpace],
+        *,
+        report_bytes: int = 0,
+        lines: bool = False,
+        only: bool = False,
     ) -> Iterator[TablePiece]:
         """Pieces; one group for each row group of the source, or more where it is too large."""
-        asked, width = list(domains), sum(map(parts.width_of, domains.values()))
-        held = [] if only else [name for name in dict.fromkeys(self.names) if name not in domains]
+        asked, width = list(spaces), report_bytes
+        held = [] if only else [name for name in dict.fromkeys(self.names) if name not in spaces]
         # Two readers, because one has but one batch size at a time.
         with (
             reading(self.path, WHAT),

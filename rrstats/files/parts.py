@@ -28,11 +28,13 @@ from rrstats.errors import FileError, RRStatsError
 from rrstats.mechanisms import Mechanism
 from rrstats.metadata import Record
 from rrstats.randomness import BLOCK_ROWS
+from rrstats.subsets import Subsets
 
 __all__ = [
     "Changed",
     "Part",
     "Piece",
+    "ReportSpace",
     "Room",
     "TablePiece",
     "Writer",
@@ -44,10 +46,12 @@ __all__ = [
     "no_cells",
     "reading",
     "row_bytes",
-    "width_of",
 ]
 
 Item = TypeVar("Item")
+
+ReportSpace = Domain | Subsets
+"""What the cells of a column are: answers, or reports."""
 
 BATCH_ROWS = BLOCK_ROWS
 """Rows of a piece where they are not wide."""
@@ -159,8 +163,11 @@ class Part(Protocol):
         """The declared type of a column."""
         ...
 
-    def no_cells(self, name: str, domain: Domain) -> pa.Array:
-        """No cells at all, in the type that the cells of a piece will have."""
+    def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
+        """No cells at all, in the type that the cells of a piece will have.
+
+        Raises ArgumentTypeError where a file of this format cannot hold values of the space.
+        """
         ...
 
     def has_copy(self, name: str) -> bool:
@@ -168,12 +175,18 @@ class Part(Protocol):
         ...
 
     def pieces(
-        self, domains: Mapping[str, Domain], *, lines: bool = False, only: bool = False
+        self,
+        spaces: Mapping[str, ReportSpace],
+        *,
+        report_bytes: int = 0,
+        lines: bool = False,
+        only: bool = False,
     ) -> Iterator[Piece]:
         """All rows in their order.
 
-        domains : what the cells of the columns asked for are to be.  lines : whether single
-        rows must be movable.  only : whether the other columns may be left out, as for counting.
+        spaces : what the cells of the columns asked for are to be.  report_bytes : about the
+        bytes of the reports that will stand in a row.  lines : whether single rows must be movable.
+        only : whether the other columns may be left out, as for counting.
         """
         ...
 
@@ -281,13 +294,6 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         for place in range(batches[0].num_columns)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
-
-
-def width_of(domain: Domain) -> int:
-    """About the bytes of a report in memory, at most: of the longest category."""
-    texts = [c for c in domain.categories if isinstance(c, str | bytes)]
-    sizes = [len(t.encode(errors="replace") if isinstance(t, str) else t) for t in texts]
-    return 16 + max(sizes, default=0)
 
 
 def row_bytes(schema: pa.Schema) -> int:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rrstats.containers import form_of
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -237,6 +238,7 @@ def _prepare(origin: Source, wanted: Iterable[_Wanted], again: bool, rng: Any) -
     found = []
     for place, asked in enumerate(wanted):
         name, mechanism = origin.check_column(asked.name), asked.mechanism
+        origin.parts[0].no_cells(name, mechanism.report_space)  # raises where it cannot hold them
         release = ColumnRelease(
             origin.parts[0].no_cells(name, mechanism.domain),
             mechanism,
@@ -304,7 +306,9 @@ class _Work:
         schema, total = part.schema_of(self.columns), self.origin.rows
         reports: dict[str, list[pa.Array]] = {name: [] for name in domains}
         opens, rows = False, 0
-        for piece in ahead(part.pieces(domains, lines=self.shuffle_rows)):
+        size = sum(form_of(c.mechanism.report_space).report_bytes for c in self.columns)
+        pieces = part.pieces(domains, report_bytes=size, lines=self.shuffle_rows)
+        for piece in ahead(pieces):
             opens, rows = opens or piece.opens, rows + piece.rows
             for column in self.columns:
                 reports[column.name].append(column.release.reports(piece.cells(column.name)))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from rrstats.domain import Domain
 from rrstats.files import documents, parts
+from rrstats.files.parts import ReportSpace
 
 __all__ = ["TypedPart"]
 
@@ -29,7 +29,7 @@ class TypedPart:
         """Names, types and nullability."""
         return list(self.schema)
 
-    def no_cells(self, name: str, domain: Domain) -> pa.Array:
+    def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
         """An empty array of the column's type."""
         return parts.no_cells(self.type_of(name))
 

@@ -6,14 +6,35 @@ and one test file of golden values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.chain import Chain
 from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.protocol import Mechanism
+from rrstats.mechanisms.rounds import Rappor
+from rrstats.mechanisms.samples import Samples
+from rrstats.mechanisms.subset import SubsetSelection
+from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
 
-__all__ = ["KRR", "Chain", "Mechanism", "as_mechanism", "from_dict"]
+__all__ = [
+    "KRR",
+    "Chain",
+    "MatrixDesign",
+    "Mechanism",
+    "OptimizedUnary",
+    "Rappor",
+    "Samples",
+    "SubsetSelection",
+    "SurveyDesign",
+    "SymmetricUnary",
+    "UnaryEncoding",
+    "as_mechanism",
+    "from_dict",
+]
 
 _NOT_DESCRIBED = {"Mechanism", "as_mechanism", "from_dict"}
 
@@ -33,10 +54,12 @@ def as_mechanism(
 ) -> Mechanism:
     """The mechanism that three arguments name: one rule for the whole package.
 
-    categories : a mechanism (then nothing else), or the categories of a k-RR
-        with ``prob`` or ``epsilon``.
+    categories : a mechanism (then nothing else), a mapping from sample to mechanism (the same),
+        or the categories of a k-RR with ``prob`` or ``epsilon``.
     Raises ArgumentTypeError where neither or both are given, or a mechanism and more.
     """
+    if isinstance(categories, Mapping):
+        categories = Samples(categories)
     if is_mechanism(categories):
         if prob is not None or epsilon is not None:
             raise ArgumentTypeError(

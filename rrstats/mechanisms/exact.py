@@ -1,0 +1,108 @@
+"""Numbers as a description keeps them: exact, and written so that nothing is lost.
+
+A double stays a double (it is the rational number that it is); any other rational stays a
+fraction.  In JSON the first is a number and the second a string such as "1/6".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rrstats.channel import as_fraction
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+
+__all__ = ["Number", "from_json", "number", "numbers", "probability", "to_json", "whole_sum"]
+
+Number = float | Fraction
+
+_CLOSE = Fraction(1, 10**9)
+_WRITTEN = re.compile(r"-?[0-9]{1,4000}/[0-9]{1,4000}")
+
+
+def number(value: Any, name: str) -> Number:
+    """A finite number: the double where it is one, else the fraction.
+
+    >>> number(Fraction(3, 4), "prob"), number(Fraction(1, 3), "prob")
+    (0.75, Fraction(1, 3))
+    """
+    exact = as_fraction(value.item() if isinstance(value, np.generic) else value, name)
+    try:
+        double = float(exact)
+    except OverflowError:
+        raise ArgumentTypeError(
+            f"{name} must be finite numbers, found one beyond the largest double"
+        ) from None
+    return double if Fraction(double) == exact else exact
+
+
+def numbers(values: Any, name: str) -> tuple[Number, ...]:
+    """A list of finite numbers."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"{name} must be a list of numbers, found {type(values).__name__}")
+    return tuple(number(value, name) for value in values)
+
+
+def probability(value: Any, name: str, interval: str = "[0, 1]") -> Number:
+    """A number in an interval, of which a bracket says whether an end belongs to it.
+
+    Raises ArgumentValueError with the interval for any other number.
+
+    >>> probability(0.7, "prob_statement", "(0, 1)")
+    0.7
+    """
+    found = number(value, name)
+    low, high = (Fraction(end) for end in interval[1:-1].split(","))
+    above = low <= found if interval[0] == "[" else low < found
+    below = found <= high if interval[-1] == "]" else found < high
+    if not (above and below):
+        raise ArgumentValueError(f"{name} must be in {interval}, got {value!r}")
+    return found
+
+
+def whole_sum(parts: Iterable[Number], what: str) -> Fraction:
+    """The exact sum of probabilities, which is 1 up to rounding.
+
+    what : says in the error what must sum to 1, by how much it does not, and which way.
+    """
+    total = sum((Fraction(part) for part in parts), Fraction(0))
+    if abs(total - 1) > _CLOSE:
+        off = float(abs(total - 1))
+        raise ArgumentValueError(
+            f"{what} must sum to 1, found {float(total):.12g}: {off:.3g} too "
+            f"{'much' if total > 1 else 'little'}"
+        )
+    return total
+
+
+def to_json(value: Any) -> Any:
+    """A number, or a list of them, as JSON.
+
+    >>> to_json([0.25, Fraction(1, 6)])
+    [0.25, '1/6']
+    """
+    if isinstance(value, tuple | list):
+        return [to_json(part) for part in value]
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    return value
+
+
+def from_json(value: Any) -> Any:
+    """What `to_json` wrote; raises MetadataError for a string that is no fraction."""
+    if isinstance(value, list):
+        return [from_json(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        if _WRITTEN.fullmatch(value):
+            return Fraction(value)
+    except ZeroDivisionError:
+        pass
+    raise MetadataError(
+        f'a number in a document must be a number or such as "1/6", found {value!r}'
+    )

@@ -1,0 +1,368 @@
+"""Any matrix: whatever a respondent does, said by the probabilities of the reports.
+
+A respondent whose true answer is the category of a column reports one of the rows, each with
+the probability that ``matrix[report, truth]`` gives it; columns sum to 1.  There may be more
+reports than categories, or fewer, and finer classes of truth than the categories they show.
+Law: the matrix itself; epsilon is the worst ratio within a row, infinite where a report rules
+out an answer.  For the designs of surveys by name see `surveys`; for many categories the
+structured mechanisms are faster.
+Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomness.cells`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats import labels
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.matrices import MatrixChannel
+from rrstats.mechanisms.exact import Number, from_json, numbers, to_json
+from rrstats.mechanisms.samples import shown_codes
+from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
+from rrstats.privacy import epsilon_from_odds
+from rrstats.randomness import Source, cells
+
+__all__ = ["Lots", "MatrixDesign"]
+
+CELL_STREAM = 0
+
+_MOST_LOTS = 1 << 22
+"""Up to here the report of every lot and truth is looked up in one table."""
+
+Rows = tuple[tuple[Number, ...], ...]
+
+
+class Lots:
+    """How reports of a matrix are drawn: one lot for each row, drawn without looking at it.
+
+    [0, 1) is cut at the union of all columns' thresholds, so that a lot decides the report of
+    every truth; the report is then looked up.
+    """
+
+    def __init__(self, entries: Sequence[Sequence[Fraction]], dtype: np.dtype[Any]) -> None:
+        columns = [list(accumulate(column))[:-1] for column in zip(*entries, strict=True)]
+        self.cuts = sorted({cut for column in columns for cut in column if 0 < cut < 1})
+        self.classes, self.dtype = len(columns), dtype
+        lots = len(self.cuts) + 1
+        place = {cut: lot for lot, cut in enumerate(self.cuts, start=1)} | {Fraction(0): 0}
+        # A threshold of 1 lies behind every lot.
+        starts = [[place.get(cut, lots) for cut in column] for column in columns]
+        self._lots = lots
+        self._table: NDArray[Any] | None = None
+        self._starts = np.empty(0, dtype=np.intp)
+        if lots * self.classes <= _MOST_LOTS:
+            every = np.arange(lots)
+            reports = [np.searchsorted(start, every, side="right") for start in starts]
+            self._table = np.array(reports, dtype=dtype).T.ravel()
+        else:
+            shifted = np.array(starts) + np.arange(self.classes)[:, None] * (lots + 1)
+            self._starts = shifted.ravel()
+
+    def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
+        """The reports of one block of true codes, as codes of ``dtype``."""
+        drawn = cells(source, CELL_STREAM, block, len(codes), self.cuts)
+        if self._table is not None:
+            drawn *= self.classes
+            drawn += codes
+            return np.asarray(self._table.take(drawn))
+        # How many thresholds of its own column a lot has reached.
+        drawn += codes * np.intp(self._lots + 1)
+        reached = np.searchsorted(self._starts, drawn, side="right")
+        before = codes.astype(np.intp) * (len(self._starts) // self.classes)
+        return np.asarray((reached - before).astype(self.dtype))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class MatrixDesign(Verbs):
+    """The design of a matrix that the user brings.
+
+    categories : the true answers (columns), in their order.
+    matrix : ``matrix[report, truth]``, m rows of one number for each category; every column sums
+        to 1 within 1e-9 and is then normalized exactly.  Lists, an array, or a DataFrame whose
+        columns are the categories and whose index are the reports, in any order.  Fractions
+        stay exact.
+    reports : the labels of the m rows; by default the index of a DataFrame, the categories where
+        m == k, else 0 .. m-1.
+    shows : for a design of finer classes: {class: the category it shows}; ``categories`` are
+        then the classes, which `privatize` takes, and ``m.categories`` what they show.
+    inverse : the design's own left inverse, one row of m numbers for each category; checked.
+    Raises ArgumentValueError or ArgumentTypeError; a matrix whose columns are all alike is
+    allowed and says NotIdentifiable when asked for an estimate.
+
+    The promise: P(y | truth) <= exp(m.epsilon) P(y | other truth) for every report y, with
+    ``m.epsilon`` rounded up, infinite where some report never comes from some truth.
+    Frozen and hashable; equal to another with the same labels and the same numbers.
+    Source: van den Hout and van der Heijden (2002).
+
+    >>> m = MatrixDesign(["no", "yes"], [[0.8, 0.1], [0.1, 0.6], [0.1, 0.3]],
+    ...                  reports=["no", "yes", "refused"])
+    >>> m.epsilon
+    2.079441541679836
+    >>> m.estimate(["no"] * 60 + ["yes"] * 25 + ["refused"] * 15).proportions.round(3)
+    array([0.713, 0.287])
+    """
+
+    domain: Domain
+    matrix: Rows
+    report_space: Domain
+    shown: Domain
+    codes_shown: tuple[int, ...]
+    inverse: Rows | None
+
+    def __init__(
+        self,
+        categories: object,
+        matrix: Any,
+        *,
+        reports: Any = None,
+        shows: Mapping[Hashable, Hashable] | None = None,
+        inverse: Any = None,
+    ) -> None:
+        domain = Domain(categories)
+        if isinstance(matrix, pd.DataFrame):
+            matrix, reports = _aligned(matrix, domain, reports)
+        rows = _rows(matrix, "matrix[report, truth]")
+        _check_shape(rows, domain)
+        space = _report_space(domain, len(rows), reports)
+        _check_columns(rows, domain, space)
+        categories, codes = shown_codes(domain, shows)
+        own = None if inverse is None else _rows(inverse, "inverse[category, report]")
+        for name, value in {
+            "domain": domain,
+            "matrix": rows,
+            "report_space": space,
+            "shown": Domain(categories),
+            "codes_shown": codes or tuple(range(domain.k)),
+            "inverse": own,
+        }.items():
+            object.__setattr__(self, name, value)
+        _ = self.channel  # checks the inverse
+
+    @property
+    def categories(self) -> tuple[Hashable, ...]:
+        """The categories, in their order: what the classes show, where those are finer."""
+        return self.shown.categories
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return self.shown.k
+
+    @cached_property
+    def channel(self) -> MatrixChannel:
+        """The matrix, with columns that sum to 1 exactly."""
+        matrix: Any = self.matrix
+        return MatrixChannel.from_floats(matrix, self.inverse, self.codes_shown)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of one report in nats, rounded up; infinite where it rules one out."""
+        return epsilon_from_odds(self.channel.odds)
+
+    @cached_property
+    def _lots(self) -> Lots:
+        return Lots(self.channel.entries, self.report_space.dtype)
+
+    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+        """Reports of one block of true codes, as codes of the reports' type.
+
+        codes : (rows,) of ``domain.dtype``.  Words are drawn without looking at them.
+        """
+        check_codes(codes, self.domain)
+        return self._lots.draw(codes, source, block)
+
+    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """How often each report occurs; shape (m,)."""
+        return count_codes(reports, self.report_space.k)
+
+    def showing(self, shows: Mapping[Any, Hashable] | None) -> MatrixDesign:
+        """The same reports, read for other categories: a mapping from class to category.
+
+        None : for the classes themselves.
+        """
+        return MatrixDesign(
+            self.domain.categories,
+            self.matrix,
+            reports=self.report_space.categories,
+            shows=shows,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON.
+
+        >>> MatrixDesign(["a", "b"], [[Fraction(2, 3), 0.5], [Fraction(1, 3), 0.5]]).to_dict()
+        {'type': 'MatrixDesign', 'categories': [{'str': 'a'}, {'str': 'b'}], \
+'matrix': [['2/3', 0.5], ['1/3', 0.5]]}
+        """
+        document = {
+            "type": "MatrixDesign",
+            "categories": labels.encode(self.domain.categories),
+            "matrix": to_json(self.matrix),
+        }
+        if self.report_space != self._usual_reports:
+            document["reports"] = labels.encode(self.report_space.categories)
+        if self.shown != self.domain:
+            document["shows"] = labels.encode(self._shows.values())
+        if self.inverse is not None:
+            document["inverse"] = to_json(self.inverse)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> MatrixDesign:
+        """The mechanism that `to_dict` described."""
+        check_keys(document, ["categories", "matrix"], ["reports", "shows", "inverse"])
+        categories = labels.decode(document["categories"])
+        listed = {
+            key: labels.decode(document[key]) for key in ("reports", "shows") if key in document
+        }
+        shows = listed.get("shows")
+        if shows is not None and len(shows) != len(categories):
+            raise ArgumentValueError(
+                f"shows must have one label for each of the {len(categories)} classes, found "
+                f"{len(shows)}"
+            )
+        return cls(
+            categories,
+            from_json(document["matrix"]),
+            reports=listed.get("reports"),
+            shows=None if shows is None else dict(zip(categories, shows, strict=True)),
+            inverse=from_json(document.get("inverse")),
+        )
+
+    @property
+    def _usual_reports(self) -> Domain:
+        return _report_space(self.domain, len(self.matrix), None)
+
+    @property
+    def _shows(self) -> dict[Hashable, Hashable]:
+        shown = (self.shown.categories[code] for code in self.codes_shown)
+        return dict(zip(self.domain.categories, shown, strict=True))
+
+    def _call(self) -> str:
+        parts = [self.domain.describe(), repr([list(row) for row in self.matrix])]
+        if self.report_space != self._usual_reports:
+            parts.append(f"reports={self.report_space.describe()}")
+        if self.shown != self.domain:
+            parts.append(f"shows={self._shows!r}")
+        if self.inverse is not None:
+            parts.append(f"inverse={[list(row) for row in self.inverse]!r}")
+        return f"MatrixDesign({', '.join(parts)})"
+
+
+def check_codes(codes: NDArray[Any], domain: Domain) -> None:
+    """Raise unless codes have the domain's type; their values are never looked at."""
+    if codes.dtype != domain.dtype:
+        raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
+
+
+def _rows(matrix: Any, name: str) -> Rows:
+    """Rows of numbers of equal length."""
+    if isinstance(matrix, np.ndarray) and matrix.ndim != 2:
+        raise ArgumentValueError(f"{name} must have two axes, found {matrix.ndim}")
+    if isinstance(matrix, str | bytes | Mapping) or not hasattr(matrix, "__iter__"):
+        raise ArgumentTypeError(
+            f"{name} must be rows of numbers or a DataFrame, found {type(matrix).__name__}"
+        )
+    rows = tuple(numbers(row, name) for row in matrix)
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) != 1:
+        raise ArgumentValueError(f"{name} must have rows of equal length, found lengths {lengths}")
+    return rows
+
+
+def _is_one(parts: Sequence[Number]) -> bool:
+    return abs(sum((Fraction(part) for part in parts), Fraction(-1))) <= Fraction(1, 10**9)
+
+
+def _hint(rows: Rows) -> str:
+    """What to say of a matrix whose rows sum to 1 although its columns should."""
+    if not all(_is_one(row) for row in rows):
+        return ""
+    return (
+        "; its rows sum to 1, so it looks transposed: rows are reports and columns are true "
+        "answers here, pass the transpose"
+    )
+
+
+def _check_shape(rows: Rows, domain: Domain) -> None:
+    if len(rows[0]) != domain.k:
+        raise ArgumentValueError(
+            f"matrix[report, truth] must have a column for each of the {domain.k} categories "
+            f"{domain.describe()}, found {len(rows[0])} columns and {len(rows)} rows{_hint(rows)}"
+        )
+    if len(rows) < 2:
+        raise ArgumentValueError(
+            "matrix[report, truth] must have at least 2 rows (reports), found 1"
+        )
+
+
+def _check_columns(rows: Rows, domain: Domain, space: Domain) -> None:
+    """Raise for entries below 0 and columns that do not sum to 1."""
+    columns = list(zip(*rows, strict=True))
+    for truth, column in zip(domain.categories, columns, strict=True):
+        for report, entry in zip(space.categories, column, strict=True):
+            if entry < 0:
+                raise ArgumentValueError(
+                    f"matrix[report, truth] must not be negative, found {float(entry)!r} for the "
+                    f"report {report!r} of the category {truth!r}"
+                )
+    wrong = [place for place, column in enumerate(columns) if not _is_one(column)]
+    if wrong:
+        total = sum((Fraction(part) for part in columns[wrong[0]]), Fraction(0))
+        more = f" ({len(wrong)} of {domain.k} columns are off)" if len(wrong) > 1 else ""
+        raise ArgumentValueError(
+            f"matrix[report, truth] must have columns that sum to 1, that of the category "
+            f"{domain.categories[wrong[0]]!r} sums to {float(total):.12g}, off by "
+            f"{float(total - 1):.3g}{more}{_hint(rows)}"
+        )
+
+
+def _report_space(domain: Domain, m: int, reports: Any) -> Domain:
+    if reports is None:
+        return domain if m == domain.k else Domain(range(m))
+    space = Domain(reports)
+    if space.k != m:
+        raise ArgumentValueError(
+            f"reports must have one label for each of the {m} rows of the matrix, found {space.k}"
+        )
+    return space
+
+
+def _places(named: Domain, wanted: Domain, what: str) -> list[int]:
+    """Where each wanted label is among the named ones; raises unless they are the same set."""
+    extra = [label for label in named.categories if wanted.code(label) >= wanted.k]
+    absent = [label for label in wanted.categories if named.code(label) >= named.k]
+    if extra or absent:
+        raise ArgumentValueError(
+            f"{what}: missing {absent}, not expected {extra} (1 and '1' are different labels)"
+        )
+    return [named.code(label) for label in wanted.categories]
+
+
+def _aligned(frame: pd.DataFrame, domain: Domain, reports: Any) -> tuple[Any, list[Hashable]]:
+    """The numbers of a labelled matrix in the order of the labels, and the reports."""
+    if frame.shape[0] < 2 or frame.shape[1] < 2:
+        raise ArgumentValueError(
+            f"matrix must have at least 2 rows and 2 columns, found {frame.shape[0]} and "
+            f"{frame.shape[1]}"
+        )
+    index = Domain(frame.index)
+    columns = _places(Domain(frame.columns), domain, "the columns of matrix must be the categories")
+    if reports is not None:
+        space = Domain(reports)
+    else:
+        same = index.k == domain.k and all(domain.code(x) < domain.k for x in index.categories)
+        space = domain if same else index
+    rows = _places(index, space, "the index of matrix must be the reports")
+    values = frame.to_numpy(dtype=object)
+    return values[np.ix_(rows, columns)].tolist(), list(space.categories)

@@ -1,0 +1,374 @@
+"""Any matrix that a user brings: read, drawn, described and refused."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import ASYMMETRIC
+from scripted import Counting, Recorded, every_stream
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.mechanisms import matrix_design
+from rrstats.mechanisms.matrix_design import MatrixDesign
+
+THIRDS = [[Fraction(2, 3), Fraction(1, 6)], [Fraction(1, 3), Fraction(5, 6)]]
+WIDE = [[0.5, 0.25, 0.125], [0.5, 0.75, 0.875]]
+TALL = [[0.8, 0.1], [0.1, 0.6], [0.1, 0.3]]
+
+
+def sparse():
+    """A design with impossible reports, equal thresholds and certain answers."""
+    return MatrixDesign(
+        ["a", "b", "c"],
+        [[0, 0.5, 0], [0.25, 0.5, 0], [0, 0, 1], [0.75, 0, 0]],
+        reports=["w", "x", "y", "z"],
+    )
+
+
+DESIGNS = {
+    "fractions": lambda: MatrixDesign(["no", "yes"], THIRDS),
+    "more reports": lambda: MatrixDesign(["no", "yes"], TALL, reports=["no", "yes", None]),
+    "fewer reports": lambda: MatrixDesign(["a", "b", "c"], WIDE),
+    "asymmetric": lambda: MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries),
+    "sparse": sparse,
+    "no information": lambda: MatrixDesign([True, False], [[0.25, 0.25], [0.75, 0.75]]),
+    "classes": lambda: MatrixDesign(
+        [("yes", "honest"), ("yes", "lying"), ("no", "honest")],
+        [[1, 0, 0.25], [0, 1, 0.75]],
+        reports=[1, 0],
+        shows={("no", "honest"): "no", ("yes", "lying"): "yes", ("yes", "honest"): "yes"},
+    ),
+    "own inverse": lambda: MatrixDesign(
+        ["no", "yes"],
+        [[0.25, 0.0625], [0.5, 0.375], [0.25, 0.5625]],
+        inverse=[[3, 1, -1], [-2, 0, 2]],
+    ),
+    "labels": lambda: MatrixDesign(
+        [datetime.date(2020, 1, 1), math.inf, None], ASYMMETRIC.entries, reports=list("abcd")
+    ),
+}
+
+
+@pytest.fixture(params=list(DESIGNS))
+def design(request):
+    return DESIGNS[request.param]()
+
+
+# -- drawing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1 << 22, 0], ids=["table", "search"])
+def test_law(design, most, monkeypatch):
+    """Reports follow the matrix exactly, whether looked up in a table or searched for."""
+    monkeypatch.setattr(matrix_design, "_MOST_LOTS", most)
+    for truth in range(design.domain.k):
+        source = every_stream(4, {matrix_design.CELL_STREAM: 4})
+        codes = np.full(source.rows, truth, dtype=design.domain.dtype)
+        reports = design.randomize(codes, source, 0)
+        law = source.law(reports, design.channel.m)
+        assert law.brackets([row[truth] for row in design.channel.entries])
+        assert law.undecided <= Fraction(1, 1000)
+        assert design.report_space.dtype == reports.dtype
+        assert (codes == truth).all()
+
+
+def test_reports_are_runs_of_the_lot():
+    """Report r comes from the part of [0, 1) between the sums of the column before and with r."""
+    m = MatrixDesign(["a", "b"], [[0.25, 0.75], [0.5, 0], [0.25, 0.25]])
+    source = every_stream(2, {0: 1})  # words 0, 1, 2, 3 are the quarters
+    assert m.randomize(np.zeros(4, dtype=np.uint8), source, 0).tolist() == [0, 1, 1, 2]
+    assert m.randomize(np.ones(4, dtype=np.uint8), source, 0).tolist() == [0, 0, 0, 2]
+
+
+def test_noise_does_not_look_at_the_data(design):
+    """The words asked for are the same for every truth."""
+    logs = []
+    for truth in range(design.domain.k):
+        recorded = Recorded(Counting(3))
+        design.randomize(np.full(9_000, truth, dtype=design.domain.dtype), recorded, 0)
+        logs.append(recorded.log)
+    assert all(logs[0] == log for log in logs)
+
+
+def test_table_and_search_agree(monkeypatch):
+    """Both ways of finding a report give the same one, for many categories and reports."""
+    rng = np.random.default_rng(1)
+    matrix = rng.dirichlet(np.full(300, 0.1), size=6).T
+    codes = rng.integers(0, 6, 20_000).astype(np.uint8)
+    found = []
+    for most in (1 << 22, 0):
+        monkeypatch.setattr(matrix_design, "_MOST_LOTS", most)
+        m = MatrixDesign(range(6), matrix, reports=range(1000, 1300))
+        found.append(m.randomize(codes, Counting(1), 0))
+    assert np.array_equal(*found)
+    assert found[0].dtype == np.uint16
+    assert found[0].max() > 255
+
+
+def test_codes_of_another_type():
+    """Codes of another type are refused from their type alone."""
+    with pytest.raises(ArgumentTypeError, match="codes must be uint8, found int64"):
+        sparse().randomize(np.zeros(3, dtype=np.int64), Counting(1), 0)
+
+
+# -- what it knows ------------------------------------------------------------------------------
+
+
+def test_epsilon():
+    """The worst ratio within a row; infinite where a report rules out an answer, and said."""
+    assert DESIGNS["fractions"]().epsilon == pytest.approx(math.log(4), rel=1e-15)
+    assert DESIGNS["no information"]().epsilon == 0
+    assert sparse().epsilon == math.inf
+    assert repr(sparse()).endswith("# epsilon inf per report")
+
+
+def test_categories_and_reports():
+    """Reports are the categories in a square matrix, else numbers, else as said."""
+    assert DESIGNS["fractions"]().report_space.categories == ("no", "yes")
+    assert DESIGNS["asymmetric"]().report_space.categories == (0, 1, 2, 3)
+    assert DESIGNS["more reports"]().report_space.categories == ("no", "yes", None)
+
+
+def test_classes_show_categories():
+    """Categories come in the order in which the classes show them first."""
+    m = DESIGNS["classes"]()
+    assert m.categories == ("yes", "no")
+    assert (m.k, m.domain.k, m.channel.k) == (2, 3, 2)
+    reports = m.privatize([("yes", "honest"), ("yes", "lying")] * 5)
+    assert reports == [1, 0] * 5
+    with pytest.raises(NotIdentifiable):
+        m.estimate(reports)
+
+
+def test_reading_for_the_classes():
+    """`showing` is the same design for other categories, or for the classes themselves."""
+    m = DESIGNS["classes"]()
+    truthful = m.showing({pair: pair[1] for pair in m.domain.categories})
+    assert truthful.categories == ("honest", "lying")
+    assert m.showing(None).categories == m.domain.categories
+    assert truthful.channel.entries == m.channel.entries
+    assert truthful.report_space == m.report_space
+
+
+def test_estimate_of_a_wide_design():
+    """With more reports than categories the shares that made the rates come back."""
+    m = DESIGNS["more reports"]()
+    truth = np.array([0.625, 0.375])
+    counts = (np.array(TALL) @ truth * 8000).round().astype(int)
+    est = rr.estimate(rr.Tally.from_counts(counts, m))
+    assert truth == pytest.approx(est.proportions, abs=1e-12)
+
+
+def test_own_inverse_is_used():
+    """The estimate is that of the inverse given, not the weighted one."""
+    m = DESIGNS["own inverse"]()
+    assert m.channel.scores(np.array([2])).tolist() == [[-1.0, 2.0]]
+    plain = MatrixDesign(m.domain.categories, m.matrix)
+    assert not np.allclose(plain.channel.scores(np.array([2])), [[-1.0, 2.0]])
+    with pytest.raises(ArgumentValueError, match="inverse times the matrix"):
+        MatrixDesign(["no", "yes"], m.matrix, inverse=[[3, 1, -1], [-2, 0, 2.5]])
+    with pytest.raises(ArgumentValueError, match="inverse must have 2 rows"):
+        MatrixDesign(["no", "yes"], m.matrix, inverse=[[1, 2], [3, 4]])
+
+
+def test_no_information():
+    """Where every answer is reported alike, randomizing works and estimating refuses."""
+    m = DESIGNS["no information"]()
+    reports = m.privatize([True, False] * 50, rng=Counting(1))
+    assert m.tally(reports).n == 100
+    with pytest.raises(NotIdentifiable, match="condition"):
+        m.estimate(reports)
+
+
+def test_numbers_of_a_survey_are_normalized():
+    """Columns within 1e-9 of 1 are normalized exactly, in the law and in epsilon alike."""
+    m = MatrixDesign(["a", "b"], [[1 / 3 + 2e-10, 0.1], [2 / 3, 0.9]])
+    assert m.channel.entries[0][0] == Fraction(1 / 3 + 2e-10) / (
+        Fraction(1 / 3 + 2e-10) + Fraction(2 / 3)
+    )
+    assert [sum(column) for column in zip(*m.channel.entries, strict=True)] == [1, 1]
+    assert DESIGNS["fractions"]().channel.entries == tuple(map(tuple, THIRDS))
+
+
+# -- DataFrames ---------------------------------------------------------------------------------
+
+
+def test_a_frame_is_aligned_by_its_labels():
+    """Rows and columns of a DataFrame may come in any order; the labels say which is which."""
+    frame = pd.DataFrame([[0.9, 0.3], [0.1, 0.7]], index=["yes", "no"], columns=["yes", "no"])
+    m = MatrixDesign(["no", "yes"], frame)
+    assert m == MatrixDesign(["no", "yes"], [[0.7, 0.1], [0.3, 0.9]])
+    tall = pd.DataFrame({"b": [0.1, 0.6, 0.3], "a": [0.8, 0.1, 0.1]}, index=["x", "y", "refused"])
+    named = MatrixDesign(["a", "b"], tall)
+    assert named == MatrixDesign(["a", "b"], TALL, reports=["x", "y", "refused"])
+    turned = MatrixDesign(["a", "b"], tall, reports=["refused", "x", "y"])
+    assert turned.matrix == ((0.1, 0.3), (0.8, 0.1), (0.1, 0.6))
+
+
+@pytest.mark.parametrize(
+    ("frame", "reports", "message"),
+    [
+        (
+            pd.DataFrame(THIRDS, columns=["no", "Yes"]),
+            None,
+            r"missing \['yes'\], not expected \['Yes'\]",
+        ),
+        (pd.DataFrame(THIRDS, columns=[0, 1]), None, r"columns of matrix must be the categories"),
+        (
+            pd.DataFrame(THIRDS, index=["n", "y"], columns=["no", "yes"]),
+            ["no", "yes"],
+            r"the reports: missing \['no', 'yes'\], not expected \['n', 'y'\]",
+        ),
+        (pd.DataFrame(THIRDS, index=["n", "n"], columns=["no", "yes"]), None, "distinct"),
+        (pd.DataFrame({"no": [1.0], "yes": [1.0]}), None, "at least 2 rows"),
+    ],
+)
+def test_labels_that_do_not_match(frame, reports, message):
+    """What is missing and what was not expected is listed: these labels are public."""
+    with pytest.raises(ArgumentValueError, match=message):
+        MatrixDesign(["no", "yes"], frame, reports=reports)
+
+
+# -- descriptions -------------------------------------------------------------------------------
+
+
+def test_round_trips(design):
+    """JSON, repr, pickle and copies give the same design back."""
+    text = json.dumps(design.to_dict(), allow_nan=False)
+    scope = {**vars(rr), "MatrixDesign": MatrixDesign, "Fraction": Fraction}
+    for again in (
+        MatrixDesign.from_dict(json.loads(text)),
+        eval(repr(design), scope | {"inf": math.inf, "datetime": datetime}),
+        pickle.loads(pickle.dumps(design)),
+        copy.deepcopy(design),
+    ):
+        assert design == again
+        assert hash(design) == hash(again)
+        assert repr(design) == repr(again)
+        assert design.channel.entries == again.channel.entries
+        assert design.categories == again.categories
+        assert design.channel.inverse == again.channel.inverse
+
+
+def test_equal_numbers_are_equal_designs():
+    """How a number was written does not matter, and every number does."""
+    plain = MatrixDesign(["a", "b"], [[0.75, 0.5], [0.25, 0.5]])
+    assert plain == MatrixDesign(["a", "b"], np.array([[0.75, 0.5], [0.25, 0.5]]))
+    assert plain == MatrixDesign(
+        ("a", "b"), [[Fraction(3, 4), Fraction(1, 2)], [Fraction(1, 4), 0.5]], reports=["a", "b"]
+    )
+    assert plain != MatrixDesign(["a", "b"], [[0.5, 0.75], [0.5, 0.25]])
+    assert plain != MatrixDesign(["a", "b"], [[0.75, 0.5], [0.25, 0.5]], reports=[0, 1])
+    assert plain == MatrixDesign(["a", "b"], [[0.75, 0.5], [0.25, 0.5]], shows={"b": "b", "a": "a"})
+
+
+def test_json_keeps_fractions():
+    """Doubles are numbers, other fractions are strings, and both come back exactly."""
+    document = DESIGNS["fractions"]().to_dict()
+    assert document["matrix"] == [["2/3", "1/6"], ["1/3", "5/6"]]
+    assert set(document) == {"type", "categories", "matrix"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"matrix": [["2/3", "1/0"], ["1/3", 1]]}, "such as"),
+        ({"matrix": [["two thirds", 0], ["1/3", 1]]}, "such as"),
+        ({"matrix": [[True, 0], [0, 1]]}, "finite numbers"),
+        ({"matrix": "identity"}, "such as"),
+        ({"matrix": {"0": 1}}, "rows of numbers"),
+        ({"matrix": 1}, "rows of numbers"),
+        ({"reports": ["a", "b", "c"]}, "reports must have one label"),
+        ({"shows": ["a"]}, "shows must have one label"),
+        ({"rows": 2}, "unknown keys"),
+    ],
+)
+def test_malformed_documents(changed, message):
+    """A document that describes no matrix is refused and says why."""
+    document = DESIGNS["fractions"]().to_dict() | changed
+    with pytest.raises(rr.RRStatsError, match=message):
+        MatrixDesign.from_dict(document)
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("matrix", "kind", "message"),
+    [
+        (
+            [[0.8, 0.2], [0.1, 0.8]],
+            ArgumentValueError,
+            r"that of the category 'no' sums to 0\.9, off by -0\.1$",
+        ),
+        (
+            [[0.8, 0.2], [0.2, 0.8 + 2e-9]],
+            ArgumentValueError,
+            r"that of the category 'yes' sums to 1\.000000002, off by 2e-09$",
+        ),
+        (
+            [[0.7, 0.3], [0.1, 0.9]],
+            ArgumentValueError,
+            r"\(2 of 2 columns are off\); its rows sum to 1, so it looks transposed",
+        ),
+        (
+            [[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]],
+            ArgumentValueError,
+            "each of the 2 categories .* found 3 columns and 2 rows; its rows sum to 1",
+        ),
+        (
+            [[1.1, 0.5], [-0.1, 0.5]],
+            ArgumentValueError,
+            "must not be negative, found -0.1 for the report 'yes' of the category 'no'",
+        ),
+        ([[1, 1]], ArgumentValueError, "at least 2 rows"),
+        ([[0.5, 0.5], [0.5]], ArgumentValueError, "rows of equal length"),
+        ([], ArgumentValueError, "rows of equal length"),
+        (np.full(4, 0.5), ArgumentValueError, "two axes, found 1"),
+        ([[0.5, "0.5"], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found '0.5'"),
+        ([[0.5, math.nan], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found nan"),
+        ([[0.5, math.inf], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found inf"),
+        ([[0.5, True], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found True"),
+        ([0.5, 0.5], ArgumentTypeError, "list of numbers, found float"),
+        (0.75, ArgumentTypeError, "rows of numbers or a DataFrame, found float"),
+        (None, ArgumentTypeError, "rows of numbers or a DataFrame, found NoneType"),
+        ("identity", ArgumentTypeError, "rows of numbers or a DataFrame, found str"),
+        ([[10**400, 0.5], [0.5, 0.5]], ArgumentTypeError, "largest double"),
+    ],
+)
+def test_bad_matrices(matrix, kind, message):
+    """A matrix that is none is refused with the column, the rule and by how much."""
+    with pytest.raises(kind, match=message) as caught:
+        MatrixDesign(["no", "yes"], matrix)
+    assert isinstance(caught.value, rr.RRStatsError)
+
+
+def test_bad_labels():
+    """Reports have one label each, and every class shows a category."""
+    with pytest.raises(ArgumentValueError, match="one label for each of the 3 rows"):
+        MatrixDesign(["no", "yes"], TALL, reports=["no", "yes"])
+    with pytest.raises(ArgumentValueError, match="at least two"):
+        MatrixDesign(["no"], [[1], [0]])
+    for shows in ({"no": 1}, {"no": 1, "maybe": 2}):
+        with pytest.raises(ArgumentValueError, match="shows must give each of the classes"):
+            MatrixDesign(["no", "yes"], THIRDS, shows=shows)
+    with pytest.raises(ArgumentTypeError, match="shows must be a mapping"):
+        MatrixDesign(["no", "yes"], THIRDS, shows=["a", "b"])
+    with pytest.raises(ArgumentValueError, match="at least two"):
+        MatrixDesign(["no", "yes"], THIRDS, shows={"no": 1, "yes": 1})
+
+
+def test_impossible_reports():
+    """Reports that the design never makes are refused with how many there are."""
+    m = MatrixDesign(["a", "b"], [[0.5, 0.25], [0.5, 0.75], [0, 0]])
+    with pytest.raises(ArgumentValueError, match="3 of 10"):
+        m.estimate([0] * 3 + [1] * 4 + [2] * 3)

@@ -1,0 +1,528 @@
+"""Which design a plan recommends, and what a few liars can do to each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from catalogue import ASYMMETRIC
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.mechanisms.subset import SubsetSelection
+from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary
+from rrstats.planning import influence, recommend, worst_case_bias
+
+NAMES = ["KRR", "SubsetSelection", "OptimizedUnary", "SymmetricUnary"]
+
+
+def by_name(advice):
+    return advice.table.set_index("mechanism")
+
+
+# -- the numbers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "name", "column", "expected"),
+    [
+        # theory_cases.json, var-GRR-k16-e1, var-SUE-k16-e1, var-OUE-k16-e1 (Wang et al. 2017,
+        # table 1, at f = 0) and var-SS-* (Ye and Barg 2018, at f = 1/k), 30-digit arithmetic.
+        (16, 1.0, "KRR", "variance_at_0", 5.662430016946315),
+        (16, 1.0, "SymmetricUnary", "variance_at_0", 3.917698089032764),
+        (16, 1.0, "OptimizedUnary", "variance_at_0", 3.682694376831169),
+        (16, 1.0, "SubsetSelection", "variance_rows", 3.1860245661240425),
+        (100, 1.0, "SubsetSelection", "variance_rows", 3.599534851840938),
+        (100, 3.0, "SubsetSelection", "variance_rows", 0.20644167525466972),
+        # Table 2 there, recomputed to four digits by (k - 2 + e) / (e - 1)^2 and the like.
+        (2, 0.5, "KRR", "variance_at_0", 3.9177),
+        (2, 4.0, "KRR", "variance_at_0", 0.019006),
+        (32, 0.5, "OptimizedUnary", "variance_at_0", 15.671),
+        (32, 2.0, "SymmetricUnary", "variance_at_0", 0.92067),
+    ],
+)
+def test_variances_golden(k, epsilon, name, column, expected):
+    """The table holds the published variances of one report."""
+    digits = 1e-12 if len(str(expected)) > 12 else 1e-4
+    assert expected == pytest.approx(by_name(recommend(k, epsilon))[column][name], rel=digits)
+
+
+def moments(laws, supports, p, q, shares):
+    """The variance of each debiased share for both targets, by the sum over all reports.
+
+    laws[report][truth] : exact.  supports[report] : the categories that it supports.
+    """
+    k = len(shares)
+    found = []
+    for v in range(k):
+        score = [((v in held) - q) / (p - q) for held in supports]
+        means = [sum(law[t] * s for law, s in zip(laws, score, strict=True)) for t in range(k)]
+        assert means == [int(t == v) for t in range(k)]
+        second = [sum(law[t] * s * s for law, s in zip(laws, score, strict=True)) for t in range(k)]
+        population = sum(f * x for f, x in zip(shares, second, strict=True)) - shares[v] ** 2
+        rows = sum(f * (x - m * m) for f, x, m in zip(shares, second, means, strict=True))
+        found.append((population, rows))
+    return [float(sum(pair[i] for pair in found) / k) for i in (0, 1)]
+
+
+def unary_laws(p, q, k):
+    supports = [s for size in range(k + 1) for s in itertools.combinations(range(k), size)]
+    laws = [
+        [
+            math.prod(
+                (chance if v in held else 1 - chance)
+                for v in range(k)
+                for chance in [p if v == t else q]
+            )
+            for t in range(k)
+        ]
+        for held in supports
+    ]
+    return laws, supports
+
+
+def subset_laws(prob_own, size, k):
+    supports = list(itertools.combinations(range(k), size))
+    inside, outside = math.comb(k - 1, size - 1), math.comb(k - 1, size)
+    laws = [
+        [prob_own / inside if t in held else (1 - prob_own) / outside for t in range(k)]
+        for held in supports
+    ]
+    return laws, supports
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize(("k", "epsilon"), [(3, 0.4), (4, 1.0), (5, 0.7)])
+def test_variances_equal_the_sum_over_all_reports(k, epsilon, target):
+    """Every variance, standard error and ratio, from each design's reports written out."""
+    n, shares = 1234, [Fraction(i + 1, k * (k + 1) // 2) for i in range(k)]
+    advice = recommend(k, epsilon, n, shares=[float(f) for f in shares], target=target)
+    table, expected = by_name(advice), {}
+    for name, m in zip(NAMES, each_design(k, epsilon), strict=True):
+        p, q = m.channel.prob_truth, m.channel.prob_other
+        if name == "KRR":
+            laws, supports = subset_laws(p, 1, k)
+        elif name == "SubsetSelection":
+            laws, supports = subset_laws(p, m.report_space.size, k)
+        else:
+            laws, supports = unary_laws(p, q, k)
+        population, rows = moments(laws, supports, p, q, shares)
+        assert population == pytest.approx(table["variance_population"][name], rel=1e-9)
+        assert rows == pytest.approx(table["variance_rows"][name], rel=1e-9)
+        expected[name] = population if target == "population" else rows
+    least = min(expected.values())
+    for name, variance in expected.items():
+        assert math.sqrt(variance / n) == pytest.approx(table["std_error"][name], rel=1e-9)
+        assert variance / least == pytest.approx(table["ratio"][name], rel=1e-9)
+        assert abs(table["people"][name] - n * variance / least) < 1 + 1e-6
+    assert expected[advice.best] == least
+
+
+def each_design(k, epsilon):
+    made = (rr.KRR, SubsetSelection, OptimizedUnary, SymmetricUnary)
+    return [design(range(k), epsilon=epsilon) for design in made]
+
+
+def test_the_size_of_subsets_is_the_best_of_all_sizes():
+    """No other size has a smaller variance, for the sizes of small k one by one."""
+    for k, epsilon in itertools.product((2, 3, 4, 7, 12, 20), (0.1, 0.5, 1.0, 2.0, 4.0)):
+        found = by_name(recommend(k, epsilon))["variance_rows"]["SubsetSelection"]
+        all_sizes = [
+            SubsetSelection(range(k), epsilon=epsilon, size=size).channel.variance(1 / k, "rows")
+            for size in range(1, k)
+        ]
+        assert min(all_sizes) == pytest.approx(found, rel=1e-12)
+
+
+# -- the recommendation -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "largest"),
+    # theory.md, section 1: "k-RR is the best subset size for k up to", computed there.
+    [(0.5, 3), (1.0, 5), (1.5, 7), (2.0, 11), (3.0, 29), (4.0, 78), (5.0, 211)],
+)
+def test_where_krr_is_the_best(epsilon, largest):
+    """k-RR is recommended up to the k where subsets of one are the best, and no further."""
+    last, next_ = recommend(largest, epsilon), recommend(largest + 1, epsilon)
+    assert [last.best, next_.best] == ["KRR", "SubsetSelection"]
+    assert by_name(last)["ratio"]["SubsetSelection"] == 1
+    assert by_name(next_)["ratio"]["KRR"] > 1
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "largest"),
+    # theory.md, section 1: "k-RR beats OUE (uniform f) for k up to".
+    [(0.5, 6), (1.0, 9), (1.5, 13), (2.0, 20), (3.0, 51), (4.0, 134), (5.0, 360)],
+)
+def test_where_krr_beats_optimized_unary(epsilon, largest):
+    """The order of k-RR and optimized unary encoding turns at the published k."""
+    for k, krr_is_better in ((largest, True), (largest + 1, False)):
+        ratio = by_name(recommend(k, epsilon))["ratio"]
+        assert krr_is_better == (ratio["KRR"] < ratio["OptimizedUnary"])
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "krr", "unary"),
+    # theory.md, section 1, "Variance over the optimum, k-RR / OUE, uniform f".
+    [
+        *[(2, e, "1.00", u) for e, u in [(0.5, "4.13"), (1, "4.54"), (2, "6.76"), (4, "30.3")]],
+        *[(5, e, x, u) for e, x, u in [(0.5, "1.21", "1.60"), (1, "1.00", "1.70")]],
+        *[(10, e, x, u) for e, x, u in [(0.5, "1.91", "1.25"), (1, "1.41", "1.30")]],
+        *[(32, e, x, u) for e, x, u in [(2, "1.64", "1.16"), (3, "1.03", "1.39")]],
+        *[(100, e, x, u) for e, x, u in [(0.5, "15.5", "1.02"), (1, "9.6", "1.03")]],
+        *[(100, e, x, u) for e, x, u in [(3, "1.82", "1.12"), (4, "1.10", "1.33")]],
+        *[(1000, e, x, u) for e, x, u in [(0.5, "152", "1.00"), (4, "5.1", "1.03")]],
+    ],
+)
+def test_ratios_golden(k, epsilon, krr, unary):
+    """Variance over the best design's, to the digits of the published table."""
+    ratio = by_name(recommend(k, epsilon, target="rows"))["ratio"]
+    for name, expected in (("KRR", krr), ("OptimizedUnary", unary)):
+        digits = len(expected.partition(".")[2])
+        assert expected == f"{ratio[name]:.{digits}f}"
+
+
+def test_the_order_does_not_depend_on_shares_or_target():
+    """Shares and target change the standard errors, not the order nor the rows' mean variance."""
+    rng = np.random.default_rng(8)
+    for k, epsilon in ((3, 1.0), (12, 0.5), (40, 3.0)):
+        plain = recommend(k, epsilon)
+        for target in ("population", "rows"):
+            shares = rng.dirichlet(np.full(k, 0.3))
+            other = recommend(k, epsilon, shares=shares, target=target)
+            assert list(plain.table["mechanism"]) == list(other.table["mechanism"])
+            assert np.allclose(
+                plain.table["variance_rows"], other.table["variance_rows"], rtol=1e-9
+            )
+            gap = other.table["variance_population"] - other.table["variance_rows"]
+            assert np.allclose((1 - (shares**2).sum()) / k, gap, rtol=1e-6)
+
+
+def test_equal_variances_are_krr():
+    """Where subset selection has size 1 it is k-RR, and k-RR is what is recommended."""
+    advice = recommend(4, 2.0)
+    assert "KRR" == advice.best
+    assert "SubsetSelection of its best size, 1, is the same design" in advice.reason
+
+
+def test_the_best_is_built_over_categories():
+    """The recommended design at the epsilon asked for, and never above it."""
+    labels = [f"town {i}" for i in range(50)]
+    made = recommend(50, 0.7).mechanism(labels)
+    assert SubsetSelection(labels, epsilon=0.7) == made
+    assert made.epsilon <= 0.7
+    assert rr.KRR(["no", "yes"], epsilon=0.7) == recommend(2, 0.7).mechanism(["no", "yes"])
+    with pytest.raises(
+        ArgumentValueError, match="must be the 50 that this was planned for, found 2"
+    ):
+        recommend(50, 0.7).mechanism(["no", "yes"])
+
+
+def test_what_a_report_costs():
+    """Bytes, named categories and influence of each design, at k = 100 and epsilon 1."""
+    table = by_name(recommend(100, 1.0))
+    assert {"KRR": 1, "SubsetSelection": 13, "OptimizedUnary": 13, "SymmetricUnary": 13} == dict(
+        table["bytes"]
+    )
+    # k-RR names one; subsets have their size; unary p + (k - 1) q = 0.5 + 99 / (e + 1).
+    assert 1 == pytest.approx(table["names"]["KRR"], rel=1e-12)
+    assert 27 == pytest.approx(table["names"]["SubsetSelection"], rel=1e-12)
+    assert 0.5 + 99 / (math.e + 1) == pytest.approx(table["names"]["OptimizedUnary"], rel=1e-12)
+    # theory_cases.json, influence: (1 - q) / (p - q) for k-RR; 2 e / (e - 1) for OUE.
+    assert 58.61569398006332 == pytest.approx(table["influence"]["KRR"], rel=1e-12)
+    assert 2 * math.e / (math.e - 1) == pytest.approx(
+        table["influence"]["OptimizedUnary"], rel=1e-9
+    )
+    assert 2 == by_name(recommend(300, 4.0))["bytes"]["KRR"]
+    assert 1 == by_name(recommend(256, 4.0))["bytes"]["KRR"]
+
+
+def test_people_for_the_same_precision():
+    """With that many people each design reaches the best one's standard error."""
+    n = 5_000
+    table = by_name(recommend(30, 1.0, n))
+    goal = table["std_error"].min()
+    assert n == table["people"].min()
+    for name in NAMES:
+        people = int(table["people"][name])
+        variance = table["variance_population"][name]
+        assert variance / people <= goal**2 * (1 + 1e-12) < variance / (people - 1)
+
+
+def test_times_direct_is_the_design_effect():
+    """theory_cases.json, deff: s(1-s) / ((p-q)^2 f(1-f)), 25 for a coin of 0.6 at f = 1/2."""
+    table = by_name(recommend(2, math.log(0.6 / 0.4)))
+    assert 0.25 / 0.2**2 / 0.25 == pytest.approx(table["times_direct"]["KRR"], rel=1e-9)
+
+
+def test_without_n_there_are_no_standard_errors():
+    """Standard errors and numbers of people stand in the table only where n was given."""
+    assert {"std_error", "people"} & set(recommend(5, 1.0).table.columns) == set()
+    assert {"std_error", "people"} <= set(recommend(5, 1.0, 10).table.columns)
+
+
+# -- how it reads -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "n", "says"),
+    [
+        (
+            100,
+            1.0,
+            10_000,
+            [
+                "Take SubsetSelection",
+                "2.6% more people with OptimizedUnary",
+                "9.61 times as many with KRR",
+                "about 0.019.",
+            ],
+        ),
+        (
+            100,
+            1.0,
+            None,
+            ["names 27 categories", "takes 13 bytes", "by 3.13 people, one of KRR by 58.6"],
+        ),
+        (3, 1.0, 1_000, ["Take KRR", "reads like somebody's answer", "is the same design"]),
+        (
+            32,
+            3.0,
+            None,
+            ["takes 2.6% more people with KRR", "hardly anybody has", "needs 15% more people"],
+        ),
+        (1000, 0.5, None, ["152 times as many with KRR", "by 1,540"]),
+    ],
+)
+def test_reasons(k, epsilon, n, says):
+    """The reason gives the winner, the others' people, the report, and what one report can do."""
+    reason = recommend(k, epsilon, n).reason
+    for words in says:
+        assert words in reason
+    assert "hardly anybody" not in recommend(3, 1.0).reason
+
+
+def test_how_it_is_shown():
+    """A text for terminals and a table for notebooks, both with the reason."""
+    advice = recommend(10, 1.0, 500, shares=[0.1] * 10, target="rows")
+    text, page = repr(advice), advice._repr_html_()
+    assert text.startswith("SubsetSelection for 10 categories at epsilon 1, n=500, target 'rows'\n")
+    assert max(map(len, text.splitlines())) <= 100
+    assert re.sub(r"\s+", " ", text).endswith(advice.reason)
+    assert page.count("<tr") == len(advice.table.columns)
+    assert "target &#x27;rows&#x27;" in page
+
+
+def test_advice_is_a_value():
+    """Equal questions have equal answers; a table that is written to is a copy."""
+    advice = recommend(5, 1.0, 100)
+    table = advice.table
+    table.loc[0, "mechanism"] = "mine"
+    assert "KRR" == advice.table["mechanism"][0]
+    assert advice == recommend(5, 1.0, 100)
+    assert hash(advice) == hash(recommend(5, 1.0, 100))
+    assert advice != recommend(5, 1.0, 101)
+    with pytest.raises(FrozenInstanceError):
+        advice.k = 6
+
+
+def test_shares_as_a_mapping():
+    """Shares by category are the same numbers."""
+    listed = recommend(2, 1.0, 100, shares=[0.9, 0.1])
+    assert listed == recommend(2, 1.0, 100, shares={"no": 0.9, "yes": 0.1})
+    assert listed == recommend(2, 1.0, 100, shares=np.array([0.9, 0.1]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "words"),
+    [
+        ((1, 1.0), {}, ArgumentValueError, "k, the number of categories, must be at least 2"),
+        ((2.5, 1.0), {}, ArgumentTypeError, "k, the number of categories"),
+        ((["a", "b"], 1.0), {}, ArgumentTypeError, "found list"),
+        ((10**9, 1.0), {}, ArgumentValueError, "at most 32,768"),
+        ((5, 0.0), {}, ArgumentValueError, "above 0, got 0"),
+        ((5, -1.0), {}, ArgumentValueError, "finite number of at least 0"),
+        ((5, math.inf), {}, ArgumentValueError, "finite number"),
+        ((5, "1"), {}, ArgumentTypeError, "epsilon must be a number"),
+        ((5, 100.0), {}, ArgumentValueError, "epsilon 100.0 is beyond"),
+        ((5, 1.0, 0), {}, ArgumentValueError, "n, the number of people, must be at least 1"),
+        ((5, 1.0, -3), {}, ArgumentValueError, "n must be"),
+        ((5, 1.0, 10.5), {}, ArgumentValueError, "n must be"),
+        ((5, 1.0, "many"), {}, ArgumentTypeError, "n must be"),
+        ((2, 1.0), {"shares": [0.5, 0.6]}, ArgumentValueError, "the sum 1.1"),
+        ((2, 1.0), {"shares": [1.5, -0.5]}, ArgumentValueError, r"in \[0, 1\]"),
+        ((2, 1.0), {"shares": [0.2, math.nan]}, ArgumentValueError, "nan"),
+        ((2, 1.0), {"shares": [1.0]}, ArgumentValueError, "each of the 2 categories, found 1"),
+        ((2, 1.0), {"shares": 0.5}, ArgumentTypeError, "shares must be 2 numbers, found float"),
+        ((2, 1.0), {"shares": ["a", "b"]}, ArgumentTypeError, "shares must be a number"),
+        ((2, 1.0), {"target": "people"}, ArgumentValueError, "target must be"),
+    ],
+)
+def test_bad_questions(arguments, options, error, words):
+    """Each argument out of its range is named, with the rule."""
+    with pytest.raises(error, match=words):
+        recommend(*arguments, **options)
+
+
+# -- what a few can do --------------------------------------------------------------------------
+
+
+class Field:
+    """A mechanism that is no more than its channel."""
+
+    groups = None
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.k = channel.k
+
+    def randomize(self):
+        raise NotImplementedError
+
+    count = to_dict = randomize
+
+
+def all_reports(mechanism):
+    """(reports, k) whether each report of the design supports each category."""
+    k, size = mechanism.k, getattr(mechanism.report_space, "size", 1)
+    sizes = range(k + 1) if size is None else [size]
+    held = [s for w in sizes for s in itertools.combinations(range(k), w)]
+    return np.array([[v in s for v in range(k)] for s in held])
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_the_worst_report_is_found(k, epsilon):
+    """Influence and bias equal the best of all reports, for every set of targets."""
+    designs = each_design(k, epsilon) + [
+        SubsetSelection(range(k), epsilon=epsilon, size=size) for size in range(1, k)
+    ]
+    for mechanism in designs:
+        scores = mechanism.channel.scores(all_reports(mechanism))
+        low, high = influence(mechanism, 10)
+        assert (scores.min() / 10, scores.max() / 10) == pytest.approx((low, high), rel=1e-9)
+        for r in range(1, k + 1):
+            gains = [
+                scores[:, t].sum(axis=1).max()
+                for t in map(list, itertools.combinations(range(k), r))
+            ]
+            assert max(gains) == pytest.approx(min(gains), rel=1e-9)  # all targets alike
+            found = worst_case_bias(mechanism, 0.1, r, true_total=0.3)
+            assert 0.1 * (max(gains) - 0.3) == pytest.approx(found, rel=1e-9, abs=1e-12)
+
+
+def test_the_worst_report_of_a_matrix():
+    """Of a channel given by its matrix: the best report for the best set of targets."""
+    field, reports = Field(ASYMMETRIC), np.arange(4)
+    scores = ASYMMETRIC.scores(reports)
+    low, high = influence(field, 1)
+    assert (scores.min(), scores.max()) == (low, high)
+    for r in (1, 2, 3):
+        gains = [
+            scores[:, t].sum(axis=1).max() for t in map(list, itertools.combinations(range(3), r))
+        ]
+        assert 0.2 * max(gains) == pytest.approx(worst_case_bias(field, 0.2, r), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_worst_report_where_the_truth_is_rarer_than_lies(k):
+    """Then reports that do not name the targets raise them, and not all targets can be spared."""
+    field = Field(rr.SupportChannel.single(k, Fraction(1, 2 * k)))
+    scores = field.channel.scores(np.arange(k))
+    assert (scores.min(), scores.max()) == pytest.approx(influence(field, 1), rel=1e-12)
+    for r in range(1, k + 1):
+        best = scores[:, :r].sum(axis=1).max()
+        assert best == pytest.approx(worst_case_bias(field, 1.0, r), rel=1e-12)
+    assert 1 == pytest.approx(worst_case_bias(field, 1.0, k), rel=1e-12)
+
+
+def test_poisoning_golden():
+    """k-RR is 18 times as manipulable as optimized unary encoding at k = 100, epsilon 1.
+
+    theory_cases.json, influence (n = 1000), poison-mga-kRR and poison-mga-OUE (Cao, Jia and Gong
+    2021: beta 5%, one target with a share of 1%).
+    """
+    krr, unary = rr.KRR(range(100), epsilon=1.0), OptimizedUnary(range(100), epsilon=1.0)
+    expected = (-0.0005819767068693264, 0.05861569398006332)
+    assert expected == pytest.approx(influence(krr, 1000), rel=1e-12)
+    assert 2.930284699003166 == pytest.approx(
+        worst_case_bias(krr, 0.05, true_total=0.01), rel=1e-12
+    )
+    found = worst_case_bias(unary, 0.05, true_total=0.01)
+    assert 0.15769767068693263 == pytest.approx(found, rel=1e-12)
+
+
+@pytest.mark.parametrize("targets", [1, 3, 7])
+def test_maximal_gain_formulas(targets):
+    """beta (1 - f) + beta (k - r) / (e - 1), and beta (2 r - f) + 2 beta r / (e - 1) for OUE."""
+    k, epsilon, beta, total = 12, 1.5, 0.02, 0.1
+    e, gain = math.exp(epsilon), {}
+    gain[rr.KRR] = beta * (1 - total) + beta * (k - targets) / (e - 1)
+    gain[OptimizedUnary] = beta * (2 * targets - total) + 2 * beta * targets / (e - 1)
+    for design, expected in gain.items():
+        found = worst_case_bias(design(range(k), epsilon=epsilon), beta, targets, total)
+        assert expected == pytest.approx(found, rel=1e-9)
+
+
+def test_influence_is_what_one_report_does():
+    """One report more changes an estimated count by influence times n, in either direction."""
+    m = rr.KRR(["a", "b", "c"], 0.6)
+    before, after = ([50, 30, 20], [51, 30, 20])
+    counts = [rr.estimate(rr.Tally.from_counts(c, m)).counts for c in (before, after)]
+    low, high = influence(m, 100)
+    assert [high * 100, low * 100, low * 100] == pytest.approx(list(counts[1] - counts[0]))
+
+
+def test_an_attack_moves_the_estimate_by_that_much():
+    """Reports of attackers among expected ones shift the total of the targets by the bias."""
+    m, theta, beta = rr.KRR(list("abcd"), epsilon=1.0), np.array([0.1, 0.2, 0.3, 0.4]), 0.05
+    honest = m.channel.rates(theta)
+    mixed = (1 - beta) * honest + beta * np.eye(4)[0]
+    shifted = (m.channel.solve(mixed) - theta)[[0, 1]].sum()
+    assert worst_case_bias(m, beta, 2, true_total=0.3) == pytest.approx(shifted, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (
+            lambda m: influence(m, 0),
+            ArgumentValueError,
+            "n, the number of reports, must be at least 1",
+        ),
+        (lambda m: influence(m, 1.5), ArgumentValueError, "n must be"),
+        (lambda m: influence(0.75, 10), ArgumentTypeError, "must be a mechanism"),
+        (lambda m: influence(type(m), 10), ArgumentTypeError, "must be a mechanism"),
+        (
+            lambda m: worst_case_bias(m, 1.2),
+            ArgumentValueError,
+            r"share_of_attackers must be in \[0, 1\]",
+        ),
+        (lambda m: worst_case_bias(m, math.nan), ArgumentValueError, "share_of_attackers"),
+        (lambda m: worst_case_bias(m, 0.1, 0), ArgumentValueError, "must be 1 to 3, got 0"),
+        (lambda m: worst_case_bias(m, 0.1, 4), ArgumentValueError, "must be 1 to 3, got 4"),
+        (
+            lambda m: worst_case_bias(m, 0.1, 1, -0.1),
+            ArgumentValueError,
+            r"true_total must be in \[0, 1\]",
+        ),
+        (lambda m: influence(rr.KRR(["a", "b"], 0.5), 10), NotIdentifiable, "no information"),
+    ],
+)
+def test_bad_attacks(ask, error, words):
+    """Each argument out of its range is named, with the rule."""
+    with pytest.raises(error, match=words):
+        ask(rr.KRR(["a", "b", "c"], 0.6))
+
+
+def test_several_samples_are_asked_one_by_one():
+    """What a report weighs depends on its sample, so a design of several samples is refused."""
+    parts = {"dice": rr.KRR(["no", "yes"], 0.75), "cards": rr.KRR(["no", "yes"], 0.9)}
+    with pytest.raises(ArgumentValueError, match="of one sample"):
+        influence(rr.mechanisms.Samples(parts), 10)

@@ -1,0 +1,469 @@
+"""Two rounds: what one report tells, what a lifetime of them tells, and what it costs."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import math
+import pickle
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import ASYMMETRIC
+from scripted import Counting, Recorded, every_stream
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
+from rrstats.mechanisms.rounds import Rappor, second_stage, two_rounds
+
+
+def log_is_at_most(ratio, limit):
+    with localcontext(prec=60):
+        return (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln() <= Decimal(limit)
+
+
+def matrix_of(prob, k):
+    """The exact law of k-RR, written out: matrix[report][truth]."""
+    prob = Fraction(prob)
+    return [[prob if r == t else (1 - prob) / (k - 1) for t in range(k)] for r in range(k)]
+
+
+def worst_of(laws):
+    """The worst ratio of two truths over all outcomes; laws: rows of P(outcome | truth)."""
+    return max(max(row) / min(row) for row in laws)
+
+
+def two_in_a_row(first, second):
+    """P(report | truth) by the sum over all kept answers."""
+    k = len(first)
+    return [
+        [sum(second[r][kept] * first[kept][t] for kept in range(k)) for t in range(k)]
+        for r in range(k)
+    ]
+
+
+# -- the second stage ---------------------------------------------------------------------------
+
+LIFETIMES = [(2, 4.0, 1.0), (3, 2.0, 0.5), (5, 1.0, 0.99), (7, 8.0, 0.01), (4, 0.3, 0.1)]
+
+
+@pytest.mark.parametrize(("k", "lifetime", "first_report"), LIFETIMES)
+def test_the_product_meets_the_request_and_no_larger_double_does(k, lifetime, first_report):
+    """One report's exact epsilon, summed over all kept answers, is at most the request, tightly."""
+    first = rr.KRR(range(k), epsilon=lifetime)
+    second = second_stage(first, first_report)
+    law = two_in_a_row(matrix_of(first.prob, k), matrix_of(second.prob, k))
+    more = matrix_of(math.nextafter(second.prob, 1.0), k)
+    assert first.then(second).channel.entries == tuple(map(tuple, law))
+    assert log_is_at_most(worst_of(law), first_report)
+    assert not log_is_at_most(worst_of(two_in_a_row(matrix_of(first.prob, k), more)), first_report)
+    assert first.then(second).epsilon <= first_report
+
+
+@pytest.mark.parametrize(
+    ("k", "lifetime", "first_report", "prob", "variance"),
+    [
+        # theory_cases.json, lgrr-p2-k2-4-1, lgrr-p2-k10-4-1, lgrr-p2-k100-2-1: 30-digit arithmetic;
+        # prob = (b (a + k - 1) / (b + k - 1) - 1) / (a - 1), a = e^lifetime, b = e^first_report.
+        (2, 4, 1, 0.7396804649632878, 0.9206735942077923),
+        (10, 4, 1, 0.2565913076674318, 3.6302486929155195),
+        (100, 2, 1, 0.28847796105693513, 34.11296855337745),
+    ],
+)
+def test_second_stage_golden(k, lifetime, first_report, prob, variance):
+    """The second round has the derived probability, and its product the derived variance."""
+    chain = two_rounds(range(k), epsilon_lifetime=lifetime, epsilon_first_report=first_report)
+    assert prob == pytest.approx(chain.second.prob, rel=1e-12)
+    assert variance == pytest.approx(chain.channel.variance(0.0, "population"), rel=1e-12)
+
+
+def test_the_published_second_round_costs_ninety_times_the_people():
+    """L-GRR at k = 100, lifetime 2, first report 1 has an epsilon of 0.166, not 1.
+
+    multi-freq-ldpy, L_GRR.py: its second probability leaves out third answers;
+    theory_cases.json, lgrr-p2-k100-2-1.
+    """
+    first = rr.KRR(range(100), epsilon=2.0)
+    published = first.then(rr.KRR(range(100), 0.039638310509427066))
+    ours = first.then(second_stage(first, 1.0))
+    assert 0.16560824337260854 == pytest.approx(published.epsilon, rel=1e-9)
+    people = published.channel.variance(0.0, "population") / ours.channel.variance(
+        0.0, "population"
+    )
+    assert 3057.3529981151178 / 34.11296855337745 == pytest.approx(people, rel=1e-9)
+
+
+def test_variance_of_two_rounds_away_from_zero():
+    """The variance holds at every share: 0.934 at one half, where multi-freq-ldpy has 0.315.
+
+    theory_cases.json, long-var-krr-twice: k = 10, lifetime 4, second prob 0.6.
+    """
+    chain = rr.KRR(range(10), epsilon=4.0).then(rr.KRR(range(10), 0.6))
+    expected = 0.9340266326487559
+    assert expected == pytest.approx(chain.channel.variance(0.5, "population"), rel=1e-12)
+
+
+def test_a_lifetime_of_reports_tells_no_more_than_the_kept_answer():
+    """All sequences of three reports: more than one report tells, never more than the lifetime."""
+    k, waves = 3, 3
+    chain = two_rounds(list("abc"), epsilon_lifetime=1.5, epsilon_first_report=0.5)
+    kept, shown = (matrix_of(part.prob, k) for part in (chain.first, chain.second))
+    laws = [
+        [
+            sum(
+                kept[z][t] * math.prod((shown[r][z] for r in seen), start=Fraction(1))
+                for z in range(k)
+            )
+            for t in range(k)
+        ]
+        for seen in itertools.product(range(k), repeat=waves)
+    ]
+    assert all(sum(column) == 1 for column in zip(*laws, strict=True))
+    assert not log_is_at_most(worst_of(laws), chain.epsilon)
+    assert log_is_at_most(worst_of(laws), chain.first.epsilon)
+    assert chain.first.epsilon <= 1.5
+
+
+def test_law_of_both_rounds():
+    """Every stream of tiny words through both rounds: the product's law for each truth."""
+    chain = two_rounds(list("abc"), epsilon_lifetime=2.0, epsilon_first_report=1.0)
+    recorded = Recorded(Counting(0))
+    chain.randomize(np.zeros(50, dtype=np.uint8), recorded, 0)
+    for truth in range(3):
+        source = every_stream(2, dict.fromkeys(recorded.streams(), 2))
+        codes = np.full(source.rows, truth, dtype=np.uint8)
+        law = source.law(chain.randomize(codes, source, 0), 3)
+        assert law.brackets([row[truth] for row in chain.channel.entries])
+        assert law.undecided <= Fraction(1, 3)
+
+
+def test_two_waves_from_one_kept_answer():
+    """The kept answers are drawn once, each wave anew, and estimated with the whole chain."""
+    chain = two_rounds(["no", "yes"], epsilon_lifetime=6.0, epsilon_first_report=3.0)
+    kept = chain.first.privatize(["no", "yes"] * 1000, rng=Counting(1))
+    waves = [chain.second.privatize(kept, again=True, rng=Counting(seed)) for seed in (2, 3)]
+    assert waves[0] != waves[1]
+    for wave in waves:  # words are fixed, so this is no matter of luck
+        repeated = sum(a == b for a, b in zip(wave, kept, strict=True)) / len(kept)
+        assert chain.second.prob == pytest.approx(repeated, abs=0.01)
+        assert 0.5 == pytest.approx(chain.estimate(wave)["yes"].proportion, abs=0.02)
+
+
+def test_second_stage_of_a_design_given_by_its_matrix():
+    """Any first round whose reports are categories has a second one, found by the product alone."""
+    survey = Survey(ASYMMETRIC)
+    second = second_stage(survey, 0.5)
+    assert survey.report_space.categories == second.categories
+    assert survey.epsilon > 0.5
+    for prob, meets in ((second.prob, True), (math.nextafter(second.prob, 1.0), False)):
+        law = two_in_a_row_of(ASYMMETRIC.entries, matrix_of(prob, 4))
+        assert meets == log_is_at_most(worst_of(law), 0.5)
+
+
+def two_in_a_row_of(first, second):
+    columns = list(zip(*first, strict=True))
+    return [[sum(a * b for a, b in zip(row, c, strict=True)) for c in columns] for row in second]
+
+
+class Survey:
+    """A design that was carried out in the field: only what a second round asks of it."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.report_space = rr.KRR(range(channel.m), 0.5).domain
+        self.epsilon = rr.privacy.epsilon_from_odds(channel.odds)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (0.0, "above 0 and below the lifetime's epsilon"),
+        (2.0, "without a second round"),
+        (3.0, "below the lifetime's"),
+        (-1.0, "finite number of at least 0"),
+        (math.nan, "finite number"),
+        (5e-324, "below what a double can express"),
+    ],
+)
+def test_epsilons_out_of_range(request_, words):
+    """A first report's epsilon is above 0 and below the lifetime's; the message says so."""
+    with pytest.raises(ArgumentValueError, match=words):
+        two_rounds(list("abc"), epsilon_lifetime=2.0, epsilon_first_report=request_)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_no_second_round_without_information(k):
+    """A request of the size of a rounding error is refused, not answered with pure noise."""
+    with pytest.raises(ArgumentValueError, match="below what a double can express"):
+        second_stage(rr.KRR(range(k), epsilon=2.0), 1e-300)
+
+
+def test_chains_say_how_they_are_made():
+    """A two-round design is a Chain: JSON, repr and hash are those of its rounds."""
+    chain = two_rounds(["a", "b"], epsilon_lifetime=2.0, epsilon_first_report=1.0)
+    again = rr.mechanisms.from_dict(chain.to_dict())
+    assert chain == again
+    assert hash(chain) == hash(again)
+    assert chain.rounds == (chain.first, chain.second)
+
+
+# -- RAPPOR -------------------------------------------------------------------------------------
+
+PARAMETERS = [(0.5, 0.5, 0.75), (0.25, 0.125, 0.875), (0.3, 0.4, 0.6), (0.9, 0.01, 0.99)]
+
+
+def rappor_laws(m, waves=1):
+    """P(reports of all waves | truth), by the sum over all kept reports, in fractions.
+
+    Returns {reports: [for each truth]}, and {kept report: [for each truth]}.
+    """
+    k, p, q = m.k, Fraction(m.p), Fraction(m.q)
+    own = Fraction(m.permanent.prob)
+    every = list(itertools.product((0, 1), repeat=k))
+    one_hot = [tuple(int(v == t) for v in range(k)) for t in range(k)]
+
+    def kept_law(bits):
+        return [
+            math.prod((own if b == x else 1 - own) for b, x in zip(bits, truth, strict=True))
+            for truth in one_hot
+        ]
+
+    def shown(report, kept):
+        chances = [(q if z else p) for z in kept]
+        return math.prod((c if b else 1 - c) for b, c in zip(report, chances, strict=True))
+
+    first = {kept: kept_law(kept) for kept in every}
+    second = {pair: shown(*pair) for pair in itertools.product(every, repeat=2)}
+    both = {
+        reports: [
+            sum(
+                first[kept][t] * math.prod(second[report, kept] for report in reports)
+                for kept in every
+            )
+            for t in range(k)
+        ]
+        for reports in itertools.product(every, repeat=waves)
+    }
+    return both, first
+
+
+def test_rappor_golden():
+    """The published parameters: per hash, half of the published epsilons of two hashes.
+
+    theory_cases.json, rappor-eps (CCS 2014): f = .5, p = .5, q = .75, h = 2: 4.394 and 1.0743;
+    q* = .6875, p* = .5625.  A Bloom filter sets h bits for an answer; here each has one bit.
+    """
+    m, hashes = Rappor(range(5), f=0.5, p=0.5, q=0.75), 2
+    assert (0.6875, 0.5625) == (m.channel.prob_truth, m.channel.prob_other)
+    assert 4.394449154672439 == pytest.approx(hashes * m.epsilon_lifetime, rel=1e-12)
+    assert 1.074285864166728 == pytest.approx(hashes * m.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(("f", "p", "q"), PARAMETERS)
+def test_rappor_law_and_epsilons(k, f, p, q):
+    """Both epsilons are the worst ratios of the two rounds written out, rounded up."""
+    m = Rappor(range(k), f, p, q)
+    both, first = rappor_laws(m)
+    assert all(sum(column) == 1 for column in zip(*both.values(), strict=True))
+    own, other = m.channel.prob_truth, m.channel.prob_other
+    for (bits,), law in both.items():  # the bits of a report are independent, given the truth
+        for truth in range(k):
+            chances = [own if v == truth else other for v in range(k)]
+            expected = math.prod(c if b else 1 - c for b, c in zip(bits, chances, strict=True))
+            assert expected == law[truth]
+    for laws, epsilon in ((both, m.epsilon), (first, m.epsilon_lifetime)):
+        worst = worst_of(laws.values())
+        assert log_is_at_most(worst, epsilon)
+        assert not log_is_at_most(worst, math.nextafter(epsilon, 0.0))
+
+
+def test_a_lifetime_of_rappor_tells_no_more_than_the_kept_bits():
+    """All pairs of two waves: they tell more than one report, never more than the lifetime."""
+    m = Rappor(range(2), 0.5, 0.25, 0.75)
+    worst = worst_of(rappor_laws(m, waves=2)[0].values())
+    assert not log_is_at_most(worst, m.epsilon)
+    assert log_is_at_most(worst, m.epsilon_lifetime)
+
+
+@pytest.mark.parametrize("kept", list(itertools.product((0, 1), repeat=2)))
+def test_law_of_the_instantaneous_round(kept):
+    """Every stream of tiny words: a kept 1 is reported with q, a kept 0 with p, independently."""
+    m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
+    recorded = Recorded(Counting(0, 2))
+    m.instantaneous(np.array([kept], dtype=bool), rng=recorded)
+    source = every_stream(2, dict.fromkeys(recorded.streams(), 1))
+    reports = m.instantaneous(np.tile(np.array(kept, dtype=bool), (source.rows, 1)), rng=source)
+    law = source.law(reports @ [2, 1], 4)
+    chances = [Fraction(3, 4) if bit else Fraction(1, 2) for bit in kept]
+    expected = [
+        math.prod(c if bit else 1 - c for bit, c in zip(bits, chances, strict=True))
+        for bits in itertools.product((0, 1), repeat=2)
+    ]
+    assert law.undecided == 0
+    assert expected == law.probs
+
+
+@pytest.mark.parametrize("truth", [0, 1])
+def test_law_of_both_rounds_at_once(truth):
+    """Every stream of tiny words: what `randomize` draws is the law of both rounds."""
+    m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
+    recorded = Recorded(Counting(0, 2))
+    m.randomize(np.zeros(50, dtype=np.uint8), recorded, 0)
+    source = every_stream(2, dict.fromkeys(recorded.streams(), 4))
+    packed = m.randomize(np.full(source.rows, truth, dtype=np.uint8), source, 0)
+    law = source.law(packed[:, 0], 4)
+    both = rappor_laws(m)[0]
+    expected = [both[((code & 1, code >> 1),)][truth] for code in range(4)]
+    assert law.brackets(expected)
+    assert law.undecided < Fraction(1, 20)
+
+
+def test_waves_from_kept_bits_are_estimated_by_the_whole():
+    """Three waves of one permanent round: each is new, each estimates the true shares."""
+    m = Rappor(["a", "b", "c"], 0.25, 0.25, 0.75)
+    kept = m.permanent.privatize(np.array(list("aaabbc") * 1000), rng=Counting(1))
+    waves = [m.instantaneous(kept, rng=Counting(seed)) for seed in (2, 3, 4)]
+    assert len({wave.tobytes() for wave in waves}) == 3
+    for wave in waves:  # words are fixed, so this is no matter of luck
+        assert kept.shape == wave.shape
+        assert Fraction(3, 4) == pytest.approx(wave[kept].mean(), abs=0.02)
+        assert Fraction(1, 4) == pytest.approx(wave[~kept].mean(), abs=0.02)
+        shares = m.channel.solve(m.count(m.pack(wave)) / len(wave))
+        assert [1 / 2, 1 / 3, 1 / 6] == pytest.approx(list(shares), abs=0.1)
+
+
+def test_instantaneous_reports_come_in_the_same_container():
+    """Lists, arrays and Series come back as they were; the kept reports are not changed."""
+    m = Rappor(range(11), 0.5, 0.25, 0.75)
+    bits = np.random.default_rng(3).random((40, 11)) < 0.4
+    before = bits.copy()
+    expected = m.instantaneous(bits, rng=Counting(5))
+    assert (bits == before).all()
+    assert not np.shares_memory(bits, expected)
+    packed = [row.tobytes() for row in m.pack(bits)]
+    assert [row.tobytes() for row in m.pack(expected)] == m.instantaneous(packed, rng=Counting(5))
+    assert (
+        expected.reshape(4, 10, 11) == m.instantaneous(bits.reshape(4, 10, 11), rng=Counting(5))
+    ).all()
+    held = pd.Series(packed, index=range(5, 45), name="wave", dtype=object)
+    found = m.instantaneous(held, rng=Counting(5))
+    assert ("wave", list(range(5, 45))) == (found.name, list(found.index))
+    assert (expected == m.unpack(found)).all()
+
+
+def test_missing_kept_reports_stay_missing():
+    """Who keeps no report has none in any wave."""
+    m = Rappor(range(3), 0.5, 0.25, 0.75)
+    kept = [bytes([1]), None, bytes([6])]
+    assert [False, True, False] == [report is None for report in m.instantaneous(kept)]
+    series = m.instantaneous(pd.Series(kept, dtype=object))
+    assert [False, True, False] == list(series.isna())
+
+
+def test_arrow_reports():
+    """A column of Arrow comes back as one, its type declared by the design."""
+    pa = pytest.importorskip("pyarrow")
+    m = Rappor(range(9), 0.5, 0.25, 0.75)
+    kept = m.permanent.privatize(pa.array([1, 8, 3]))
+    wave = m.instantaneous(kept)
+    assert (pa.binary(2), 3) == (wave.type, len(wave))
+
+
+def test_words_do_not_depend_on_what_was_kept(monkeypatch):
+    """The same words are asked for whatever was kept, in every block."""
+    monkeypatch.setattr("rrstats.mechanisms.rounds.BLOCK_ROWS", 64)
+    m, logs = Rappor(range(10), 0.3, 0.2, 0.7), []
+    for bits in (np.zeros((150, 10), bool), np.ones((150, 10), bool)):
+        recorded = Recorded(Counting(7))
+        m.instantaneous(bits, rng=recorded)
+        logs.append(recorded.addresses)
+    assert logs[0] == logs[1]
+    assert {0, 1, 2} == {asked.block for asked in logs[0]}
+    first_draws = [(a.stream, a.block, a.round) for a in logs[0]]
+    assert len(first_draws) == len(set(first_draws))
+
+
+def test_a_kept_one_is_reported_whenever_a_kept_zero_is():
+    """Under the same words no bit falls when the kept bit rises: one draw serves both."""
+    m = Rappor(range(20), 0.5, 0.25, 0.75)
+    low, high = (m.instantaneous(np.full((500, 20), bit), rng=Counting(9)) for bit in (False, True))
+    assert (low <= high).all()
+    assert 0.25 == pytest.approx(low.mean(), abs=0.01)
+    assert 0.75 == pytest.approx(high.mean(), abs=0.01)
+
+
+def test_simulated_noise_is_said():
+    """A generator of NumPy makes reports that warn not to be released."""
+    m = Rappor(range(3), 0.5, 0.25, 0.75)
+    with pytest.warns(SimulationWarning, match="not cryptographic"):
+        m.instantaneous(np.zeros((2, 3), bool), rng=np.random.default_rng(1))
+
+
+def test_rappor_is_a_description():
+    """Frozen, hashable, equal by parameters; JSON, repr and pickle lead back to it."""
+    m = Rappor(["a", None], f=0.5, p=0.25, q=0.75)
+    document = json.loads(json.dumps(m.to_dict()))
+    again = Rappor.from_dict(document)
+    assert {"type": "Rappor", "f": 0.5, "p": 0.25, "q": 0.75} == {
+        key: value for key, value in document.items() if key != "categories"
+    }
+    for other in (again, pickle.loads(pickle.dumps(m)), copy.deepcopy(m), eval(repr(m))):
+        assert m == other
+        assert hash(m) == hash(other)
+        assert m.channel == other.channel
+    for other in (
+        Rappor(["a", "b"], 0.5, 0.25, 0.75),
+        Rappor(["a", None], 0.25, 0.25, 0.75),
+        Rappor(["a", None], 0.5, 0.2, 0.75),
+        Rappor(["a", None], 0.5, 0.25, 0.7),
+        m.permanent,
+    ):
+        assert m != other
+    assert m.permanent.epsilon == m.epsilon_lifetime
+    assert repr(m).startswith("Rappor(['a', None], f=0.5, p=0.25, q=0.75)  # epsilon ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((0.0, 0.25, 0.75), ArgumentValueError, r"f must be in \(0, 1\), got 0.0"),
+        ((1.0, 0.25, 0.75), ArgumentValueError, "f must be in"),
+        ((math.nan, 0.25, 0.75), ArgumentValueError, "f must be in"),
+        ((0.5, 0.75, 0.25), ArgumentValueError, "p below q, got p=0.75 and q=0.25"),
+        ((0.5, 0.5, 0.5), ArgumentValueError, "p below q"),
+        ((0.5, 0.0, 0.5), ArgumentValueError, r"p and q must be in \(0, 1\)"),
+        ((0.5, 0.5, 1.0), ArgumentValueError, r"p and q must be in \(0, 1\)"),
+        (("half", 0.5, 0.75), ArgumentTypeError, "f must be a number"),
+        ((0.5, True, 0.75), ArgumentTypeError, "p must be a number"),
+    ],
+)
+def test_rappor_parameters(arguments, error, words):
+    """Each parameter out of its range is named, with the rule and what it means."""
+    with pytest.raises(error, match=words):
+        Rappor(["a", "b"], *arguments)
+
+
+@pytest.mark.parametrize(
+    ("kept", "error", "words"),
+    [
+        ([b"\x01", b"\x08", b""], ArgumentValueError, "2 of 3 kept reports are not subsets"),
+        (["a", "b"], ArgumentValueError, "2 of 2 kept reports"),
+        (np.array(["a", "b"]), ArgumentTypeError, "reports must be"),
+        (np.zeros((2, 4), bool), ArgumentTypeError, "last axis of 3 categories"),
+    ],
+)
+def test_what_was_not_kept(kept, error, words):
+    """Values that the permanent round never makes are refused, and counted."""
+    with pytest.raises(error, match=words):
+        Rappor(range(3), 0.5, 0.25, 0.75).instantaneous(kept)
+
+
+def test_second_stage_needs_categories():
+    """Reports of several categories have no second k-RR; the message names what they have."""
+    with pytest.raises(ArgumentTypeError, match="use Rappor"):
+        second_stage(rr.mechanisms.unary.SymmetricUnary(list("abc"), epsilon=2.0), 1.0)

@@ -1,0 +1,828 @@
+"""Survey designs: each law against its cards and dice, played through one by one.
+
+`PLAYED` tells what a respondent does, draw by draw, without any formula; `law_of` plays it for
+every outcome of every draw, in fractions.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import math
+import pickle
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scripted import Counting, every_stream
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.mechanisms import surveys
+from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.survey_laws import DESIGNS
+
+F = Fraction
+P, A, T = F(7, 10), F(2, 9), F(3, 8)  # generic: nothing here is symmetric or equal
+
+
+class Fork(Exception):
+    """A draw whose outcome is not yet chosen."""
+
+
+def law_of(play, *truth):
+    """P(report) of someone with this truth: every sequence of draws, each with its chance."""
+    law, todo = defaultdict(Fraction), [((), F(1))]
+    while todo:
+        path, chance = todo.pop()
+        rest = iter(path)
+
+        def draw(odds, rest=rest):
+            for outcome in rest:
+                return outcome
+            raise Fork(odds)
+
+        try:
+            law[play(draw, *truth)] += chance
+        except Fork as fork:
+            todo += [((*path, value), chance * p) for value, p in fork.args[0].items() if p]
+    assert sum(law.values()) == 1
+    return law
+
+
+def coin(p):
+    return {True: p, False: 1 - p}
+
+
+# What a respondent does who has it or not; the answer is True for yes.
+
+
+def play_two_coin(draw, has):
+    heads = draw(coin(F(1, 2)))
+    return has if heads else draw(coin(F(1, 2)))
+
+
+def play_warner(draw, has):
+    asks_for_it = draw(coin(P))
+    return has if asks_for_it else not has
+
+
+def play_disguised(draw, has):
+    mine = coin(P) if has else coin(1 - P)
+    return draw(mine)  # red
+
+
+def play_crosswise(draw, has):
+    born_in_january = draw(coin(P))
+    return has == born_in_january  # same
+
+
+def play_triangular(draw, has):
+    born_in_january = draw(coin(P))
+    return has or born_in_january  # triangle
+
+
+def play_unrelated(draw, has):
+    sensitive = draw(coin(P))
+    return has if sensitive else draw(coin(A))
+
+
+def play_mangat(draw, has):
+    return True if has else play_warner(draw, has)
+
+
+def play_devore(draw, has):
+    sensitive = draw(coin(P))
+    return has if sensitive else True
+
+
+def play_mangat_singh(draw, has):
+    return has if draw(coin(T)) else play_warner(draw, has)
+
+
+def play_mangat_unrelated(draw, has):
+    return has if draw(coin(T)) else play_unrelated(draw, has)
+
+
+def play_mangat_singh_singh(draw, has):
+    if has:
+        return True
+    sensitive_card = draw(coin(P))
+    return False if sensitive_card else draw(coin(A))
+
+
+def play_singh_joarder(draw, has):
+    asks_for_it = draw(coin(P))
+    if has and not asks_for_it:
+        asks_for_it = draw(coin(P))
+    return has if asks_for_it else not has
+
+
+YES_OR_NO = {
+    "two_coin": (play_two_coin, {}),
+    "warner": (play_warner, {"prob_statement": P}),
+    "disguised_response": (play_disguised, {"prob_red": P}),
+    "crosswise": (play_crosswise, {"prob_unrelated": P}),
+    "triangular": (play_triangular, {"prob_unrelated": P}),
+    "unrelated_question": (play_unrelated, {"prob_sensitive": P, "prob_yes_unrelated": A}),
+    "soberanis_cruz": (play_unrelated, {"prob_sensitive": P, "prob_yes_unrelated": A}),
+    "mangat": (play_mangat, {"prob_statement": P}),
+    "devore": (play_devore, {"prob_sensitive": P}),
+    "mangat_singh": (play_mangat_singh, {"prob_truth": T, "prob_statement": P}),
+    "mangat_unrelated_question": (
+        play_mangat_unrelated,
+        {"prob_truth": T, "prob_sensitive": P, "prob_yes_unrelated": A},
+    ),
+    "mangat_singh_singh": (
+        play_mangat_singh_singh,
+        {"prob_sensitive": P, "prob_yes_unrelated": A},
+    ),
+    "singh_joarder": (play_singh_joarder, {"prob_statement": P}),
+}
+
+# (c, d) as survey_statistics tables and the packages rr, GLMMRR and RRreg print them.
+BASE_AND_SLOPE = {
+    "two_coin": (F(1, 4), F(1, 2)),
+    "warner": (1 - P, 2 * P - 1),
+    "disguised_response": (1 - P, 2 * P - 1),
+    "crosswise": (1 - P, 2 * P - 1),
+    "triangular": (P, 1 - P),
+    "unrelated_question": ((1 - P) * A, P),
+    "soberanis_cruz": ((1 - P) * A, P),
+    "mangat": (1 - P, P),
+    "devore": (1 - P, P),
+    "mangat_singh": ((1 - T) * (1 - P), T + (1 - T) * (2 * P - 1)),
+    "mangat_unrelated_question": ((1 - T) * (1 - P) * A, T + (1 - T) * P),
+    "mangat_singh_singh": ((1 - P) * A, 1 - (1 - P) * A),
+    "singh_joarder": (1 - P, 2 * P - 1 + P * (1 - P)),
+}
+
+
+def entry(m, report, truth):
+    """P(report | truth) of a mechanism, both by their labels."""
+    row = m.channel.entries[m.report_space.code(report)]
+    return row[m.domain.code(truth)]
+
+
+@pytest.mark.parametrize("order", [(False, True), (True, False)])
+@pytest.mark.parametrize("name", YES_OR_NO)
+def test_yes_or_no(name, order):
+    """The matrix is what the cards give, whichever category comes first."""
+    play, numbers = YES_OR_NO[name]
+    m = getattr(surveys, name)(["has", "not"][:: 1 if order[0] else -1], yes="has", **numbers)
+    word = {True: "has", False: "not"}
+    assert m.report_space == m.domain
+    for truth in order:
+        law = law_of(play, truth)
+        for report in order:
+            assert law[report] == entry(m, word[report], word[truth])
+
+
+@pytest.mark.parametrize("name", BASE_AND_SLOPE)
+def test_base_and_slope(name):
+    """P(report yes) = c + d * share of yes, with c and d as published."""
+    m = getattr(surveys, name)([False, True], **YES_OR_NO[name][1])
+    c, d = BASE_AND_SLOPE[name]
+    assert c == entry(m, True, False)
+    assert d == entry(m, True, True) - entry(m, True, False)
+
+
+# -- other reports and classes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_forced_response(reverse):
+    """A die tells the truth to be told, or dictates one of k answers; by list or by mapping."""
+    forced = {"a": F(1, 10), "b": F(1, 5), "c": F(1, 20)}
+    categories = sorted(forced, reverse=reverse)
+
+    def play(draw, truth):
+        dictated = draw({None: F(13, 20), **forced})
+        return truth if dictated is None else dictated
+
+    m = surveys.forced_response(categories, F(13, 20), forced)
+    assert m == surveys.forced_response(categories, F(13, 20), [forced[c] for c in categories])
+    for truth, report in itertools.product(categories, repeat=2):
+        assert law_of(play, truth)[report] == entry(m, report, truth)
+    assert m.epsilon == pytest.approx(math.log(F(14, 20) / F(1, 20)), rel=1e-15)
+    assert m.channel.binomial_rates is not None
+
+
+def test_forced_response_of_doubles():
+    """Sixths as doubles do not sum to 1 exactly; they are normalized, and columns do."""
+    m = surveys.forced_response([False, True], 4 / 6, [1 / 6, 1 / 6])
+    total = Fraction(4 / 6) + 2 * Fraction(1 / 6)
+    assert total != 1
+    assert entry(m, True, False) == Fraction(1 / 6) / total
+    assert m.parameters == {"prob_truth": 4 / 6, "prob_forced": (1 / 6, 1 / 6)}
+
+
+def test_two_coin_is_forced_response():
+    """The two-coin survey is forced response with 1/2, 1/4 and 1/4, and epsilon ln 3."""
+    m = surveys.two_coin(["no", "yes"], yes="yes")
+    forced = surveys.forced_response(["no", "yes"], 0.5, [0.25, 0.25])
+    assert forced.channel == m.channel
+    assert m.epsilon == pytest.approx(math.log(3), rel=1e-15)
+
+
+def test_direct():
+    """Direct answers are the truth, for any categories, without protection."""
+    m = surveys.direct(["a", "b", "c"])
+    assert m.privatize(["a", "c", "b"]) == ["a", "c", "b"]
+    assert m.epsilon == math.inf
+
+
+@pytest.mark.parametrize("categories", [["has", "not"], ["not", "has"]])
+def test_kuk(categories):
+    """The number of red cards in several draws from one's own stack, none at all included."""
+    if_yes, if_no = F(2, 3), F(1, 5)
+
+    def play(draw, truth):
+        red = coin(if_yes if truth == "has" else if_no)
+        return sum(draw(red) for _ in range(3))
+
+    m = surveys.kuk(categories, if_yes, if_no, 3, yes="has")
+    assert m.report_space.categories == (0, 1, 2, 3)
+    for truth, report in itertools.product(categories, range(4)):
+        assert law_of(play, truth)[report] == entry(m, report, truth)
+    yes = m.channel.inverse[categories.index("has")]
+    assert yes == tuple((F(z, 3) - if_no) / (if_yes - if_no) for z in range(4))
+    # Independent draws: three times the loss of one, here of a red card.
+    assert m.epsilon == pytest.approx(3 * math.log(if_yes / if_no), rel=1e-15)
+
+
+def test_kuk_without_red_cards():
+    """Reports of 0 red cards are counted; RRTCS 0.0.4 stops with an error for them."""
+    m = surveys.kuk([False, True], 0.75, 0.25, draws=2)
+    est = m.estimate([0] * 60 + [1] * 30 + [2] * 10)
+    assert est.proportions[1] == pytest.approx((0.25 - 0.25) / 0.5)
+
+
+@pytest.mark.parametrize("categories", [["has", "not"], ["not", "has"]])
+def test_christofides(categories):
+    """The mark of a card, turned around by those who have it; the mean mark estimates."""
+    deck = [F(1, 10), F(1, 5), F(3, 10), F(2, 5)]
+
+    def play(draw, truth):
+        mark = draw(dict(enumerate(deck, start=1)))
+        return 5 - mark if truth == "has" else mark
+
+    m = surveys.christofides(categories, deck, yes="has")
+    assert m.report_space.categories == (1, 2, 3, 4)
+    for truth, report in itertools.product(categories, range(1, 5)):
+        assert law_of(play, truth)[report] == entry(m, report, truth)
+    yes = m.channel.inverse[categories.index("has")]
+    assert yes == tuple((z - 3) / (5 - F(6)) for z in range(1, 5))
+    assert m.epsilon == pytest.approx(math.log(4), rel=1e-15)
+
+
+def test_christofides_with_a_balanced_deck():
+    """Where the mean mark tells nothing, the rest of the deck still may."""
+    deck = [F(1, 5), F(2, 5), 0, 0, F(2, 5)]
+    m = surveys.christofides([False, True], deck)
+    assert sum(mark * p for mark, p in enumerate(deck, start=1)) == 3
+    assert m.channel.inverse is None
+    assert m.channel.matrix.T @ m.channel.scores(np.arange(5)) == pytest.approx(np.eye(2))
+
+
+def play_two_answers(draw, has, trait, boxes, first_card):
+    answers = []
+    for p in boxes:
+        if draw(coin(first_card)):
+            answers.append(has)
+        else:
+            answers.append(has if draw(coin(p)) else trait)
+    return tuple(answers)
+
+
+def play_two_answers_of_no(draw, has, trait, boxes):
+    answers = []
+    for p in boxes:
+        if has:
+            answers.append(True)
+        else:
+            answers.append(False if draw(coin(p)) else trait)
+    return tuple(answers)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_two_answers_of_each(order):
+    """Pairs of answers from two boxes, for all four kinds of people; the trait cancels."""
+    boxes = [F(3, 5), F(1, 7)]
+    designs = [
+        (
+            surveys.unrelated_question_two_answers(order, boxes, prob_truth=T, yes=1),
+            lambda draw, x, y: play_two_answers(draw, x, y, boxes, T),
+        ),
+        (
+            surveys.mangat_singh_singh_two_answers(order, boxes, yes=1),
+            lambda draw, x, y: play_two_answers_of_no(draw, x, y, boxes),
+        ),
+    ]
+    for m, play in designs:
+        assert m.categories == tuple(order)
+        assert m.domain.categories == tuple(itertools.product(order, [True, False]))
+        for x, y in itertools.product([True, False], repeat=2):
+            law = law_of(play, x, y)
+            for report in itertools.product([True, False], repeat=2):
+                assert law[report] == entry(m, tuple(map(int, report)), (int(x), y))
+        p1, p2 = boxes
+        for i, j in itertools.product([0, 1], repeat=2):
+            yes = ((1 - p2) * i - (1 - p1) * j) / (p1 - p2)
+            assert m.channel.inverse[order.index(1)][m.report_space.code((i, j))] == yes
+        assert m.epsilon == math.inf
+
+
+def test_two_answers_are_privatized_by_class():
+    """True answers are pairs of category and trait; labels of one answer make the reports."""
+    m = surveys.unrelated_question_two_answers(
+        ["no", "yes"], [0.6, 0.3], yes="yes", reports=["N", "Y"]
+    )
+    reports = m.privatize([("yes", True), ("no", False)] * 20, rng=Counting(1))
+    assert reports == [("Y", "Y"), ("N", "N")] * 20
+    assert m.estimate(reports).proportions == pytest.approx([0.5, 0.5])
+
+
+def test_reports_may_be_read_for_other_classes():
+    """Two answers of each also tell how many have the unrelated trait."""
+    m = surveys.unrelated_question_two_answers([0, 1], [0.6, 0.3], yes=1)
+    truth = np.array([0.1, 0.5, 0.25, 0.15])  # (0, True), (0, False), (1, True), (1, False)
+    counts = (m.channel.matrix @ truth * 100_000).round().astype(int)
+    est = rr.estimate(rr.Tally.from_counts(counts, m))
+    assert est.proportions == pytest.approx([0.6, 0.4], abs=1e-9)
+    trait = est.about({pair: pair[1] for pair in m.domain.categories})
+    assert trait[True].proportion == pytest.approx(0.35)
+    assert est.about(None).proportions == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", [["has", "not"], ["not", "has"]])
+def test_crosswise_with_anchor(order):
+    """Attentive people answer both crosswise questions, of which nobody has the second."""
+    p, anchor = F(3, 20), F(1, 4)
+
+    def play(draw, truth):
+        if truth == "inattentive":
+            return tuple(draw(coin(F(1, 2))) for _ in range(2))
+        return (truth == "has") == draw(coin(p)), draw(coin(anchor)) is False
+
+    m = surveys.crosswise_with_anchor(order, p, anchor, yes="has", reports=["d", "s"])
+    m = surveys.crosswise_with_anchor(
+        order, p, anchor, yes="has", reports=["s", "d"] if order[0] == "has" else ["d", "s"]
+    )
+    assert m.categories == (*order, "inattentive")
+    word = {True: "s", False: "d"}
+    for truth in m.categories:
+        law = law_of(play, truth)
+        for report in itertools.product([True, False], repeat=2):
+            assert law[report] == entry(m, tuple(word[x] for x in report), truth)
+
+
+def test_the_anchor_needs_margins_only():
+    """However the answers of inattentive people go together, the estimate stays unbiased."""
+    m = surveys.crosswise_with_anchor([0, 1], F(3, 20), F(1, 4), yes=1)
+    columns = list(zip(*m.channel.entries, strict=True))
+    # They give the same answer twice: margins of 1/2, and no independence.
+    columns[2] = tuple(F(1, 2) * (first == second) for first, second in m.report_space.categories)
+    for truth, column in enumerate(columns):
+        for category, row in enumerate(m.channel.inverse):
+            mean = sum(x * p for x, p in zip(row, column, strict=True))
+            assert mean == int(truth == category)
+
+
+# -- two samples --------------------------------------------------------------------------------
+
+
+def test_samples_of_an_unrelated_question():
+    """Each sample's matrix is that of its box, for people with and without the trait."""
+    m = surveys.unrelated_question_two_samples(["no", "yes"], {"A": P, "B": F(1, 4)}, yes="yes")
+    assert m.groups == ("A", "B")
+    assert m.categories == ("no", "yes")
+    for p, part in zip([P, F(1, 4)], m.parts, strict=True):
+        for category, trait in m.domain.categories:
+
+            def play(draw, has, trait, p=p):
+                return has if draw(coin(p)) else trait
+
+            law = law_of(play, category == "yes", trait)
+            assert law[True] == entry(part, "yes", (category, trait))
+    assert m.epsilon == math.inf
+
+
+def test_samples_with_cheaters():
+    """Honest people do what the card says, cheaters say no."""
+    yes, no = [F(1, 5), F(1, 2)], [F(1, 10), F(1, 4)]
+    m = surveys.cheater_detection([0, 1], yes, no, yes=1)
+    assert m.groups == (1, 2)
+    assert m.categories == (0, 1, "cheater")
+    for forced_yes, forced_no, part in zip(yes, no, m.parts, strict=True):
+
+        def play(draw, truth, forced_yes=forced_yes, forced_no=forced_no):
+            if truth == "cheater":
+                return 0
+            # By the authors: the card of a no dictates a yes, that of a yes a no.
+            if truth == 1:
+                return 0 if draw(coin(forced_no)) else 1
+            return 1 if draw(coin(forced_yes)) else 0
+
+        for truth in m.categories:
+            assert law_of(play, truth)[1] == entry(part, 1, truth)
+    once = surveys.cheater_detection([0, 1], yes, yes=1)
+    assert [part.parameters["prob_forced_no"] for part in once.parts] == [0, 0]
+
+
+def test_samples_with_liars():
+    """Those who have it say yes, or lie; the others answer by Warner's cards."""
+    m = surveys.stochastic_lie_detector(["no", "yes"], [F(1, 6), F(5, 6)], yes="yes")
+    assert set(m.domain.categories) == {("yes", "honest"), ("yes", "lying"), ("no", "honest")}
+    assert m.categories == ("no", "yes")
+    for p, part in zip([F(1, 6), F(5, 6)], m.parts, strict=True):
+        assert entry(part, "yes", ("yes", "honest")) == 1
+        assert entry(part, "yes", ("yes", "lying")) == 0
+        assert entry(part, "yes", ("no", "honest")) == 1 - p
+
+
+@pytest.mark.parametrize(
+    ("make", "shares"),
+    [
+        (lambda: surveys.unrelated_question_two_samples([0, 1], [0.7, 0.25], yes=1), 4),
+        (lambda: surveys.cheater_detection([0, 1], [0.2, 0.5], [0.1, 0.25], yes=1), 3),
+        (lambda: surveys.stochastic_lie_detector([1, 0], [0.2, 0.75], yes=1), 3),
+    ],
+)
+def test_two_samples_are_unbiased(make, shares):
+    """The expected counts of any classes give back what these classes show."""
+    m = make()
+    truth = np.random.default_rng(1).dirichlet(np.ones(shares))
+    rates = np.concatenate([part.channel.matrix @ truth for part in m.parts])
+    shown = m.channel.debias(rates * np.repeat([300, 700], 2), 1000)
+    expected = np.zeros(m.k)
+    classes = range(m.domain.k) if m.shows is None else m.shows
+    np.add.at(expected, list(classes), truth)
+    assert expected == pytest.approx(shown, abs=1e-9)
+
+
+def test_two_samples_that_are_one():
+    """Samples with the same box tell no more than one of them, and it is said."""
+    m = surveys.unrelated_question_two_samples([0, 1], [0.7, 0.7], yes=1)
+    with pytest.raises(NotIdentifiable):
+        m.estimate([0, 1, 0, 1], group=[1, 1, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda: surveys.unrelated_question_two_samples([False, True], 0.7),
+            ArgumentTypeError,
+            "prob_sensitive must have one number for each sample",
+        ),
+        (
+            lambda: surveys.unrelated_question_two_samples([False, True], [0.7]),
+            ArgumentValueError,
+            "numbers for at least 2 samples, found 1",
+        ),
+        (
+            lambda: surveys.unrelated_question_two_samples([False, True], [0.7, 1.5]),
+            ArgumentValueError,
+            r"prob_sensitive must be in \[0, 1\], got 1.5",
+        ),
+        (
+            lambda: surveys.cheater_detection([False, True], {"A": 0.2, "B": 0.5}, [0.1, 0.2]),
+            ArgumentValueError,
+            "for the same samples",
+        ),
+    ],
+)
+def test_bad_samples(call, kind, message):
+    """Two-sample designs need a number for each of at least two samples."""
+    with pytest.raises(kind, match=message):
+        call()
+
+
+# -- every design -------------------------------------------------------------------------------
+
+EXAMPLES = {
+    **{
+        name: lambda name=name, numbers=numbers: getattr(surveys, name)(
+            ["not", "has"], yes="has", **numbers
+        )
+        for name, (_, numbers) in YES_OR_NO.items()
+    },
+    "direct": lambda: surveys.direct(["a", "b", "c"]),
+    "forced_response": lambda: surveys.forced_response([1, 2, 3], 0.5, [F(1, 6), F(1, 6), F(1, 6)]),
+    "kuk": lambda: surveys.kuk([False, True], 0.75, 0.5, draws=3, reports=["", "I", "II", "III"]),
+    "christofides": lambda: surveys.christofides([True, False], [0.5, 0.25, 0.25]),
+    "unrelated_question_two_answers": lambda: surveys.unrelated_question_two_answers(
+        [0, 1], [F(2, 3), 0.25], yes=1, reports=["N", "Y"]
+    ),
+    "mangat_singh_singh_two_answers": lambda: surveys.mangat_singh_singh_two_answers(
+        [None, 1], [F(2, 3), 0.25], yes=1
+    ),
+    "crosswise_with_anchor": lambda: surveys.crosswise_with_anchor([True, False], 0.2, 0.1),
+    "unrelated_question_sample": lambda: surveys.unrelated_question_two_samples(
+        [True, False], [0.7, 0.2]
+    ).parts[0],
+    "cheater_detection_sample": lambda: surveys.cheater_detection([0, 1], [0.7, 0.2], yes=1).parts[
+        1
+    ],
+    "stochastic_lie_detector_sample": lambda: surveys.stochastic_lie_detector(
+        [0, 1], [0.7, 0.2], yes=0
+    ).parts[0],
+}
+
+
+@pytest.fixture(params=list(EXAMPLES))
+def design(request):
+    return EXAMPLES[request.param]()
+
+
+def test_every_design_has_an_example():
+    """No design is left out of these tests, and each has a function or is a part of one."""
+    assert set(DESIGNS) == set(EXAMPLES)
+    parts = {name for name in DESIGNS if name.endswith("_sample")}
+    two = {
+        "unrelated_question_two_samples",
+        "cheater_detection",
+        "stochastic_lie_detector",
+    }
+    assert set(surveys.__all__) == (set(DESIGNS) - parts) | two
+    assert all(getattr(surveys, name).__doc__ for name in surveys.__all__)
+
+
+def test_law(design):
+    """What is drawn follows the design's matrix exactly."""
+    for truth in range(design.domain.k):
+        source = every_stream(4, {0: 4})
+        codes = np.full(source.rows, truth, dtype=design.domain.dtype)
+        law = source.law(design.randomize(codes, source, 0), design.channel.m)
+        assert law.brackets([row[truth] for row in design.channel.entries])
+        assert law.undecided <= F(1, 500)
+
+
+def test_epsilon(design):
+    """The worst ratio of two truths in one report; infinite where it rules one of them out."""
+    worst = 1
+    for row in design.channel.entries:
+        if max(row):
+            worst = max(worst, max(row) / min(row) if min(row) else math.inf)
+    if worst == math.inf:
+        assert design.epsilon == math.inf
+        assert repr(design).endswith("# epsilon inf per report")
+    else:
+        assert design.epsilon >= math.log(worst)
+        assert design.epsilon == pytest.approx(math.log(worst), rel=1e-15)
+
+
+def test_unbiased(design):
+    """The mean score of the reports of a class is 1 for the category it shows, else 0."""
+    if design.design.endswith("_sample"):
+        with pytest.raises(NotIdentifiable):
+            design.channel.scores(np.array([0]))
+        return
+    scores = design.channel.scores(np.arange(design.channel.m))
+    found = design.channel.matrix.T @ scores
+    assert np.allclose(design.channel.shown.T, found, rtol=0, atol=1e-12)
+
+
+def test_round_trips(design):
+    """JSON, repr, pickle and copies give the same design back."""
+    text = json.dumps(design.to_dict(), allow_nan=False)
+    scope = {"SurveyDesign": SurveyDesign, "Fraction": Fraction}
+    for again in (
+        SurveyDesign.from_dict(json.loads(text)),
+        eval(repr(design), scope),
+        pickle.loads(pickle.dumps(design)),
+        copy.deepcopy(design),
+    ):
+        assert design == again
+        assert hash(design) == hash(again)
+        assert repr(design) == repr(again)
+        assert design.channel == again.channel
+        assert design.categories == again.categories
+        assert design.report_space == again.report_space
+
+
+def test_no_two_designs_are_equal():
+    """Equality is by the design and all that describes it, not by the matrix alone."""
+    made = [make() for make in EXAMPLES.values()]
+    assert len(set(made)) == len(made)
+    warner = surveys.warner([0, 1], 0.75, yes=1)
+    assert warner == surveys.warner([0, 1], F(3, 4), yes=1, reports=[0, 1])
+    others = [
+        surveys.warner([0, 1], 0.75, yes=0),
+        surveys.warner([1, 0], 0.75, yes=1),
+        surveys.warner([0, 1], 0.7, yes=1),
+        surveys.warner([0, 1], 0.75, yes=1, reports=["n", "y"]),
+        surveys.crosswise([0, 1], 0.75, yes=1),
+    ]
+    assert len({warner, *others}) == 6
+
+
+def test_no_information():
+    """Designs without information randomize, and refuse to estimate."""
+    for m in (
+        surveys.warner([False, True], 0.5),
+        surveys.kuk([False, True], 0.3, 0.3, draws=2),
+        surveys.christofides([False, True], [0.25, 0.5, 0.25]),
+        surveys.forced_response([False, True], 0, [0.25, 0.75]),
+        surveys.crosswise_with_anchor([False, True], 0.5, 0.25),
+        surveys.crosswise_with_anchor([False, True], 0.25, 0.5),
+        surveys.unrelated_question_two_answers([False, True], [0.3, 0.3]),
+    ):
+        answers = [m.domain.categories[code] for code in (0, 1, 1)]
+        reports = m.privatize(answers, rng=Counting(1))
+        assert m.tally(reports).n == 3
+        with pytest.raises(NotIdentifiable):
+            m.estimate(reports)
+
+
+def test_reports_may_have_labels_of_their_own():
+    """Labels of reports stand in the order of the categories, or of the numbers."""
+    m = surveys.crosswise(["no", "yes"], 0.25, yes="yes", reports=["different", "same"])
+    assert entry(m, "same", "yes") == F(1, 4)
+    turned = surveys.crosswise(["yes", "no"], 0.25, yes="yes", reports=["same", "different"])
+    assert entry(turned, "same", "yes") == F(1, 4)
+    with pytest.raises(ArgumentValueError, match="reports must be 2 labels, in the order of the"):
+        surveys.crosswise(["no", "yes"], 0.25, yes="yes", reports=["a", "b", "c"])
+    with pytest.raises(ArgumentValueError, match=r"reports must be 4 labels, for 0, 1, \.\.\. red"):
+        surveys.kuk(["no", "yes"], 0.25, 0.5, 3, yes="yes", reports=["none", "one"])
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda: surveys.warner(["no", "yes"], 0.7),
+            ArgumentTypeError,
+            r"yes must say which of \['no', 'yes'\] is the sensitive one",
+        ),
+        (
+            lambda: surveys.warner(["no", "yes"], 0.7, yes="Yes"),
+            ArgumentValueError,
+            r"yes must be one of \['no', 'yes'\], got 'Yes'",
+        ),
+        (
+            lambda: surveys.warner(["no", "yes"], 0.7, yes=True),
+            ArgumentValueError,
+            "yes must be one of",
+        ),
+        (
+            lambda: surveys.warner(["a", "b", "c"], 0.7, yes="a"),
+            ArgumentValueError,
+            "categories must be two .* found 3; for more see surveys.forced_response",
+        ),
+        (
+            lambda: SurveyDesign("direct", ["a", "b"], yes="a"),
+            ArgumentTypeError,
+            "yes has no meaning in the design 'direct'",
+        ),
+        (
+            lambda: surveys.warner([False, True], 1),
+            ArgumentValueError,
+            r"prob_statement must be in \(0, 1\), got 1",
+        ),
+        (
+            lambda: surveys.mangat_singh([False, True], 1.0, 0.7),
+            ArgumentValueError,
+            r"prob_truth must be in \[0, 1\), got 1.0",
+        ),
+        (
+            lambda: surveys.unrelated_question([False, True], 0.7, -0.1),
+            ArgumentValueError,
+            r"prob_yes_unrelated must be in \[0, 1\], got -0.1",
+        ),
+        (
+            lambda: surveys.warner([False, True], 70),
+            ArgumentValueError,
+            r"prob_statement must be in \(0, 1\), got 70",
+        ),
+        (
+            lambda: surveys.warner([False, True], math.nan),
+            ArgumentTypeError,
+            "prob_statement must be finite numbers",
+        ),
+        (
+            lambda: surveys.warner([False, True], "0.7"),
+            ArgumentTypeError,
+            "prob_statement must be finite numbers",
+        ),
+        (
+            lambda: surveys.warner([False, True], True),
+            ArgumentTypeError,
+            "prob_statement must be finite numbers",
+        ),
+        (
+            lambda: surveys.forced_response(["a", "b"], 0.5, [0.25, 0.2]),
+            ArgumentValueError,
+            "prob_truth and prob_forced together must sum to 1, found 0.95: 0.05 too little",
+        ),
+        (
+            lambda: surveys.forced_response(["a", "b"], 0.5, [0.25, 0.3]),
+            ArgumentValueError,
+            "0.05 too much",
+        ),
+        (
+            lambda: surveys.forced_response(["a", "b"], 0.5, [0.5]),
+            ArgumentValueError,
+            r"one number for each of the categories \['a', 'b'\], found 1",
+        ),
+        (
+            lambda: surveys.forced_response(["a", "b"], 0.5, {"a": 0.25, "c": 0.25}),
+            ArgumentValueError,
+            r"found numbers for \['a', 'c'\]",
+        ),
+        (
+            lambda: surveys.forced_response(["a", "b"], 0.5, 0.25),
+            ArgumentTypeError,
+            "prob_forced must be a list of numbers",
+        ),
+        (
+            lambda: surveys.forced_response(["a", "b"], 0.5, [0.75, -0.25]),
+            ArgumentValueError,
+            r"each of prob_forced must be in \[0, 1\], got -0.25",
+        ),
+        (
+            lambda: surveys.kuk([False, True], 0.5, 0.2, draws=0),
+            ArgumentValueError,
+            r"draws must be in \[1, 100\], got 0",
+        ),
+        (
+            lambda: surveys.kuk([False, True], 0.5, 0.2, draws=2.0),
+            ArgumentTypeError,
+            "draws must be a whole number, found float",
+        ),
+        (
+            lambda: surveys.christofides([False, True], [0.1, 0.2, 0.3]),
+            ArgumentValueError,
+            "prob_marks must sum to 1, found 0.6: 0.4 too little",
+        ),
+        (
+            lambda: surveys.christofides([False, True], [1.0]),
+            ArgumentValueError,
+            "at least 2 marks, found 1",
+        ),
+        (
+            lambda: surveys.unrelated_question_two_answers([0, 1], [0.5], yes=1),
+            ArgumentValueError,
+            "one share for each of 2 answers",
+        ),
+        (
+            lambda: surveys.crosswise_with_anchor(["inattentive", "yes"], 0.2, 0.2, yes="yes"),
+            ArgumentValueError,
+            "categories must be distinct",
+        ),
+        (
+            lambda: SurveyDesign("Warner", [False, True], prob_statement=0.7),
+            ArgumentValueError,
+            "design must be one of .*'warner'.* found 'Warner'",
+        ),
+        (
+            lambda: SurveyDesign("warner", [False, True], p=0.7),
+            ArgumentTypeError,
+            r"the design 'warner' has the parameters \['prob_statement'\], found \['p'\]",
+        ),
+    ],
+)
+def test_bad_input(call, kind, message):
+    """Bad arguments are refused with the rule, the allowed range and what was found."""
+    with pytest.raises(kind, match=message) as caught:
+        call()
+    assert isinstance(caught.value, rr.RRStatsError)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"design": ["warner"]}, "design must be one of"),
+        ({"parameters": [0.7]}, "parameters in a document must be a mapping"),
+        ({"parameters": {}}, "has the parameters"),
+        ({"parameters": {"prob_statement": "7"}}, "such as"),
+        ({"parameters": {"prob_statement": "7/0"}}, "such as"),
+        ({"parameters": {"prob_statement": "7/1"}}, r"must be in \(0, 1\)"),
+        ({"parameters": {"categories": 1}}, "has the parameters"),
+        ({"yes": {"str": "perhaps"}}, "yes must be one of"),
+        ({"reports": ["one"]}, "at least two"),
+        ({"weights": 1}, "unknown keys"),
+    ],
+)
+def test_malformed_documents(changed, message):
+    """A document that describes no design is refused and says why."""
+    document = surveys.warner(["no", "yes"], F(2, 3), yes="yes").to_dict() | changed
+    with pytest.raises(rr.RRStatsError, match=message):
+        SurveyDesign.from_dict(document)
+
+
+def test_a_report_of_nobody():
+    """Reports that the design cannot make are refused, with how many there are."""
+    m = surveys.kuk([False, True], 1, 0.5, draws=2)
+    assert m.epsilon == math.inf
+    certain = surveys.forced_response(["a", "b", "c"], 0, [0.5, 0.5, 0])
+    with pytest.raises(ArgumentValueError, match="2 of 5 counts hold reports that this design"):
+        certain.estimate(["a", "b", "a", "c", "c"])
+    with pytest.raises(ArgumentValueError, match="1 of 3 reports are not among"):
+        m.estimate([0, 1, 3])
