@@ -23,6 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats import likelihood
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.general_intervals import misfit
+from rrstats.intervals import implausible_counts
 
 __all__ = [
     "TARGETS",
@@ -146,6 +148,10 @@ class Channel(Protocol):
         """(k, k) the estimated covariance of `debias`."""
         ...
 
+    def implausible(self, reported: NDArray[Any], n: int) -> NDArray[np.bool_]:
+        """(k,) which counts of n respondents no true shares explain; false but once in 1e9."""
+        ...
+
     @property
     def shown(self) -> Floats:
         """(k, classes) 1 where a class shows a category."""
@@ -240,6 +246,14 @@ class OneSample:
     def sizes(self, reported: NDArray[Any], n: int) -> Floats:
         """(m,) n for every cell."""
         return np.full(cast("Channel", self).m, float(n))
+
+    def implausible(self, reported: NDArray[Any], n: int) -> NDArray[np.bool_]:
+        """(k,) by binomial tails where counts are binomial; else all or none by likelihood."""
+        channel = cast("Channel", self)
+        if (rates := channel.binomial_rates) is not None:
+            return implausible_counts(reported, n, rates.base, rates.top)
+        sizes = np.full(channel.m, float(n))
+        return np.full(channel.k, misfit(channel.matrix, reported, sizes))
 
     def debias(self, reported: NDArray[Any], n: int) -> Floats:
         """(m,) counts of n respondents to (k,) unbiased shares; NaN where n is 0."""

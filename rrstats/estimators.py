@@ -39,7 +39,7 @@ from rrstats.errors import (
     ImplausibleReportsWarning,
     warn,
 )
-from rrstats.intervals import Interval, check_level, check_simultaneous, implausible_counts
+from rrstats.intervals import Interval, check_level, check_simultaneous
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.tallies import Tally, as_count, tally
 
@@ -559,12 +559,7 @@ class Estimate:
         nobody privatized, rows picked by their report, another prob.  Of right estimates one
         in 10^9 has any.
         """
-        channel = self.mechanism.channel
-        rates = channel.binomial_rates
-        if rates is not None:
-            return implausible_counts(self._named[0], self.n, rates.base, rates.top)
-        sizes = channel.sizes(self.reported, self.n)
-        return np.full(self.k, general_intervals.misfit(channel.matrix, self.reported, sizes))
+        return self.mechanism.channel.implausible(self.reported, self.n)
 
     def plot(
         self,

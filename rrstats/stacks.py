@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from rrstats import likelihood
 from rrstats.channel import Channel, check_target
 from rrstats.errors import ArgumentValueError, NotIdentifiable
+from rrstats.general_intervals import misfit
 from rrstats.matrices import left_inverse, shown_map
 
 __all__ = ["StackedChannel"]
@@ -140,6 +141,16 @@ class StackedChannel:
         """Raise ArgumentValueError for counts of reports that a sample's design never makes."""
         for part, block, _ in self._split(reported):
             part.check_possible(block)
+
+    def implausible(self, reported: NDArray[Any], n: int) -> NDArray[np.bool_]:
+        """(k,) in any sample, where each stands alone; else all or none by their likelihood."""
+        if not self.alone:
+            sizes = self.sizes(reported, n)
+            return np.full(self.k, misfit(self.matrix, reported, sizes))
+        found = np.zeros(self.k, dtype=np.bool_)
+        for part, block, size in self._split(reported):
+            found |= part.implausible(block, size)
+        return found
 
     def _split(self, reported: NDArray[Any]) -> list[tuple[Channel, NDArray[Any], int]]:
         """Each part with its counts and the size of its sample."""

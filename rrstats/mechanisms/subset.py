@@ -265,10 +265,13 @@ def _subsets(
         # The last category of the byte first: then each bit is one addition.
         for _ in range(min(8, others - column)):
             come = others - column
-            taken = left if come == 1 else _taken(source, block, column, others, left, size)
+            if come > 1:
+                taken = _taken(source, block, column, others, left, size).view(np.uint8)
+            else:
+                taken = left.astype(np.uint8)
             plane += plane
-            plane |= taken.astype(np.uint8, copy=False).view(np.uint8)
-            left = left - taken
+            plane |= taken
+            left -= taken
             column += 1
         planes.append(plane)
     return planes
@@ -288,7 +291,7 @@ def _taken(
     heads: NDArray[np.bool_] = drawn < digit
     if come <= size:  # all that come are taken, for which no digit is large enough
         heads |= left == come
-    tied = _where(drawn == digit)
+    tied = np.flatnonzero(drawn == digit)
     _, rest = _next_digits(left[tied], come, bits, size)
     turn = 0
     while (goes_on := rest != 0).any():
@@ -301,15 +304,6 @@ def _taken(
         equal = drawn == digit
         tied, rest = tied[equal], rest[equal]
     return heads
-
-
-def _where(seldom: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """`np.flatnonzero` of what is seldom true: eight at a time, then those in which one is."""
-    eights = len(seldom) // 8
-    some = np.flatnonzero(seldom[: 8 * eights].view(np.uint64))
-    near = (8 * some[:, None] + np.arange(8)).ravel()
-    near = np.concatenate([near, np.arange(8 * eights, len(seldom))])
-    return near[seldom[near]]
 
 
 def _next_digits(
