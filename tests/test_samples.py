@@ -407,3 +407,18 @@ def test_posterior_refuses():
             m.posterior(["yes"], prior)
     with pytest.raises(ArgumentValueError, match="1 of 1 reports are not among"):
         m.posterior(["maybe"], [0.5, 0.5])
+
+
+def test_files_do_not_tell_samples_apart(tmp_path):
+    """A file is refused before anything is written, with the way that works."""
+    pytest.importorskip("pyarrow")
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    df = pd.DataFrame({"version": ["dice", "cards"], "answer": ["yes", "no"]})
+    df.to_parquet(source)
+    with pytest.raises(ArgumentValueError, match=r"use group= there"):
+        rr.files.privatize_file(source, target, {"answer": MIXED_DESIGN})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
+    df.rr.simulate("answer", MIXED_DESIGN, group="version", seed=1).to_parquet(target)
+    with pytest.raises(ArgumentValueError, match=r"use group= there"):
+        rr.files.estimate_file(target)
+    assert pd.read_parquet(target).rr.estimate("answer", group="version")["n"].tolist() == [2, 2]

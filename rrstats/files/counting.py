@@ -19,7 +19,7 @@ from rrstats.estimators import Estimate, estimate
 from rrstats.files.describing import describe_file, document_beside, silence
 from rrstats.files.formats import Source, open_source
 from rrstats.files.parts import Piece
-from rrstats.files.plans import is_document, read_document, resolved
+from rrstats.files.plans import check_one_sample, is_document, read_document, resolved
 from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
 from rrstats.metadata import Record
 from rrstats.tallies import Tally, tally
@@ -162,6 +162,8 @@ def _told(name: str, records: list[Record]) -> Record:
 def _tallies(source: Source, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
     mechanisms = {name: claim.mechanism for name, claim in claims.items()}
+    for name, mechanism in mechanisms.items():
+        check_one_sample(name, mechanism)
     spaces = {name: each.report_space for name, each in mechanisms.items()}
     none = {name: source.parts[0].no_cells(name, space) for name, space in spaces.items()}
     found = {name: tally(none[name], each) for name, each in mechanisms.items()}

@@ -37,12 +37,29 @@ from rrstats.mechanisms import Mechanism
 from rrstats.metadata import KEY, Record, read
 from rrstats.privatizing import MISSING, UNKNOWN
 
-__all__ = ["cast_words", "is_document", "read_document", "read_plan", "resolved", "whole_words"]
+__all__ = [
+    "cast_words",
+    "check_one_sample",
+    "is_document",
+    "read_document",
+    "read_plan",
+    "resolved",
+    "whole_words",
+]
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 POLICIES = {"unknown": UNKNOWN, "missing": MISSING}
+
+
+def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:
+    """Raise ArgumentValueError for a mechanism whose rows must say which sample they are in."""
+    if mechanism.groups is not None:
+        raise ArgumentValueError(
+            f"the mechanism of column {column!r} has the samples {list(mechanism.groups)}, which "
+            "files do not tell apart yet; read the columns into a DataFrame and use group= there"
+        )
 
 
 # -- plan files ----------------------------------------------------------------------------

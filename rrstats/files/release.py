@@ -29,7 +29,7 @@ from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.parts import Part, ahead, even_groups
-from rrstats.files.plans import read_plan
+from rrstats.files.plans import check_one_sample, read_plan
 from rrstats.files.publishing import Publication
 from rrstats.files.shuffling import Shuffle
 from rrstats.mechanisms import Mechanism, as_mechanism
@@ -238,6 +238,7 @@ def _prepare(origin: Source, wanted: Iterable[_Wanted], again: bool, rng: Any) -
     found = []
     for place, asked in enumerate(wanted):
         name, mechanism = origin.check_column(asked.name), asked.mechanism
+        check_one_sample(name, mechanism)
         origin.parts[0].no_cells(name, mechanism.report_space)  # raises where it cannot hold them
         release = ColumnRelease(
             origin.parts[0].no_cells(name, mechanism.domain),
