@@ -22,6 +22,7 @@ QUESTIONS = (
     "single",
     "timing",
     "records",
+    "subsets",
     "files",
 )
 

@@ -41,6 +41,7 @@ if START.exists():
         rivals,
         running,
         single,
+        subsets,
         table,
         timing,
     )
@@ -348,6 +349,48 @@ def test_installed_rivals_follow_the_law_with_our_parameters(package, k):
     truth = inputs.answers(k, 3000, np.uint8)
     reports = [rival.codes[rival.call(rival.values[code])] for code in truth.tolist()]
     measuring.check_law(package, truth, np.array(reports), k)
+
+
+@pytest.mark.parametrize("family", ["unary", "selection"])
+def test_installed_rivals_report_subsets_by_the_same_law(family):
+    """Their subsets are those of our mechanism, and their estimates near the truth; so are ours."""
+    make, packages = subsets.FAMILIES[family]
+    mechanism, codes = make(), inputs.answers(subsets.K, 2000, np.uint8)
+    ours = mechanism.privatize(codes)
+    subsets.check_bits("ours", codes, ours, mechanism)
+    subsets.check_shares("ours", codes, mechanism.estimate(ours).proportions, mechanism)
+    for package in packages:
+        rival = rivals.find(package, subsets.K, packages)
+        if isinstance(rival, str):
+            continue
+        reports = [rival.call(rival.values[code]) for code in codes.tolist()]
+        subsets.check_bits(package, codes, rival.bits(reports), mechanism)
+        subsets.check_shares(package, codes, rival.shares(reports), mechanism)
+
+
+@pytest.mark.parametrize("family", ["unary", "selection"])
+def test_wrong_subsets_are_not_timed(family):
+    """Too much truth, too many others, and shares that are off each end the run."""
+    mechanism = subsets.FAMILIES[family][0]()
+    codes = inputs.answers(subsets.K, 5000, np.uint8)
+    bits, rows = mechanism.privatize(codes), np.arange(5000)
+    own, more = bits.copy(), bits.copy()
+    own[rows, codes] |= rows % 8 == 0
+    more[:, 99] = True
+    for wrong in (own, more, bits[1:]):
+        with pytest.raises(SystemExit, match="its time means nothing"):
+            subsets.check_bits("wrong", codes, wrong, mechanism)
+    with pytest.raises(SystemExit, match="a share is off by"):
+        subsets.check_shares("wrong", codes, np.roll(np.eye(1, 100)[0], 99), mechanism)
+
+
+def test_absent_rivals_of_subsets_give_lines_that_say_so(monkeypatch):
+    """Our own numbers are there, with the reason where a library's would stand."""
+    monkeypatch.setitem(sys.modules, "pure_ldp", None)
+    monkeypatch.setitem(sys.modules, "multi_freq_ldpy", None)
+    lines = list(subsets.lines(measuring.Settings(rows=1000, rounds=1, quick=True)))
+    assert len(lines) == 9
+    assert all(line.ours and line.note == rivals.NOT_INSTALLED for line in lines)
 
 
 # -- memory, imports, timing ---------------------------------------------------------------

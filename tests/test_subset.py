@@ -318,5 +318,5 @@ def test_the_law_catches_planted_faults(fault):
 
 
 def test_the_law_sums_over_the_right_subsets():
-    """The helper knows 6 subsets of two of four."""
+    """There are 6 subsets of two of four."""
     assert sum(bits.sum() == 2 for bits in bits_of(4)) == 6

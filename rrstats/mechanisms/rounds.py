@@ -34,11 +34,12 @@ from rrstats.channel import SupportChannel
 from rrstats.containers import open_reports
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning, warn
+from rrstats.mechanisms.bits import independent_bits
 from rrstats.mechanisms.chain import Chain
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.protocol import Mechanism
 from rrstats.mechanisms.shared import check_keys
-from rrstats.mechanisms.unary import SymmetricUnary, UnaryEncoding, _independent_bits
+from rrstats.mechanisms.unary import SymmetricUnary, UnaryEncoding
 from rrstats.privacy import as_number, check_epsilon, epsilon_from_odds
 from rrstats.randomness import BLOCK_ROWS, Source, Substream, open_source
 
@@ -245,7 +246,7 @@ class Rappor(UnaryEncoding):
         """The second round of packed reports, drawn without looking at them."""
         p, q = Fraction(self.p), Fraction(self.q)
         low, more = (
-            _independent_bits(Substream(source, stage), block, len(codes), self.k, prob)
+            independent_bits(Substream(source, stage), block, len(codes), self.k, prob)
             for stage, prob in enumerate([p, (q - p) / (1 - p)])
         )
         # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.

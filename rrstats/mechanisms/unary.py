@@ -39,7 +39,6 @@ __all__ = ["OptimizedUnary", "SymmetricUnary", "UnaryEncoding"]
 
 COIN_STREAM = 0
 
-_independent_bits = independent_bits  # under the name that `rounds` imports
 
 MOST_CATEGORIES = 1 << 15
 """More bits than that would not find addresses for their words."""

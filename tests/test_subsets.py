@@ -1,0 +1,499 @@
+"""Reports that are subsets: packed, read back and counted, in every container and file."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scripted import Counting
+
+import rrstats as rr
+from rrstats import subsets
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+from rrstats.mechanisms import OptimizedUnary, SubsetSelection, SymmetricUnary
+from rrstats.subsets import Subsets, count_supports
+
+K, WIDTH = 11, 2
+ANSWERS = np.arange(300) % K
+
+UNARY = OptimizedUnary(range(K), epsilon=1.0)
+SELECTION = SubsetSelection(range(K), epsilon=1.0, size=3)
+BOTH = pytest.mark.parametrize("mechanism", [UNARY, SELECTION], ids=["unary", "selection"])
+
+
+def bits_by_hand(reports, k=K):
+    """Bit i % 8, the lowest first, of byte i // 8, from bytes objects."""
+    return np.array([[report[i // 8] >> (i % 8) & 1 for i in range(k)] for report in reports], bool)
+
+
+def objects(values):
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def expected_bits(mechanism):
+    """What the same words give in NumPy."""
+    return mechanism.privatize(ANSWERS, rng=Counting(1))
+
+
+# -- the space ----------------------------------------------------------------------------------
+
+
+def test_one_order_of_bits():
+    """Category i is bit i % 8, the lowest first, of byte i // 8."""
+    space = Subsets(Domain(range(K)))
+    for i in range(K):
+        one = np.zeros((1, K), dtype=bool)
+        one[0, i] = True
+        packed = space.pack(one)
+        assert packed.tolist() == [[1 << i, 0] if i < 8 else [0, 1 << (i - 8)]]
+        assert np.array_equal(one, space.unpack([packed.tobytes()]))
+
+
+@pytest.mark.parametrize("k", [2, 7, 8, 9, 64, 65, 300])
+def test_pack_and_unpack_are_inverse(k):
+    """Any booleans come back, through bytes of any of the forms."""
+    space = Subsets(Domain(range(k)))
+    bits = np.random.default_rng(k).random((50, k)) < 0.3
+    packed = space.pack(bits)
+    assert packed.shape == (50, -(-k // 8))
+    assert packed.dtype == np.uint8
+    as_bytes = [row.tobytes() for row in packed]
+    for form in (bits, bits.astype(int), bits.astype(np.uint8), packed, as_bytes, tuple(as_bytes)):
+        assert np.array_equal(bits, space.unpack(form))
+    assert np.array_equal(bits, space.unpack(packed.view(f"V{space.width}").ravel()))
+    assert np.array_equal(bits, bits_by_hand(as_bytes, k))
+    assert np.array_equal(packed, space.pack(bits.astype(np.int8)))
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (np.zeros((3, K + 1), bool), "found bool of shape (3, 12)"),
+        (np.zeros(K, bool), "found bool of shape (11,)"),
+        (np.zeros((3, K)), "found float64"),
+        (np.full((3, K), 2), "3 of 3 reports are not"),
+        ([["a"] * K], "found <U1"),
+    ],
+)
+def test_what_cannot_be_packed(bits, words):
+    """Only booleans, or 0 and 1, with a column for each category."""
+    with pytest.raises(ArgumentValueError) as caught:
+        Subsets(Domain(range(K))).pack(bits)
+    assert words in str(caught.value)
+
+
+def test_a_space_must_make_sense():
+    """A size has a subset; the categories are a Domain."""
+    with pytest.raises(ArgumentValueError, match="size must be in"):
+        Subsets(Domain(range(K)), 12)
+    with pytest.raises(ArgumentTypeError, match="domain must be a Domain"):
+        Subsets(["a", "b"])
+    assert Subsets(Domain(("a", "b"))) == Subsets(Domain(["a", "b"]))
+    assert "subsets of 3 of the 11 categories" in Subsets(Domain(range(K)), 3).describe()
+
+
+# -- in containers --------------------------------------------------------------------------------
+
+
+@BOTH
+def test_numpy_of_any_shape(mechanism):
+    """Booleans with one more axis, whatever the type and shape of the answers."""
+    whole = expected_bits(mechanism)
+    assert (whole.dtype, whole.shape) == (np.dtype(bool), (300, K))
+    for answers in (ANSWERS.astype(np.int8), ANSWERS.astype(float), ANSWERS.astype(object)):
+        assert np.array_equal(whole, mechanism.privatize(answers, rng=Counting(1)))
+    cube = mechanism.privatize(ANSWERS.reshape(10, 15, 2), rng=Counting(1))
+    assert np.array_equal(whole.reshape(10, 15, 2, K), cube)
+    assert mechanism.privatize(np.array(3)).shape == (K,)
+    assert mechanism.privatize(np.empty((0, 4), int)).shape == (0, 4, K)
+    for reports in (whole, cube, whole.astype(int), mechanism.pack(whole)):
+        assert mechanism.tally(reports).reported.tolist() == whole.sum(axis=0).tolist()
+        assert mechanism.tally(reports).n == 300
+    assert mechanism.tally(whole[0]).n == 1
+
+
+@BOTH
+def test_lists_tuples_and_scalars(mechanism):
+    """Bytes objects, each of the width of the space."""
+    whole = expected_bits(mechanism)
+    for kind in (list, tuple):
+        reports = mechanism.privatize(kind(ANSWERS.tolist()), rng=Counting(1))
+        assert type(reports) is kind
+        assert {type(report) for report in reports} == {bytes}
+        assert np.array_equal(whole, bits_by_hand(reports))
+        assert np.array_equal(whole, mechanism.unpack(reports))
+        assert mechanism.tally(reports) == mechanism.tally(whole)
+    one = mechanism.privatize(3)
+    assert (type(one), len(one)) == (bytes, WIDTH)
+    assert mechanism.tally(one).n == 1
+
+
+COLUMNS = {
+    "int64": lambda: pd.Series(ANSWERS, name="a", index=np.arange(300) * 2),
+    "float": lambda: pd.Series(ANSWERS.astype(float)),
+    "object": lambda: pd.Series(objects(ANSWERS.tolist())),
+    "Int8": lambda: pd.Series(ANSWERS, dtype="Int8"),
+    "category": lambda: pd.Series(pd.Categorical(ANSWERS)),
+    "index": lambda: pd.Index(ANSWERS, name="a"),
+    "array": lambda: pd.array(ANSWERS, dtype="Int64"),
+    "categorical": lambda: pd.Categorical(ANSWERS, categories=range(20)),
+}
+
+
+def packed_dtype():
+    """What a column of packed reports is here: Arrow's type where pyarrow is installed."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return np.dtype(object)
+    return pd.ArrowDtype(pa.binary(WIDTH))
+
+
+@BOTH
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_pandas(mechanism, kind):
+    """One column of packed bits, of one type for every column that may come in."""
+    answers = COLUMNS[kind]()
+    reports = mechanism.privatize(answers, rng=Counting(1))
+    whole = expected_bits(mechanism)
+    # An array of pandas over one of NumPy has a dtype of its own.
+    thin = isinstance(reports, pd.arrays.NumpyExtensionArray)
+    assert packed_dtype() == (reports.dtype.numpy_dtype if thin else reports.dtype)
+    if not isinstance(answers, pd.Categorical) and kind != "array":
+        assert type(reports) is type(answers)
+        assert reports.name == answers.name
+    if isinstance(answers, pd.Series):
+        assert reports.index.equals(answers.index)
+    assert np.array_equal(whole, bits_by_hand(list(reports)))
+    assert np.array_equal(whole, mechanism.unpack(reports))
+    assert mechanism.tally(reports) == mechanism.tally(whole)
+    # As after a round trip that forgot the type.
+    plain = pd.Series(objects(list(reports)))
+    assert mechanism.tally(plain) == mechanism.tally(whole)
+
+
+@BOTH
+def test_arrow(mechanism):
+    """fixed_size_binary, chunked where the answers were; other binary types are read as well."""
+    pa = pytest.importorskip("pyarrow")
+    whole, kind = expected_bits(mechanism), pa.binary(WIDTH)
+    array = pa.array(ANSWERS)
+    chunked = pa.chunked_array([array[:100], array[100:100], array[100:]])
+    counted = mechanism.tally(whole)
+    one = mechanism.privatize(array, rng=Counting(1))
+    many = mechanism.privatize(chunked, rng=Counting(1))
+    assert one.type == many.type == kind
+    assert isinstance(one, pa.FixedSizeBinaryArray)
+    assert isinstance(many, pa.ChunkedArray)
+    one.validate(full=True)
+    many.validate(full=True)
+    forms = [one, many, one.cast(pa.binary()), one.cast(pa.large_binary()), one.dictionary_encode()]
+    for reports in forms:
+        assert np.array_equal(whole, mechanism.unpack(reports))
+        assert mechanism.tally(reports) == counted
+        # Slices begin in the middle of their memory.
+        assert np.array_equal(whole[7:250], mechanism.unpack(reports[7:250]))
+    assert mechanism.privatize(pa.scalar(3)).type == kind
+    assert mechanism.tally(pa.nulls(4)).missing == 4
+    assert mechanism.tally(mechanism.privatize(pa.array([], pa.int8()))).n == 0
+    assert mechanism.tally(pa.chunked_array([], kind)).n == 0
+
+
+def test_the_type_follows_from_declarations():
+    """Neither values nor missing answers change a type, and a null stands for nothing else."""
+    with_gaps = pd.Series([0.0, np.nan, 99.0, 3.0])
+    plain = pd.Series([0.0, 1.0, 2.0, 3.0])
+    some, none = (UNARY.privatize(s, unknown="uniform") for s in (with_gaps, plain))
+    assert some.dtype == none.dtype == packed_dtype()
+    assert not some.isna().any()
+    assert UNARY.privatize(plain[:0]).dtype == packed_dtype()
+
+
+def test_missing_answers_kept():
+    """Left missing in pandas, Arrow and lists, apart in the tally; NumPy cannot hold them."""
+    answers = [3, None, 99, 5]
+    reports = UNARY.privatize(answers, missing="keep", unknown="uniform")
+    assert [report is None for report in reports] == [False, True, False, False]
+    column = UNARY.privatize(pd.Series(answers, dtype=object), missing="keep", unknown="uniform")
+    assert column.isna().tolist() == [False, True, False, False]
+    for found in (reports, column):
+        assert (UNARY.tally(found).n, UNARY.tally(found).missing) == (3, 1)
+        assert UNARY.unpack(found)[1].tolist() == [False] * K
+    scores = rr.estimators.debias_reports(reports, UNARY)
+    assert np.isnan(scores).all(axis=1).tolist() == [False, True, False, False]
+    for numbers in (np.array([1.0, 2.0]), np.array([1.0, np.nan]), np.array([1, 2])):
+        with pytest.raises(ArgumentTypeError, match="booleans of NumPy"):
+            UNARY.privatize(numbers, missing="keep")
+
+
+def test_missing_answers_kept_in_arrow():
+    """Nulls, and nothing of the report under them."""
+    pa = pytest.importorskip("pyarrow")
+    many = pa.chunked_array([pa.array([1, None]), pa.array([None, 4])])
+    for answers in (pa.array([1, None, None, 4]), many):
+        reports = UNARY.privatize(answers, missing="keep")
+        assert reports.is_null().to_pylist() == [False, True, True, False]
+        assert UNARY.tally(reports).missing == 2
+    one = UNARY.privatize(pa.array([1, None]), missing="keep")
+    one.validate(full=True)
+    assert one.buffers()[1].to_pybytes()[WIDTH:] == bytes(WIDTH)
+
+
+def test_missing_as_a_category():
+    """Not to answer is an answer with a bit of its own, and reports are never missing."""
+    m = SymmetricUnary(["yes", "no", None], 0.75)
+    reports = m.privatize(pd.Series(["yes", None, "no"], dtype=object))
+    assert not reports.isna().any()
+    assert m.tally(reports).n == 3
+    assert m.estimate(reports).categories == ("yes", "no", None)
+
+
+@pytest.mark.parametrize("policy", [{"unknown": "raise"}, {"missing": "raise"}])
+def test_policies_hold(policy):
+    """Answers outside the categories can be refused, as for every mechanism."""
+    with pytest.raises(UnknownAnswersError):
+        UNARY.privatize([1, None, 99], **policy)
+
+
+def test_awkward_labels():
+    """Labels of any kind; the reports' type does not depend on them."""
+    labels = [1, "1", b"1", None, (1,), datetime.date(1, 1, 1), 2.5]
+    m = SymmetricUnary(labels, 0.75)
+    assert set(map(len, m.privatize(labels * 10))) == {1}
+    assert m.estimate(m.privatize(labels * 10)).to_frame().shape[0] == 7
+
+
+def test_without_pyarrow():
+    """pandas columns are objects of bytes, and read back, where pyarrow cannot be imported."""
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'pyarrow' else find(name, *rest)\n"
+        "import pandas as pd, rrstats as rr\n"
+        "m = rr.OptimizedUnary(range(11), epsilon=1.0)\n"
+        "reports = m.privatize(pd.Series([1, 2, None], dtype=object), missing='keep')\n"
+        "assert reports.dtype == object and type(reports[0]) is bytes and reports[2] is None\n"
+        "print(m.tally(reports).n, m.tally(reports).missing)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "1"]
+
+
+# -- reading back ---------------------------------------------------------------------------------
+
+GOOD = bytes([0b101, 0b1])
+
+IMPOSSIBLE = {
+    "too short": (UNARY, b"a"),
+    "too long": (UNARY, b"abc"),
+    "a bit behind the last category": (UNARY, bytes([0, 0b1000])),
+    "no bytes": (UNARY, "ab"),
+    "a number": (UNARY, 3),
+    "too few of a fixed size": (SELECTION, bytes([0b11, 0])),
+    "too many of a fixed size": (SELECTION, bytes([0b1111, 0])),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_impossible_reports_are_counted(what):
+    """Each is refused, with how many there are; missing ones are apart; none is quoted."""
+    mechanism, wrong = IMPOSSIBLE[what]
+    for reports in (
+        [GOOD, wrong, None, wrong],
+        pd.Series([GOOD, wrong, None, wrong], dtype=object),
+    ):
+        for ask in (mechanism.tally, mechanism.unpack, mechanism.estimate):
+            with pytest.raises(ArgumentValueError) as caught:
+                ask(reports)
+            assert "2 of 4 reports are not" in str(caught.value)
+        with pytest.raises(ArgumentValueError, match="2 of 4"):
+            rr.estimators.debias_reports(reports, mechanism)
+
+
+def test_impossible_reports_in_arrays():
+    """Numbers other than 0 and 1, bytes that are no booleans, and packed bytes with spare bits."""
+    bits = UNARY.unpack([GOOD] * 4)
+    numbers = bits.astype(int)
+    numbers[1, 0], numbers[2, 3] = 2, -1
+    odd = bits.astype(np.uint8)
+    odd[3, 5] = 2
+    packed = UNARY.pack(bits)
+    packed[0, 1] = 255
+    for reports, wrong in ((numbers, 2), (odd, 1), (odd.view(bool), 1), (packed, 1)):
+        with pytest.raises(ArgumentValueError, match=f"{wrong} of 4 reports"):
+            UNARY.tally(reports)
+    with pytest.raises(ArgumentValueError, match="4 of 4"):
+        UNARY.tally(np.array([b"abc"] * 4))
+    # Text of NumPy drops zeros at its end when asked for a value; the bytes are read instead.
+    assert UNARY.tally(np.array([b"\1", b"\0"], dtype="S2")).reported.tolist() == [1] + [0] * 10
+
+
+def test_impossible_reports_in_arrow():
+    """Of another width, or with spare bits; slices and nulls are no trouble."""
+    pa = pytest.importorskip("pyarrow")
+    cells = pa.array([GOOD, b"abc", None, b"", GOOD], pa.binary())
+    for reports in (cells, cells.cast(pa.large_binary()), cells.dictionary_encode()):
+        with pytest.raises(ArgumentValueError, match="2 of 5 reports"):
+            UNARY.tally(reports)
+        assert UNARY.tally(reports[4:]).n == 1
+        assert UNARY.tally(reports[2:3]).missing == 1
+    with pytest.raises(ArgumentValueError, match="1 of 1 reports"):
+        UNARY.tally(pa.array([b"abc"], pa.binary(3)))
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        np.zeros((3, K + 1), bool),
+        np.zeros((3, K)),
+        np.arange(3),
+        np.array(["ab", "cd"]),
+        pd.Series([1, 2, 3]),
+        pd.Series(["ab", "cd"], dtype="string"),
+        pd.Series([True, False]),
+        pd.Series([1, 2], dtype="Int64"),
+    ],
+    ids=lambda r: str(r.dtype),
+)
+def test_other_types_are_refused(reports):
+    """What cannot be such reports by its type alone: true answers, above all."""
+    with pytest.raises(ArgumentTypeError) as caught:
+        UNARY.tally(reports)
+    assert "reports" in str(caught.value)
+
+
+def test_frames():
+    """A frame keeps its columns, says how the reports were made, and estimates from that."""
+    df = pd.DataFrame({"id": range(300), "a": ANSWERS})
+    out = df.rr.privatize("a", UNARY)
+    assert list(out.columns) == ["id", "a"]
+    assert out.rr.epsilon == UNARY.epsilon
+    frame = out.rr.estimate("a")
+    assert frame["reported"].tolist() == UNARY.tally(out["a"]).reported.tolist()
+    assert np.allclose(frame["proportion"], UNARY.estimate(out["a"]).proportions)
+
+
+def test_posterior():
+    """P(truth | report) by Bayes' rule over the bits: likelihood odds for those that are set."""
+    reports = UNARY.unpack([GOOD])
+    found = UNARY.posterior(reports, np.full(K, 1 / K))
+    odds = float(UNARY.channel.odds)
+    weights = np.where(reports, odds, 1.0)
+    assert np.allclose(weights / weights.sum(), found, rtol=1e-12)
+
+
+# -- counting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 8, 13, 100, 1000, 5000])
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 191, 193, 1000, 4099])
+def test_counts_equal_the_plain_sum(k, rows):
+    """Adding bits of many rows at once gives the sums of the columns."""
+    rng = np.random.default_rng(rows)
+    codes = rng.integers(0, 256, (rows, -(-k // 8)), dtype=np.uint8)
+    bits = np.unpackbits(codes, axis=1, bitorder="little")[:, :k]
+    assert count_supports(codes, k).tolist() == bits.sum(axis=0, dtype=int).tolist()
+    assert count_supports(np.full_like(codes, 255), k).tolist() == [rows] * k
+
+
+def test_counts_of_a_view():
+    """Every other row of reports, which are not side by side in memory."""
+    codes = np.random.default_rng(0).integers(0, 256, (999, 3), dtype=np.uint8)
+    plain = np.unpackbits(codes[::2], axis=1, bitorder="little").sum(axis=0, dtype=int)
+    assert count_supports(codes[::2], 24).tolist() == plain.tolist()
+
+
+def test_counts_in_parts(monkeypatch):
+    """Where parts end does not matter."""
+    codes = np.random.default_rng(1).integers(0, 256, (2000, 5), dtype=np.uint8)
+    whole = count_supports(codes, 40)
+    monkeypatch.setattr(subsets.bits, "_AT_ONCE_BYTES", 64)
+    assert np.array_equal(whole, count_supports(codes, 40))
+    assert np.array_equal(UNARY.unpack([GOOD] * 99), np.tile(bits_by_hand([GOOD]), (99, 1)))
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_files(tmp_path, mechanism, ending):
+    """A column of fixed-size binary, counted and estimated by what the file says of itself."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.feather as feather
+    import pyarrow.parquet as pq
+
+    read = pq.read_table if ending == ".parquet" else feather.read_table
+    source, target = tmp_path / f"source{ending}", tmp_path / f"target{ending}"
+    frame = pd.DataFrame({"id": range(300), "answer": ANSWERS, "x": 0.5})
+    (frame.to_parquet if ending == ".parquet" else frame.to_feather)(source)
+    receipt = rr.files.privatize_file(source, target, {"answer": mechanism}, rng=Counting(1))
+    table = read(target)
+    assert receipt.rows == 300
+    assert table.column("answer").type == pa.binary(WIDTH)
+    assert table.column("id").to_pylist() == list(range(300))
+    reports = mechanism.unpack(table.column("answer"))
+    assert np.array_equal(expected_bits(mechanism), reports)
+    counted = rr.files.tally_file(target, "answer")
+    assert counted == mechanism.tally(reports)
+    estimate = rr.files.estimate_file(target)["answer"]
+    assert np.array_equal(mechanism.estimate(reports).proportions, estimate.proportions)
+    (record,) = rr.files.describe_file(target)
+    assert record.resolve() == mechanism
+    page = rr.files.statement_of(target)
+    assert "names, possibly among others," in page
+    # pandas reads it, and estimates from it.
+    again = pd.read_parquet(target) if ending == ".parquet" else pd.read_feather(target)
+    assert mechanism.tally(again["answer"]) == counted
+    assert again.columns.tolist() == ["id", "answer", "x"]
+
+
+def test_missing_reports_in_files(tmp_path):
+    """Kept missing answers are nulls, also where the column says that it has none."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    pq.write_table(pa.table({"answer": pa.array([1, None, 3, 99])}), source)
+    plan = {"v": 1, "columns": [{"name": "answer", "mechanism": UNARY.to_dict(),
+                                 "unknown": "uniform", "missing": "keep"}]}  # fmt: skip
+    rr.files.privatize_file(source, target, plan)
+    assert pq.read_table(target).column("answer").null_count == 1
+    counted = rr.files.tally_file(target, "answer")
+    assert (counted.n, counted.missing) == (3, 1)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+def test_text_files_are_refused(tmp_path, ending):
+    """Words cannot hold bits: refused before anything is written, with what would serve."""
+    pytest.importorskip("pyarrow")
+    source, target = tmp_path / f"source{ending}", tmp_path / f"target{ending}"
+    separator = "\t" if ending == ".tsv" else ","
+    pd.DataFrame({"id": [1, 2], "answer": [3, 4]}).to_csv(source, index=False, sep=separator)
+    before = set(tmp_path.iterdir())
+    for ask in (
+        lambda: rr.files.privatize_file(source, target, {"answer": UNARY}),
+        lambda: rr.files.tally_file(source, "answer", UNARY),
+    ):
+        with pytest.raises(ArgumentTypeError, match="use Parquet or Feather"):
+            ask()
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_many_categories_in_a_file(tmp_path):
+    """Above 100 categories the file holds a fingerprint of them, and the mechanism is given."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    m = SubsetSelection(range(150), epsilon=2.0)
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    pq.write_table(pa.table({"answer": np.arange(450) % 150}), source)
+    rr.files.privatize_file(source, target, {"answer": m})
+    with pytest.raises(rr.errors.MetadataError, match="fingerprint"):
+        rr.files.tally_file(target, "answer")
+    assert rr.files.tally_file(target, "answer", m).reported.sum() == 450 * m.size
