@@ -165,6 +165,13 @@ class Channel(Protocol):
         """
         ...
 
+    def weights(self, reported: NDArray[Any]) -> Floats:
+        """(k, m) the estimate is ``weights @ (rates within each sample)``.
+
+        reported : (m,) counts, of which only the sizes of the samples matter.
+        """
+        ...
+
     def score_range(self, targets: int = 1) -> tuple[float, float]:
         """The least and the greatest sum of the scores of ``targets`` categories in one report."""
         ...
@@ -234,6 +241,11 @@ class OneSample:
     def one_cell_each(self) -> bool:
         """True: a report is one cell of a matrix."""
         return True
+
+    def weights(self, reported: NDArray[Any]) -> Floats:
+        """(k, m) the scores of each cell."""
+        channel = cast("Channel", self)
+        return np.asarray(channel.solve(np.eye(channel.m)).T)
 
     @property
     def samples(self) -> NDArray[np.intp]:

@@ -294,7 +294,7 @@ class Estimate:
         """How intervals are made where no method is named."""
         if self.mechanism.channel.binomial_rates is not None:
             return "clopper-pearson"
-        return general_intervals.GENERAL_METHODS[0]
+        return general_intervals.default_method(self.mechanism.channel.classes)
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -304,7 +304,8 @@ class Estimate:
         level, simultaneous : as for `confidence_interval`.
         method : where the count of each category is binomial (k-RR, unary encoding, forced
             response, all designs of two categories and reports) those of `confidence_interval`,
-            "clopper-pearson" by default; otherwise "profile-likelihood", the default, or "wald".
+            "clopper-pearson" by default; otherwise "profile-likelihood", the default up to 50
+            classes, "empirical-likelihood", up to 200, or "wald" (see `general_intervals`).
         """
         return self._interval(level, method, simultaneous, self.target)
 
@@ -357,9 +358,13 @@ class Estimate:
         if spread is not None:
             return general_intervals.rows_score(shares, self.n, spread, channel.shown, level)
         # Without a law for just these rows the population's is theirs too: it is wider.
-        return general_intervals.profile(
-            channel.matrix, self.reported.astype(np.float64), channel.shown, shares, level
-        )
+        counts = self.reported.astype(np.float64)
+        weights, samples = channel.weights(counts), channel.samples
+        found = general_intervals.empirical(weights, counts, samples, level)
+        if method == "empirical-likelihood":
+            return found
+        profiled = general_intervals.profile(channel.matrix, counts, channel.shown, level)
+        return general_intervals.hull(found, profiled)
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False

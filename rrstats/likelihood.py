@@ -45,6 +45,9 @@ _CENTRE = 1e-20
 _STEPS = 100
 """Newton steps at most; random problems of 2 to 30 classes took 5 to 25."""
 
+_ENTRIES = 2_000_000
+"""Matrix entries of problems solved at once, which bound the memory of many categories."""
+
 
 # -- arguments -----------------------------------------------------------------------------
 
@@ -436,17 +439,18 @@ def _limits(matrix: Floats, counts: Floats, shows: Booleans, level: float) -> tu
         return np.zeros(len(shows)), np.ones(len(shows))
     limit = float(scipy.special.ndtri((1 + level) / 2)) ** 2
     # The lowest share of some classes leaves the others their highest.
-    highest = _highest(matrix, counts, np.concatenate([shows, ~shows]), limit)
+    best, sides = most_likely(matrix, counts), np.concatenate([shows, ~shows])
+    parts = np.array_split(sides, -(-len(sides) * matrix.size // _ENTRIES))
+    highest = np.concatenate([_highest(matrix, counts, best, part, limit) for part in parts])
     return 1 - highest[len(shows) :], highest[: len(shows)]
 
 
-def _highest(matrix: Floats, counts: Floats, shows: Booleans, limit: float) -> Floats:
+def _highest(matrix: Floats, counts: Floats, best: Floats, shows: Booleans, limit: float) -> Floats:
     """(b,) the highest share of the shown classes whose deviance is at most the limit.
 
     Newton's method on the root of the deviance, which is nearly linear, between a share that
     is accepted and one that is not; where it leaves them or gains little, the middle.
     """
-    best = most_likely(matrix, counts)
     high = np.asarray(shows.any(axis=1), dtype=np.float64)
     left = np.flatnonzero(high > shows.all(axis=1))
     inside, outside = np.clip(shows @ best, 0, 1), high.copy()

@@ -232,6 +232,14 @@ class StackedChannel:
             total += ((inverse * rates) @ inverse.T - np.outer(mean, mean)) / (size - ddof)
         return total
 
+    def weights(self, reported: NDArray[Any]) -> Floats:
+        """(k, m) the estimate is ``weights @ (rates within each sample)``."""
+        if not self.alone:
+            return np.hstack(self._inverses)
+        split = self._split(reported)
+        n = max(sum(size for _, _, size in split), 1)
+        return np.hstack([part.weights(block) * (size / n) for part, block, size in split])
+
     def score_range(self, targets: int = 1) -> NoReturn:
         """Not of one report: what it weighs depends on the size of its sample."""
         raise ArgumentValueError(

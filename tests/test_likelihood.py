@@ -422,6 +422,15 @@ def test_ends_are_found_in_a_few_steps(monkeypatch):
         assert len(calls) <= 12
 
 
+def test_problems_in_parts_are_the_same(monkeypatch):
+    """How many ends are sought at once changes none of them."""
+    counts, shows = [30, 40, 0, 10], [0, 1, 2]
+    expected = profile_intervals(FOUR, counts, shows, 3)
+    for entries in (1, 30, 48):
+        monkeypatch.setattr(likelihood, "_ENTRIES", entries)
+        assert np.allclose(expected, profile_intervals(FOUR, counts, shows, 3), rtol=0, atol=1e-9)
+
+
 def test_many_categories_take_no_time():
     """All ten intervals of ten categories within half a second (measured: 0.02 s)."""
     rng = np.random.default_rng(1)

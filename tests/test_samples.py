@@ -166,10 +166,19 @@ def test_maximum_likelihood_by_name():
 
     assert likeliest[1] == pytest.approx(grid[log_likelihood(grid).argmax()], abs=1e-5)
     assert abs(likeliest[1] - est.proportions[1]) > 0.01
+    half = 3.841458820694124 / 2
+    profiled = grid[log_likelihood(grid) >= log_likelihood(likeliest[1]) - half]
+    # The mean of scores under any two rates of yes: (2/3) (r - 0.25) / 0.5 + (1/3) (s - 0.1) / 0.8.
+    first, second = np.meshgrid(*[np.linspace(1e-6, 1 - 1e-6, 2001)] * 2, indexing="ij")
+    ratio = 60 * np.log(first / 0.6) + 40 * np.log((1 - first) / 0.4)
+    ratio += 15 * np.log(second / 0.3) + 35 * np.log((1 - second) / 0.7)
+    scored = (2 * (first - 0.25) / 0.5 + (second - 0.1) / 0.8)[ratio >= -half] / 3
+    low, high = est.interval(method="empirical-likelihood")
+    assert low[1] == pytest.approx(scored.min(), abs=1e-3)
+    assert high[1] == pytest.approx(scored.max(), abs=1e-3)
     low, high = est.interval()
-    inside = log_likelihood(grid) >= log_likelihood(likeliest[1]) - 3.841458820694124 / 2
-    assert low[1] == pytest.approx(grid[inside].min(), abs=2e-5)
-    assert high[1] == pytest.approx(max(grid[inside].max(), est.proportions[1]), abs=2e-5)
+    assert low[1] == pytest.approx(min(profiled.min(), scored.min()), abs=1e-3)
+    assert high[1] == pytest.approx(max(profiled.max(), scored.max()), abs=1e-3)
 
 
 def test_samples_that_are_empty():
