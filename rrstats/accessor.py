@@ -129,6 +129,7 @@ class FrameAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        mechanism: Any = None,
         group: Hashable = None,
         target: str = "population",
         level: float = 0.95,
@@ -137,9 +138,11 @@ class FrameAccessor:
     ) -> pd.DataFrame:
         """True shares of a privatized column, as a tidy frame with intervals.
 
+        column : its name; for designs in which each person gives two reports, a list of two names.
         categories, prob, epsilon : the column's mechanism; by default what the frame says of it.
             Where rows were made by different ones: a column of mechanisms, or a mapping from
-            group to mechanism.
+            group to mechanism.  mechanism : the same under its own name; also the name of the
+            column that holds them.
         group : the column that says which sample a row is in, where the mechanism has several.
         target : "population" or "rows".  level, method, simultaneous : of the intervals.
         Columns: category, n, reported, naive, proportion, std_error, low, high, count,
@@ -151,10 +154,11 @@ class FrameAccessor:
         [0.22, 0.78]
         """
         found = estimate(
-            column_of(self._data, column),
+            self._reports(column),
             categories,
             prob,
             epsilon=epsilon,
+            mechanism=self._mechanisms_of(mechanism),
             group=self._group(group),
             target=target,
         )
@@ -170,8 +174,24 @@ class FrameAccessor:
         group: Hashable = None,
     ) -> Tally:
         """Counted reports of a privatized column, which add to those of other frames."""
-        found = column_of(self._data, column)
+        found = self._reports(column)
         return tally(found, categories, prob, epsilon=epsilon, group=self._group(group))
+
+    def _reports(self, column: Any) -> pd.Series[Any]:
+        """One column of reports; of a list of names, the tuples of what stands in them."""
+        if not isinstance(column, list):
+            return column_of(self._data, column)
+        columns = [column_of(self._data, name) for name in column]
+        absent = pd.concat(columns, axis=1).isna().any(axis=1).to_numpy()
+        pairs = [
+            None if lost else pair
+            for lost, pair in zip(absent, zip(*columns, strict=True), strict=True)
+        ]
+        return pd.Series(pairs, index=self._data.index, dtype=object)
+
+    def _mechanisms_of(self, mechanism: Any) -> Any:
+        """A mechanism, or the column of them that a name stands for."""
+        return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
 
     def _group(self, name: Hashable) -> pd.Series[Any] | None:
         return None if name is None else column_of(self._data, name)
@@ -271,6 +291,7 @@ class SeriesAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        mechanism: Any = None,
         group: Any = None,
         target: str = "population",
     ) -> Estimate:
@@ -281,7 +302,15 @@ class SeriesAccessor:
         >>> round(float(reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion), 2)
         0.22
         """
-        return estimate(self._data, categories, prob, epsilon=epsilon, group=group, target=target)
+        return estimate(
+            self._data,
+            categories,
+            prob,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            group=group,
+            target=target,
+        )
 
     def tally(
         self,

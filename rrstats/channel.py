@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats import likelihood
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
-from rrstats.general_intervals import misfit
-from rrstats.intervals import implausible_counts
+from rrstats.general_intervals import default_method, empirical, misfit
+from rrstats.intervals import METHOD, Interval, implausible_counts
 
 __all__ = [
     "TARGETS",
@@ -58,12 +58,16 @@ def check_target(target: object) -> str:
 
 def as_fraction(number: Any, name: str = "matrix[report, truth]") -> Fraction:
     """A finite number as a fraction; raises for anything else."""
+    if type(number) is Fraction:
+        return number
     try:
         if isinstance(number, bool | str):
             raise TypeError
         return Fraction(number)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentTypeError(f"{name} must be finite numbers, found {number!r}") from None
+        # Whatever is no number may be an answer: only infinity and NaN are quoted.
+        found = repr(number) if isinstance(number, float) else type(number).__name__
+        raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,15 @@ class Channel(Protocol):
         """
         ...
 
+    @property
+    def default_method(self) -> str:
+        """How intervals of the shares are made where no method is named."""
+        ...
+
+    def empirical_interval(self, reported: NDArray[Any], level: float) -> Interval:
+        """(k,) intervals that assume no more than that scores are unbiased."""
+        ...
+
     def weights(self, reported: NDArray[Any]) -> Floats:
         """(k, m) the estimate is ``weights @ (rates within each sample)``.
 
@@ -241,6 +254,17 @@ class OneSample:
     def one_cell_each(self) -> bool:
         """True: a report is one cell of a matrix."""
         return True
+
+    @property
+    def default_method(self) -> str:
+        """Exact where counts are binomial, else the best that takes no more than seconds."""
+        channel = cast("Channel", self)
+        return METHOD if channel.binomial_rates else default_method(channel.classes, channel.m)
+
+    def empirical_interval(self, reported: NDArray[Any], level: float) -> Interval:
+        """(k,) by empirical likelihood: nothing is assumed but that scores are unbiased."""
+        channel = cast("Channel", self)
+        return empirical(channel.weights(reported), reported, channel.samples, level)
 
     def weights(self, reported: NDArray[Any]) -> Floats:
         """(k, m) the scores of each cell."""
@@ -409,12 +433,13 @@ class SupportChannel(OneSample):
 
     def likelihood(self, reports: NDArray[Any]) -> Floats:
         """(n, k) P(report | truth), up to a factor for each report."""
-        if self.odds:
-            supported, other = float(self.prob_other * self.odds), float(self.prob_other)
-        else:  # infinite: one of the two never happens
-            supported = float(self.prob_truth > self.prob_other)
-            other = 1 - supported
-        return np.where(self._support(reports), supported, other)
+        support = self._support(reports)
+        if not self.odds:  # infinite: one of the two never happens
+            return np.asarray(support == (self.prob_truth > self.prob_other), dtype=np.float64)
+        likelier = support if self.odds > 1 else ~support
+        found = np.where(likelier, 1.0, float(min(self.odds, 1 / self.odds)))
+        found[~likelier.any(axis=1)] = 1.0  # all alike, however small the other number is
+        return found
 
     def solve(self, rates: ArrayLike) -> Floats:
         """(..., k) rates of support to (..., k) unbiased shares."""
@@ -520,6 +545,8 @@ class SupportChannel(OneSample):
             return likelihood.most_likely(self.matrix, reported)
         p, q = float(self.prob_truth), float(self.prob_other)
         counts = np.asarray(reported, dtype=np.float64)
+        if not counts.any():
+            return np.full(self.k, 1 / self.k)
         falling = -np.sort(-counts)
         scale = (np.arange(1, self.k + 1) * q + p - q) / falling.cumsum()
         kept = int(np.flatnonzero(falling * scale > q)[-1])

@@ -37,6 +37,7 @@ from rrstats.errors import (
     ArgumentValueError,
     IllConditionedWarning,
     ImplausibleReportsWarning,
+    NotIdentifiable,
     warn,
 )
 from rrstats.intervals import Interval, check_level, check_simultaneous
@@ -226,6 +227,13 @@ class Estimate:
         return self.tally.missing
 
     @property
+    def empty_samples(self) -> list[Hashable]:
+        """The labels of the samples that have no reports."""
+        groups = self.mechanism.groups or ()
+        sizes = np.bincount(self.mechanism.channel.samples, self.reported, minlength=len(groups))
+        return [group for group, size in zip(groups, sizes, strict=False) if not size]
+
+    @property
     def reported(self) -> NDArray[np.int64]:
         """(m,) how often each report occurs."""
         return self.tally.reported
@@ -292,9 +300,7 @@ class Estimate:
     @property
     def default_method(self) -> str:
         """How intervals are made where no method is named."""
-        if self.mechanism.channel.binomial_rates is not None:
-            return "clopper-pearson"
-        return general_intervals.default_method(self.mechanism.channel.classes)
+        return self.mechanism.channel.default_method
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -305,7 +311,8 @@ class Estimate:
         method : where the count of each category is binomial (k-RR, unary encoding, forced
             response, all designs of two categories and reports) those of `confidence_interval`,
             "clopper-pearson" by default; otherwise "profile-likelihood", the default up to 50
-            classes, "empirical-likelihood", up to 200, or "wald" (see `general_intervals`).
+            classes, "empirical-likelihood", up to 200 and for samples that stand alone, or
+            "wald" (see `general_intervals`).
         """
         return self._interval(level, method, simultaneous, self.target)
 
@@ -340,6 +347,11 @@ class Estimate:
         self, level: float, method: str | None, simultaneous: bool, target: str
     ) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
+        if target == "rows" and method is not None:
+            raise ArgumentValueError(
+                f"method {method!r} is for the population; for target 'rows' there is one "
+                "interval: leave method out"
+            )
         method = method or self.default_method
         if method not in general_intervals.GENERAL_METHODS:
             raise ArgumentValueError(
@@ -352,15 +364,14 @@ class Estimate:
             level = 1 - (1 - level) / self.k
         if not np.isfinite(shares).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
-        if method == "wald":
+        if method == "wald" and target == "population":
             return general_intervals.wald(shares, self.with_target(target).std_error, level)
         spread = channel.score_variances(self.reported) if target == "rows" else None
         if spread is not None:
             return general_intervals.rows_score(shares, self.n, spread, channel.shown, level)
         # Without a law for just these rows the population's is theirs too: it is wider.
         counts = self.reported.astype(np.float64)
-        weights, samples = channel.weights(counts), channel.samples
-        found = general_intervals.empirical(weights, counts, samples, level)
+        found = channel.empirical_interval(counts, level)
         if method == "empirical-likelihood":
             return found
         profiled = general_intervals.profile(channel.matrix, counts, channel.shown, level)
@@ -455,9 +466,9 @@ class Estimate:
     ) -> RatioEstimate:
         """The share of one category among the people of some categories.
 
-        Returns the ratio of the two shares, its standard error by the delta method, and
-        Fieller's interval cut to [0, 1], which is [0, 1] where the people may be next to nobody.
-        Consistent, not unbiased.
+        Returns the ratio of the two shares, its standard error by the delta method, and an
+        interval inside [0, 1]: the hull of Fieller's and of the empirical likelihood's, which
+        is [0, 1] where the people may be next to nobody.  Consistent, not unbiased.
 
         >>> import rrstats as rr
         >>> counts = rr.Tally.from_counts([600, 250, 150], rr.KRR(["no", "once", "often"], 0.8))
@@ -475,7 +486,13 @@ class Estimate:
         top, bottom = float(part @ shares), float(whole @ shares)
         pairs = ((part, part), (part, whole), (whole, whole))
         moments = tuple(float(a @ covariance @ b) for a, b in pairs)
-        return RatioEstimate(*general_intervals.ratio((top, bottom), moments, level))
+        found, error, low, high = general_intervals.ratio((top, bottom), moments, level)
+        channel = self.mechanism.channel
+        if channel.one_cell_each and np.isfinite(top):
+            weights = np.stack([part, whole]) @ channel.weights(self.reported)
+            ends = general_intervals.ratio_ends(weights, self.reported, channel.samples, level)
+            low, high = min(low, ends[0]), max(high, ends[1])
+        return RatioEstimate(found, error, low, high)
 
     def log_likelihood(self, proportions: Any = None) -> float:
         """The logarithm of the probability of these counts, at given shares of the classes.
@@ -485,20 +502,32 @@ class Estimate:
         log-density.
         """
         channel = self.mechanism.channel
+        self._check_likelihood()
         if proportions is None:
             proportions = channel.most_likely(self.reported)
         return likelihood.log_likelihood(
             channel.matrix, self.reported, proportions, samples=channel.samples
         )
 
-    def mle(self) -> SimplexTable:
-        """Maximum likelihood shares inside the simplex, in closed form.
+    def _check_likelihood(self) -> None:
+        if not self.mechanism.channel.one_cell_each:
+            raise ArgumentValueError(
+                "maximum likelihood is not there for reports that name several categories: counts "
+                "do not say which were named together; project() gives shares in [0, 1] that sum "
+                "to 1"
+            )
 
-        Equal to the unbiased shares where those are inside.  Better for a displayed
-        table and for the whole distribution; biased for the largest and the rare categories.
+    def mle(self) -> SimplexTable:
+        """Maximum likelihood shares inside the simplex: in closed form for k-RR.
+
+        In one sample with as many reports as categories, equal to the unbiased shares where those
+        are inside.  Better for a displayed table and for the whole distribution; biased for
+        the largest and the rare categories.  Not for reports that name several categories: their
+        counts do not hold the likelihood.
         Source: KKT conditions of the multinomial likelihood.
         """
         shares = self.proportions  # raises NotIdentifiable where nothing can be said
+        self._check_likelihood()
         if self.n:
             channel = self.mechanism.channel
             shares = channel.shown @ channel.most_likely(self.reported)
@@ -506,7 +535,8 @@ class Estimate:
 
     def project(self) -> SimplexTable:
         """The shares inside the simplex that are nearest to the unbiased ones (Euclidean)."""
-        shares = project_to_simplex(self.proportions) if self.n else self.proportions
+        known = np.isfinite(self.proportions).all()
+        shares = project_to_simplex(self.proportions) if known else self.proportions
         return SimplexTable(self.categories, shares, self.n, "Euclidean projection")
 
     def reading(self, category: Hashable = ..., level: float = 0.95) -> str:
@@ -527,6 +557,8 @@ class Estimate:
         if not self.n:
             return f"nothing can be said of {label}: there are no reports"
         share = float(self.proportions[code])
+        if np.isnan(share):
+            return f"nothing can be said of {label}: no reports are in {self.empty_samples}"
         ends = self._interval(level, None, False, self.target, code)
         low, high = float(ends.low), float(ends.high)
         near = float(np.clip(share, 0, 1))
@@ -604,7 +636,8 @@ class Estimate:
         table = self._table().to_html(
             index=False, escape=True, border=0, formatters=_FORMATS, **_shortened()
         )
-        largest = int(np.nanargmax(self.proportions)) if self.n else self.k - 1
+        known = np.isfinite(self.proportions).all()
+        largest = int(np.argmax(self.proportions)) if known else self.k - 1
         doubt = f"<p>{_IMPLAUSIBLE_TEXT}</p>" if self.implausible.any() else ""
         size = f"<p>target {self.target}, n = {self.n:,}, {self.missing:,} missing</p>"
         return f"{table}{size}<p>{html.escape(self._reading(largest))}</p>{doubt}"
@@ -616,6 +649,7 @@ def estimate(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
+    mechanism: Any = None,
     group: Any = None,
     target: str = "population",
     ddof: int = 1,
@@ -627,6 +661,7 @@ def estimate(
         mechanism.  A Tally, and a Series that says how it was made, need none.  Where rows were
         made by different mechanisms: a column of n mechanisms, or a mapping from group to
         mechanism; direct answers have `surveys.direct`.
+    mechanism : the same as categories, under the name of what it is.
     group : (n,) the sample of each report, where the mechanism has several.
     target : "population" (these people are a sample of it) or "rows" (just these rows).
     Returns an Estimate: k unbiased shares, which may lie outside [0, 1].  `Estimate.mle`
@@ -643,6 +678,10 @@ def estimate(
     (array([0.78, 0.22]), array([0.0304, 0.0304]))
     """
     check_target(target)
+    if mechanism is not None:
+        if categories is not None:
+            raise ArgumentTypeError("give categories or mechanism, found both")
+        categories = mechanism
     if isinstance(reports, Tally):
         if categories is not None or prob is not None or epsilon is not None:
             given = as_mechanism(categories, prob, epsilon)
@@ -654,7 +693,12 @@ def estimate(
     else:
         counted = tally(reports, categories, prob, epsilon=epsilon, group=group)
         found = Estimate(counted, target, ddof)
-    _ = found.proportions  # raises NotIdentifiable now rather than when it is shown
+    shares = found.proportions  # raises NotIdentifiable now rather than when it is shown
+    if found.n and np.isnan(shares).any():
+        raise NotIdentifiable(
+            f"no reports are in the samples {found.empty_samples}, and the others alone do not "
+            "identify the shares"
+        )
     condition = found.mechanism.channel.condition
     if condition > _ILL_CONDITIONED:
         warn(

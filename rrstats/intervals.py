@@ -278,6 +278,9 @@ def check_simultaneous(simultaneous: object) -> bool:
     return bool(simultaneous)
 
 
+METHOD = "clopper-pearson"
+"""The default method."""
+
 METHODS: dict[str, Callable[..., Interval]] = {
     "clopper-pearson": clopper_pearson_rates,
     "wilson": wilson_rates,

@@ -36,6 +36,9 @@ KEY = "rrstats"
 VERSION = 1
 MOST_CATEGORIES = 100
 
+_MOST_UNLABELLED = 10_000_000
+"""No document makes us count further."""
+
 _FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
 
 
@@ -107,6 +110,11 @@ class Record:
                 k = part.pop("k", None)
                 if type(k) is not int:
                     raise MetadataError(f"the fingerprint for column {self.name!r} needs a whole k")
+                if k > _MOST_UNLABELLED:
+                    raise MetadataError(
+                        f"the fingerprint for column {self.name!r} stands for {k:,} categories, "
+                        f"more than {_MOST_UNLABELLED:,}"
+                    )
                 part["categories"] = list(range(k))
         return from_dict(described)
 
@@ -201,8 +209,8 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
     if isinstance(document, str | bytes):
         try:
             document = json.loads(document)
-        except ValueError:
-            raise MetadataError("the rrstats document is not JSON") from None
+        except (ValueError, RecursionError):
+            raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
     if not isinstance(document, Mapping):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns'")
     version = document.get("v")

@@ -44,10 +44,10 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     encoded = read(container.cells)
     if encoded.unknown:
         raise ArgumentValueError(
-            f"{encoded.unknown} of {container.rows} reports are not among the reports "
-            f"{described.report_space.describe()} of this mechanism"
+            f"{encoded.unknown} of {container.rows} reports are not among the possible reports "
+            f"{described.report_space.describe()}"
         )
-    samples = sample_codes(described, group, container.rows)
+    samples = sample_codes(described, group, container.rows, reports)
     found = np.tile(shares, (container.rows, 1))
     given = np.delete(np.arange(container.rows), encoded.absent)
     codes = encoded.codes[given]

@@ -50,9 +50,9 @@ MISSING = ("unknown", "keep", "raise")
 
 UNKNOWN_TEXT = (
     "some answers are missing or not among the categories; each was answered uniformly at random, "
-    "which pulls every estimate towards 1/k: a share u of them turns a true share f "
-    "into (1-u) f + u/k; df.rr.check counts them, unknown='raise' refuses them, and None among "
-    "the categories makes non-response an answer"
+    "which pulls every estimate towards 1/k (or the part of classes that show a category): a share "
+    "u of them turns a true share f into (1-u) f + u/k; df.rr.check counts them, unknown='raise' "
+    "refuses them, and None among the categories makes non-response an answer"
 )
 SIMULATED_TEXT = (
     "the noise comes from a generator that is not cryptographic: whoever learns its seed or state "
@@ -249,7 +249,7 @@ class ColumnRelease:
         group : the sample of each answer, where the mechanism has several.
         """
         container = open_container(values)
-        samples = sample_codes(self.mechanism, group, container.rows)
+        samples = sample_codes(self.mechanism, group, container.rows, values)
         keep = self._policies["missing"] == "keep"
         room = container.room(self._table, keep)
         parts = list(enumerate(self._parts(container)))
@@ -371,7 +371,8 @@ class _Job:
         record = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
         missing = options["missing"]
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
-        sample_codes(mechanism, group, open_container(values).rows)  # raises before words are drawn
+        rows = open_container(values).rows
+        sample_codes(mechanism, group, rows, values)  # raises before words are drawn
         if release.may_refuse:
             release.look(values)
             release.refuse()
@@ -520,8 +521,13 @@ def privatize_frame(
     return released
 
 
-def _place_of(data: pd.DataFrame, name: Hashable) -> int:
+def _place_of(data: pd.DataFrame, name: Any) -> int:
     places: Any
+    if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
+        # Not quoted: it may hold answers.
+        raise ArgumentTypeError(
+            f"in df.rr a column is given by its name, found {type(name).__name__}"
+        )
     try:
         places = data.columns.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):

@@ -25,12 +25,15 @@ from numpy.typing import ArrayLike, NDArray
 from rrstats import likelihood
 from rrstats.channel import Channel, check_target
 from rrstats.errors import ArgumentValueError, NotIdentifiable
-from rrstats.general_intervals import misfit
+from rrstats.general_intervals import default_method, empirical, misfit, mixed
+from rrstats.intervals import Interval
 from rrstats.matrices import left_inverse, shown_map
 
 __all__ = ["StackedChannel"]
 
 Floats = NDArray[np.float64]
+
+_ENDS = ("base", "top")
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,13 @@ class StackedChannel:
         """(k, classes) 1 where a class shows a category."""
         return shown_map(tuple(range(self.classes)) if self.shows is None else self.shows)
 
-    @cached_property
-    def _inverses(self) -> list[Floats]:
-        """(k, m_g) for each sample: what its rates add to the estimate, if samples need others."""
-        whole = left_inverse(self.matrix, self.shown)
+    def _inverses(self, sizes: Floats | None = None) -> list[Floats]:
+        """(k, m_g) for each sample: what its rates add to the estimate, if samples need others.
+
+        sizes : (m,) the size of each cell's sample; by default all count alike.  An empty sample
+            adds nothing.
+        """
+        whole = left_inverse(self.matrix, self.shown, sizes)
         return np.split(whole, self.bounds[1:-1], axis=1)
 
     @property
@@ -130,7 +136,9 @@ class StackedChannel:
         """The condition number of the least informative sample, or of all together."""
         if self.alone:
             return max(part.condition for part in self.parts)
-        return float(np.linalg.norm(np.hstack(self._inverses), 2) * np.linalg.norm(self.matrix, 2))
+        return float(
+            np.linalg.norm(np.hstack(self._inverses()), 2) * np.linalg.norm(self.matrix, 2)
+        )
 
     @property
     def one_cell_each(self) -> bool:
@@ -173,12 +181,24 @@ class StackedChannel:
         if self.alone:
             means = [part.debias(block, size) * size for part, block, size in split if size]
             return sum(means, np.zeros(self.k)) / n if n else np.full(self.k, np.nan)
-        shares = np.zeros(self.k)
         self.check_possible(reported)
-        for (_, block, size), inverse in zip(split, self._inverses, strict=True):
-            with np.errstate(invalid="ignore"):
-                shares = shares + inverse @ (block / np.float64(size))
+        inverses = self._fitting(reported)
+        if inverses is None:
+            return np.full(self.k, np.nan)
+        each = zip(split, inverses, strict=True)
+        shares = np.zeros(self.k)
+        for (_, block, size), inverse in each:
+            shares += inverse @ (block / max(size, 1))
         return shares
+
+    def _fitting(self, reported: NDArray[Any]) -> list[Floats] | None:
+        """The inverses for the samples as they are; None where an empty sample is needed."""
+        sizes = self.sizes(reported, 0)
+        alike = self._inverses()  # raises NotIdentifiable for the design itself
+        try:
+            return self._inverses(sizes) if sizes.any() else None
+        except NotIdentifiable:  # a needed sample is empty, or next to nothing beside another
+            return alike if sizes.all() else None
 
     def debias_variance(self, reported: NDArray[Any], n: int, target: str, ddof: int = 1) -> Floats:
         """(k,) the diagonal of `debias_covariance`."""
@@ -191,19 +211,20 @@ class StackedChannel:
 
         For the population and samples that stand alone: that of all scores over n - ddof, which
         takes differences between samples for noise.  A left inverse of all samples together
-        adds up their covariances.
-        Raises ArgumentValueError for target "rows" where samples need one another: then the
-        shares among just these rows also depend on who came into which sample.
+        adds up their covariances; among just these rows, where people came into samples by
+        chance, less what sampling the rows themselves would add.
         """
         rows = check_target(target) == "rows"
         split = self._split(reported)
         if not self.alone:
-            if rows:
-                raise ArgumentValueError(
-                    "target 'rows' has no variance where samples need one another: it would "
-                    "depend on who came into which sample; use target='population'"
-                )
-            return self._joint_covariance(split, ddof)
+            total = self._joint_covariance(reported, 1 if rows else ddof)
+            if not rows:
+                return total
+            # Who comes into which sample is chance, and the rows' own shares are what is estimated:
+            # Neyman (1923), with the product of shares less the variance that it holds.
+            shares = self.debias(reported, n)
+            sampling = np.diag(shares) - np.outer(shares, shares)
+            return ((n - 1) * total - sampling) / max(n, 1)
         if not n or (not rows and n <= ddof):
             return np.full((self.k, self.k), np.nan)
         total = np.zeros((self.k, self.k))
@@ -220,11 +241,15 @@ class StackedChannel:
         mean = self.debias(reported, n)
         return (total / n - np.outer(mean, mean)) / (n - ddof)
 
-    def _joint_covariance(
-        self, split: list[tuple[Channel, NDArray[Any], int]], ddof: int
-    ) -> Floats:
+    def _joint_covariance(self, reported: NDArray[Any], ddof: int) -> Floats:
+        """(k, k) the sum over samples, each over its size less ddof."""
+        inverses = self._fitting(reported)
+        if inverses is None:
+            return np.full((self.k, self.k), np.nan)
         total = np.zeros((self.k, self.k))
-        for (_, block, size), inverse in zip(split, self._inverses, strict=True):
+        for (_, block, size), inverse in zip(self._split(reported), inverses, strict=True):
+            if not np.any(inverse):
+                continue
             if size <= ddof:
                 return np.full((self.k, self.k), np.nan)
             rates = block / size
@@ -232,10 +257,41 @@ class StackedChannel:
             total += ((inverse * rates) @ inverse.T - np.outer(mean, mean)) / (size - ddof)
         return total
 
+    @property
+    def default_method(self) -> str:
+        """Of samples that stand alone nothing more is assumed than that their scores are right.
+
+        The profile likelihood would have all samples from one population.
+        """
+        cells = 2 * len(self.parts) if self._two_point else self.m
+        return default_method(self.classes, cells, assuming_less=self.alone)
+
+    @cached_property
+    def _two_point(self) -> bool:
+        """Whether each category's count is binomial in every sample."""
+        return self.alone and all(part.binomial_rates is not None for part in self.parts)
+
+    def empirical_interval(self, reported: NDArray[Any], level: float) -> Interval:
+        """(k,) intervals that assume no more than that scores are unbiased.
+
+        Of samples that stand alone, of the mean of all scores, whatever the sizes of the samples.
+        """
+        if not self.alone:
+            used = self.sizes(reported, 0) > 0
+            places = np.unique(self.samples[used], return_inverse=True)[1]
+            return empirical(self.weights(reported)[:, used], reported[used], places, level)
+        if not self._two_point:
+            weights = np.hstack([part.weights(np.zeros(part.m)) for part in self.parts])
+            return empirical(weights, reported, np.zeros(self.m, dtype=np.intp), level)
+        parts = [(part.binomial_rates, block, n) for part, block, n in self._split(reported) if n]
+        counts = np.array([block for _, block, _ in parts], dtype=np.float64)
+        base, top = (np.array([getattr(rates, end) for rates, _, _ in parts]) for end in _ENDS)
+        return mixed(counts, np.array([float(n) for *_, n in parts]), base, top, level)
+
     def weights(self, reported: NDArray[Any]) -> Floats:
         """(k, m) the estimate is ``weights @ (rates within each sample)``."""
         if not self.alone:
-            return np.hstack(self._inverses)
+            return np.hstack(self._fitting(reported) or self._inverses())
         split = self._split(reported)
         n = max(sum(size for _, _, size in split), 1)
         return np.hstack([part.weights(block) * (size / n) for part, block, size in split])
@@ -288,7 +344,7 @@ class StackedChannel:
         if self.alone:
             each = [part.solve(block) for part, block in zip(self.parts, blocks, strict=True)]
             return np.asarray(np.mean(each, axis=0))
-        pairs = zip(blocks, self._inverses, strict=True)
+        pairs = zip(blocks, self._inverses(), strict=True)
         return np.asarray(np.sum([block @ inverse.T for block, inverse in pairs], axis=0))
 
     def rates(self, shares: ArrayLike) -> Floats:
@@ -324,7 +380,7 @@ class StackedChannel:
     def most_likely(self, reported: NDArray[Any]) -> Floats:
         """(classes,) shares inside the simplex that make the counts likeliest."""
         self.check_possible(reported)
-        _ = self.alone or self._inverses  # raises NotIdentifiable where nothing can be said
+        _ = self.alone or self._inverses()  # raises NotIdentifiable where nothing can be said
         return likelihood.most_likely(self.matrix, reported)
 
     def then(self, second: Channel) -> NoReturn:

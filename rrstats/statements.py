@@ -127,6 +127,29 @@ class _Column:
             "the final reports."
         )
 
+    def kept(self) -> str | None:
+        """What a first round tells whose reports somebody keeps, or sees."""
+        if self.record.simulated:
+            return None
+        lifetime = getattr(self.mechanism, "epsilon_lifetime", None)
+        if lifetime is not None:
+            return (
+                "A report has two rounds: what was drawn once for an answer may be kept, and each "
+                "report is drawn anew from that. Whoever sees what was kept, or all reports ever "
+                "made from it, may learn more than from one report. To draw the first round again "
+                "adds as much once more. Epsilon of all that one first round tells: "
+                f"{_epsilon(lifetime)}."
+            )
+        rounds: tuple[Mechanism, ...] = getattr(self.mechanism, "rounds", ())
+        if len(rounds) < 2:
+            return None
+        return (
+            "Whoever sees the reports of the first round, or all reports ever made from them where "
+            "they are kept and randomized again, may learn more than from one final report. To "
+            "draw the first round again adds as much once more. Epsilon of all that one first "
+            f"round tells: {_epsilon(rounds[0].epsilon)}."
+        )
+
     def others(self) -> str:
         """What happened to answers outside the categories."""
         record = self.record
@@ -170,12 +193,14 @@ class _Law:
 
     truth, other : the two probabilities where all answers are treated alike, else None.
     rates : (truths, cells) of a small design, else None.  shares : whether a report is one cell.
+    own : whether the cells are the possible answers.
     """
 
     truth: float | None
     other: float | None
     rates: Any
     shares: bool
+    own: bool
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> _Law:
@@ -198,11 +223,13 @@ class _Law:
             other if alike else None,
             rates if small else None,
             shares,
+            own,
         )
 
 
 def _brief(law: _Law) -> str:
-    return "see below" if law.truth is None else chance(law.truth)
+    """How often a report is the truth; one that names several answers is none of them."""
+    return "see below" if law.truth is None or not law.shares else chance(law.truth)
 
 
 def _law_blocks(column: _Column, law: _Law) -> list[Block]:
@@ -254,19 +281,29 @@ def _warnings(columns: Sequence[_Column]) -> Iterable[Block]:
         )
 
 
-def _opening(columns: Sequence[_Column], facts: str, beside: str | None) -> Iterable[Block]:
+def _opening(
+    columns: Sequence[_Column], laws: Sequence[_Law], facts: str, beside: str | None
+) -> Iterable[Block]:
     yield from _warnings(columns)
     row = "row with an answer" if any(c.shows_who_answered for c in columns) else "row"
     protects = "a single report proves little about a person, while "
     if any(column.record.simulated for column in columns):
         protects = ""
     number = _few(len(columns), "column holds", "columns hold")
+    decided = (
+        "whether the true answer or another one was written down, and nothing in the file says "
+        "which"
+    )
+    if not all(law.own and law.shares for law in laws):
+        decided = (
+            "what was written down for a true answer, and nothing in the file says which answer "
+            "that was"
+        )
     yield (
         "text",
         f"{number} randomized reports in place of true answers. For each {row}, chance decided "
-        "with known probabilities whether the true answer or another one was written down, and "
-        f"nothing in the file says which. So {protects}all reports together still tell the shares, "
-        "because the noise is known and can be taken out.",
+        f"with known probabilities {decided}. So {protects}all reports together still tell the "
+        "shares, because the noise is known and can be taken out.",
     )
     yield "text", facts
     if beside is not None:
@@ -304,10 +341,12 @@ def _done(columns: Sequence[_Column], laws: Sequence[_Law]) -> Iterable[Block]:
     for column, law in zip(columns, laws, strict=True):
         yield "column", f"Column {column.name}"
         yield "text", column.answers()
-        again, noise = column.rounds(), column.noise()
+        again, kept, noise = column.rounds(), column.kept(), column.noise()
         if again:
             yield "text", again
         yield from _law_blocks(column, law)
+        if kept:
+            yield "text", kept
         yield "text", column.others()
         if noise:
             yield "text", noise
@@ -501,7 +540,7 @@ def statement(
         ("title", label(title) if title else "How the answers in this file were protected")
     ]
     date = str(datetime.date.today() if made is None else made)
-    blocks += _opening(columns, _facts(file, rows, date), beside)
+    blocks += _opening(columns, laws, _facts(file, rows, date), beside)
     blocks += _done(columns, laws)
     blocks += _privacy(columns)
     blocks += _limits(columns)

@@ -22,7 +22,7 @@ from rrstats.containers import form_of, open_container, open_reports
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
-from rrstats.mechanisms.samples import by_row, sample_codes
+from rrstats.mechanisms.samples import by_row, check_aligned, sample_codes
 from rrstats.metadata import find, read
 from rrstats.randomness import BLOCK_ROWS
 
@@ -147,6 +147,8 @@ class Tally:
         reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
         absent = as_count(missing, "missing") + sum(missed for _, missed in parts)
         size = _reports(reported, n, form.is_label)
+        if not form.is_label:
+            _check_supports(described, reported, size)
         return cls(described, {EVERYONE: Cell(size, reported)}, absent)
 
     def __add__(self, other: object) -> Tally:
@@ -231,6 +233,18 @@ def _reports(reported: NDArray[np.int64], n: int | None, is_label: bool) -> int:
     return size
 
 
+def _check_supports(mechanism: Mechanism, reported: NDArray[np.int64], n: int) -> None:
+    """Raise for counts of supported categories that n reports cannot have."""
+    fewest, most = mechanism.channel.support_sizes  # type: ignore[attr-defined]  # it has subsets
+    total = int(reported.sum())
+    if not n * fewest <= total <= n * most:
+        named = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        raise ArgumentValueError(
+            f"each report names {named} categories, so counts of {n} reports must sum to "
+            f"{n * fewest:,}{'' if fewest == most else f' to {n * most:,}'}, found {total:,}"
+        )
+
+
 _MOST = 2**53
 """The largest count that a double holds exactly, as all estimation does."""
 
@@ -275,12 +289,13 @@ def tally(
     array([2, 1])
     """
     rows = open_container(reports).rows
+    check_aligned(reports, mechanism, "mechanism")
     if (listed := _by_row(mechanism, rows)) is not None:
         mechanism, group = listed
     described = mechanism_of(reports, mechanism, prob, epsilon)
     space = described.report_space
     container, read = open_reports(reports, space)
-    samples = sample_codes(described, group, container.rows)
+    samples = sample_codes(described, group, container.rows, reports)
     unknown = missing = counted = 0
     reported = np.zeros(described.channel.m, dtype=np.int64)
     for start in range(0, container.rows, BLOCK_ROWS):
@@ -296,8 +311,9 @@ def tally(
         counted += len(codes)
         reported += described.count(codes)
     if unknown:
+        what = "categories" if space == described.domain else "possible reports"
         raise ArgumentValueError(
-            f"{unknown} of {container.rows} reports are not among the categories "
+            f"{unknown} of {container.rows} reports are not among the {what} "
             f"{space.describe()}; give the mechanism that made them (were they privatized?)"
         )
     return Tally(described, {EVERYONE: Cell(counted, reported)}, missing)
@@ -310,9 +326,10 @@ def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | N
     if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
         return None
     if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
-        found = sum(map(is_mechanism, mechanism))
+        absent = sum(not is_mechanism(one) for one in mechanism)
         raise ArgumentValueError(
-            f"a column of mechanisms must have one for each of the {rows} reports, found {found}"
+            f"a column of mechanisms must have one for each of the {rows} reports, found "
+            f"{len(mechanism)}, {absent} of them no mechanism"
         )
     return by_row(mechanism)
 

@@ -135,7 +135,15 @@ def test_pages_fit_a_terminal(capsys, arguments):
 
 HELP = {
     "": ["privatize", "estimate", "check", "describe", "demo", "--version"],
-    "privatize": ["--column", "--plan", "--again", "--ledger", "example", "keeps account"],
+    "privatize": [
+        "--column",
+        "--plan",
+        "SurveyDesign",
+        "--again",
+        "--ledger",
+        "example",
+        "keeps account",
+    ],
     "estimate": ["--level", "--method", "--target", "--format", "example"],
     "check": ["--categories", "never release", "example"],
     "describe": ["--statement", "--format", "example"],

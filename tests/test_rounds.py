@@ -178,6 +178,37 @@ class Survey:
         self.epsilon = rr.privacy.epsilon_from_odds(channel.odds)
 
 
+class OnlyEntries:
+    """A channel of which nothing but the numbers may be asked: no product is worked out."""
+
+    def __init__(self, channel):
+        self.m, self.odds, self.entries = channel.m, channel.odds, channel.entries
+
+
+@pytest.mark.parametrize("k", [2, 5, 60])
+def test_the_second_stage_needs_no_product(k):
+    """Of a first round by its matrix, the ends of each row are enough; k-RR as a matrix is k-RR."""
+    first = rr.KRR(range(k), epsilon=3.0)
+    assert second_stage(first, 1.0) == second_stage(Survey(OnlyEntries(first.channel)), 1.0)
+    weights = np.random.default_rng(k).integers(1, 50, (k, k))
+    matrix = [[Fraction(int(x), int(weights[:, t].sum())) for t, x in enumerate(row)]
+              for row in weights]  # fmt: skip
+    survey = Survey(OnlyEntries(rr.MatrixChannel(tuple(map(tuple, matrix)))))
+    request = survey.epsilon / 2
+    second = second_stage(survey, request)
+    for prob, meets in ((second.prob, True), (math.nextafter(second.prob, 1.0), False)):
+        top, rest = Fraction(prob), (1 - Fraction(prob)) / (k - 1)
+        law = [[top * x + rest * (1 - x) for x in row] for row in matrix]
+        assert meets == log_is_at_most(worst_of(law), request)
+
+
+def test_the_second_stage_of_several_samples():
+    """Each sample has a second round of its own."""
+    parts = {group: rr.KRR(["no", "yes"], prob) for group, prob in (("a", 0.75), ("b", 0.6))}
+    with pytest.raises(ArgumentValueError, match="of one sample"):
+        second_stage(rr.mechanisms.Samples(parts), 0.2)
+
+
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
@@ -363,6 +394,26 @@ def test_missing_kept_reports_stay_missing():
     assert [False, True, False] == [report is None for report in m.instantaneous(kept)]
     series = m.instantaneous(pd.Series(kept, dtype=object))
     assert [False, True, False] == list(series.isna())
+
+
+def test_missing_kept_reports_are_refused_where_none_can_be():
+    """Booleans of NumPy have no place for a missing report, and noise must not stand in for it."""
+    m = Rappor(range(3), 0.5, 0.25, 0.75)
+    kept = np.array([bytes([1]), None, bytes([6]), None], dtype=object)
+    with pytest.raises(ArgumentValueError, match="2 of 4 kept reports are missing"):
+        m.instantaneous(kept)
+    assert m.instantaneous(kept[[0, 2]]).shape == (2, 3)
+
+
+def test_both_rounds_from_one_source_share_no_words():
+    """One addressed source for both rounds: no word is asked for twice."""
+    m = Rappor(range(10), 0.3, 0.2, 0.7)
+    first, second = Recorded(Counting(7)), Recorded(Counting(7))
+    kept = m.permanent.privatize(np.arange(10), rng=first)
+    m.instantaneous(kept, rng=second)
+    asked = [{(a.stream, a.block, a.round) for a in source.addresses} for source in (first, second)]
+    assert all(asked)
+    assert set() == asked[0] & asked[1]
 
 
 def test_arrow_reports():

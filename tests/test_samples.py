@@ -11,11 +11,12 @@ import chance
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 from scripted import Counting, Recorded
 
 import rrstats as rr
 from rrstats import mechanisms
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, NotIdentifiable
 from rrstats.mechanisms import Samples
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.tallies import Cell, Tally
@@ -168,17 +169,25 @@ def test_maximum_likelihood_by_name():
     assert abs(likeliest[1] - est.proportions[1]) > 0.01
     half = 3.841458820694124 / 2
     profiled = grid[log_likelihood(grid) >= log_likelihood(likeliest[1]) - half]
-    # The mean of scores under any two rates of yes: (2/3) (r - 0.25) / 0.5 + (1/3) (s - 0.1) / 0.8.
-    first, second = np.meshgrid(*[np.linspace(1e-6, 1 - 1e-6, 2001)] * 2, indexing="ij")
-    ratio = 60 * np.log(first / 0.6) + 40 * np.log((1 - first) / 0.4)
-    ratio += 15 * np.log(second / 0.3) + 35 * np.log((1 - second) / 0.7)
-    scored = (2 * (first - 0.25) / 0.5 + (second - 0.1) / 0.8)[ratio >= -half] / 3
+    # All scores as one sample: cells (dice yes, dice no, cards yes, cards no) of any law.
+    scores = np.array([(1 - 0.25) / 0.5, -0.25 / 0.5, (1 - 0.1) / 0.8, -0.1 / 0.8])
+    counts = np.array([60, 40, 15, 35])
     low, high = est.interval(method="empirical-likelihood")
-    assert low[1] == pytest.approx(scored.min(), abs=1e-3)
-    assert high[1] == pytest.approx(scored.max(), abs=1e-3)
-    low, high = est.interval()
-    assert low[1] == pytest.approx(min(profiled.min(), scored.min()), abs=1e-3)
-    assert high[1] == pytest.approx(max(profiled.max(), scored.max()), abs=1e-3)
+    for end in (low[1], high[1]):
+        # On the boundary: the law counts / (150 (1 + t (score - end))) has mean score end and a
+        # deviance of 3.84 (Owen 1988), unless the exact intervals of the samples reach further.
+        def tilted(t, end=end):
+            return counts / 150 / (1 + t * (scores - end))
+
+        bounds = sorted([-0.999 / (scores - end).max(), -0.999 / (scores - end).min()])
+        t = scipy.optimize.brentq(lambda t, end=end: tilted(t) @ (scores - end), *bounds)
+        deviance = -2 * counts @ np.log(tilted(t) / (counts / 150))
+        assert deviance >= 2 * half - 1e-6
+    assert est.default_method == "empirical-likelihood"
+    assert est.interval().low.tolist() == low.tolist()
+    low, high = est.interval(method="profile-likelihood")
+    assert low[1] <= profiled.min() + 1e-4
+    assert high[1] >= profiled.max() - 1e-4
 
 
 def test_samples_that_are_empty():
@@ -187,11 +196,16 @@ def test_samples_that_are_empty():
     alone = rr.estimate(Tally.from_counts([40, 60], warner(0.75)))
     assert mixed.proportions == pytest.approx(alone.proportions)
     assert mixed.variance == pytest.approx(alone.variance)
-    detector = counted(lie_detector(), 40, 60, 0, 0)
+    with pytest.raises(NotIdentifiable, match=r"no reports are in the samples \['two'\]"):
+        counted(lie_detector(), 40, 60, 0, 0)
+    tally = Tally(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
+    detector = rr.Estimate(tally)
     assert np.isnan(detector.proportions).all()
     assert np.isnan(detector.std_error).all()
+    assert np.isnan(detector.project().proportions).all()
     low, high = detector.interval()
     assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
+    assert "nothing can be said of no: no reports are in" in detector._repr_html_()
     nobody = counted(Samples(MIXED), 0, 0, 0, 0)
     assert np.isnan(nobody.proportions).all()
     assert nobody.interval().high.tolist() == [1, 1]
@@ -214,16 +228,55 @@ def test_stochastic_lie_detector():
 
 
 def test_what_needs_both_samples():
-    """No score of one report, no variance among just these rows; both are said."""
+    """No score of one report, no reports that name a category; the rest is said as ever."""
     est = counted(lie_detector(), 10, 20, 20, 10)
-    with pytest.raises(ArgumentValueError, match="target 'rows' has no variance"):
-        _ = est.with_target("rows").variance
     with pytest.raises(ArgumentValueError, match="no score"):
         est.mechanism.channel.scores(np.array([0]))
     assert np.isnan(est.to_frame()["naive"]).all()
     population = est.interval()
     frame = est.to_frame()
     assert frame["count_low"].tolist() == pytest.approx((population.low * 60).tolist())
+    rows = est.with_target("rows")
+    assert "rows" in repr(rows)
+    with pytest.raises(ArgumentValueError, match="is for the population"):
+        rows.interval(method="wald")
+
+
+def test_rows_of_two_samples():
+    """For fixed people who came into samples by chance, the claimed variance is the true one.
+
+    Four people, classes fixed, every assignment of two to each sample and every report.
+    """
+    m = lie_detector(Fraction(1, 4), Fraction(3, 4))
+    channel, people = m.channel, np.array([0, 1, 2, 2])
+    share = channel.shown @ np.bincount(people, minlength=3) / 4
+    true, claimed, ways = 0.0, 0.0, 0
+    for first in itertools.combinations(range(4), 2):
+        order = [*first, *(set(range(4)) - set(first))]
+        ways += 1
+        for reports in itertools.product((0, 1), repeat=4):
+            counts, prob = np.zeros(4), 1.0
+            for place, (person, report) in enumerate(zip(order, reports, strict=True)):
+                part = place // 2
+                prob *= channel.parts[part].matrix[report, people[person]]
+                counts[2 * part + report] += 1
+            shares = channel.debias(counts, 4)
+            true = true + prob * np.outer(shares - share, shares - share)
+            claimed = claimed + prob * channel.debias_covariance(counts, 4, "rows")
+    assert claimed / ways == pytest.approx(true / ways, abs=1e-12)
+
+
+def test_a_third_sample_counts_by_its_size():
+    """Ten people more in a third sample do not make a large survey worse; nor does an empty one."""
+    three = rr.surveys.unrelated_question_two_samples([False, True], {"A": 0.8, "B": 0.2, "C": 0.5})
+    two = rr.surveys.unrelated_question_two_samples([False, True], {"A": 0.8, "B": 0.2})
+    large = {"A": [6000, 4000], "B": [7000, 3000]}
+    plain = rr.estimate(Tally.from_counts(large, two))
+    for more in ([0, 0], [6, 4], [0, 1]):
+        est = rr.estimate(Tally.from_counts({**large, "C": more}, three))
+        assert est.proportions == pytest.approx(plain.proportions, abs=0.002)
+        if sum(more) != 1:  # of one person there is no variance
+            assert est.std_error == pytest.approx(plain.std_error, rel=0.01)
 
 
 def test_equal_samples_identify_nothing():
@@ -376,7 +429,7 @@ def test_bad_samples(parts, shows, text):
 
 def test_a_column_of_mechanisms_is_whole():
     """A column that names a mechanism for some rows only is refused."""
-    with pytest.raises(ArgumentValueError, match="one for each of the 2 reports, found 1"):
+    with pytest.raises(ArgumentValueError, match="found 2, 1 of them no mechanism"):
         rr.tally(["yes", "no"], [warner(0.75), None])
 
 
@@ -431,3 +484,97 @@ def test_files_do_not_tell_samples_apart(tmp_path):
     with pytest.raises(ArgumentValueError, match=r"use group= there"):
         rr.files.estimate_file(target)
     assert pd.read_parquet(target).rr.estimate("answer", group="version")["n"].tolist() == [2, 2]
+
+
+def test_rows_are_matched_by_index():
+    """Series with another order of rows are refused: by position they would be other people."""
+    df = pd.DataFrame({"answer": ["yes", "no", "no"], "version": ["dice", "cards", "dice"]})
+    mixed_up = df["version"].iloc[::-1]
+    for ask in (
+        lambda: rr.estimate(df["answer"], MIXED, group=mixed_up),
+        lambda: rr.privatize(df["answer"], MIXED_DESIGN, group=mixed_up),
+        lambda: rr.estimate(df["answer"], df["version"].map(MIXED).iloc[::-1]),
+    ):
+        with pytest.raises(ArgumentValueError, match="has another index than the values"):
+            ask()
+    by_place = rr.estimate(df["answer"], MIXED, group=mixed_up.to_numpy())
+    assert by_place.n == 3
+
+
+def test_frames_do_not_print_what_was_taken_for_a_name():
+    """A Series given where a column's name belongs may hold answers; only its type is named."""
+    df = pd.DataFrame({"answer": ["yes"], "version": ["dice"]}, index=["Alice"])
+    with pytest.raises(ArgumentTypeError, match="found Series") as caught:
+        df.rr.privatize("answer", MIXED_DESIGN, group=df["answer"])
+    assert "Alice" not in str(caught.value)
+
+
+def test_mechanism_by_name():
+    """`mechanism=` is the same as the second argument, in frames also a column's name."""
+    df = pd.DataFrame({"answer": ["yes", "no"], "design": [warner(0.75), warner(0.9)]})
+    expected = rr.estimate(df["answer"], df["design"]).proportions.tolist()
+    assert expected == rr.estimate(df["answer"], mechanism=df["design"]).proportions.tolist()
+    assert expected == df.rr.estimate("answer", mechanism="design")["proportion"].tolist()
+    with pytest.raises(ArgumentTypeError, match="found both"):
+        rr.estimate(["yes"], YES_NO, mechanism=warner(0.75))
+
+
+def test_two_answers_of_each_person():
+    """Designs with two answers take the names of two columns; who left one out is missing."""
+    m = rr.surveys.unrelated_question_two_answers(["no", "yes"], [0.6, 0.8], yes="yes")
+    first, second = list("ynyn") * 5, list("yynn") * 5
+    words = {"y": "yes", "n": "no"}
+    df = pd.DataFrame({"one": [words[x] for x in first], "two": [words[x] for x in second]})
+    pairs = list(zip(df["one"], df["two"], strict=True))
+    expected = rr.estimate(pairs, m).proportions.tolist()
+    assert expected == df.rr.estimate(["one", "two"], m)["proportion"].tolist()
+    df.loc[0, "one"] = None
+    assert (df.rr.tally(["one", "two"], m).n, df.rr.tally(["one", "two"], m).missing) == (19, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"groups": [1, 1, 2], "parts": [warner(p).to_dict() for p in (0.9, 0.6, 0.6)]},
+        {"groups": [1]},
+        {"parts": 5},
+        {"parts": []},
+        {"shows": ["no"]},
+    ],
+)
+def test_hostile_documents(change):
+    """Descriptions that do not fit together raise MetadataError, and nothing is dropped."""
+    with pytest.raises(MetadataError):
+        mechanisms.from_dict({**lie_detector().to_dict(), **change})
+
+
+def test_reports_of_several_categories_are_no_parts():
+    """Subsets cannot be put together with others, nor randomized again, also of size one."""
+    one = rr.SubsetSelection(list("abc"), epsilon=1.0, size=1)
+    with pytest.raises(ArgumentValueError, match="single labels"):
+        Samples({1: one, 2: one})
+    for first, second in ((rr.KRR(list("abc"), 0.5), one), (one, rr.KRR(list("abc"), 0.5))):
+        with pytest.raises(ArgumentValueError, match="single labels"):
+            first.then(second)
+    reports = rr.privatize(pd.Series(["a", "b"]), list("abc"), 0.5)
+    with pytest.raises(ArgumentValueError, match="single labels"):
+        rr.privatize(reports, one, again=True)
+
+
+def test_mixed_designs_in_the_corner():
+    """Counts of many rare categories keep intervals that hold, inside [0, 1].
+
+    Coverage over 40 surveys of 100 + 100 people, 300 categories, three of which hold everybody.
+    """
+    k, rng = 300, np.random.default_rng(7)
+    m = Samples({1: rr.KRR(range(k), 0.9), 2: rr.KRR(range(k), 0.95)})
+    theta = np.zeros(k)
+    theta[:3] = (0.5, 0.3, 0.2)
+    covered = 0
+    for _ in range(40):
+        counts = [rng.multinomial(100, part.rates(theta)) for part in m.channel.parts]
+        low, high = counted(m, *np.concatenate(counts)).interval()
+        assert low.min() >= 0
+        assert high.max() <= 1
+        covered += ((low <= theta) & (theta <= high)).mean()
+    assert covered / 40 > 0.95

@@ -273,6 +273,51 @@ def test_rounds_are_counted():
     assert "true answer with probability 62.5%, and the other answer with probability 37.5%" in page
 
 
+SEVERAL = {
+    "unary": lambda: rr.OptimizedUnary(list("abc"), epsilon=1.0),
+    "selection": lambda: rr.SubsetSelection(list("abcdef"), epsilon=1.0, size=2),
+    "rappor": lambda: rr.rounds.Rappor(list("abc"), 0.5, 0.5, 0.75),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_report_of_several_answers_is_not_called_the_truth(name):
+    """The table sends the reader to the sentence below, and the opening names no other answer."""
+    mechanism = SEVERAL[name]()
+    epsilon = rr.privacy.round_up(mechanism.epsilon)
+    row = f"| answer | {mechanism.k} | see below | {epsilon} |"
+    page = paragraphs(record(mechanism))
+    assert row in page
+    assert "another one was written down" not in page
+    assert "what was written down for a true answer, and nothing in the file says which" in page
+    assert "see below" in statements.describe([record(mechanism)])
+    # Beside a column of single answers, too; that one alone is told as before.
+    beside = paragraphs(record(), record(mechanism, "other"))
+    assert "another one was written down" not in beside
+    assert "whether the true answer or another one was written down" in paragraphs(record())
+
+
+def test_the_lifetime_of_kept_reports_is_on_the_page():
+    """RAPPOR with f = 0.5 keeps bits of epsilon 2 ln 3, above the 0.537 of one report."""
+    rappor = record(SEVERAL["rappor"]())
+    for page in (paragraphs(rappor), words(statements.describe([rappor]))):
+        assert "| 0.5372 |" in page or " 0.5372 " in page
+        assert "Epsilon of all that one first round tells: 2.198." in page
+        assert "all reports ever made from it" in page
+    simulated = statements.describe([record(SEVERAL["rappor"](), simulated=True)])
+    assert "2.198" not in simulated
+    assert "first round" not in paragraphs(record(SEVERAL["unary"]()))
+
+
+def test_the_first_round_of_a_chain_is_on_the_page():
+    """Whoever keeps or sees the first round's reports has its epsilon, here ln 9 = 2.1972."""
+    chain = record(rr.KRR(["a", "b"], 0.9).then(rr.KRR(["a", "b"], 0.75)))
+    for page in (paragraphs(chain), words(statements.describe([chain]))):
+        assert "Whoever sees the reports of the first round" in page
+        assert "Epsilon of all that one first round tells: 2.198." in page
+    assert "first round" not in paragraphs(record())
+
+
 class Stub:
     """A mechanism of another family, as far as a page asks it."""
 

@@ -36,12 +36,12 @@ def law(mechanism, bits, truth):
 @pytest.mark.parametrize(
     ("mechanism", "bits", "depths"),
     [
-        (SubsetSelection(list("abc"), 1.0, size=1), 2, {0: 2, 1: 6}),
-        (SubsetSelection(list("abc"), 1.0, size=2), 2, {0: 2, 1: 6}),
-        (SubsetSelection(ABCD, 1.0, size=2), 2, {0: 2, 1: 6}),
+        (SubsetSelection(list("abc"), epsilon=1.0, size=1), 2, {0: 2, 1: 6}),
+        (SubsetSelection(list("abc"), epsilon=1.0, size=2), 2, {0: 2, 1: 6}),
+        (SubsetSelection(ABCD, epsilon=1.0, size=2), 2, {0: 2, 1: 6}),
         (SubsetSelection(ABCD, size=3, prob_own=0.875), 3, {0: 1, 1: 3}),
-        (SubsetSelection(list("abcde"), 0.5, size=2), 2, {0: 2, 1: 8}),
-        (SubsetSelection(["no", "yes"], 1.0), 2, {0: 4}),
+        (SubsetSelection(list("abcde"), epsilon=0.5, size=2), 2, {0: 2, 1: 8}),
+        (SubsetSelection(["no", "yes"], epsilon=1.0), 2, {0: 4}),
     ],
     ids=repr,
 )
@@ -100,7 +100,7 @@ def test_golden_probabilities():
 )
 def test_golden_variance(k, epsilon, expected):
     """The variance at equal shares, with the size that is chosen."""
-    channel = SubsetSelection(range(k), epsilon).channel
+    channel = SubsetSelection(range(k), epsilon=epsilon).channel
     assert channel.variance(np.full(k, 1 / k), "rows") == pytest.approx([expected] * k, rel=1e-12)
 
 
@@ -110,10 +110,12 @@ def test_the_best_size_is_the_best():
         for k in (2, 3, 4, 5, 6, 7, 8, 11, 12, 29, 30, 64, 100):
             shares = np.full(k, 1 / k)
             variances = [
-                SubsetSelection(range(k), epsilon, size=size).channel.variance(shares, "rows")[0]
+                SubsetSelection(range(k), epsilon=epsilon, size=size).channel.variance(
+                    shares, "rows"
+                )[0]
                 for size in range(1, k)
             ]
-            chosen = SubsetSelection(range(k), epsilon).size
+            chosen = SubsetSelection(range(k), epsilon=epsilon).size
             assert variances[chosen - 1] <= min(variances) * (1 + 1e-12)
 
 
@@ -141,7 +143,7 @@ def test_a_size_for_no_privacy_budget():
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, math.log(3), 12.0])
 def test_the_nearest_double_to_a_request(size, epsilon):
     """As much truth as the request allows; one double more would be too much."""
-    m = SubsetSelection(range(10), epsilon, size=size)
+    m = SubsetSelection(range(10), epsilon=epsilon, size=size)
     beyond = SubsetSelection(range(10), size=size, prob_own=math.nextafter(m.prob_own, 1))
     assert m.epsilon <= epsilon < beyond.epsilon
 
@@ -152,7 +154,7 @@ def test_influence_of_one_report():
     k = 100, epsilon 1, n = 1000, one category a report: -0.00058197670686932640 and
     0.058615693980063323 (mpmath).
     """
-    m = SubsetSelection(range(100), 1.0, size=1)
+    m = SubsetSelection(range(100), epsilon=1.0, size=1)
     scores = rr.estimators.debias_reports([m.pack(np.eye(1, 100, dtype=bool))[0].tobytes()], m)
     assert scores.min() / 1000 == pytest.approx(-0.0005819767068693264, rel=1e-12)
     assert scores.max() / 1000 == pytest.approx(0.05861569398006332, rel=1e-12)
@@ -162,19 +164,27 @@ def test_influence_of_one_report():
     ("make", "error", "words"),
     [
         (lambda: SubsetSelection(ABCD), ArgumentTypeError, "epsilon or prob_own, found neither"),
-        (lambda: SubsetSelection(ABCD, 1.0, prob_own=0.5), ArgumentTypeError, "found both"),
+        (lambda: SubsetSelection(ABCD, epsilon=1.0, prob_own=0.5), ArgumentTypeError, "found both"),
         (lambda: SubsetSelection(ABCD, prob_own=0.5), ArgumentTypeError, "needs size"),
-        (lambda: SubsetSelection(ABCD, 1.0, size=0), ArgumentValueError, "[1, 3] for 4"),
-        (lambda: SubsetSelection(ABCD, 1.0, size=4), ArgumentValueError, "[1, 3] for 4"),
-        (lambda: SubsetSelection(ABCD, 1.0, size=2.0), ArgumentTypeError, "must be an integer"),
-        (lambda: SubsetSelection(ABCD, 1.0, size=True), ArgumentTypeError, "must be an integer"),
+        (lambda: SubsetSelection(ABCD, epsilon=1.0, size=0), ArgumentValueError, "[1, 3] for 4"),
+        (lambda: SubsetSelection(ABCD, epsilon=1.0, size=4), ArgumentValueError, "[1, 3] for 4"),
+        (
+            lambda: SubsetSelection(ABCD, epsilon=1.0, size=2.0),
+            ArgumentTypeError,
+            "must be an integer",
+        ),
+        (
+            lambda: SubsetSelection(ABCD, epsilon=1.0, size=True),
+            ArgumentTypeError,
+            "must be an integer",
+        ),
         (lambda: SubsetSelection(ABCD, size=2, prob_own=0.4), ArgumentValueError, "[2/4, 1)"),
         (lambda: SubsetSelection(ABCD, size=2, prob_own=1.0), ArgumentValueError, "[2/4, 1)"),
-        (lambda: SubsetSelection(ABCD, -1.0), ArgumentValueError, "at least 0"),
-        (lambda: SubsetSelection(ABCD, "1"), ArgumentTypeError, "epsilon must be a number"),
-        (lambda: SubsetSelection(ABCD, 90.0), ArgumentValueError, "beyond what a double"),
-        (lambda: SubsetSelection(range(40_000), 1.0), ArgumentValueError, "at most 32768"),
-        (lambda: SubsetSelection(["a"], 1.0), ArgumentValueError, "at least two"),
+        (lambda: SubsetSelection(ABCD, epsilon=-1.0), ArgumentValueError, "at least 0"),
+        (lambda: SubsetSelection(ABCD, epsilon="1"), ArgumentTypeError, "epsilon must be a number"),
+        (lambda: SubsetSelection(ABCD, epsilon=90.0), ArgumentValueError, "beyond what a double"),
+        (lambda: SubsetSelection(range(40_000), epsilon=1.0), ArgumentValueError, "at most 32768"),
+        (lambda: SubsetSelection(["a"], epsilon=1.0), ArgumentValueError, "at least two"),
     ],
 )
 def test_parameters_out_of_range(make, error, words):
@@ -190,13 +200,16 @@ def test_documents():
     again = SubsetSelection.from_dict(json.loads(json.dumps(m.to_dict())))
     assert again == m
     assert eval(repr(m), {"SubsetSelection": SubsetSelection}) == m
-    others = {SubsetSelection(ABCD, 1.0, size=1), SubsetSelection(ABCD, 1.1, size=2)}
+    others = {
+        SubsetSelection(ABCD, epsilon=1.0, size=1),
+        SubsetSelection(ABCD, epsilon=1.1, size=2),
+    }
     assert len({m, again, *others}) == 3
     by_hand = {"type": "SubsetSelection", "categories": ABCD, "epsilon": 1.0}
-    assert SubsetSelection.from_dict(by_hand) == SubsetSelection(ABCD, 1.0)
+    assert SubsetSelection.from_dict(by_hand) == SubsetSelection(ABCD, epsilon=1.0)
     with pytest.raises(MetadataError):
         SubsetSelection.from_dict({**by_hand, "prob": 0.5})
-    many = SubsetSelection(range(101), 1.0)
+    many = SubsetSelection(range(101), epsilon=1.0)
     record = metadata.Record.of("x", many, unknown="warn", missing="unknown")
     assert record.is_shortened
     assert record.resolve(many) is many
@@ -223,7 +236,7 @@ def test_words_do_not_follow_answers(k, rows):
 
 def test_the_report_of_another_truth_is_the_same_one_renamed():
     """With the same words the others keep their order: the truth's place tells nothing more."""
-    m, rows = SubsetSelection(range(20), 1.0), 500
+    m, rows = SubsetSelection(range(20), epsilon=1.0), 500
     bits = [
         m.unpack(m.randomize(np.full(rows, code, np.uint8), Counting(2), 0)) for code in range(20)
     ]
@@ -281,10 +294,17 @@ def test_estimates_are_right():
     assert estimate.proportions.sum() == pytest.approx(1, abs=1e-12)
 
 
+def test_a_number_alone_says_nothing():
+    """0.75 would be an epsilon here and a probability elsewhere: the amount has its name."""
+    with pytest.raises(TypeError, match="positional"):
+        SubsetSelection(ABCD, 0.75)
+    assert SubsetSelection(ABCD, size=2, prob_own=0.75) != SubsetSelection(ABCD, epsilon=0.75)
+
+
 def test_codes_of_another_type_are_refused():
     """Codes must be of the domain's type."""
     with pytest.raises(ArgumentTypeError):
-        SubsetSelection(ABCD, 1.0).randomize(np.zeros(3, np.int64), Counting(0), 0)
+        SubsetSelection(ABCD, epsilon=1.0).randomize(np.zeros(3, np.int64), Counting(0), 0)
 
 
 # -- planted faults -------------------------------------------------------------------------------
@@ -314,7 +334,7 @@ class WithReplacement(SubsetSelection):
 def test_the_law_catches_planted_faults(fault):
     """Enumeration fails for reports of the right size with another law."""
     with pytest.raises(AssertionError):
-        check_law(fault(ABCD, 1.0, size=2), law, 2, {0: 2, 1: 6})
+        check_law(fault(ABCD, epsilon=1.0, size=2), law, 2, {0: 2, 1: 6})
 
 
 def test_the_law_sums_over_the_right_subsets():

@@ -146,12 +146,12 @@ COLUMNS = {
 
 
 def packed_dtype():
-    """What a column of packed reports is here: Arrow's type where pyarrow is installed."""
+    """What a column of packed reports is here: Arrow's binary where pyarrow is installed."""
     try:
         import pyarrow as pa
     except ImportError:
         return np.dtype(object)
-    return pd.ArrowDtype(pa.binary(WIDTH))
+    return pd.ArrowDtype(pa.binary())
 
 
 @BOTH
@@ -244,6 +244,22 @@ def test_missing_answers_kept_in_arrow():
     assert one.buffers()[1].to_pybytes()[WIDTH:] == bytes(WIDTH)
 
 
+@pytest.mark.parametrize("missing", ["unknown", "keep"])
+def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing):
+    """A column of pandas with more bytes than one array can count has several."""
+    pytest.importorskip("pyarrow")
+    answers = pd.Series([*ANSWERS.tolist(), None], dtype="Int64")
+    made = [UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1))]
+    monkeypatch.setattr(subsets.forms, "_MOST_BYTES", 15)
+    made.append(UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1)))
+    one, several = made
+    assert [1, 43] == [column.array.__arrow_array__().num_chunks for column in made]
+    several.array.__arrow_array__().validate(full=True)
+    pd.testing.assert_series_equal(one, several)
+    assert UNARY.tally(one) == UNARY.tally(several)
+    assert (missing == "keep") == several.isna().any()
+
+
 def test_missing_as_a_category():
     """Not to answer is an answer with a bit of its own, and reports are never missing."""
     m = SymmetricUnary(["yes", "no", None], 0.75)
@@ -285,6 +301,24 @@ def test_without_pyarrow():
 
 
 # -- reading back ---------------------------------------------------------------------------------
+
+
+@BOTH
+def test_reports_that_went_through_text(tmp_path, mechanism):
+    """CSV makes words of bytes: refused, with the formats that hold them, and no word quoted."""
+    frame = pd.DataFrame({"answer": ANSWERS})
+    frame.rr.privatize({"answer": mechanism}).to_csv(tmp_path / "made.csv", index=False)
+    read = pd.read_csv(tmp_path / "made.csv")["answer"]
+    assert read[0].startswith("b'") or read[0].startswith('b"')
+    forms = [read, read.astype("category"), read.tolist(), read.to_numpy().astype(str)]
+    for reports in forms:
+        for ask in (mechanism.tally, mechanism.estimate, mechanism.unpack):
+            with pytest.raises(ArgumentTypeError) as caught:
+                ask(reports)
+            assert "CSV and other text cannot hold packed reports" in str(caught.value)
+            assert "Parquet and Feather files can" in str(caught.value)
+            assert read[0] not in str(caught.value)
+
 
 GOOD = bytes([0b101, 0b1])
 
@@ -451,6 +485,62 @@ def test_files(tmp_path, mechanism, ending):
     again = pd.read_parquet(target) if ending == ".parquet" else pd.read_feather(target)
     assert mechanism.tally(again["answer"]) == counted
     assert again.columns.tolist() == ["id", "answer", "x"]
+
+
+@BOTH
+@pytest.mark.parametrize("missing", ["unknown", "keep"])
+def test_pandas_reads_what_it_wrote(tmp_path, mechanism, missing):
+    """A privatized frame goes through pandas' files and Arrow's tables, and is estimated then."""
+    pa = pytest.importorskip("pyarrow")
+    answers = [*ANSWERS.tolist(), None] if missing == "keep" else ANSWERS.tolist()
+    frame = pd.DataFrame({"answer": pd.array(answers, dtype="Int64")})
+    made = frame.rr.privatize({"answer": mechanism}, missing=missing)
+    parquet, feather = tmp_path / "made.parquet", tmp_path / "made.feather"
+    made.to_parquet(parquet)
+    made.to_feather(feather)
+    backends = ("pyarrow", "numpy_nullable")
+    again = {
+        "parquet": pd.read_parquet(parquet),
+        "feather": pd.read_feather(feather),
+        "table": pa.Table.from_pandas(made).to_pandas(),
+        "converted": made.convert_dtypes(dtype_backend="pyarrow"),
+        **{backend: pd.read_parquet(parquet, dtype_backend=backend) for backend in backends},
+    }
+    expected = rr.estimate(made["answer"])
+    assert (expected.n, expected.missing) == (300, len(answers) - 300)
+    for how, read in again.items():
+        found = rr.estimate(read["answer"], mechanism)
+        assert np.array_equal(expected.proportions, found.proportions), how
+        assert (expected.n, expected.missing) == (found.n, found.missing), how
+        assert packed_dtype() == read["answer"].dtype, how
+
+
+TEXT_COLUMNS = {
+    "string": lambda pa: pa.string(),
+    "large string": lambda pa: pa.large_string(),
+    "dictionary": lambda pa: pa.dictionary(pa.int32(), pa.string()),
+}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+@pytest.mark.parametrize("kind", TEXT_COLUMNS)
+def test_pandas_reads_files_that_were_columns_of_arrow(tmp_path, kind, ending):
+    """What a file says of a column of text in Arrow makes no trouble for the bits in its place."""
+    pa = pytest.importorskip("pyarrow")
+    dtype = pd.ArrowDtype(TEXT_COLUMNS[kind](pa))
+    mechanism = OptimizedUnary(list("abcdefghijk"), epsilon=1.0)
+    source, target = tmp_path / f"source.{ending}", tmp_path / f"target.{ending}"
+    frame = pd.DataFrame({"answer": pd.Series(list("abcdefghijk") * 9, dtype=dtype)})
+    getattr(frame, f"to_{ending}")(source)
+    rr.files.privatize_file(source, target, {"answer": mechanism})
+    read = getattr(pd, f"read_{ending}")(target)
+    assert packed_dtype() == read["answer"].dtype
+    assert rr.estimate(read["answer"], mechanism).n == 99
+    assert rr.files.tally_file(target, "answer") == rr.tally(read["answer"], mechanism)
+    # And so on, in pandas' own files.
+    getattr(read, f"to_{ending}")(tmp_path / "again")
+    again = getattr(pd, f"read_{ending}")(tmp_path / "again")
+    assert rr.tally(again["answer"], mechanism) == rr.files.tally_file(target, "answer")
 
 
 def test_missing_reports_in_files(tmp_path):

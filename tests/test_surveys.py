@@ -15,12 +15,13 @@ from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scripted import Counting, every_stream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
-from rrstats.mechanisms import surveys
+from rrstats.mechanisms import from_dict, surveys
 from rrstats.mechanisms.survey_design import SurveyDesign
 from rrstats.mechanisms.survey_laws import DESIGNS
 
@@ -793,6 +794,93 @@ def test_bad_input(call, kind, message):
     with pytest.raises(kind, match=message) as caught:
         call()
     assert isinstance(caught.value, rr.RRStatsError)
+
+
+ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: surveys.warner([False, True], ANSWERS),
+        lambda: surveys.warner([False, True], ANSWERS.tolist()),
+        lambda: surveys.warner([False, True], ANSWERS.to_numpy()),
+        lambda: surveys.warner([False, True], 0.7, yes=ANSWERS),
+        lambda: surveys.warner([False, True], 0.7, yes=ANSWERS.to_frame()),
+        lambda: surveys.warner([False, True], 0.7, yes=tuple(ANSWERS)),
+        lambda: surveys.warner([False, True], 0.7, yes=",".join(ANSWERS)),
+        lambda: surveys.warner([False, True], 0.7, reports=ANSWERS),
+        lambda: surveys.kuk([False, True], 0.7, 0.5, draws=ANSWERS),
+        lambda: surveys.christofides([False, True], ANSWERS),
+        lambda: surveys.forced_response([0, 1], 0.5, ANSWERS),
+        lambda: surveys.cheater_detection([False, True], ANSWERS),
+        lambda: surveys.cheater_detection([False, True], [0.2, 0.3], ANSWERS),
+        lambda: surveys.unrelated_question_two_answers([False, True], ANSWERS),
+        lambda: SurveyDesign(ANSWERS, [False, True]),
+        lambda: SurveyDesign("warner", [False, True], prob_statement=ANSWERS),
+    ],
+)
+def test_answers_are_never_quoted(call):
+    """Who passes answers in the place of an argument reads their type, never an answer."""
+    with pytest.raises(rr.RRStatsError) as caught:
+        call()
+    assert "HIV" not in str(caught.value)
+
+
+def test_long_lists_are_cut():
+    """Errors list no more than a few of the labels of a mapping."""
+    many = dict.fromkeys(range(100), 0.01)
+    for call in (
+        lambda: surveys.forced_response(["a", "b"], 0.5, many),
+        lambda: surveys.cheater_detection([False, True], many, [0.1, 0.2]),
+    ):
+        with pytest.raises(ArgumentValueError, match=r"\[0, 1, 2, 3, 4, 5, \.\.\. 100 in all\]"):
+            call()
+
+
+def test_a_series_of_numbers_is_read_by_its_labels():
+    """Numbers in a Series stand by category or by sample, not in the order of the rows."""
+    forced = pd.Series({"b": 0.375, "a": 0.125})
+    m = surveys.forced_response(["a", "b"], 0.5, forced)
+    assert m == surveys.forced_response(["a", "b"], 0.5, [0.125, 0.375])
+    with pytest.raises(ArgumentValueError, match=r"found numbers for \[0, 1\]"):
+        surveys.forced_response(["a", "b"], 0.5, pd.Series([0.125, 0.375]))
+    with pytest.raises(ArgumentValueError, match=r"found numbers for \['a', 'b', 'b'\]"):
+        surveys.forced_response(["a", "b"], 0.5, pd.Series([0.1, 0.1, 0.3], index=list("abb")))
+    boxes = {"B": 0.3, "A": 0.7}
+    m = surveys.unrelated_question_two_samples([False, True], pd.Series(boxes))
+    assert m == surveys.unrelated_question_two_samples([False, True], boxes)
+    with pytest.raises(ArgumentValueError, match="one number for each sample, not several"):
+        surveys.cheater_detection([False, True], pd.Series([0.2, 0.5], index=["A", "A"]))
+
+
+def test_why_a_design_tells_nothing():
+    """The error says what to change: the probability, or one of the samples."""
+    for m in (
+        surveys.warner([False, True], 0.5),
+        surveys.kuk([False, True], 0.3, 0.3, draws=2),
+    ):
+        with pytest.raises(
+            NotIdentifiable, match=r"condition number .* no information; choose another probability"
+        ):
+            m.estimate([m.report_space.categories[0]])
+    for m in (
+        surveys.unrelated_question_two_samples([False, True], [0.7, 0.7]),
+        surveys.cheater_detection([False, True], [0.2, 0.2, 0.2]),
+        surveys.stochastic_lie_detector([False, True], [0.2, 0.2]),
+    ):
+        samples = list(m.groups)
+        with pytest.raises(NotIdentifiable, match=r"condition number .* the samples must differ"):
+            m.estimate([True, False] * len(samples), group=samples * 2)
+
+
+def test_a_design_in_the_place_of_a_type():
+    """A document that names a design as its type is told how to write it."""
+    document = {"type": "warner", "categories": ["no", "yes"], "prob_statement": 0.7}
+    with pytest.raises(
+        rr.MetadataError, match=r'write {"type": "SurveyDesign", "design": "warner"'
+    ):
+        from_dict(document)
 
 
 @pytest.mark.parametrize(

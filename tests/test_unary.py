@@ -154,7 +154,11 @@ def test_no_privacy_budget_is_no_information():
         (lambda: UnaryEncoding(range(40_000), 0.7, 0.1), ArgumentValueError, "at most 32768"),
         (lambda: SymmetricUnary(ABC), ArgumentTypeError, "prob or epsilon, found neither"),
         (lambda: SymmetricUnary(ABC, 0.7, epsilon=1), ArgumentTypeError, "found both"),
-        (lambda: SymmetricUnary(ABC, 0.4), ArgumentValueError, "[1/2, 1)"),
+        (lambda: SymmetricUnary(ABC, 0.4), ArgumentValueError, "[1/2, 1) for each bit"),
+        (lambda: SymmetricUnary(ABC, 1.0), ArgumentValueError, "at 1 every bit is reported as"),
+        (lambda: SymmetricUnary(ABC, 75), ArgumentValueError, "write 0.75 for 75%"),
+        (lambda: SymmetricUnary(ABC, math.nan), ArgumentValueError, "[1/2, 1) for each bit"),
+        (lambda: SymmetricUnary(ABC, "0.7"), ArgumentTypeError, "prob must be a number"),
         (lambda: SymmetricUnary(ABC, epsilon=-1), ArgumentValueError, "at least 0"),
         (lambda: SymmetricUnary(ABC, epsilon=80), ArgumentValueError, "largest possible is 73.47"),
         (lambda: OptimizedUnary(ABC), ArgumentTypeError, "prob_other or epsilon"),
@@ -173,6 +177,19 @@ def test_parameters_out_of_range(make, error, words):
     with pytest.raises(error) as caught:
         make()
     assert words in str(caught.value)
+    assert "2 categories" not in str(caught.value)  # each bit has two values, whatever k is
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 30.0, 700.0, 744.0])
+def test_a_report_that_names_all_alike_tells_nothing(epsilon):
+    """No bit or every bit leaves the prior as it is, however rare that is; one bit does not."""
+    m, prior = OptimizedUnary(["a", "b"], epsilon=epsilon), [0.3, 0.7]
+    none, every, first = m.posterior([b"\0", b"\3", b"\1"], prior)
+    assert prior == pytest.approx(none.tolist(), rel=1e-15)
+    assert prior == pytest.approx(every.tolist(), rel=1e-15)
+    odds = float(1 / m.channel.odds)  # against "a", once it is named
+    assert first[0] == pytest.approx(0.3 / (0.3 + 0.7 * odds), rel=1e-12)
+    assert first[1] == pytest.approx(0.7 * odds / (0.3 + 0.7 * odds), rel=1e-12, abs=5e-324)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,15 @@ def add_privatize(commands: Any) -> None:
             "  [[columns]]\n"
             '  name = "answer"\n'
             '  mechanism = { type = "KRR", categories = ["never", "often"], epsilon = 1.5 }\n'
+            "  [[columns]]\n"
+            '  name = "smoker"\n'
+            "  [columns.mechanism]\n"
+            '  type = "SurveyDesign"\n'
+            '  design = "warner"\n'
+            '  categories = ["yes", "no"]\n'
+            '  yes = "yes"\n'
+            '  parameters = { prob_statement = "2/3" }\n'
+            "Designs and their parameters are named as in rrstats.surveys.\n"
             "\n"
             "Each run draws fresh noise: a second release of the same answers tells more, so\n"
             "it is refused unless --again. A private file beside IN keeps account of them."

@@ -149,7 +149,9 @@ def _description(column: Changed, family: str, version: str) -> dict[str, Any]:
         if kind == "datetimetz" and family != ARROW:
             facts = {"timezone": column.type.tz}
     if family == ARROW:
-        plain = f"{column.type}[pyarrow]"
+        # pandas cannot read the name of the fixed-size type; binary is what it makes of it.
+        fixed = pa.types.is_fixed_size_binary(column.type)
+        plain = "binary[pyarrow]" if fixed else f"{column.type}[pyarrow]"
     return {"pandas_type": kind, "numpy_type": plain, "metadata": facts}
 
 

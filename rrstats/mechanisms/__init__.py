@@ -18,6 +18,7 @@ from rrstats.mechanisms.rounds import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset import SubsetSelection
 from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.survey_laws import DESIGNS
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
 
 __all__ = [
@@ -90,6 +91,11 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
         )
     name = document.get("type")
     described = sorted(set(__all__) - _NOT_DESCRIBED)
+    if isinstance(name, str) and name in DESIGNS:
+        raise MetadataError(
+            f"a mechanism's type must be one of {described}, and {name!r} is a survey design: "
+            f'write {{"type": "SurveyDesign", "design": "{name}", ...}}'
+        )
     if name not in described:
         raise MetadataError(
             f"a mechanism's type must be one of {described}, found {name!r}; "
@@ -99,6 +105,8 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
         mechanism: Mechanism = globals()[name].from_dict(document)
     except MetadataError:
         raise
+    except RecursionError:
+        raise MetadataError(f"the description of a {name} is nested too deeply") from None
     except (ArgumentTypeError, ArgumentValueError) as error:
         raise MetadataError(f"the description of a {name} cannot be used: {error}") from error
     return mechanism

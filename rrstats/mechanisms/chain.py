@@ -15,6 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from rrstats.channel import Channel
+from rrstats.containers import form_of
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.protocol import Mechanism
@@ -57,12 +58,19 @@ class Chain(Verbs):
                 raise ArgumentValueError(
                     f"{name} must be a mechanism of one sample; chain the mechanism of each sample"
                 )
+            if not form_of(part.report_space).is_label:
+                raise ArgumentValueError(
+                    f"{name} must be a mechanism whose reports are single labels: reports that "
+                    "name several categories have no small product; rr.Rappor has two rounds of "
+                    "bits, rr.rounds.two_rounds two rounds of one answer"
+                )
         if self.first.report_space != self.second.domain:
             raise ArgumentValueError(
                 "the second mechanism must have the reports of the first as its categories, in "
                 "the same order: "
                 f"{self.first.report_space.describe()}, found {self.second.domain.describe()}"
             )
+        _ = self.channel  # raises now, and not after reports were made, where there is no product
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:

@@ -2,13 +2,16 @@
 
 A double stays a double (it is the rational number that it is); any other rational stays a
 fraction.  In JSON the first is a number and the second a string such as "1/6".
+Errors show no more of an argument than its author meant to say: data may stand in its place.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,12 +19,46 @@ import numpy as np
 from rrstats.channel import as_fraction
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
-__all__ = ["Number", "from_json", "number", "numbers", "probability", "to_json", "whole_sum"]
+__all__ = [
+    "Number",
+    "found",
+    "from_json",
+    "listed",
+    "number",
+    "numbers",
+    "probability",
+    "to_json",
+    "whole_sum",
+]
 
 Number = float | Fraction
 
 _CLOSE = Fraction(1, 10**9)
+_LONGEST = 60
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}/[0-9]{1,4000}")
+
+
+def found(value: Any) -> str:
+    """How an error shows a label that it was given: anything but one label by its type.
+
+    >>> found("Yes"), found(["no", "yes"])
+    ("'Yes'", 'list')
+    """
+    one = str | bytes | bool | int | float | Fraction | datetime.date | np.generic | None
+    text = repr(value) if isinstance(value, one) else type(value).__name__
+    return text if len(text) <= _LONGEST else f"{type(value).__name__} of {len(text)} letters"
+
+
+def listed(labels: Iterable[Any], most: int = 8) -> str:
+    """Labels as a list, shortened where there are many.
+
+    >>> listed(range(20))
+    '[0, 1, 2, 3, 4, 5, ... 20 in all]'
+    """
+    every = [found(label) for label in labels]
+    if len(every) > most:
+        every = [*every[: most - 2], f"... {len(every)} in all"]
+    return f"[{', '.join(every)}]"
 
 
 def number(value: Any, name: str) -> Number:
@@ -30,6 +67,8 @@ def number(value: Any, name: str) -> Number:
     >>> number(Fraction(3, 4), "prob"), number(Fraction(1, 3), "prob")
     (0.75, Fraction(1, 3))
     """
+    if isinstance(value, float) and isfinite(value):
+        return float(value) + 0.0  # no negative zero
     exact = as_fraction(value.item() if isinstance(value, np.generic) else value, name)
     try:
         double = float(exact)
@@ -55,13 +94,13 @@ def probability(value: Any, name: str, interval: str = "[0, 1]") -> Number:
     >>> probability(0.7, "prob_statement", "(0, 1)")
     0.7
     """
-    found = number(value, name)
+    chance = number(value, name)
     low, high = (Fraction(end) for end in interval[1:-1].split(","))
-    above = low <= found if interval[0] == "[" else low < found
-    below = found <= high if interval[-1] == "]" else found < high
+    above = low <= chance if interval[0] == "[" else low < chance
+    below = chance <= high if interval[-1] == "]" else chance < high
     if not (above and below):
-        raise ArgumentValueError(f"{name} must be in {interval}, got {value!r}")
-    return found
+        raise ArgumentValueError(f"{name} must be in {interval}, got {chance}")
+    return chance
 
 
 def whole_sum(parts: Iterable[Number], what: str) -> Fraction:

@@ -15,7 +15,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -25,61 +24,17 @@ from numpy.typing import NDArray
 from rrstats import labels
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.matrices import MatrixChannel
-from rrstats.mechanisms.exact import Number, from_json, numbers, to_json
+from rrstats.matrices import MatrixChannel, exact_sum, rounded
+from rrstats.mechanisms.exact import Number, from_json, listed, numbers, to_json
+from rrstats.mechanisms.lots import Lots
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
 from rrstats.privacy import epsilon_from_odds
-from rrstats.randomness import Source, cells
+from rrstats.randomness import Source
 
-__all__ = ["Lots", "MatrixDesign"]
-
-CELL_STREAM = 0
-
-_MOST_LOTS = 1 << 22
-"""Up to here the report of every lot and truth is looked up in one table."""
+__all__ = ["MatrixDesign", "check_codes", "labels_of"]
 
 Rows = tuple[tuple[Number, ...], ...]
-
-
-class Lots:
-    """How reports of a matrix are drawn: one lot for each row, drawn without looking at it.
-
-    [0, 1) is cut at the union of all columns' thresholds, so that a lot decides the report of
-    every truth; the report is then looked up.
-    """
-
-    def __init__(self, entries: Sequence[Sequence[Fraction]], dtype: np.dtype[Any]) -> None:
-        columns = [list(accumulate(column))[:-1] for column in zip(*entries, strict=True)]
-        self.cuts = sorted({cut for column in columns for cut in column if 0 < cut < 1})
-        self.classes, self.dtype = len(columns), dtype
-        lots = len(self.cuts) + 1
-        place = {cut: lot for lot, cut in enumerate(self.cuts, start=1)} | {Fraction(0): 0}
-        # A threshold of 1 lies behind every lot.
-        starts = [[place.get(cut, lots) for cut in column] for column in columns]
-        self._lots = lots
-        self._table: NDArray[Any] | None = None
-        self._starts = np.empty(0, dtype=np.intp)
-        if lots * self.classes <= _MOST_LOTS:
-            every = np.arange(lots)
-            reports = [np.searchsorted(start, every, side="right") for start in starts]
-            self._table = np.array(reports, dtype=dtype).T.ravel()
-        else:
-            shifted = np.array(starts) + np.arange(self.classes)[:, None] * (lots + 1)
-            self._starts = shifted.ravel()
-
-    def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
-        """The reports of one block of true codes, as codes of ``dtype``."""
-        drawn = cells(source, CELL_STREAM, block, len(codes), self.cuts)
-        if self._table is not None:
-            drawn *= self.classes
-            drawn += codes
-            return np.asarray(self._table.take(drawn))
-        # How many thresholds of its own column a lot has reached.
-        drawn += codes * np.intp(self._lots + 1)
-        reached = np.searchsorted(self._starts, drawn, side="right")
-        before = codes.astype(np.intp) * (len(self._starts) // self.classes)
-        return np.asarray((reached - before).astype(self.dtype))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -276,22 +231,24 @@ def _rows(matrix: Any, name: str) -> Rows:
     rows = tuple(numbers(row, name) for row in matrix)
     lengths = sorted({len(row) for row in rows})
     if len(lengths) != 1:
-        raise ArgumentValueError(f"{name} must have rows of equal length, found lengths {lengths}")
+        raise ArgumentValueError(
+            f"{name} must have rows of equal length, found lengths {listed(lengths)}"
+        )
     return rows
 
 
 def _is_one(parts: Sequence[Number]) -> bool:
-    return abs(sum((Fraction(part) for part in parts), Fraction(-1))) <= Fraction(1, 10**9)
+    return abs(exact_sum([Fraction(part) for part in parts]) - 1) <= Fraction(1, 10**9)
+
+
+_TRANSPOSED = (
+    "so it looks transposed: rows are reports and columns are true answers here, pass the transpose"
+)
 
 
 def _hint(rows: Rows) -> str:
     """What to say of a matrix whose rows sum to 1 although its columns should."""
-    if not all(_is_one(row) for row in rows):
-        return ""
-    return (
-        "; its rows sum to 1, so it looks transposed: rows are reports and columns are true "
-        "answers here, pass the transpose"
-    )
+    return f"; its rows sum to 1, {_TRANSPOSED}" if all(_is_one(row) for row in rows) else ""
 
 
 def _check_shape(rows: Rows, domain: Domain) -> None:
@@ -318,19 +275,35 @@ def _check_columns(rows: Rows, domain: Domain, space: Domain) -> None:
                 )
     wrong = [place for place, column in enumerate(columns) if not _is_one(column)]
     if wrong:
-        total = sum((Fraction(part) for part in columns[wrong[0]]), Fraction(0))
+        total = exact_sum([Fraction(part) for part in columns[wrong[0]]])
         more = f" ({len(wrong)} of {domain.k} columns are off)" if len(wrong) > 1 else ""
         raise ArgumentValueError(
             f"matrix[report, truth] must have columns that sum to 1, that of the category "
-            f"{domain.categories[wrong[0]]!r} sums to {float(total):.12g}, off by "
-            f"{float(total - 1):.3g}{more}{_hint(rows)}"
+            f"{domain.categories[wrong[0]]!r} sums to {rounded(total, 12)}, off by "
+            f"{rounded(total - 1, 3)}{more}{_hint(rows)}"
         )
+
+
+def labels_of(value: Any, name: str) -> Domain:
+    """Labels in an order that says what they stand for, of an argument of another name.
+
+    Raises ArgumentTypeError for a set, which has no order, and where `Domain` does.
+    """
+    if isinstance(value, set | frozenset):
+        raise ArgumentTypeError(
+            f"{name} must be a list, as the order says which label is which; found "
+            f"{type(value).__name__}"
+        )
+    try:
+        return Domain(value)
+    except (ArgumentTypeError, ArgumentValueError) as error:
+        raise type(error)(str(error).replace("categories", name, 1)) from None
 
 
 def _report_space(domain: Domain, m: int, reports: Any) -> Domain:
     if reports is None:
         return domain if m == domain.k else Domain(range(m))
-    space = Domain(reports)
+    space = labels_of(reports, "reports")
     if space.k != m:
         raise ArgumentValueError(
             f"reports must have one label for each of the {m} rows of the matrix, found {space.k}"
@@ -344,9 +317,16 @@ def _places(named: Domain, wanted: Domain, what: str) -> list[int]:
     absent = [label for label in wanted.categories if named.code(label) >= named.k]
     if extra or absent:
         raise ArgumentValueError(
-            f"{what}: missing {absent}, not expected {extra} (1 and '1' are different labels)"
+            f"{what}: missing {listed(absent)}, not expected {listed(extra)} "
+            "(1 and '1' are different labels)"
         )
     return [named.code(label) for label in wanted.categories]
+
+
+def _holds(named: Domain, wanted: Domain, only: bool = False) -> bool:
+    """Whether all wanted labels are among the named ones, or are just these."""
+    held = all(named.code(label) < named.k for label in wanted.categories)
+    return held and (not only or named.k == wanted.k)
 
 
 def _aligned(frame: pd.DataFrame, domain: Domain, reports: Any) -> tuple[Any, list[Hashable]]:
@@ -356,13 +336,18 @@ def _aligned(frame: pd.DataFrame, domain: Domain, reports: Any) -> tuple[Any, li
             f"matrix must have at least 2 rows and 2 columns, found {frame.shape[0]} and "
             f"{frame.shape[1]}"
         )
-    index = Domain(frame.index)
-    columns = _places(Domain(frame.columns), domain, "the columns of matrix must be the categories")
+    index = labels_of(frame.index, "the index of matrix")
+    named = labels_of(frame.columns, "the columns of matrix")
+    if _holds(index, domain) and not _holds(named, domain, only=True):
+        raise ArgumentValueError(
+            f"the columns of matrix must be the categories {domain.describe()}, found "
+            f"{named.describe()}; its index holds the categories, {_TRANSPOSED}"
+        )
+    columns = _places(named, domain, "the columns of matrix must be the categories")
     if reports is not None:
-        space = Domain(reports)
+        space = labels_of(reports, "reports")
     else:
-        same = index.k == domain.k and all(domain.code(x) < domain.k for x in index.categories)
-        space = domain if same else index
+        space = domain if _holds(index, domain, only=True) else index
     rows = _places(index, space, "the index of matrix must be the reports")
     values = frame.to_numpy(dtype=object)
     return values[np.ix_(rows, columns)].tolist(), list(space.categories)

@@ -30,7 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats import labels
-from rrstats.channel import SupportChannel
+from rrstats.channel import Channel, SupportChannel
 from rrstats.containers import open_reports
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning, warn
@@ -61,7 +61,8 @@ def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
         alone, may tell of the true answer.
     Returns the k-RR with the largest double prob for which the exact epsilon of both rounds is
     at most the request.
-    Raises ArgumentValueError for a request outside this range, or too small for any double.
+    Raises ArgumentValueError for a request outside this range, or too small for any double, and
+    for a first round of several samples.
     Formula, where ``first`` is k-RR with a = e^lifetime, b = e^epsilon_first_report:
     prob = (b (a + k - 1) / (b + k - 1) - 1) / (a - 1), then rounded towards privacy.
 
@@ -77,16 +78,24 @@ def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
             "first must be a mechanism whose reports are categories; for reports of one bit for "
             "each category use Rappor"
         )
+    if getattr(first, "groups", None) is not None:
+        raise ArgumentValueError(
+            "first must be a mechanism of one sample; find the second round of each sample's own"
+        )
     if not 0 < request < lifetime:
         raise ArgumentValueError(
             f"epsilon_first_report must be above 0 and below the lifetime's epsilon {lifetime!r}, "
             f"got {request!r}; without a second round each report has the lifetime's"
         )
     size = first.report_space.k
+    extremes = _extremes(first.channel)
 
     def is_private(prob: float) -> bool:
-        product = first.channel.then(SupportChannel.single(size, prob))
-        return epsilon_from_odds(product.odds) <= request
+        # The product has p x + q (1 - x) where the first round has x: ends of rows stay ends.
+        second = SupportChannel.single(size, prob)
+        q, gap = second.prob_other, second.prob_truth - second.prob_other
+        ratios = ((q + gap * most) / (q + gap * least) for most, least in extremes)
+        return epsilon_from_odds(max(max(ratio, 1 / ratio) for ratio in ratios)) <= request
 
     # More truth in the second round is more epsilon in the product, for every first round.
     least = 1 / size
@@ -97,6 +106,13 @@ def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
             "categories"
         )
     return KRR(first.report_space.categories, prob)
+
+
+def _extremes(channel: Channel) -> list[tuple[Fraction, Fraction]]:
+    """The largest and the least probability of each report, over all truths."""
+    if isinstance(channel, SupportChannel):  # the same for each, and too many to write out
+        return [(channel.prob_truth, channel.prob_other)]
+    return [(max(row), min(row)) for row in channel.entries]
 
 
 def two_rounds(
@@ -199,17 +215,24 @@ class Rappor(UnaryEncoding):
         rng : as for `rrstats.privatize`.
         Returns new reports in the same container; missing ones stay missing.  Estimate from
         them with this mechanism.
-        Raises ArgumentValueError for values that are no such report.
+        Raises ArgumentValueError for values that are no such report, and for missing ones in
+        NumPy, whose booleans have no place for them.
         """
         space = self.report_space
         container, read = open_reports(kept, space)
-        # No booleans of NumPy are missing; all other containers have a place for it.
-        table = container.table(space, keep_missing=container.family != "numpy")
+        # Booleans of NumPy have no place for missing reports; all other containers have one.
+        keeps_missing = container.family != "numpy"
+        table = container.table(space, keep_missing=keeps_missing)
         found = read(container.cells)
         if found.unknown:
             raise ArgumentValueError(
                 f"{found.unknown} of {container.rows} kept reports are not {space.describe()}; "
                 "give what permanent.privatize made"
+            )
+        if found.missing and not keeps_missing:
+            raise ArgumentValueError(
+                f"{found.missing} of {container.rows} kept reports are missing, which booleans of "
+                "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
             )
         source, room = open_source(rng), table.room(container.rows)
         lost = np.zeros(container.rows, dtype=np.bool_)
@@ -243,11 +266,14 @@ class Rappor(UnaryEncoding):
         )
 
     def _turned(self, codes: NDArray[np.uint8], source: Source, block: int) -> NDArray[np.uint8]:
-        """The second round of packed reports, drawn without looking at them."""
+        """The second round of packed reports, drawn without looking at them.
+
+        Its stages begin at 1: the first round has drawn in stage 0.
+        """
         p, q = Fraction(self.p), Fraction(self.q)
         low, more = (
             independent_bits(Substream(source, stage), block, len(codes), self.k, prob)
-            for stage, prob in enumerate([p, (q - p) / (1 - p)])
+            for stage, prob in enumerate([p, (q - p) / (1 - p)], start=1)
         )
         # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.
         return low | (more & codes)

@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats import labels
-from rrstats.containers import open_container
+from rrstats.containers import form_of, open_container
 from rrstats.domain import Domain
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.protocol import Mechanism
 from rrstats.mechanisms.shared import Verbs, as_code, check_keys, count_codes, rounds_of
 from rrstats.privacy import epsilon_from_odds
@@ -27,7 +28,7 @@ from rrstats.randomness import Source, Substream
 from rrstats.stacks import StackedChannel
 from rrstats.subsets import Subsets
 
-__all__ = ["Samples", "by_row", "sample_codes", "shown_codes"]
+__all__ = ["Samples", "by_row", "check_aligned", "sample_codes", "shown_codes"]
 
 _MOST_STAGES = 4000
 """Each sample draws from streams of its own, of which one column has so many."""
@@ -102,7 +103,7 @@ class Samples(Verbs):
                 "ordinary mechanism"
             )
         mechanisms = tuple(parts.values())
-        if any(part.groups is not None for part in mechanisms):
+        if any(getattr(part, "groups", None) is not None for part in mechanisms):
             raise ArgumentValueError(
                 "parts must be mechanisms of one sample each; put all samples in one mapping"
             )
@@ -115,6 +116,12 @@ class Samples(Verbs):
                     f"all samples must have the same {answers}, in the same order: "
                     f"{spaces[0].describe()}, found {other.describe()}"
                 )
+        if not all(form_of(part.report_space).is_label for part in mechanisms):
+            raise ArgumentValueError(
+                "parts must be mechanisms whose reports are single labels: of reports that name "
+                "several categories, counts do not say how many respondents a sample has; estimate "
+                "each sample by itself"
+            )
         if sum(map(rounds_of, mechanisms)) > _MOST_STAGES:
             raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
         groups = Domain(list(parts))
@@ -211,13 +218,21 @@ class Samples(Verbs):
         from rrstats.mechanisms import from_dict
 
         check_keys(document, ["groups", "parts"], ["shows"])
-        parts = [from_dict(part) for part in document["parts"]]
-        groups = labels.decode(document["groups"])
-        shows = None
-        if document.get("shows") is not None:
-            shows = dict(
-                zip(parts[0].domain.categories, labels.decode(document["shows"]), strict=True)
+        groups, listed = labels.decode(document["groups"]), document["parts"]
+        if not isinstance(listed, list) or not len(listed) == len(groups) == len(set(groups)) > 1:
+            raise MetadataError(
+                "the description of Samples must have one part for each of at least two groups"
             )
+        parts = [from_dict(part) for part in listed]
+        shows, classes = None, parts[0].domain.categories
+        if document.get("shows") is not None:
+            shown = labels.decode(document["shows"])
+            if len(shown) != len(classes):
+                raise MetadataError(
+                    f"shows must have one category for each of {len(classes)} classes, found "
+                    f"{len(shown)}"
+                )
+            shows = dict(zip(classes, shown, strict=True))
         return cls(dict(zip(groups, parts, strict=True)), shows=shows)
 
     def _call(self) -> str:
@@ -230,10 +245,23 @@ class Samples(Verbs):
         return f"Samples({{{listed}}},\n        shows={shows!r})"
 
 
-def sample_codes(mechanism: Mechanism, group: Any, rows: int) -> NDArray[np.intp] | None:
+def check_aligned(values: Any, other: Any, name: str) -> None:
+    """Raise where two Series have different indexes: rows would be matched by position."""
+    both = isinstance(values, pd.Series) and isinstance(other, pd.Series)
+    if both and not values.index.equals(other.index):
+        raise ArgumentValueError(
+            f"{name} has another index than the values, so it is not clear which rows belong "
+            f"together; align it, or give {name}.to_numpy() to match by position"
+        )
+
+
+def sample_codes(
+    mechanism: Mechanism, group: Any, rows: int, values: Any = None
+) -> NDArray[np.intp] | None:
     """(rows,) the sample of each row; None for mechanisms without samples.
 
     group : labels of the samples, one for each row, in any container.
+    values : what the samples are of, to compare the index of a Series with.
     Raises ArgumentTypeError where it is missing or has no meaning, ArgumentValueError for
     another length or labels that are no sample.
     """
@@ -250,12 +278,20 @@ def sample_codes(mechanism: Mechanism, group: Any, rows: int) -> NDArray[np.intp
             f"this mechanism has the samples {space.describe()}: say in group= which one each row "
             "is in"
         )
+    check_aligned(values, group, "group")
     container = open_container(group)
     if container.family == "scalar" or container.rows != rows:
+        found = "a single one" if container.family == "scalar" else f"{container.rows}"
         raise ArgumentValueError(
-            f"group must have one label for each of the {rows} rows, found {container.rows}"
+            f"group must have one label for each of the {rows} rows, found {found}"
         )
-    codes = space.encode(container.cells).codes
+    try:
+        codes = space.encode(container.cells).codes
+    except ArgumentTypeError:
+        raise ArgumentTypeError(
+            f"group must hold the labels of the samples {space.describe()}, found a column of type "
+            f"{container.dtype}"
+        ) from None
     strange = int(np.count_nonzero(codes >= space.k))
     if strange:
         raise ArgumentValueError(

@@ -72,8 +72,8 @@ class SubsetSelection(Verbs):
     def __init__(
         self,
         categories: object,
-        epsilon: float | None = None,
         *,
+        epsilon: float | None = None,
         size: int | None = None,
         prob_own: float | None = None,
     ) -> None:
@@ -177,7 +177,7 @@ class SubsetSelection(Verbs):
         check_keys(document, ["categories"], ["size", "prob_own", "epsilon"])
         return cls(
             labels.decode(document["categories"]),
-            document.get("epsilon"),
+            epsilon=document.get("epsilon"),
             size=document.get("size"),
             prob_own=document.get("prob_own"),
         )

@@ -22,8 +22,9 @@ from rrstats import labels
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.matrices import MatrixChannel
-from rrstats.mechanisms.exact import from_json, to_json
-from rrstats.mechanisms.matrix_design import Lots, MatrixDesign, check_codes
+from rrstats.mechanisms.exact import found, from_json, listed, to_json
+from rrstats.mechanisms.lots import Lots
+from rrstats.mechanisms.matrix_design import MatrixDesign, check_codes, labels_of
 from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
 from rrstats.mechanisms.survey_laws import DESIGNS, Asked, Design, Law
 from rrstats.privacy import epsilon_from_odds
@@ -75,7 +76,7 @@ class SurveyDesign(Verbs):
         described = _described(design)
         domain = Domain(categories)
         code = _yes_code(design, domain, yes, described.has_yes)
-        answers = None if reports is None else Domain(reports)
+        answers = None if reports is None else labels_of(reports, "reports")
         object.__setattr__(self, "design", design)
         object.__setattr__(self, "asked", domain)
         object.__setattr__(self, "yes_code", code)
@@ -221,7 +222,7 @@ class SurveyDesign(Verbs):
 def _described(design: Any) -> Design:
     """The law of a named design; raises for a name that is none."""
     if not isinstance(design, str) or design not in DESIGNS:
-        raise ArgumentValueError(f"design must be one of {sorted(DESIGNS)}, found {design!r}")
+        raise ArgumentValueError(f"design must be one of {sorted(DESIGNS)}, found {found(design)}")
     return DESIGNS[design]
 
 
@@ -230,7 +231,7 @@ def _check_names(design: str, parameters: dict[str, Any]) -> None:
     needed = list(_described(design).parameters)
     if set(parameters) != set(needed):
         raise ArgumentTypeError(
-            f"the design {design!r} has the parameters {needed}, found {list(parameters)}"
+            f"the design {design!r} has the parameters {needed}, found {listed(parameters)}"
         )
 
 
@@ -255,5 +256,5 @@ def _yes_code(design: str, domain: Domain, yes: Hashable, has_yes: bool) -> int 
         )
     code = domain.code(yes)
     if code >= domain.k:
-        raise ArgumentValueError(f"yes must be one of {domain.describe()}, got {yes!r}")
+        raise ArgumentValueError(f"yes must be one of {domain.describe()}, got {found(yes)}")
     return code

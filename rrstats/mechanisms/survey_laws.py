@@ -16,10 +16,11 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.exact import Number, numbers, probability, whole_sum
+from rrstats.mechanisms.exact import Number, listed, numbers, probability, whole_sum
 
 __all__ = ["DESIGNS", "Asked", "Design", "Law"]
 
@@ -125,7 +126,9 @@ def _direct(asked: Asked) -> Law:
 def _forced(asked: Asked, truth: Fraction, forced: Sequence[Fraction]) -> Law:
     total = whole_sum([truth, *forced], "prob_truth and prob_forced together")
     every = range(len(asked.categories))
-    entries = [[(truth * (i == j) + forced[i]) / total for j in every] for i in every]
+    entries = [[forced[i] / total] * len(every) for i in every]
+    for i in every:
+        entries[i][i] += truth / total
     return Law(entries, asked.single, asked.categories)
 
 
@@ -285,18 +288,20 @@ def _deck(value: Any, name: str, asked: Asked) -> tuple[Number, ...]:
 def _two_boxes(value: Any, name: str, asked: Asked) -> tuple[Number, ...]:
     found = _list_in(value, name, "(0, 1)")
     if len(found) != 2:
-        raise ArgumentValueError(f"{name} must have one share for each of 2 answers, found {found}")
+        raise ArgumentValueError(
+            f"{name} must have one share for each of 2 answers, found {len(found)}"
+        )
     return found
 
 
 def _by_category(value: Any, name: str, asked: Asked) -> tuple[Number, ...]:
-    """One number for each category, from a list in their order or a mapping."""
+    """One number for each category, from a list in their order, a mapping or a Series."""
     categories = Domain(asked.categories)
     rule = f"{name} must have one number for each of the categories {categories.describe()}"
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | pd.Series):
         given = {categories.code(label): each for label, each in value.items()}
         if set(given) != set(range(categories.k)) or len(given) != len(value):
-            raise ArgumentValueError(f"{rule}, found numbers for {list(value)}")
+            raise ArgumentValueError(f"{rule}, found numbers for {listed(value.keys())}")
         value = [given[code] for code in range(categories.k)]
     found = _list_in(value, name, "[0, 1]")
     if len(found) != categories.k:

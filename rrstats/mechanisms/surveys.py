@@ -15,6 +15,7 @@ In all designs of a yes or a no P(report yes) = c + d * (true share of yes), and
 and then gives 2e-6 for a standard error of 0.08.
 Pairs of answers: `unrelated_question_two_answers`, `crosswise_with_anchor`.
 Two samples: `unrelated_question_two_samples`, `cheater_detection`, `stochastic_lie_detector`.
+In these `privatize` takes the classes ``m.domain.categories``, finer than the categories.
 Sources: each function names its own; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare.
 """
 
@@ -87,8 +88,9 @@ def forced_response(
     """A die tells the truth to be told, or dictates one of the k answers.
 
     prob_truth : P(the respondent is to tell the truth).
-    prob_forced : P(each answer is dictated): a list in the order of the categories, or a
-        mapping.  All together sum to 1 within 1e-9 and are then normalized exactly.
+    prob_forced : P(each answer is dictated): a list in the order of the categories, or by
+        category in a mapping or Series.  All together sum to 1 within 1e-9 and are then
+        normalized exactly.
     Law: P(report v | truth v) = prob_truth + prob_forced[v], P(report v | other) =
     prob_forced[v]; for a yes c = P(forced yes), d = prob_truth.
     epsilon = ln((prob_truth + f) / f) with the smallest f; infinite where an answer is never

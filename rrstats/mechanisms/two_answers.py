@@ -2,6 +2,8 @@
 
 Reports are pairs.  Two boxes of cards make the prevalence of an unrelated question cancel; an
 anchor, to which everybody's true answer is known, tells how many pay no attention.
+The answers of the field are two columns, of which ``list(zip(df.first, df.second))`` are the
+reports; ``m.domain.categories`` are the true answers that `privatize` takes.
 Law: independent answers given the true class, which is finer than the category.
 Public as functions of `rr.surveys`.
 """
@@ -33,12 +35,13 @@ def unrelated_question_two_answers(
 ) -> SurveyDesign:
     """The unrelated question of unknown prevalence: each person draws from two boxes.
 
+    Reports are pairs: (answer of the first box, answer of the second); ``reports`` are labels of
+    one answer.  `privatize` takes the classes ``m.domain.categories``, pairs of category and
+    whether the innocuous trait is there: ("yes", True), ("yes", False), ...
     prob_sensitive : two shares of cards with the sensitive question, one for each box, in (0, 1)
         and not equal.
     prob_truth : P(a first card asks for the truth before the box is used), in [0, 1), for each
         answer anew; above 0 it is Mangat's (1992) two stages.
-    Reports are pairs: (answer of the first box, answer of the second); ``reports`` are labels of
-    one answer.  `privatize` takes pairs too: (category, whether the innocuous trait is there).
     Law: answers are independent, P(yes) = t x + (1 - t)(p x + (1 - p) y) for x, y in 0, 1; the
     score ((1 - p2) I - (1 - p1) J) / (p1 - p2) is unbiased, whatever the prevalence of y.
     epsilon is infinite: who knows a person's innocuous trait learns the rest from two answers
@@ -49,6 +52,13 @@ def unrelated_question_two_answers(
     >>> counts = {(0, 0): 134, (0, 1): 9, (1, 0): 15, (1, 1): 30}
     >>> m.estimate([pair for pair, n in counts.items() for _ in range(n)]).proportions.round(4)
     array([0.8883, 0.1117])
+
+    From two columns of a frame:
+
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"z": [0, 1, 1, 0], "a": [0, 0, 1, 0]})
+    >>> m.estimate(list(zip(df.z, df.a))).n
+    4
     """
     return SurveyDesign(
         "unrelated_question_two_answers",
@@ -69,8 +79,10 @@ def mangat_singh_singh_two_answers(
 ) -> SurveyDesign:
     """`mangat_singh_singh` with an unknown prevalence: each person draws from two boxes.
 
+    Reports are pairs of answers, and `privatize` takes the classes ``m.domain.categories``, pairs
+    of category and trait: ("yes", True), ...; see `unrelated_question_two_answers`, also for two
+    columns of a frame and for the score.
     prob_sensitive : two shares of cards with the sensitive question, in (0, 1), not equal.
-    Reports, true answers and the score are those of `unrelated_question_two_answers`.
     Law: (yes, yes) from everybody with the sensitive attribute; from others independent answers
     with P(yes) = (1 - p) y.  epsilon is infinite: any no proves the no.
     Source: Chaudhuri (2011), p. 54; RRTCS `MangatSinghSinghUB`.
@@ -99,11 +111,13 @@ def crosswise_with_anchor(
 ) -> SurveyDesign:
     """Crosswise, and once more with a question to which nobody's answer is yes: the anchor.
 
-    prob_unrelated, prob_unrelated_anchor : P(yes) to the unrelated question of either, in (0, 1).
     Reports are pairs: (answer, answer to the anchor), each *same* in the place of yes as in
-    `crosswise`; ``reports`` are labels of one answer.
-    The true answers, and the shares estimated, are those of attentive people of each category
-    and of ``"inattentive"`` people, who answer without reading: either way with 1/2.
+    `crosswise`; ``reports`` are labels of one answer.  Two columns of a frame become reports by
+    ``list(zip(df.z, df.a))``.
+    `privatize` takes ``m.domain.categories``, for example ("no", "yes", "inattentive"): attentive
+    people of each category, and those who answer without reading, either way with 1/2.  Their
+    shares are estimated.
+    prob_unrelated, prob_unrelated_anchor : P(yes) to the unrelated question of either, in (0, 1).
     Law: attentive people say *same* with p or 1 - p, and to the anchor with 1 - p'.  The
     estimate is from the two margins: attentive yes minus attentive no is
     (P(same) - 1/2) / (p - 1/2), their sum (P(same to the anchor) - 1/2) / (1/2 - p').
@@ -115,6 +129,12 @@ def crosswise_with_anchor(
     >>> m = crosswise_with_anchor([0, 1], 0.15, 0.15, yes=1)
     >>> m.categories, round(m.epsilon, 4)
     ((0, 1, 'inattentive'), 2.4079)
+
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"z": [1] * 70 + [0] * 30, "a": [1] * 75 + [0] * 25})
+    >>> est = m.estimate(list(zip(df.z, df.a)))
+    >>> round(est.share_among(1, [0, 1]).proportion, 3)
+    0.1
     """
     return SurveyDesign(
         "crosswise_with_anchor",

@@ -13,20 +13,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.exact import listed
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_design import SurveyDesign
 
 __all__ = ["cheater_detection", "stochastic_lie_detector", "unrelated_question_two_samples"]
 
 Each = Mapping[Any, Any] | Sequence[Any]
-"""A number for each sample: a mapping from the sample's label, or a list for samples 1, 2, ..."""
+"""A number for each sample: by its label in a mapping or Series, or a list for 1, 2, ..."""
 
 
 def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
     """The number of each sample."""
-    if isinstance(value, Mapping):
-        found = dict(value)
+    if isinstance(value, pd.Series) and not value.index.is_unique:
+        raise ArgumentValueError(f"{name} must have one number for each sample, not several")
+    if isinstance(value, Mapping | pd.Series):
+        found = dict(value.items())
     elif isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
         raise ArgumentTypeError(
             f"{name} must have one number for each sample, a list or a mapping from sample to "
@@ -50,9 +55,10 @@ def unrelated_question_two_samples(
 ) -> Samples:
     """The unrelated question of unknown prevalence: samples draw from different boxes.
 
+    Reports are single answers.  `privatize` takes the classes ``m.domain.categories``, pairs of
+    category and whether the person has the unrelated trait: ("yes", True), ("yes", False), ...
     prob_sensitive : for each sample P(the card asks the sensitive question), in [0, 1]: a mapping
         from the sample's label, or a list for the samples 1 and 2.  They must not be equal.
-    `privatize` takes pairs: (category, whether the person has the unrelated trait).
     Law: P(yes) = p x + (1 - p) y for x, y in 0, 1, so the reported share of yes is
     p pi + (1 - p) a, and pi = ((1 - p2) l1 - (1 - p1) l2) / (p1 - p2).
     epsilon is infinite, against those who know whether a person has the unrelated trait: a yes
@@ -63,8 +69,15 @@ def unrelated_question_two_samples(
 
     >>> m = unrelated_question_two_samples([False, True], {"A": 0.7, "B": 0.3})
     >>> reports, group = [True] * 40 + [False] * 60 + [True] * 30 + [False] * 70, ["A", "B"]
-    >>> m.estimate(reports, group=[g for g in group for _ in range(100)]).proportions.round(3)
+    >>> est = m.estimate(reports, group=[sample for sample in group for _ in range(100)])
+    >>> est.proportions.round(3)
     array([0.525, 0.475])
+
+    The prevalence of the unrelated trait, RRreg's piUQ, is read from the same reports:
+
+    >>> trait = est.about({pair: pair[1] for pair in m.domain.categories})
+    >>> round(trait[True].proportion, 3)
+    0.225
     """
     parts = {
         sample: SurveyDesign(
@@ -86,10 +99,13 @@ def cheater_detection(
 ) -> Samples:
     """Forced response in which some say no whatever the card demands: the cheaters.
 
+    Reports are single answers.  `privatize` takes the classes ``m.domain.categories``, such as
+    ("no", "yes", "cheater"), of which the last is no category of yours.
     prob_forced_yes : for each sample P(the card dictates a yes), in [0, 1]: a mapping from
         the sample's label, or a list for the samples 1 and 2.  They must differ.
     prob_forced_no : the same for a dictated no; by default never.  With it the design is
         symmetric: no report is then safe.
+        RRreg's c(p1, q1, p2, q2) is prob_forced_yes=[p1, p2], prob_forced_no=[q1, q2].
     Estimates three shares: honest people of both categories, and ``"cheater"``, of whom nothing
     else is known; the share of yes lies between that of honest yes and that plus the cheaters.
     Law: P(yes | honest yes) = 1 - f_no, P(yes | honest no) = f_yes, P(yes | cheater) = 0;
@@ -108,7 +124,7 @@ def cheater_detection(
     if set(forced_yes) != set(forced_no):
         raise ArgumentValueError(
             "prob_forced_yes and prob_forced_no must be for the same samples, found "
-            f"{list(forced_yes)} and {list(forced_no)}"
+            f"{listed(forced_yes)} and {listed(forced_no)}"
         )
     return Samples(
         {
@@ -134,12 +150,13 @@ def stochastic_lie_detector(
 ) -> Samples:
     """Mangat's design of 1994 in which some of those who have the attribute lie and say no.
 
+    Reports are single answers.  `privatize` takes the classes ``m.domain.categories``, for
+    example [("no", "honest"), ("yes", "honest"), ("yes", "lying")].
     prob_statement : for each sample P(the card asks for the sensitive attribute, so that someone
         without it says no), in [0, 1]: a mapping from the sample's label, or a list for the
         samples 1 and 2.  They must differ.
-    Classes: (yes, "honest"), (yes, "lying") and (no, "honest"); `privatize` takes these.  The
-    share estimated is that of yes, honest or lying; ``est.about`` reads the reports for the
-    classes, of which the share of honest ones among those of yes is the authors' t.
+    The share estimated is that of yes, honest or lying; ``est.about(None)`` reads the reports for
+    the classes, of which the share of honest ones among those of yes is the authors' t.
     Law: P(yes | honest yes) = 1, P(yes | lying) = 0, P(yes | no) = 1 - p; epsilon is infinite:
     a no proves that somebody is no honest yes.
     Source: Moshagen, Musch and Erdfelder (2012).

@@ -31,7 +31,7 @@ from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.bits import independent_bits
 from rrstats.mechanisms.shared import Verbs, check_keys
-from rrstats.privacy import as_number, check_epsilon, check_prob, epsilon_from_odds
+from rrstats.privacy import as_number, check_epsilon, epsilon_from_odds
 from rrstats.randomness import Source, coin
 from rrstats.subsets import Subsets, count_supports
 
@@ -189,7 +189,7 @@ class SymmetricUnary(UnaryEncoding):
         self, categories: object, prob: float | None = None, *, epsilon: float | None = None
     ) -> None:
         if one_of("prob", prob, "epsilon", epsilon) == "prob":
-            own = check_prob(prob, 2)
+            own = _check_symmetric(prob)
         else:
             own = nearest_to_epsilon(
                 epsilon,
@@ -283,6 +283,24 @@ class OptimizedUnary(UnaryEncoding):
 
 
 # -- parameters ----------------------------------------------------------------------------
+
+
+def _check_symmetric(prob: object) -> float:
+    """``prob`` as a double in [1/2, 1)."""
+    value = as_number(prob, "prob")
+    if 0.5 <= value < 1:
+        return value
+    if value == 1:
+        why = "at 1 every bit is reported as it is: no privacy"
+    elif 0 < value < 0.5:
+        why = "below 1/2 each bit is turned round more often than not"
+    elif 1 < value < 100:
+        why = f"write {value / 100:g} for {value:g}%"
+    else:
+        why = "it is the probability that a bit is reported as it is"
+    raise ArgumentValueError(
+        f"prob must be in [1/2, 1) for each bit of a report, got {value!r}; {why}"
+    )
 
 
 def _odds(own: Fraction, other: Fraction) -> Fraction:

@@ -17,9 +17,12 @@ from rrstats.encoding import Reader
 from rrstats.errors import ArgumentTypeError
 from rrstats.rooms import ListRoom, Places, Room
 from rrstats.subsets.bits import BIT_ORDER, Bits, Packed, unpack_into, unpacked
-from rrstats.subsets.space import Subsets
+from rrstats.subsets.space import NOT_IN_TEXT, Subsets
 
 __all__: list[str] = []
+
+_MOST_BYTES = (1 << 31) - 1
+"""What one array of Arrow's binary holds: it counts in 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class _SubsetForm:
     def _refused(self, dtype: Any) -> ArgumentTypeError:
         return ArgumentTypeError(
             f"reports must be {self.space.describe()}, as binary of {self.space.width} bytes or "
-            f"as booleans of NumPy; found {dtype}; were these answers privatized?"
+            f"as booleans of NumPy; found {dtype}; were these answers privatized? "
+            f"({NOT_IN_TEXT})"
         )
 
     def told(self, codes: Packed) -> NDArray[Any]:
@@ -126,10 +130,10 @@ class _SubsetForm:
             return np.dtype(object), _ObjectRoom
         import pyarrow as pa
 
-        held = pa.binary(self.space.width)
         if not is_arrow:
-            return pd.ArrowDtype(held), _PandasRoom
-        return held, _ChunkedRoom if family == "chunked" else _ArrowRoom
+            return pd.ArrowDtype(pa.binary()), _PandasRoom
+        room = _ChunkedRoom if family == "chunked" else _ArrowRoom
+        return pa.binary(self.space.width), room
 
 
 @form_of.register
@@ -199,12 +203,17 @@ class _ArrowRoom:
         import pyarrow as pa
 
         rows, width = self._codes.shape
+        return pa.Array.from_buffers(pa.binary(width), rows, self._buffers(slice(rows)))
+
+    def _buffers(self, rows: slice) -> list[Any]:
+        """Where some rows are not missing, as Arrow's bits or None, and their bytes."""
+        import pyarrow as pa
+
         valid = None
         if self._absent is not None:
-            self._codes[self._absent] = 0
-            valid = pa.py_buffer(np.packbits(~self._absent, bitorder=BIT_ORDER))
-        data = pa.py_buffer(self._codes.reshape(-1))
-        return pa.Array.from_buffers(pa.binary(width), rows, [valid, data])
+            self._codes[rows][self._absent[rows]] = 0
+            valid = pa.py_buffer(np.packbits(~self._absent[rows], bitorder=BIT_ORDER))
+        return [valid, pa.py_buffer(self._codes[rows].reshape(-1))]
 
 
 class _ChunkedRoom(_ArrowRoom):
@@ -217,8 +226,21 @@ class _ChunkedRoom(_ArrowRoom):
 
 
 class _PandasRoom(_ArrowRoom):
-    """The same behind an array of pandas."""
+    """The same behind an array of pandas, as binary of any length.
+
+    The name of Arrow's fixed-size type is one that pandas writes into files and cannot read back.
+    """
 
     def reports(self) -> Any:
-        held = super().reports()
+        import pyarrow as pa
+
+        rows, width = self._codes.shape
+        step = _MOST_BYTES // width
+        parts = []
+        for start in range(0, rows, step):
+            number = min(step, rows - start)
+            valid, data = self._buffers(slice(start, start + number))
+            ends = pa.py_buffer(np.arange(number + 1, dtype=np.int32) * np.int32(width))
+            parts.append(pa.Array.from_buffers(pa.binary(), number, [valid, ends, data]))
+        held = pa.chunked_array(parts, type=pa.binary())
         return pd.array(held, dtype=pd.ArrowDtype(held.type))

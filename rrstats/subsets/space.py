@@ -17,7 +17,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.rooms import Places
 from rrstats.subsets.bits import BIT_ORDER, Bits, Packed, sizes, unpacked
 
-__all__ = ["PackedReports", "Subsets"]
+__all__ = ["NOT_IN_TEXT", "PackedReports", "Subsets"]
+
+NOT_IN_TEXT = "CSV and other text cannot hold packed reports; Parquet and Feather files can"
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,10 @@ class Subsets:
         return self.checked(np.packbits(bits, axis=1, bitorder=BIT_ORDER), wrong, None)
 
     def read_objects(self, cells: Any) -> PackedReports:
-        """Bytes objects, in a list or an array; None and its like are missing."""
+        """Bytes objects, in a list or an array; None and its like are missing.
+
+        Raises ArgumentTypeError for bytes that text has been made of.
+        """
         listed = cells if isinstance(cells, list) else cells.tolist()
         width, blank = self.width, bytes(self.width)
         wrong = np.zeros(len(listed), dtype=np.bool_)
@@ -156,6 +161,11 @@ class Subsets:
             if isinstance(cell, bytes) and len(cell) == width:
                 parts.append(cell)
                 continue
+            if isinstance(cell, str) and cell.startswith(("b'", 'b"')):
+                raise ArgumentTypeError(
+                    f"reports must be {self.describe()}, found them written out as text; "
+                    f"{NOT_IN_TEXT}"
+                )
             parts.append(blank)
             (absent if is_missing(cell) else wrong)[row] = True
         codes = np.frombuffer(b"".join(parts), np.uint8).reshape(len(listed), width)
@@ -187,19 +197,27 @@ class Subsets:
             cells = cells.cast(pa.binary(self.width))
         absent = cells.is_null().to_numpy(zero_copy_only=False) if cells.null_count else None
         wrong = None
-        if cells.type != pa.binary(self.width):
-            cells = cells.cast(pa.large_binary())
-            length = pc.fill_null(pc.binary_length(cells), -1).to_numpy(zero_copy_only=False)
-            wrong = (length != self.width) & (length >= 0)
-            fits = pa.array(length == self.width)
-            cells = pc.if_else(fits, cells, pa.scalar(bytes(self.width), pa.large_binary()))
-            start = int(np.frombuffer(cells.buffers()[1], np.int64)[cells.offset])
-        else:
+        if cells.type == pa.binary(self.width):
             start = cells.offset * self.width
+        else:
+            cells = cells.cast(pa.large_binary())
+            lengths = np.diff(_ends(cells))
+            if (lengths != self.width).any():  # of a missing one, too
+                wrong = lengths != self.width
+                blank = pa.scalar(bytes(self.width), pa.large_binary())
+                cells = pc.if_else(pa.array(~wrong), cells, blank)
+            start = int(_ends(cells)[0])
         data = cells.buffers()[-1]
         flat = np.frombuffer(data if data is not None and len(cells) else b"", np.uint8)
         codes = flat[start : start + len(cells) * self.width].reshape(len(cells), self.width)
         return self.checked(codes, wrong, absent)
+
+
+def _ends(cells: Any) -> NDArray[np.int64]:
+    """(n + 1,) where each cell of Arrow's large binary ends; the first is where they begin."""
+    if not len(cells):
+        return np.zeros(1, dtype=np.int64)
+    return np.frombuffer(cells.buffers()[1], np.int64)[cells.offset : cells.offset + len(cells) + 1]
 
 
 @dataclass(frozen=True, eq=False)
