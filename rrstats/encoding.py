@@ -151,6 +151,16 @@ def _check_type(domain: Domain, dtype: Any) -> None:
     if isinstance(dtype, pd.CategoricalDtype):
         dtype = dtype.categories.dtype if len(dtype.categories) else np.dtype(object)
     held = kind_of_type(dtype)
+    pairs = all(isinstance(c, tuple) for c in domain.categories if c is not None)
+    if (
+        pairs
+        and held not in ("any", "other")
+        and not (held == "float" and isinstance(dtype, np.dtype))
+    ):
+        raise ArgumentTypeError(
+            f"the true answers of this design are tuples, {domain.describe()}, but the answers "
+            f"are of kind {held}; give a column of such tuples"
+        )
     if held == "any" or domain.kind == "other" or held == domain.kind:
         return
     if {held, domain.kind} == {"int", "float"}:

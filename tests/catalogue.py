@@ -53,6 +53,22 @@ ASYMMETRIC = MatrixChannel.from_floats(
 )
 """A generic channel of four reports and three truths: a transposed or swapped axis shows."""
 
+NUMBERS: dict[str, list[object]] = {
+    "disguised_response": [Fraction(7, 10)],
+    "unrelated_question": [0.7, 0.25],
+    "soberanis_cruz": [0.7, 0.5],
+    "mangat": [0.7],
+    "devore": [0.75],
+    "mangat_singh": [0.25, 0.7],
+    "mangat_unrelated_question": [0.25, 0.5, 0.75],
+    "mangat_singh_singh": [0.6, 0.5],
+    "singh_joarder": [0.7],
+    "christofides": [[0.5, 0.25, 0.25]],
+    "unrelated_question_two_answers": [[Fraction(2, 3), 0.25]],
+    "mangat_singh_singh_two_answers": [[Fraction(2, 3), 0.25]],
+}
+"""Designs of yes and no with the numbers of their cards."""
+
 FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
     KRR: {
         "coin": lambda: KRR(["no", "yes"], 0.75),
@@ -102,6 +118,13 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
         "triangular": lambda: surveys.triangular(["no", "yes"], 0.25, yes="yes"),
         "three cards": lambda: surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3),
         "direct": lambda: surveys.direct(["a", "b", "c"]),
+        **{
+            name: lambda name=name, numbers=numbers: getattr(surveys, name)(
+                ["not", "has"], *numbers, yes="has"
+            )
+            for name, numbers in NUMBERS.items()
+        },
+        "anchor": lambda: surveys.crosswise_with_anchor([True, False], 0.25, 0.125),
     },
     Samples: {
         "mixed": lambda: Samples({"dice": _coin(0.75), "cards": _coin(0.9)}),
@@ -110,6 +133,12 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
         ),
         "lie detector": lambda: surveys.stochastic_lie_detector(
             ["no", "yes"], [Fraction(1, 6), Fraction(5, 6)], yes="yes"
+        ),
+        "cheaters": lambda: surveys.cheater_detection(
+            ["no", "yes"], [0.25, 0.75], [0.125, 0.0], yes="yes"
+        ),
+        "unknown prevalence": lambda: surveys.unrelated_question_two_samples(
+            [False, True], [0.7, 0.25]
         ),
     },
     UnaryEncoding: {

@@ -578,3 +578,15 @@ def test_mixed_designs_in_the_corner():
         assert high.max() <= 1
         covered += ((low <= theta) & (theta <= high)).mean()
     assert covered / 40 > 0.95
+
+
+@pytest.mark.parametrize("dtype", ["str", "category", "int64", "bool", "boolean"])
+def test_designs_of_pairs_refuse_single_answers(dtype):
+    """Where the true answers are tuples, a column of words would all be noise: refused by type."""
+    answers = {"str": ["no"], "category": ["no"]}.get(dtype, [0])
+    column = pd.Series(answers * 2, dtype=dtype)
+    if column.dtype == object:  # older pandas holds text as objects, which may hold tuples
+        column = column.astype("string")
+    lie_design = rr.surveys.stochastic_lie_detector(YES_NO, [0.2, 0.8], yes="yes")
+    with pytest.raises(ArgumentTypeError, match="true answers of this design are tuples"):
+        lie_design.privatize(column, group=[1, 2])

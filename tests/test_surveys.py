@@ -914,3 +914,16 @@ def test_a_report_of_nobody():
         certain.estimate(["a", "b", "a", "c", "c"])
     with pytest.raises(ArgumentValueError, match="1 of 3 reports are not among"):
         m.estimate([0, 1, 3])
+
+
+def test_cards_that_force_more_than_everybody_are_refused():
+    """Forced yes and forced no of one sample leave something for the question, or are refused."""
+    with pytest.raises(ArgumentValueError, match=r"must sum to at most 1, found 1\.5"):
+        surveys.cheater_detection([False, True], [0.8, 0.5], [0.7, 0.2])
+
+
+def test_reading_for_the_classes_keeps_the_scores():
+    """`about` without a mapping gives the same estimate where classes are categories."""
+    kuk = surveys.kuk(["no", "yes"], 0.7, 0.3, yes="yes", draws=4)
+    est = rr.estimate(rr.Tally.from_counts([120, 260, 300, 210, 110], kuk))
+    assert est.proportions.tolist() == est.about().proportions.tolist()

@@ -171,6 +171,8 @@ class SurveyDesign(Verbs):
             self._law.entries,
             reports=self.report_space.categories,
             shows=shows,
+            # A design's own scores stay, where the classes are what it estimates.
+            inverse=self._law.inverse if shows is None and self._law.shows is None else None,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -241,6 +241,11 @@ def _unrelated_sample(asked: Asked, p: Fraction) -> Law:
 
 
 def _cheater_sample(asked: Asked, forced_yes: Fraction, forced_no: Fraction) -> Law:
+    if forced_yes + forced_no > 1:
+        raise ArgumentValueError(
+            "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
+            f"{float(forced_yes + forced_no):g}; with 1 nobody answers the question"
+        )
     honest = [1 - forced_no if sensitive else forced_yes for sensitive in asked.sensitive]
     return _one_answer(asked, [*honest, Fraction(0)], (*asked.categories, "cheater"))
 
