@@ -619,8 +619,9 @@ class Estimate:
         )
 
     def _table(self) -> pd.DataFrame:
-        """The frame as people read it: labels as text, without the column n."""
-        table = self.to_frame().drop(columns="n")
+        """The frame as people read it: labels as text, without n and what is not known."""
+        unknown = [] if self.names_categories else ["reported", "naive"]
+        table = self.to_frame().drop(columns=["n", *unknown])
         table["category"] = [_said(category) for category in self.categories]
         return table
 

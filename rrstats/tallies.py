@@ -140,9 +140,10 @@ class Tally:
         elif isinstance(counts, Mapping) and set(counts) == set(described.groups):
             parts = [_counted(counts[group], form.labels) for group in described.groups]
         else:
+            labels = list(counts)[:8] if isinstance(counts, Mapping) else type(counts).__name__
             raise ArgumentValueError(
                 "counts must be a mapping from each of the samples "
-                f"{list(described.groups)} to the counts in it"
+                f"{list(described.groups)} to the counts in it, found {labels}"
             )
         reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
         absent = as_count(missing, "missing") + sum(missed for _, missed in parts)
