@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,16 @@ from rrstats.errors import (
 )
 from rrstats.intervals import Interval, check_level, check_simultaneous
 from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.results import (
+    FORMATS,
+    RatioEstimate,
+    ShareEstimate,
+    SimplexTable,
+    label_column,
+    percent_range,
+    said,
+    shortened,
+)
 from rrstats.tallies import Tally, as_count, tally
 
 if TYPE_CHECKING:
@@ -66,92 +76,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ShareEstimate:
-    """One category of an estimate, with 95% intervals; the columns of `Estimate.to_frame`."""
-
-    category: Hashable
-    n: int
-    reported: float
-    naive: float
-    proportion: float
-    std_error: float
-    low: float
-    high: float
-    count: float
-    count_low: float
-    count_high: float
-
-
-@dataclass(frozen=True)
-class RatioEstimate:
-    """One share among some people: a ratio of two estimated shares."""
-
-    proportion: float
-    std_error: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SimplexTable:
-    """Shares made to lie in [0, 1] and to sum to 1, for a table or a total picture.
-
-    It has no variance and no interval, on purpose: shares that were pushed inside are biased
-    (the largest shrink), and no standard error repairs that.  For inference use the
-    `Estimate` it came from.
-    """
-
-    categories: tuple[Hashable, ...]
-    proportions: Floats
-    n: int
-    method: str
-
-    @property
-    def counts(self) -> Floats:
-        """(k,) the shares times the number of rows."""
-        return np.asarray(self.proportions * self.n) if self.n else np.zeros(len(self.categories))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Columns category, proportion and count."""
-        return pd.DataFrame(
-            {
-                "category": _label_column(self.categories),
-                "proportion": self.proportions,
-                "count": self.counts,
-            }
-        )
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in ("variance", "std_error", "covariance", "interval"):
-            raise AttributeError(
-                f"a table inside the simplex has no {name}: pushing shares inside biases them; "
-                "use the estimate it came from"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        table = self.to_frame()
-        table["category"] = [_said(category) for category in self.categories]
-        shown = table.to_string(index=False, **_shortened())
-        return f"SimplexTable by {self.method}, n={self.n:,}\n{shown}"
-
-
-def percent_range(low: float, high: float) -> str:
-    """Both ends in percent, rounded outward to two digits of their distance."""
-    width = (high - low) * 100
-    decimals = 1 if width <= 0 else int(np.clip(1 - np.floor(np.log10(width)), 1, 9))
-    unit = 10.0**-decimals
-    # 1e-9 of a unit is rounding error: an end on the grid stays there.
-    down = np.floor(low * 100 / unit + 1e-9) * unit
-    up = np.ceil(high * 100 / unit - 1e-9) * unit
-    return f"{down:.{decimals}f}% to {up:.{decimals}f}%"
-
-
-def _said(category: Hashable) -> str:
-    return "missing" if category is None else str(category)
-
-
 _IMPLAUSIBLE_TEXT = (
     "some reports are rarer or commoner than any true shares explain, so the shares and intervals "
     "mean nothing: were these answers privatized, by this mechanism, and is every row there "
@@ -160,24 +84,6 @@ _IMPLAUSIBLE_TEXT = (
 
 _ILL_CONDITIONED = 1000
 """From here on even a million respondents say next to nothing."""
-
-_FORMATS: dict[Any, Any] = {
-    **dict.fromkeys(("naive", "proportion", "std_error", "low", "high"), "{:.4f}".format),
-    **dict.fromkeys(("count", "count_low", "count_high"), "{:.1f}".format),
-}
-"""How the columns of a shown table are written."""
-
-
-def _shortened() -> dict[str, Any]:
-    """As many rows of a shown table as pandas shows of a frame."""
-    return {"max_rows": pd.get_option("display.max_rows")}
-
-
-def _label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
-    """The categories as pandas would hold them; as they are where a missing one is among them."""
-    labels = np.fromiter(categories, dtype=object, count=len(categories))
-    column: pd.Series[Any] = pd.Series(labels, dtype=object)
-    return column if None in categories else column.infer_objects()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -393,7 +299,7 @@ class Estimate:
             count_low, count_high = self.count_interval(level, simultaneous=simultaneous)
         return pd.DataFrame(
             {
-                "category": _label_column(self.categories),
+                "category": label_column(self.categories),
                 "n": self.n,
                 "reported": self._reported_column(),
                 "naive": self._named[1],
@@ -553,7 +459,7 @@ class Estimate:
 
     def _reading(self, code: int, level: float = 0.95) -> str:
         level = check_level(level)
-        label = _said(self.categories[code])
+        label = said(self.categories[code])
         if not self.n:
             return f"nothing can be said of {label}: there are no reports"
         share = float(self.proportions[code])
@@ -622,12 +528,12 @@ class Estimate:
         """The frame as people read it: labels as text, without n and what is not known."""
         unknown = [] if self.names_categories else ["reported", "naive"]
         table = self.to_frame().drop(columns=["n", *unknown])
-        table["category"] = [_said(category) for category in self.categories]
+        table["category"] = [said(category) for category in self.categories]
         return table
 
     def __repr__(self) -> str:
         absent = f", {self.missing:,} missing" if self.missing else ""
-        table = self._table().to_string(index=False, formatters=_FORMATS, **_shortened())
+        table = self._table().to_string(index=False, formatters=FORMATS, **shortened())
         doubt = f"\n{_IMPLAUSIBLE_TEXT}" if self.implausible.any() else ""
         return f"Estimate for target {self.target!r}: n={self.n:,}{absent}\n{table}{doubt}"
 
@@ -635,7 +541,7 @@ class Estimate:
         import html
 
         table = self._table().to_html(
-            index=False, escape=True, border=0, formatters=_FORMATS, **_shortened()
+            index=False, escape=True, border=0, formatters=FORMATS, **shortened()
         )
         known = np.isfinite(self.proportions).all()
         largest = int(np.argmax(self.proportions)) if known else self.k - 1

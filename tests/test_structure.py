@@ -37,6 +37,7 @@ ORDER = [
     "posteriors",
     "privatizing",
     "debiasing",
+    "results",
     "estimators",
     "planning",
     "simulation",

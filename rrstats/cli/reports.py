@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 import rrstats as rr
-from rrstats import estimators
+from rrstats import results
 from rrstats.channel import TARGETS
 from rrstats.cli.arguments import (
     Column,
@@ -198,7 +198,7 @@ def _interval(low: float, high: float) -> str:
     """Both ends, rounded as in the reading: outward; far beyond 100% as shares are."""
     if not max(abs(low), abs(high)) < 100:
         return f"{percent(low)} to {percent(high)}"
-    return estimators.percent_range(low, high)
+    return results.percent_range(low, high)
 
 
 def _heading(name: Hashable, estimate: rr.Estimate) -> str:
@@ -215,7 +215,7 @@ def _heading(name: Hashable, estimate: rr.Estimate) -> str:
 
 def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
     page = io.StringIO()
-    header = ["column", *estimators.ShareEstimate.__dataclass_fields__]
+    header = ["column", *results.ShareEstimate.__dataclass_fields__]
     header += ["level", "target", "method", "epsilon", "missing"]
     writer = csv.DictWriter(page, header, lineterminator="\n")
     writer.writeheader()

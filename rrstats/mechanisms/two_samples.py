@@ -86,7 +86,7 @@ def unrelated_question_two_samples(
         for sample, p in _by_sample(prob_sensitive, "prob_sensitive").items()
     }
     classes = next(iter(parts.values())).categories
-    return Samples(parts, shows={pair: pair[0] for pair in classes})  # type: ignore[index]
+    return Samples(parts, shows={pair: pair[0] for pair in classes})  # type: ignore[index]  # classes are pairs
 
 
 def cheater_detection(
@@ -177,4 +177,4 @@ def stochastic_lie_detector(
         for sample, p in _by_sample(prob_statement, "prob_statement").items()
     }
     classes = next(iter(parts.values())).categories
-    return Samples(parts, shows={pair: pair[0] for pair in classes})  # type: ignore[index]
+    return Samples(parts, shows={pair: pair[0] for pair in classes})  # type: ignore[index]  # classes are pairs
