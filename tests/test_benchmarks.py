@@ -375,7 +375,7 @@ def test_wrong_subsets_are_not_timed(family):
     codes = inputs.answers(subsets.K, 5000, np.uint8)
     bits, rows = mechanism.privatize(codes), np.arange(5000)
     own, more = bits.copy(), bits.copy()
-    own[rows, codes] |= rows % 8 == 0
+    own[rows, codes] |= rows % 2 == 0  # 35 standard errors more; 8 are allowed
     more[:, 99] = True
     for wrong in (own, more, bits[1:]):
         with pytest.raises(SystemExit, match="its time means nothing"):
@@ -437,11 +437,19 @@ def test_rank_correlation_is_spearmans():
     assert 1 - 6 * 2 / (5 * 24) == pytest.approx(timing.rank_correlation(np.stack([base, swapped])))
 
 
-def test_a_call_whose_time_tells_the_category_is_seen():
-    """A search from the first category on, as a list's, gives a correlation near 1."""
-    everyone = list(range(20_000))
-    asked = everyone[::400]
-    assert timing.rank_correlation(timing.halves(everyone.index, asked, times=5)) > 0.9
+def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
+    """A search from the first category on, as a list's, gives a correlation of 1.
+
+    By a clock of its own: each look takes a nanosecond, and nothing else any time.
+    """
+    now = 0
+
+    def search(category):
+        nonlocal now
+        now += category
+
+    monkeypatch.setattr(timing.time, "perf_counter_ns", lambda: now)
+    assert timing.rank_correlation(timing.halves(search, range(50), times=5)) == pytest.approx(1)
 
 
 # -- the command ---------------------------------------------------------------------------
