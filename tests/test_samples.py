@@ -585,8 +585,11 @@ def test_designs_of_pairs_refuse_single_answers(dtype):
     """Where the true answers are tuples, a column of words would all be noise: refused by type."""
     answers = {"str": ["no"], "category": ["no"]}.get(dtype, [0])
     column = pd.Series(answers * 2, dtype=dtype)
-    if column.dtype == object:  # older pandas holds text as objects, which may hold tuples
+    # Older pandas holds text as objects, which may hold tuples.
+    if column.dtype == object:
         column = column.astype("string")
+    if dtype == "category" and column.cat.categories.dtype == object:
+        column = column.astype(pd.CategoricalDtype(pd.Index(["no"], dtype="string")))
     lie_design = rr.surveys.stochastic_lie_detector(YES_NO, [0.2, 0.8], yes="yes")
     with pytest.raises(ArgumentTypeError, match="true answers of this design are tuples"):
         lie_design.privatize(column, group=[1, 2])
