@@ -257,7 +257,7 @@ class OneSample:
 
     @property
     def default_method(self) -> str:
-        """Exact where counts are binomial, else the best that takes no more than seconds."""
+        """Exact where counts are binomial, else the best that does not take minutes."""
         channel = cast("Channel", self)
         return METHOD if channel.binomial_rates else default_method(channel.classes, channel.m)
 

@@ -183,7 +183,7 @@ class Estimate:
         )
 
     @cached_property
-    def _named(self) -> tuple[Floats, Floats]:
+    def named(self) -> tuple[Floats, Floats]:
         """(k,) how many reports speak for each category, and what share; NaN where none does."""
         named = self.mechanism.channel.named
         if not (named >= 0).any():
@@ -201,7 +201,7 @@ class Estimate:
     @property
     def names_categories(self) -> bool:
         """Whether reports speak for categories, so that `to_frame` can say how many did."""
-        return not np.isnan(self._named[0]).any()
+        return not np.isnan(self.named[0]).any()
 
     @property
     def default_method(self) -> str:
@@ -217,8 +217,8 @@ class Estimate:
         method : where the count of each category is binomial (k-RR, unary encoding, forced
             response, all designs of two categories and reports) those of `confidence_interval`,
             "clopper-pearson" by default; otherwise "profile-likelihood", the default up to 50
-            classes, "empirical-likelihood", up to 200 and for samples that stand alone, or
-            "wald" (see `general_intervals`).
+            classes, "empirical-likelihood", beyond that and for samples that stand alone, or
+            "wald", for designs so large that the others take minutes (see `general_intervals`).
         """
         return self._interval(level, method, simultaneous, self.target)
 
@@ -241,7 +241,7 @@ class Estimate:
         if rates is None:
             found = self._general_interval(level, method, simultaneous, target)
             return found if code is None else Interval(found.low[code], found.high[code])
-        counts, method = self._named[0], method or self.default_method
+        counts, method = self.named[0], method or self.default_method
         if code is not None:
             counts = counts[code]
             rates = BinomialRates(rates.base[code], rates.top[code], rates.complementary)
@@ -302,7 +302,7 @@ class Estimate:
                 "category": label_column(self.categories),
                 "n": self.n,
                 "reported": self._reported_column(),
-                "naive": self._named[1],
+                "naive": self.named[1],
                 "proportion": self.proportions,
                 "std_error": self.std_error,
                 "low": low,
@@ -315,7 +315,7 @@ class Estimate:
 
     def _reported_column(self) -> NDArray[Any]:
         """(k,) reports that speak for each category, as whole numbers where there are such."""
-        counts = self._named[0]
+        counts = self.named[0]
         return counts.astype(np.int64) if self.names_categories else counts
 
     @cached_property
@@ -340,7 +340,7 @@ class Estimate:
             category=self.categories[code],
             n=self.n,
             reported=self._reported_column()[code].item(),
-            naive=float(self._named[1][code]),
+            naive=float(self.named[1][code]),
             proportion=float(self.proportions[code]),
             std_error=float(self.std_error[code]),
             low=float(low),

@@ -100,8 +100,9 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
 
     place = np.arange(estimate.k)
     if estimate.names_categories:
-        naive = estimate.to_frame()["naive"]
-        ax.barh(place, naive, height=0.62, color=_NAIVE, label="naive, among the reports")
+        ax.barh(
+            place, estimate.named[1], height=0.62, color=_NAIVE, label="naive, among the reports"
+        )
     ax.hlines(
         place,
         ends.low,
