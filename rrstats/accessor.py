@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rrstats.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import Estimate, estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
@@ -19,7 +20,6 @@ from rrstats.metadata import read
 from rrstats.privacy import total_epsilon
 from rrstats.privatizing import (
     check,
-    column_of,
     privatize,
     privatize_frame,
     refuse_options,

@@ -7,7 +7,6 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
 from collections.abc import Hashable, Iterable, Mapping
@@ -18,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats.columns import column_of, place_of
 from rrstats.containers import Container, open_container
 from rrstats.domain import Domain
 from rrstats.encoding import Encoded, encode, encoder, is_arrow_text
@@ -514,37 +514,11 @@ def privatize_frame(
     # is a view into one that holds them.
     released = data.copy(deep=False)
     for name, job in jobs.items():
-        released.isetitem(_place_of(data, name), job.run())
+        released.isetitem(place_of(data, name), job.run())
     released = released.copy()
     record_columns(released.attrs, {name: job.facts() for name, job in jobs.items()})
     warn_of(job.release for job in jobs.values())
     return released
-
-
-def _place_of(data: pd.DataFrame, name: Any) -> int:
-    places: Any
-    if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
-        # Not quoted: it may hold answers.
-        raise ArgumentTypeError(
-            f"in df.rr a column is given by its name, found {type(name).__name__}"
-        )
-    try:
-        places = data.columns.get_loc(name)
-    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
-        places = slice(0)
-    if isinstance(places, int | np.integer):
-        return int(places)
-    times = len(np.arange(len(data.columns))[places])
-    found = f"is there {times} times" if times else "is not there"
-    near = difflib.get_close_matches(str(name), [str(c) for c in data.columns], n=1)
-    hint = f"; did you mean {near[0]!r}" if near and not times else ""
-    listed = ", ".join(repr(c) for c in list(data.columns)[:20])
-    raise ArgumentValueError(f"column {name!r} {found}{hint}; the columns are {listed}")
-
-
-def column_of(data: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
-    """One column of a frame; raises where it is not there just once."""
-    return data.iloc[:, _place_of(data, name)]
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:

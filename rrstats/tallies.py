@@ -18,13 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.containers import form_of, open_container, open_reports
+from rrstats.containers import form_of
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
-from rrstats.mechanisms.samples import by_row, check_aligned, sample_codes
-from rrstats.metadata import find, read
-from rrstats.randomness import BLOCK_ROWS
+from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.variables import reports_of
 
 __all__ = ["Cell", "Tally", "tally"]
 
@@ -289,73 +287,16 @@ def tally(
     >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
     array([2, 1])
     """
-    rows = open_container(reports).rows
-    check_aligned(reports, mechanism, "mechanism")
-    if (listed := _by_row(mechanism, rows)) is not None:
-        mechanism, group = listed
-    described = mechanism_of(reports, mechanism, prob, epsilon)
-    space = described.report_space
-    container, read = open_reports(reports, space)
-    samples = sample_codes(described, group, container.rows, reports)
+    opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
+    described = opened.mechanism
     unknown = missing = counted = 0
     reported = np.zeros(described.channel.m, dtype=np.int64)
-    for start in range(0, container.rows, BLOCK_ROWS):
-        encoded = read(container.part(slice(start, start + BLOCK_ROWS)))
+    for part in opened.parts():
+        encoded = opened.read(part)
         unknown += encoded.unknown
         missing += encoded.missing
-        codes, outside = encoded.codes, encoded.outside
-        if outside.size:
-            codes = np.delete(codes, outside, axis=0)
-        if samples is not None:
-            mine = np.delete(samples[start : start + BLOCK_ROWS], outside)
-            codes = described.cells(codes, mine)  # type: ignore[attr-defined]  # it has samples
+        codes = opened.given(encoded, part)
         counted += len(codes)
         reported += described.count(codes)
-    if unknown:
-        what = "categories" if space == described.domain else "possible reports"
-        raise ArgumentValueError(
-            f"{unknown} of {container.rows} reports are not among the {what} "
-            f"{space.describe()}; give the mechanism that made them (were they privatized?)"
-        )
+    opened.refuse(unknown)
     return Tally(described, {EVERYONE: Cell(counted, reported)}, missing)
-
-
-def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
-    """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
-    if isinstance(mechanism, pd.Series | np.ndarray):
-        mechanism = mechanism.tolist()
-    if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
-        return None
-    if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
-        absent = sum(not is_mechanism(one) for one in mechanism)
-        raise ArgumentValueError(
-            f"a column of mechanisms must have one for each of the {rows} reports, found "
-            f"{len(mechanism)}, {absent} of them no mechanism"
-        )
-    return by_row(mechanism)
-
-
-def mechanism_of(
-    reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
-) -> Mechanism:
-    """The mechanism of reports: from the arguments, from what the reports say, or both.
-
-    Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
-    """
-    given = None
-    if mechanism is not None or prob is not None or epsilon is not None:
-        given = as_mechanism(mechanism, prob, epsilon)
-    attrs = getattr(reports, "attrs", None) or {}
-    record = find(attrs, getattr(reports, "name", None))
-    if record is not None:
-        return record.resolve(given)
-    if given is None:
-        others = [record.name for record in read(attrs)]
-        why = "only pandas keeps that, and loses it in a merge or a CSV file"
-        if others:
-            why = f"the data speak of {others}, not of {reports.name!r}; was it renamed?"
-        raise ArgumentTypeError(
-            f"these reports do not say how they were made ({why}); give the mechanism, or "
-            "categories and prob, that made them; true answers must be privatized first"
-        )
-    return given

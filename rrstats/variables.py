@@ -1,0 +1,375 @@
+"""Columns for analysis: reports of a mechanism beside ordinary values that stand as they are.
+
+A `Variable` is one column read as the cells that a tally counts.  Of a private one its mechanism's
+channel says what a cell tells of the true answer; an ordinary one is its own truth.  Groups,
+tables, tests and regressions read all their columns here, in blocks, so that they treat both kinds
+alike and hold no more than codes.
+Which columns are private is declared by a mechanism or by what the data say of themselves; whatever
+else stands in a frame is taken as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats.columns import column_of
+from rrstats.containers import Container, form_of, open_container, open_reports
+from rrstats.encoding import Read, Reader
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
+from rrstats.mechanisms.samples import by_row, check_aligned, sample_codes
+from rrstats.metadata import find, read
+from rrstats.randomness import BLOCK_ROWS
+
+__all__ = ["Reports", "Variable", "ordinary", "reports_of", "variable", "variables"]
+
+Floats = NDArray[np.float64]
+
+ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reports of one mechanism, opened but not yet read."""
+
+    mechanism: Mechanism
+    container: Container
+    reader: Reader
+    samples: NDArray[np.intp] | None
+
+    @property
+    def rows(self) -> int:
+        """The number of reports, missing ones among them."""
+        return self.container.rows
+
+    def parts(self) -> Iterator[slice]:
+        """All rows, in blocks that stay in cache."""
+        return blocks(self.rows)
+
+    def read(self, part: slice) -> Read:
+        """The reports of some rows, coded."""
+        return self.reader(self.container.part(part))
+
+    def given(self, encoded: Read, part: slice) -> NDArray[Any]:
+        """The reports among some rows, without what is unknown or missing, for the channel."""
+        outside = encoded.outside
+        codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
+        if self.samples is None:
+            return codes
+        mine = np.delete(self.samples[part], outside)
+        return np.asarray(self.mechanism.cells(codes, mine))  # type: ignore[attr-defined]
+
+    def refuse(self, unknown: int) -> None:
+        """Raise ArgumentValueError for reports that the mechanism cannot have made."""
+        if unknown:
+            space = self.mechanism.report_space
+            what = "categories" if space == self.mechanism.domain else "possible reports"
+            raise ArgumentValueError(
+                f"{unknown} of {self.rows} reports are not among the {what} "
+                f"{space.describe()}; give the mechanism that made them (were they privatized?)"
+            )
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """Slices of so many rows, in blocks that stay in cache."""
+    return (slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS))
+
+
+def reports_of(
+    values: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    group: Any = None,
+) -> Reports:
+    """Reports with what made them; the arguments are those of `tallies.tally`."""
+    rows = open_container(values).rows
+    check_aligned(values, mechanism, "mechanism")
+    if (listed := _by_row(mechanism, rows)) is not None:
+        mechanism, group = listed
+    described = mechanism_of(values, mechanism, prob, epsilon)
+    container, reader = open_reports(values, described.report_space)
+    samples = sample_codes(described, group, container.rows, values)
+    return Reports(described, container, reader, samples)
+
+
+def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
+    """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
+    if isinstance(mechanism, pd.Series | np.ndarray):
+        mechanism = mechanism.tolist()
+    if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
+        return None
+    if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
+        absent = sum(not is_mechanism(one) for one in mechanism)
+        raise ArgumentValueError(
+            f"a column of mechanisms must have one for each of the {rows} reports, found "
+            f"{len(mechanism)}, {absent} of them no mechanism"
+        )
+    return by_row(mechanism)
+
+
+def mechanism_of(
+    reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
+) -> Mechanism:
+    """The mechanism of reports: from the arguments, from what the reports say, or both.
+
+    Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
+    """
+    given = None
+    if mechanism is not None or prob is not None or epsilon is not None:
+        given = as_mechanism(mechanism, prob, epsilon)
+    attrs = getattr(reports, "attrs", None) or {}
+    record = find(attrs, getattr(reports, "name", None))
+    if record is not None:
+        return record.resolve(given)
+    if given is None:
+        others = [record.name for record in read(attrs)]
+        why = "only pandas keeps that, and loses it in a merge or a CSV file"
+        if others:
+            why = f"the data speak of {others}, not of {reports.name!r}; was it renamed?"
+        raise ArgumentTypeError(
+            f"these reports do not say how they were made ({why}); give the mechanism, or "
+            "categories and prob, that made them; true answers must be privatized first"
+        )
+    return given
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One column for analysis.
+
+    name : of the column, or None.  categories : the k true answers; of an ordinary column its
+    levels.  rows : its length.  mechanism : what made its reports; None for an ordinary column.
+    Rows of several variables belong together by position.
+    """
+
+    name: Hashable
+    categories: tuple[Hashable, ...]
+    rows: int
+    reports: Reports | None = None
+    levels: NDArray[Any] | None = None
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What made the reports; None for an ordinary column."""
+        return None if self.reports is None else self.reports.mechanism
+
+    @property
+    def private(self) -> bool:
+        """Whether the column holds reports."""
+        return self.reports is not None
+
+    @property
+    def k(self) -> int:
+        """The number of categories, or of levels."""
+        return len(self.categories)
+
+    @property
+    def one_cell_each(self) -> bool:
+        """Whether each row falls into one cell, so that `codes` says all."""
+        return self.reports is None or self.reports.mechanism.channel.one_cell_each
+
+    @property
+    def m(self) -> int:
+        """The number of cells of a report; of an ordinary column its levels."""
+        return self.k if self.reports is None else self.reports.mechanism.channel.m
+
+    def codes(self, part: slice = ALL) -> NDArray[np.intp]:
+        """(rows,) the cell of each row, and m where it is missing."""
+        if self.reports is None:
+            return self._ordinary(part)
+        if not self.one_cell_each:
+            raise ArgumentValueError(
+                "a report that names several categories falls into no single cell; use scores"
+            )
+        encoded = self._read(self.reports, part)
+        if self.reports.samples is None and not encoded.outside.size:
+            return encoded.codes.astype(np.intp)
+        return self._spread(self.reports, encoded, part, lambda cells: cells, (), np.intp, self.m)
+
+    def scores(self, part: slice = ALL) -> Floats:
+        """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
+        if self.reports is None:
+            return self._indicators(part)
+        channel = self.reports.mechanism.channel
+        return self._told(part, channel.scores, self.k)
+
+    def likelihood(self, part: slice = ALL) -> Floats:
+        """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
+        if self.reports is None:
+            return self._indicators(part)
+        channel = self.reports.mechanism.channel
+        return self._told(part, channel.likelihood, channel.classes)
+
+    def missing(self, part: slice = ALL) -> NDArray[np.bool_]:
+        """(rows,) where nothing was reported."""
+        if self.reports is None:
+            return np.asarray(self._ordinary(part) == self.k)
+        encoded = self._read(self.reports, part)
+        found = np.zeros(len(encoded.codes), dtype=np.bool_)
+        found[encoded.absent] = True
+        return found
+
+    @cached_property
+    def score_table(self) -> Floats:
+        """(m, k) the scores of each cell."""
+        if self.reports is None:
+            return np.eye(self.k)
+        return self.reports.mechanism.channel.scores(np.arange(self.m))
+
+    @cached_property
+    def likelihood_table(self) -> Floats:
+        """(m, classes) P(cell | truth)."""
+        if self.reports is None:
+            return np.eye(self.k)
+        return self.reports.mechanism.channel.matrix
+
+    @property
+    def shown(self) -> Floats:
+        """(k, classes) 1 where a class shows a category."""
+        return np.eye(self.k) if self.reports is None else self.reports.mechanism.channel.shown
+
+    def _ordinary(self, part: slice) -> NDArray[np.intp]:
+        codes = np.asarray(self.levels)[part].astype(np.intp)
+        return np.where(codes < 0, self.k, codes)
+
+    def _indicators(self, part: slice) -> Floats:
+        codes = self._ordinary(part)
+        found = np.zeros((len(codes), self.k + 1))
+        found[np.arange(len(codes)), codes] = 1.0
+        found[codes == self.k] = np.nan
+        return found[:, : self.k]
+
+    @staticmethod
+    def _read(reports: Reports, part: slice) -> Read:
+        encoded = reports.read(part)
+        reports.refuse(encoded.unknown)
+        return encoded
+
+    def _told(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
+        reports = self.reports
+        assert reports is not None
+        told = form_of(reports.mechanism.report_space).told
+        encoded = self._read(reports, part)
+        return self._spread(
+            reports, encoded, part, lambda codes: ask(told(codes)), (width,), np.float64, np.nan
+        )
+
+    @staticmethod
+    def _spread(
+        reports: Reports,
+        encoded: Read,
+        part: slice,
+        ask: Callable[[Any], Any],
+        shape: tuple[int, ...],
+        dtype: Any,
+        absent: Any,
+    ) -> NDArray[Any]:
+        """What is asked of the reports that are there, in its rows."""
+        found = np.full((len(encoded.codes), *shape), absent, dtype=dtype)
+        there = np.delete(np.arange(len(found)), encoded.outside)
+        found[there] = ask(reports.given(encoded, part))
+        return found
+
+
+def variable(
+    values: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    name: Hashable = None,
+    group: Any = None,
+) -> Variable:
+    """A private column; the arguments are those of `tallies.tally`.
+
+    name : by default that of a Series.
+
+    >>> import rrstats as rr
+    >>> found = variable(["yes", None, "no"], ["no", "yes"], 0.75)
+    >>> found.codes(), found.score_table.tolist()
+    (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
+    """
+    reports = reports_of(values, mechanism, prob, epsilon=epsilon, group=group)
+    named = getattr(values, "name", None) if name is None else name
+    return Variable(named, reports.mechanism.categories, reports.rows, reports)
+
+
+def ordinary(values: Any, *, name: Hashable = None) -> Variable:
+    """A column that stands as it is: of a Categorical its categories, else its sorted values.
+
+    Values that do not compare keep the order in which they come.  Missing ones stay missing.
+
+    >>> ordinary(["south", None, "north"]).categories
+    ('north', 'south')
+    """
+    named = getattr(values, "name", None) if name is None else name
+    if isinstance(values, Variable):
+        return values
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype):
+        held: Any = values.array if isinstance(values, pd.Series | pd.Index) else values
+        return Variable(named, tuple(dtype.categories.tolist()), len(held), levels=held.codes)
+    if not isinstance(values, pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
+        values = pd.Series(_listed(values), dtype=None if _listed(values) else object)
+    if getattr(values, "ndim", 1) != 1:
+        raise ArgumentValueError(f"an ordinary column must have one axis, found {values.ndim}")
+    try:
+        codes, levels = pd.factorize(values, sort=True)
+    except TypeError:
+        codes, levels = pd.factorize(values)
+    return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
+
+
+def _listed(values: Any) -> list[Any]:
+    if isinstance(values, str | bytes) or not np.iterable(values):
+        raise ArgumentTypeError(f"an ordinary column must be values, found {type(values).__name__}")
+    return list(values)
+
+
+def variables(
+    frame: pd.DataFrame,
+    columns: Iterable[Hashable],
+    mechanisms: Mapping[Any, Any] | None = None,
+    *,
+    group: Hashable = None,
+) -> list[Variable]:
+    """Columns of a frame, private where a mechanism is given or the frame says so.
+
+    mechanisms : mapping from column to mechanism.  group : the column that says which sample a
+        row is in, for mechanisms with several.
+    Raises ArgumentValueError for columns that are not there just once, and for a mechanism of a
+    column that is not asked for.
+    """
+    named = list(columns)
+    given = dict(mechanisms or {})
+    if strange := [name for name in given if name not in named]:
+        raise ArgumentValueError(
+            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
+        )
+    found = []
+    for name in named:
+        column = column_of(frame, name)
+        if name not in given and find(column.attrs, name) is None:
+            found.append(ordinary(column, name=name))
+            continue
+        described = given.get(name)
+        sampled = _has_samples(column, described)
+        labels = column_of(frame, group) if group is not None and sampled else None
+        found.append(variable(column, described, name=name, group=labels))
+    return found
+
+
+def _has_samples(column: pd.Series[Any], described: Any) -> bool:
+    """Whether each report must say which sample it is in."""
+    if described is not None and _by_row(described, len(column)) is not None:
+        return False
+    return mechanism_of(column, described, None, None).groups is not None
