@@ -29,7 +29,8 @@ from rrstats.errors import (
     UnknownAnswersWarning,
     UnrecordedWarning,
 )
-from rrstats.estimators import Estimate, SimplexTable, estimate
+from rrstats.estimates import Estimate
+from rrstats.estimators import SimplexTable, estimate
 from rrstats.intervals import Interval
 from rrstats.matrices import MatrixChannel
 from rrstats.mechanisms import (

@@ -14,7 +14,8 @@ import pandas as pd
 
 from rrstats.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.estimators import Estimate, estimate
+from rrstats.estimates import Estimate
+from rrstats.estimators import estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import read
 from rrstats.privacy import total_epsilon

@@ -73,7 +73,7 @@ DOWNWARD = {
     ("mechanisms", "tallies"): "m.tally",
     ("mechanisms", "estimators"): "m.estimate",
     ("randomness", "simulation"): "a numpy generator given as rng",
-    ("estimators", "plots"): "Estimate.plot",
+    ("estimates", "plots"): "Estimate.plot",
 }
 
 HEAVY = {"matplotlib", "pyarrow", "cryptography", "hypothesis", "narwhals", "joblib"}

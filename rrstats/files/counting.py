@@ -15,7 +15,8 @@ import pyarrow as pa
 from rrstats.domain import Domain
 from rrstats.encoding import encode
 from rrstats.errors import ArgumentTypeError, MetadataError
-from rrstats.estimators import Estimate, estimate
+from rrstats.estimates import Estimate
+from rrstats.estimators import estimate
 from rrstats.files.describing import describe_file, document_beside, silence
 from rrstats.files.formats import Source, open_source
 from rrstats.files.parts import Piece

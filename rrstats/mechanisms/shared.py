@@ -17,7 +17,7 @@ from rrstats.errors import MetadataError
 from rrstats.privacy import round_up
 
 if TYPE_CHECKING:
-    from rrstats.estimators import Estimate
+    from rrstats.estimates import Estimate
     from rrstats.mechanisms.chain import Chain
     from rrstats.mechanisms.protocol import Mechanism
     from rrstats.tallies import Tally

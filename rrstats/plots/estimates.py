@@ -17,7 +17,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackage
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rrstats.estimators import Estimate
+    from rrstats.estimates import Estimate
 
 __all__ = ["plot_estimate", "require_matplotlib", "save_estimates"]
 
