@@ -12,61 +12,24 @@ import numbers
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats.cells import Cell, Sums
 from rrstats.containers import form_of
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.variables import reports_of
+from rrstats.rows import EVERYONE, Rows, rows_of
+from rrstats.variables import Reports, reports_of
 
 __all__ = ["Cell", "Tally", "tally"]
 
-EVERYONE: tuple[Hashable, Hashable] = (None, None)
-"""The one (stratum, cluster) of a survey without strata and clusters."""
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """Counts in one stratum and cluster.
-
-    rows : number of reports.  reported : (m,) how often each report cell occurs; their sum is
-    ``rows`` where each report falls into one cell.  weight, weight2 : (m,) sums of weights and
-    of their squares; None where every weight is 1, and then both equal ``reported``.
-    """
-
-    rows: int
-    reported: NDArray[np.int64]
-    weight: NDArray[np.float64] | None = None
-    weight2: NDArray[np.float64] | None = None
-
-    def _sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        counts = self.reported.astype(np.float64)
-        return (
-            counts if self.weight is None else self.weight,
-            counts if self.weight2 is None else self.weight2,
-        )
-
-    def __add__(self, other: Cell) -> Cell:
-        rows, reported = self.rows + other.rows, self.reported + other.reported
-        if self.weight is None and other.weight is None:
-            return Cell(rows, reported)
-        (weight, weight2), (weight_, weight2_) = self._sums(), other._sums()
-        return Cell(rows, reported, weight + weight_, weight2 + weight2_)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Cell)
-            and self.rows == other.rows
-            and np.array_equal(self.reported, other.reported)
-            and np.array_equal(self._sums(), other._sums())
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # holds arrays
+_MOST_SUMS = 1 << 25
+"""Groups times strata and clusters times report cells: about a GiB with weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +140,7 @@ class Tally:
 
     def _filled(self) -> dict[tuple[Hashable, Hashable], Cell]:
         """The cells that have reports: an empty part changes nothing."""
-        return {key: cell for key, cell in self.cells.items() if cell.rows}
+        return {key: cell for key, cell in self.cells.items() if cell.rows or cell.others}
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
@@ -263,6 +226,38 @@ def as_count(value: Any, name: str) -> int:
     return int(number)
 
 
+@overload
+def tally(
+    reports: Any,
+    mechanism: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    group: Any = ...,
+    by: None = ...,
+    weights: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    observed: bool = ...,
+) -> Tally: ...
+
+
+@overload
+def tally(
+    reports: Any,
+    mechanism: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    group: Any = ...,
+    by: Any,
+    weights: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    observed: bool = ...,
+) -> dict[Hashable, Tally]: ...
+
+
 def tally(
     reports: Any,
     mechanism: Any = None,
@@ -270,7 +265,12 @@ def tally(
     *,
     epsilon: float | None = None,
     group: Any = None,
-) -> Tally:
+    by: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    observed: bool = True,
+) -> Tally | dict[Hashable, Tally]:
     """Count reports.
 
     reports : n reports in any container that `privatize` gives back.
@@ -279,24 +279,67 @@ def tally(
         made by different mechanisms: a column of n mechanisms, or a mapping from group to
         mechanism.
     group : (n,) the sample of each report, where the mechanism has several.
-    Returns a Tally; missing reports are counted apart.
+    by : (n,) labels to count apart, or a list of such columns, or a frame of them; rows whose
+        label is missing are left out.  observed : whether only labels that occur are counted;
+        False keeps all categories of a Categorical.
+    weights : (n,) numbers of at least 0.  strata, clusters : (n,) labels of the sample's strata
+        and clusters; a cluster belongs to its stratum, so that one label in two strata is two.
+    Returns a Tally, or with ``by`` a dict from label (a tuple where there are several columns)
+    to Tally; missing reports are counted apart.
     Raises ArgumentValueError for reports outside the categories, as many as there are:
     either the categories are not those of the reports, or the answers were never privatized.
 
     >>> import rrstats as rr
     >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
     array([2, 1])
+    >>> parts = tally(["no", "yes", "no"], ["no", "yes"], 0.75, by=["north", "south", "south"])
+    >>> parts["south"].reported
+    array([1, 1])
     """
     opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
+    rows = rows_of(
+        reports,
+        opened.rows,
+        by=by,
+        weights=weights,
+        strata=strata,
+        clusters=clusters,
+        observed=observed,
+    )
+    parts = _counted_parts(opened, rows)
+    return parts[None] if rows.groups is None else parts
+
+
+def _counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
+    """A tally for each group; that of no group is under None."""
     described = opened.mechanism
-    unknown = missing = counted = 0
-    reported = np.zeros(described.channel.m, dtype=np.int64)
+    labels = [None] if rows.groups is None else rows.groups.labels
+    keys = [EVERYONE] if rows.cells is None else cast("list[Any]", rows.cells.labels)
+    sums = Sums(len(labels) * len(keys), described.channel.m, weighted=rows.weights is not None)
+    if sums.size * sums.m > _MOST_SUMS:
+        raise ArgumentValueError(
+            f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
+            "at once; give fewer groups, or tally each by itself"
+        )
+    unknown = 0
     for part in opened.parts():
         encoded = opened.read(part)
         unknown += encoded.unknown
-        missing += encoded.missing
         codes = opened.given(encoded, part)
-        counted += len(codes)
-        reported += described.count(codes)
+        if sums.size == 1 and not rows.sampled:
+            sums.add_counted(described.count(codes), len(codes), encoded.missing)
+            continue
+        places = rows.places(part, len(encoded.codes), len(keys))
+        given = np.delete(places, encoded.outside) if encoded.outside.size else places
+        weights = rows.weights_of(part, encoded.outside)
+        sums.add(opened.flat(codes), given, places[encoded.absent], weights)
     opened.refuse(unknown)
-    return Tally(described, {EVERYONE: Cell(counted, reported)}, missing)
+    others = rows.others(opened.rows, len(keys), sums.rows) if rows.sampled else sums.none
+    found = {}
+    for at, label in enumerate(labels):
+        mine = range(at * len(keys), (at + 1) * len(keys))
+        cells = {
+            key: sums.cell(place, int(others[place])) for key, place in zip(keys, mine, strict=True)
+        }
+        found[label] = Tally(described, cells, int(sums.missing[list(mine)].sum()))
+    return found

@@ -66,6 +66,14 @@ class Reports:
         mine = np.delete(self.samples[part], outside)
         return np.asarray(self.mechanism.cells(codes, mine))  # type: ignore[attr-defined]
 
+    def flat(self, codes: NDArray[Any]) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
+        """The cells of some reports, and of which report each is: None where each has one."""
+        if self.mechanism.channel.one_cell_each:
+            return None, codes.astype(np.intp)
+        told = form_of(self.mechanism.report_space).told(codes)
+        reports, cells = np.nonzero(told)
+        return reports, cells
+
     def refuse(self, unknown: int) -> None:
         """Raise ArgumentValueError for reports that the mechanism cannot have made."""
         if unknown:

@@ -35,6 +35,8 @@ ORDER = [
     "mechanisms",
     "metadata",
     "variables",
+    "rows",
+    "cells",
     "tallies",
     "posteriors",
     "privatizing",

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rrstats.estimates import Estimate
     from rrstats.mechanisms.chain import Chain
     from rrstats.mechanisms.protocol import Mechanism
-    from rrstats.tallies import Tally
 
 __all__ = ["Verbs", "as_code", "check_keys", "count_codes", "rounds_of"]
 
@@ -98,7 +97,7 @@ class Verbs:
 
         return privatize(values, self, **options)
 
-    def tally(self, reports: Any, **options: Any) -> Tally:
+    def tally(self, reports: Any, **options: Any) -> Any:
         """`rrstats.tally` of reports that this mechanism made."""
         from rrstats.tallies import tally
 

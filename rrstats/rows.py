@@ -1,0 +1,209 @@
+"""What stands beside the reports of a survey: groups, strata, clusters and weights of its rows.
+
+A `Rows` gives each row a number for its group and one for its (stratum, cluster), and its weight;
+`tallies.tally` counts by them.  Labels come from the rows themselves: they are public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.samples import check_aligned
+from rrstats.variables import Variable, ordinary
+
+__all__ = ["EVERYONE", "Numbered", "Rows", "check_weights", "columns_of", "numbered", "rows_of"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+EVERYONE: tuple[Hashable, Hashable] = (None, None)
+"""The one (stratum, cluster) of a survey without strata and clusters."""
+
+_COMBINED = 1 << 22
+"""Up to so many combinations of labels are numbered without asking which of them occur."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """Rows by a label.
+
+    codes : (rows,) the number of each row's label; -1 where it is missing.
+    labels : what the numbers stand for.
+    """
+
+    codes: Codes
+    labels: list[Hashable]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """How the rows of a survey are grouped and weighted.
+
+    groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
+    is one stratum and every row is a cluster by itself.  weights : (rows,) or None.
+    """
+
+    groups: Numbered | None = None
+    cells: Numbered | None = None
+    weights: Floats | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether anything is said of how the rows were sampled."""
+        return self.cells is not None or self.weights is not None
+
+    def places(self, part: slice, rows: int, keys: int) -> Codes:
+        """(rows,) group times keys plus (stratum, cluster) of some rows; negative: left out."""
+        cells = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes[part]
+        if self.groups is None:
+            return cells
+        return np.where(self.groups.codes[part] < 0, -1, self.groups.codes[part] * keys + cells)
+
+    def weights_of(self, part: slice, outside: Codes) -> Floats | None:
+        """Weights of some rows, less those outside."""
+        if self.weights is None:
+            return None
+        return np.delete(self.weights[part], outside) if outside.size else self.weights[part]
+
+    def others(self, rows: int, keys: int, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(groups * keys,) rows of each (stratum, cluster) that do not count in a group.
+
+        counted : (groups * keys,) rows that do.
+        """
+        codes = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes
+        everybody = np.bincount(codes, minlength=keys)
+        return np.asarray(np.tile(everybody, len(counted) // max(keys, 1)) - counted)
+
+
+def rows_of(
+    reports: Any,
+    rows: int,
+    *,
+    by: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    observed: bool = True,
+) -> Rows:
+    """Groups, strata, clusters and weights, each checked against the reports they belong to."""
+    groups = cells = None
+    if by is not None:
+        listed = columns_of(by)
+        groups = numbered(_aligned(reports, rows, listed, "by"), observed=observed)
+    if strata is not None or clusters is not None:
+        cells = _cells(reports, rows, strata, clusters)
+    found = None if weights is None else check_weights(weights, rows, reports)
+    return Rows(groups, cells, found)
+
+
+def columns_of(by: Any) -> list[Any]:
+    """One column, or several given as a list of them or a frame."""
+    if isinstance(by, pd.DataFrame):
+        return [by.iloc[:, place] for place in range(by.shape[1])]
+    if isinstance(by, list | tuple) and by and all(_is_column(one) for one in by):
+        return list(by)
+    return [by]
+
+
+def _is_column(value: Any) -> bool:
+    if isinstance(value, list | Variable | np.ndarray):
+        return True
+    return isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+
+
+def _aligned(reports: Any, rows: int, columns: Sequence[Any], name: str) -> list[Variable]:
+    found = []
+    for column in columns:
+        check_aligned(reports, column, name)
+        read = ordinary(column)
+        if read.rows != rows:
+            raise ArgumentValueError(
+                f"{name} must have one value for each of the {rows} reports, found {read.rows}"
+            )
+        found.append(read)
+    return found
+
+
+def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
+    """Rows by the labels of one ordinary column, or by the tuples of several.
+
+    observed : whether only labels that occur are numbered; False keeps all declared ones.
+    """
+    codes = columns[0].codes().copy()
+    codes[codes == columns[0].k] = -1
+    sizes = [columns[0].k]
+    places = np.arange(sizes[0])
+    for column in columns[1:]:
+        mine = column.codes()
+        absent = (codes < 0) | (mine == column.k)
+        codes = codes * column.k + mine
+        codes[absent] = -1
+        places = (places[:, None] * column.k + np.arange(column.k)).ravel()
+        sizes.append(column.k)
+        if len(places) > _COMBINED:
+            places, codes = _occurring(places, codes)
+    if observed:
+        places, codes = _occurring(places, codes)
+    held = [column.categories for column in columns]
+    if len(columns) == 1:
+        return Numbered(codes, [held[0][place] for place in places])
+    digits = zip(*np.unravel_index(places, sizes), strict=True) if len(places) else ()
+    return Numbered(
+        codes, [tuple(h[d] for h, d in zip(held, each, strict=True)) for each in digits]
+    )
+
+
+def _occurring(places: NDArray[Any], codes: Codes) -> tuple[NDArray[Any], Codes]:
+    """The labels that occur, in their order, and the codes among them."""
+    used = np.bincount(codes[codes >= 0], minlength=len(places)) > 0
+    renumber = np.concatenate([np.cumsum(used) - 1, [-1]])
+    return places[used], np.asarray(renumber[codes], dtype=np.intp)
+
+
+def _cells(reports: Any, rows: int, strata: Any, clusters: Any) -> Numbered:
+    """The (stratum, cluster) of each row; a cluster belongs to its stratum."""
+    given = [(name, c) for name, c in (("strata", strata), ("clusters", clusters)) if c is not None]
+    columns = []
+    for name, column in given:
+        read = _aligned(reports, rows, [column], name)[0]
+        if absent := int(np.count_nonzero(read.codes() == read.k)):
+            raise ArgumentValueError(
+                f"{name} must be known of every row, found {absent} of {rows} missing"
+            )
+        columns.append(read)
+    found = numbered(columns)
+    if len(columns) == 2:
+        return found
+    pairs = [(label, None) if strata is not None else (None, label) for label in found.labels]
+    return Numbered(found.codes, list(pairs))
+
+
+def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
+    """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
+    check_aligned(reports, weights, "weights")
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError("weights must be numbers") from None
+    if found.shape != (rows,):
+        raise ArgumentValueError(
+            f"weights must have one number for each of the {rows} rows, found the shape "
+            f"{found.shape}"
+        )
+    strange = int(np.count_nonzero(~np.isfinite(found)))
+    below = int(np.count_nonzero(found < 0))
+    if strange or below:
+        raise ArgumentValueError(
+            f"weights must be finite and at least 0, found {strange} of {rows} missing or infinite "
+            f"and {below} negative; a row that counts for nobody has weight 0"
+        )
+    if rows and not found.any():
+        raise ArgumentValueError("weights must not all be 0")
+    return found
