@@ -7,7 +7,8 @@ outside [0, 1]; nothing is clipped silently, and tables inside the simplex are a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import numbers
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from rrstats.intervals import Interval, check_level, check_simultaneous
 from rrstats.mechanisms import Mechanism
 from rrstats.results import (
     FORMATS,
+    MeanEstimate,
     RatioEstimate,
     ShareEstimate,
     SimplexTable,
@@ -268,7 +270,7 @@ class Estimate:
             {
                 "category": label_column(self.categories),
                 "n": self.n,
-                "reported": self._reported_column(),
+                "reported": self.reported_by_category,
                 "naive": self.named[1],
                 "proportion": self.proportions,
                 "std_error": self.std_error,
@@ -280,7 +282,8 @@ class Estimate:
             }
         )
 
-    def _reported_column(self) -> NDArray[Any]:
+    @property
+    def reported_by_category(self) -> NDArray[Any]:
         """(k,) reports that speak for each category, as whole numbers where there are such."""
         counts = self.named[0]
         return counts.astype(np.int64) if self.names_categories else counts
@@ -306,7 +309,7 @@ class Estimate:
         return ShareEstimate(
             category=self.categories[code],
             n=self.n,
-            reported=self._reported_column()[code].item(),
+            reported=self.reported_by_category[code].item(),
             naive=float(self.named[1][code]),
             proportion=float(self.proportions[code]),
             std_error=float(self.std_error[code]),
@@ -366,6 +369,98 @@ class Estimate:
             ends = general_intervals.ratio_ends(weights, self.reported, channel.samples, level)
             low, high = min(low, ends[0]), max(high, ends[1])
         return RatioEstimate(found, error, low, high)
+
+    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
+        """The shares among the people of some categories: by default among those who answered.
+
+        among : categories; None for all that are not missing, where non-response is a category.
+        Returns columns category, proportion, std_error, low, high: `share_among` of each.
+        Who answered is itself estimated, so the intervals are wider than those of the shares.
+
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes", None], 0.8)
+        >>> est = rr.estimate(rr.Tally.from_counts([500, 300, 200], m))
+        >>> est.among().round(3)
+          category  proportion  std_error    low   high
+        0       no       0.667      0.023  0.621  0.712
+        1      yes       0.333      0.023  0.288  0.379
+        """
+        if among is None:
+            among = [category for category in self.categories if category is not None]
+            if len(among) == self.k:
+                raise ArgumentValueError(
+                    "among must name categories: non-response is not among those of this design, "
+                    f"{self._answers.describe()}, so all shares are of those who answered; to "
+                    "protect who did not, declare a missing category (None) when privatizing"
+                )
+        listed = list(among)
+        found = [self.share_among(category, listed, level) for category in listed]
+        columns = ("proportion", "std_error", "low", "high")
+        return pd.DataFrame(
+            {
+                "category": label_column(tuple(listed)),
+                **{name: [getattr(one, name) for one in found] for name in columns},
+            }
+        )
+
+    def mean(
+        self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
+    ) -> MeanEstimate:
+        """The mean of a number that each category stands for, as of a privatized 0/1.
+
+        values : mapping from category to number; by default the categories, which must be
+            numbers themselves.
+        Returns the mean, its standard error and an interval within the smallest and the largest
+        number: by empirical likelihood of the scores for the population where each report falls
+        into one cell, else by a normal quantile of standard errors.
+        Raises ArgumentTypeError for categories that are no numbers.
+
+        >>> import rrstats as rr
+        >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR([0, 1], 0.75)))
+        >>> found = est.mean()
+        >>> round(found.mean, 3), round(found.std_error, 3)
+        (0.22, 0.03)
+        """
+        worth = self._numbers(values)
+        found = float(worth @ self.proportions)
+        std_error = float(np.sqrt(max(worth @ self.covariance() @ worth, 0.0)))
+        channel = self.mechanism.channel
+        least, most = float(worth.min()), float(worth.max())
+        if self.target == "population" and channel.one_cell_each and np.isfinite(found):
+            weights = (worth @ channel.weights(self.reported))[None]
+            used = channel.sizes(self.reported, self.n) > 0
+            samples = np.unique(channel.samples[used], return_inverse=True)[1]
+            ends = general_intervals.empirical_ends(
+                weights[:, used], self.reported[used], samples, level
+            )
+            low, high = float(ends.low[0]), float(ends.high[0])
+        else:
+            shares, errors = np.array([found]), np.array([std_error])
+            wald = general_intervals.wald(shares, errors, level)
+            low, high = (float(wald.low[0]), float(wald.high[0]))
+            if not np.isfinite(found + std_error):
+                low, high = least, most
+        return MeanEstimate(
+            found, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most))
+        )
+
+    def _numbers(self, values: Mapping[Any, float] | None) -> Floats:
+        """(k,) the number that each category stands for."""
+        if values is None:
+            given: list[Any] = list(self.categories)
+        else:
+            known = {self._code(category): number for category, number in values.items()}
+            if len(known) != self.k:
+                raise ArgumentValueError(
+                    f"values must give each of the {self.k} categories a number, found {len(known)}"
+                )
+            given = [known[code] for code in range(self.k)]
+        if not all(isinstance(one, numbers.Real) for one in given):
+            raise ArgumentTypeError(
+                f"a mean needs numbers, and the categories are {self._answers.describe()}; give "
+                "values, a mapping from category to number"
+            )
+        return np.array([float(one) for one in given])
 
     def log_likelihood(self, proportions: Any = None) -> float:
         """The logarithm of the probability of these counts, at given shares of the classes.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "FORMATS",
+    "MeanEstimate",
     "RatioEstimate",
     "ShareEstimate",
     "SimplexTable",
@@ -68,6 +69,16 @@ class RatioEstimate:
     """One share among some people: a ratio of two estimated shares."""
 
     proportion: float
+    std_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """The mean of a number that the categories stand for."""
+
+    mean: float
     std_error: float
     low: float
     high: float

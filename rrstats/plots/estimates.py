@@ -6,35 +6,31 @@ a dot at the unbiased share, orange ticks the true shares where those are public
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.plots.shared import (
+    DEBIASED,
+    NAIVE,
+    TRUTH,
+    check_axes,
+    height_of,
+    labels_of,
+    legend_above,
+    percent_axis,
+    require_matplotlib,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rrstats.estimates import Estimate
 
-__all__ = ["plot_estimate", "require_matplotlib", "save_estimates"]
-
-_NAIVE, _DEBIASED, _TRUTH = "#c9ced8", "#1f5fa8", "#d2480a"
-_MOST_LABEL = 28
-_TALLEST = 40.0
-"""Inches; with more categories than fit, rows become thinner instead of the picture higher."""
-
-
-def require_matplotlib() -> None:
-    """Raise MissingPackageError where pictures cannot be drawn."""
-    if find_spec("matplotlib") is None:
-        raise MissingPackageError("plots need matplotlib: pip install matplotlib")
-
-
-def _height(categories: int) -> float:
-    return min(0.5 * categories, _TALLEST)
+__all__ = ["plot_estimate", "save_estimates"]
 
 
 def plot_estimate(
@@ -54,60 +50,34 @@ def plot_estimate(
     Returns the Axes.  A line reaches exactly from low to high; its dot is the unbiased share,
     which may lie below 0.
     """
-    require_matplotlib()
-    if ax is not None and not hasattr(ax, "barh"):
-        raise ArgumentTypeError(
-            f"ax must be matplotlib Axes, found {type(ax).__name__}; save the picture with "
-            "estimate.plot().figure.savefig('shares.png')"
-        )
+    check_axes(ax)
     known = _true_shares(estimate, truth)
     ends = estimate.interval(level, method=method, simultaneous=simultaneous)
     if ax is None:
         import matplotlib.pyplot as plt
 
-        _, ax = plt.subplots(figsize=(7.5, 1.3 + _height(estimate.k)), layout="constrained")
+        _, ax = plt.subplots(figsize=(7.5, 1.3 + height_of(estimate.k)), layout="constrained")
     _draw(ax, estimate, ends, level, known)
     entries = len(ax.get_legend_handles_labels()[0])
     # Side by side with other Axes there is no room for one line.
-    across = entries if _width(ax) > 1.5 * entries else 2
+    across = entries if width_of(ax) > 1.5 * entries else 2
     lines = -(-entries // across)
     ax.set_title(f"{estimate.n:,} reports", fontsize=10, loc="left", pad=8 + 14 * lines)
-    ax.legend(**_legend(across))
+    ax.legend(**legend_above(across))
     return ax
 
 
-def _width(ax: Axes) -> float:
-    """The width of the Axes in inches."""
-    return float(ax.get_window_extent().width / ax.figure.dpi)
-
-
-def _legend(entries: int) -> dict[str, Any]:
-    """A legend in one line above the axes, where no data are."""
-    return {
-        "loc": "lower left",
-        "bbox_to_anchor": (0, 1),
-        "ncols": entries,
-        "fontsize": 8,
-        "frameon": False,
-        "borderaxespad": 0.3,
-        "handlelength": 1.4,
-        "columnspacing": 1.4,
-    }
-
-
 def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> None:
-    from matplotlib.ticker import FuncFormatter
-
     place = np.arange(estimate.k)
     if estimate.names_categories:
         ax.barh(
-            place, estimate.named[1], height=0.62, color=_NAIVE, label="naive, among the reports"
+            place, estimate.named[1], height=0.62, color=NAIVE, label="naive, among the reports"
         )
     ax.hlines(
         place,
         ends.low,
         ends.high,
-        color=_DEBIASED,
+        color=DEBIASED,
         linewidth=6,
         alpha=0.5,
         label=f"{level * 100:.10g}% interval",
@@ -116,7 +86,7 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
         estimate.proportions,
         place,
         "o",
-        color=_DEBIASED,
+        color=DEBIASED,
         markersize=6,
         markeredgecolor="white",
         markeredgewidth=0.8,
@@ -127,36 +97,21 @@ def _draw(ax: Axes, estimate: Estimate, ends: Any, level: float, known: Any) -> 
             known,
             place,
             "|",
-            color=_TRUTH,
+            color=TRUTH,
             markersize=15,
             markeredgewidth=2,
             label="true share",
         )
     ax.axvline(0, color="black", linewidth=0.8)
     # Category labels are text, also where they hold a dollar sign.
-    ax.set_yticks(place, _labels(estimate.categories), parse_math=False)
+    ax.set_yticks(place, labels_of(estimate.categories), parse_math=False)
     ax.set_ylim(estimate.k - 0.5, -0.5)
     ax.margins(x=0.03)
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share * 100:.4g}%"))
+    percent_axis(ax.xaxis)
     ax.set_xlabel("share of these rows" if estimate.target == "rows" else "share of the population")
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
-
-
-def _labels(categories: Iterable[object]) -> list[str]:
-    """Categories as short text; cut in the middle where a cut end would make two alike."""
-    texts = ["(missing)" if c is None else " ".join(str(c).split()) for c in categories]
-    short = [_cut(text, _MOST_LABEL - 1) for text in texts]
-    if len(set(short)) < len(set(texts)):
-        short = [_cut(text, _MOST_LABEL // 2 - 1) for text in texts]
-    return short if len(set(short)) == len(set(texts)) else texts
-
-
-def _cut(text: str, start: int) -> str:
-    """The first ``start`` letters of a long text, and as many of its end as there is room for."""
-    end = _MOST_LABEL - 1 - start
-    return text if len(text) <= _MOST_LABEL else f"{text[:start]}…{text[len(text) - end :]}"
 
 
 def _true_shares(estimate: Estimate, truth: Any) -> list[float] | None:
@@ -203,7 +158,7 @@ def save_estimates(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    heights = [_height(estimate.k) for estimate in estimates.values()]
+    heights = [height_of(estimate.k) for estimate in estimates.values()]
     size = (8, 0.6 + sum(heights) + 0.7 * len(heights))
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
@@ -226,4 +181,4 @@ def save_estimates(
 
 def _figure_legend(entries: int) -> dict[str, Any]:
     placed = {"loc": "outside upper left", "fontsize": 9}
-    return {k: v for k, v in _legend(entries).items() if k != "bbox_to_anchor"} | placed
+    return {k: v for k, v in legend_above(entries).items() if k != "bbox_to_anchor"} | placed
