@@ -138,23 +138,32 @@ def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
     """
     codes = columns[0].codes().copy()
     codes[codes == columns[0].k] = -1
-    sizes = [columns[0].k]
-    places = np.arange(sizes[0])
+    places = np.arange(columns[0].k)
     for column in columns[1:]:
-        mine = column.codes()
-        absent = (codes < 0) | (mine == column.k)
-        codes = codes * column.k + mine
+        mine, k = column.codes(), column.k
+        absent = (codes < 0) | (mine == k)
+        codes = codes * k + mine
         codes[absent] = -1
-        places = (places[:, None] * column.k + np.arange(column.k)).ravel()
-        sizes.append(column.k)
-        if len(places) > _COMBINED:
-            places, codes = _occurring(places, codes)
+        if len(places) * k <= _COMBINED:
+            places = (places[:, None] * k + np.arange(k)).ravel()
+            continue
+        if not observed:
+            raise ArgumentValueError(
+                f"observed=False would make more than {_COMBINED:,} groups; leave it out"
+            )
+        used, at = np.unique(codes[~absent], return_inverse=True)
+        codes[~absent] = at
+        places = places[used // k] * k + used % k
     if observed:
         places, codes = _occurring(places, codes)
     held = [column.categories for column in columns]
     if len(columns) == 1:
         return Numbered(codes, [held[0][place] for place in places])
-    digits = zip(*np.unravel_index(places, sizes), strict=True) if len(places) else ()
+    digits = (
+        zip(*np.unravel_index(places, [column.k for column in columns]), strict=True)
+        if len(places)
+        else ()
+    )
     return Numbered(
         codes, [tuple(h[d] for h, d in zip(held, each, strict=True)) for each in digits]
     )

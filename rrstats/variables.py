@@ -68,11 +68,11 @@ class Reports:
 
     def flat(self, codes: NDArray[Any]) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
         """The cells of some reports, and of which report each is: None where each has one."""
-        if self.mechanism.channel.one_cell_each:
+        form = form_of(self.mechanism.report_space)
+        if form.is_label:
             return None, codes.astype(np.intp)
-        told = form_of(self.mechanism.report_space).told(codes)
-        reports, cells = np.nonzero(told)
-        return reports, cells
+        reports, cells = np.nonzero(form.told(codes))
+        return (None if self.mechanism.channel.one_cell_each else reports), cells
 
     def refuse(self, unknown: int) -> None:
         """Raise ArgumentValueError for reports that the mechanism cannot have made."""
@@ -199,9 +199,12 @@ class Variable:
                 "a report that names several categories falls into no single cell; use scores"
             )
         encoded = self._read(self.reports, part)
-        if self.reports.samples is None and not encoded.outside.size:
-            return encoded.codes.astype(np.intp)
-        return self._spread(self.reports, encoded, part, lambda cells: cells, (), np.intp, self.m)
+        reports = self.reports
+        if not encoded.outside.size:
+            return reports.flat(reports.given(encoded, part))[1]
+        return self._spread(
+            reports, encoded, part, lambda codes: reports.flat(codes)[1], (), np.intp, self.m
+        )
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""

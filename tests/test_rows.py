@@ -1,0 +1,151 @@
+"""Groups, strata, clusters and weights of rows, and tallies counted by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.rows import check_weights, numbered
+from rrstats.variables import ordinary
+
+M = rr.KRR(["no", "yes", "often"], 0.75)
+U = rr.OptimizedUnary(["no", "yes", "often"], epsilon=2.0)
+
+
+def test_groups_of_several_columns_are_numbered_by_the_labels_that_occur():
+    """A label is a tuple; a row with a missing part has no label."""
+    first = ordinary(["b", "a", "b", None])
+    second = ordinary([1, 1, 2, 2])
+    found = numbered([first, second])
+    assert found.labels == [("a", 1), ("b", 1), ("b", 2)]
+    assert found.codes.tolist() == [1, 0, 2, -1]
+    everything = numbered([first, second], observed=False)
+    assert everything.labels == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert everything.codes.tolist() == [2, 0, 3, -1]
+
+
+def test_many_columns_of_many_labels_are_numbered_by_what_occurs():
+    """Where combinations go into the millions only those that occur are kept."""
+    rng = np.random.default_rng(5)
+    columns = [rng.integers(0, 900, 2000) for _ in range(4)]
+    found = numbered([ordinary(column) for column in columns])
+    expected = list(zip(*(column.tolist() for column in columns), strict=True))
+    assert [found.labels[code] for code in found.codes] == expected
+    assert found.labels == sorted(set(expected))
+
+
+def test_a_tally_by_groups_strata_and_clusters_is_what_a_loop_counts():
+    """Every sum of every cell is that of its rows; what does not count is under others."""
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    row = st.tuples(
+        st.sampled_from(["no", "yes", "often", None]),
+        st.sampled_from(["north", "south", None]),
+        st.sampled_from(["s1", "s2"]),
+        st.integers(0, 2),
+        st.integers(0, 4),
+    )
+    rows = st.lists(row, min_size=1, max_size=30)
+    hypothesis.given(rows.filter(lambda found: any(row[4] for row in found)))(_check_tally)()
+
+
+def _check_tally(found):
+    reports, region, strata, clusters, weights = map(list, zip(*found, strict=True))
+    parts = rr.tally(reports, M, by=region, strata=strata, clusters=clusters, weights=weights)
+    assert set(parts) == {label for label in region if label is not None}
+    for label, part in parts.items():
+        assert part.missing == sum(row[0] is None and row[1] == label for row in found)
+        for (stratum, cluster), cell in part.cells.items():
+            everybody = [row for row in found if (row[2], row[3]) == (stratum, cluster)]
+            mine = [row for row in everybody if row[1] == label and row[0] is not None]
+            assert (cell.rows, cell.others) == (len(mine), len(everybody) - len(mine))
+            for code, category in enumerate(M.categories):
+                held = [row[4] for row in mine if row[0] == category]
+                assert cell.reported[code] == len(held)
+                assert cell.sums[0][code] == sum(held)
+                assert cell.sums[1][code] == sum(w * w for w in held)
+            assert cell.powers[0] == sum(row[4] for row in mine)
+
+
+def test_reports_of_several_categories_are_weighted_by_what_they_support():
+    """Each category of a report gets the report's weight; the total is that of the rows."""
+    reports = rr.privatize(["no", "yes", "often", "no"], U)
+    found = rr.tally(reports, U, weights=[1.0, 2.0, 0.5, 4.0]).cells[(None, None)]
+    support = np.array([[c in one for c in U.categories] for one in map(set, _named(reports))])
+    np.testing.assert_allclose(found.sums[0], [1.0, 2.0, 0.5, 4.0] @ support)
+    assert found.powers == (7.5, 21.25, 3.75, 5.3125)
+
+
+def _named(reports):
+    packed = np.array([list(np.frombuffer(bytes(one), dtype=np.uint8)) for one in reports])
+    bits = np.unpackbits(packed, axis=1)[:, : U.k].astype(bool)
+    counted = rr.tally(reports, U).reported
+    bits = (
+        bits
+        if (bits.sum(0) == counted).all()
+        else np.unpackbits(packed, axis=1, bitorder="little")[:, : U.k].astype(bool)
+    )
+    return [[c for c, bit in zip(U.categories, row, strict=True) if bit] for row in bits]
+
+
+def test_parts_of_a_weighted_tally_add_to_the_whole():
+    """Sums of weights merge as counts do."""
+    rng = np.random.default_rng(2)
+    reports = rng.choice(list(M.categories), 200)
+    weights = rng.integers(1, 5, 200).astype(float)
+    strata = rng.choice(["a", "b"], 200)
+    whole = rr.tally(reports, M, weights=weights, strata=strata)
+    parts = [
+        rr.tally(reports[s], M, weights=weights[s], strata=strata[s])
+        for s in (slice(0, 70), slice(70, 200))
+    ]
+    total = sum(parts)
+    assert whole == total or all(
+        np.allclose(one.powers, total.cells[key].powers, rtol=1e-14)
+        and np.array_equal(one.sums, total.cells[key].sums)
+        for key, one in whole.cells.items()
+    )
+
+
+def test_equal_weights_of_one_count_as_no_weights():
+    """A cell with weights 1 equals one without."""
+    assert rr.tally(["no", "yes"], M, weights=[1, 1]) == rr.tally(["no", "yes"], M)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([1.0, -2.0], "1 negative"),
+        ([0.0, 0.0], "must not all be 0"),
+        ([1.0, np.nan], "1 of 2 missing or infinite"),
+        ([1.0, np.inf], "1 of 2 missing or infinite"),
+        ([1.0], "one number for each of the 2 rows"),
+    ],
+)
+def test_weights_that_weigh_nothing_are_refused(weights, said):
+    """Negative, missing, infinite or all zero: with the count, and never the weight."""
+    with pytest.raises(ArgumentValueError, match=said):
+        check_weights(weights, 2)
+    with pytest.raises(ArgumentTypeError, match="must be numbers"):
+        check_weights(["heavy", "light"], 2)
+
+
+def test_rows_belong_together_by_index_and_length():
+    """Series of another index are refused, as their rows would be matched by position."""
+    reports = pd.Series(["no", "yes"], index=[1, 2])
+    with pytest.raises(ArgumentValueError, match="by has another index"):
+        rr.tally(reports, M, by=pd.Series(["a", "b"]))
+    with pytest.raises(ArgumentValueError, match="by must have one value for each of the 2"):
+        rr.tally(reports, M, by=["a", "b", "c"])
+    with pytest.raises(ArgumentValueError, match="strata must be known of every row, found 1 of 2"):
+        rr.tally(reports, M, strata=["a", None])
+
+
+def test_too_many_groups_and_clusters_are_refused_before_memory_runs_out():
+    """A million cells for each of a thousand groups are not counted at once."""
+    n = 6000
+    with pytest.raises(ArgumentValueError, match="too many to count at once"):
+        rr.tally(["no"] * n, M, by=list(range(n)), clusters=list(range(n)))

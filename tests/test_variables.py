@@ -1,0 +1,106 @@
+"""Columns for analysis: private and ordinary ones, read as cells, scores and likelihoods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import EXAMPLES, SILENT
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.variables import ordinary, variable, variables
+
+INFORMATIVE = sorted(set(EXAMPLES) - SILENT)
+YES_NO = rr.KRR(["no", "yes"], 0.75)
+
+
+def test_a_private_column_gives_cells_scores_and_likelihoods_and_marks_what_is_missing():
+    """A missing report has the cell m, and NaN for scores and likelihoods."""
+    found = variable(["yes", None, "no"], YES_NO)
+    assert found.codes().tolist() == [1, 2, 0]
+    np.testing.assert_allclose(found.scores()[[0, 2]], [[-0.5, 1.5], [1.5, -0.5]])
+    np.testing.assert_allclose(found.likelihood()[0], [1 / 3, 1])
+    assert np.isnan(found.scores()[1]).all()
+    assert np.isnan(found.likelihood()[1]).all()
+    assert found.missing().tolist() == [False, True, False]
+
+
+def _reports_of(mechanism, rows):
+    group = None
+    if mechanism.groups is not None:
+        group = [mechanism.groups[row % len(mechanism.groups)] for row in range(rows)]
+    truths = [mechanism.domain.categories[row % mechanism.domain.k] for row in range(rows)]
+    return rr.privatize(truths, mechanism, group=group), group
+
+
+@pytest.mark.parametrize("name", INFORMATIVE)
+def test_the_mean_of_scores_is_the_estimate_of_every_mechanism(name):
+    """Whatever the mechanism, scores by row say what the tally says."""
+    mechanism = EXAMPLES[name]()
+    reports, group = _reports_of(mechanism, 60)
+    found = variable(reports, mechanism, group=group)
+    if mechanism.groups is not None and not mechanism.channel.alone:
+        with pytest.raises(ArgumentValueError, match="a single report has no score"):
+            found.scores()
+        return
+    est = rr.Estimate(rr.tally(reports, mechanism, group=group))
+    np.testing.assert_allclose(found.scores().mean(axis=0), est.proportions, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", INFORMATIVE)
+def test_cells_have_the_scores_and_likelihoods_of_their_rows(name):
+    """The tables by cell, read at the rows' cells, are what rows say themselves."""
+    mechanism = EXAMPLES[name]()
+    reports, group = _reports_of(mechanism, 40)
+    found = variable(reports, mechanism, group=group)
+    if not found.one_cell_each:
+        with pytest.raises(ArgumentValueError, match="names several categories"):
+            found.codes()
+        return
+    codes = found.codes()
+    rows = found.likelihood()
+    table = found.likelihood_table[codes]
+    np.testing.assert_allclose(
+        rows / rows.sum(1, keepdims=True), table / table.sum(1, keepdims=True)
+    )
+    blocks = [found.codes(slice(start, start + 7)) for start in range(0, 40, 7)]
+    assert codes.tolist() == np.concatenate(blocks).tolist()
+
+
+def test_an_ordinary_column_is_its_own_truth():
+    """Its levels are sorted, or those of a Categorical in their order."""
+    found = ordinary(pd.Series(["south", None, "north"], name="region"))
+    assert (found.name, found.categories, found.private) == ("region", ("north", "south"), False)
+    assert found.codes().tolist() == [1, 2, 0]
+    assert found.scores()[0].tolist() == [0, 1]
+    held = pd.Categorical(["low", "high", None], categories=["low", "high", "never"])
+    assert ordinary(held).categories == ("low", "high", "never")
+    assert ordinary(held).codes().tolist() == [0, 1, 3]
+
+
+def test_values_that_do_not_compare_keep_their_order_and_empty_columns_work():
+    """Mixed types have no sorted order; no rows have no levels."""
+    assert ordinary(pd.Series([2, "a", 2], dtype=object)).codes().tolist() == [0, 1, 0]
+    assert ordinary([]).k == 0
+    with pytest.raises(ArgumentTypeError, match="found str"):
+        ordinary("north")
+
+
+def test_a_frame_says_which_columns_are_private():
+    """Columns with a record or a given mechanism are private, the rest stand as they are."""
+    frame = pd.DataFrame({"a": ["no", "yes"] * 4, "b": ["no", "yes"] * 4, "c": list("xxyyxxyy")})
+    released = frame.rr.privatize("a", YES_NO)
+    found = variables(released, ["a", "b", "c"], {"b": YES_NO})
+    assert [one.private for one in found] == [True, True, False]
+    with pytest.raises(MetadataError, match="prob"):
+        variables(released, ["a"], {"a": rr.KRR(["no", "yes"], 0.9)})
+    with pytest.raises(ArgumentValueError, match=r"mechanisms must be of the columns asked for"):
+        variables(released, ["a"], {"b": YES_NO})
+
+
+def test_reports_that_are_no_reports_are_refused_without_a_quote():
+    """What stands in a column that was never privatized is nobody's to print."""
+    with pytest.raises(ArgumentValueError, match="1 of 2 reports") as raised:
+        variable(["yes", "secret"], YES_NO).codes()
+    assert "secret" not in str(raised.value)
