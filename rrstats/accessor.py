@@ -14,7 +14,6 @@ import pandas as pd
 
 from rrstats.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.estimates import Estimate
 from rrstats.estimators import estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import read
@@ -26,7 +25,7 @@ from rrstats.privatizing import (
     refuse_options,
 )
 from rrstats.simulation import simulate, simulate_frame
-from rrstats.tallies import Tally, tally
+from rrstats.tallies import tally
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
@@ -133,6 +132,14 @@ class FrameAccessor:
         mechanism: Any = None,
         group: Hashable = None,
         target: str = "population",
+        by: Any = None,
+        weights: Hashable = None,
+        probabilities: Hashable = None,
+        strata: Hashable = None,
+        clusters: Hashable = None,
+        population: Any = None,
+        lonely: str = "raise",
+        observed: bool = True,
         level: float = 0.95,
         method: str | None = None,
         simultaneous: bool = False,
@@ -146,15 +153,33 @@ class FrameAccessor:
             column that holds them.
         group : the column that says which sample a row is in, where the mechanism has several.
         target : "population" or "rows".  level, method, simultaneous : of the intervals.
+        by : the column, or a list of columns, that make groups; they stand first in the frame.
+        weights, probabilities, strata, clusters : the columns of a weighted survey's design;
+            population, lonely : as for `rrstats.estimate`.
         Columns: category, n, reported, naive, proportion, std_error, low, high, count,
         count_low, count_high.  `s.rr.estimate` gives the `Estimate` itself.
 
         >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64})
+        >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64, "sex": ["f", "m"] * 50})
         >>> df.rr.estimate("answer", ["yes", "no"], 0.75)["proportion"].round(2).tolist()
         [0.22, 0.78]
+        >>> found = df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")
+        >>> found[["sex", "category", "n", "proportion"]].round(2)
+          sex category   n  proportion
+        0   f      yes  50        0.22
+        1   f       no  50        0.78
+        2   m      yes  50        0.22
+        3   m       no  50        0.78
         """
-        found = estimate(
+        design: dict[str, Any] = {
+            "by": None if by is None else self._columns(by),
+            "weights": self._group(weights),
+            "probabilities": self._group(probabilities),
+            "strata": self._group(strata),
+            "clusters": self._group(clusters),
+            "population": population,
+        }
+        found: Any = estimate(
             self._reports(column),
             categories,
             prob,
@@ -162,8 +187,12 @@ class FrameAccessor:
             mechanism=self._mechanisms_of(mechanism),
             group=self._group(group),
             target=target,
+            observed=observed,
+            lonely=lonely,
+            **design,
         )
-        return found.to_frame(level, method=method, simultaneous=simultaneous)
+        table: pd.DataFrame = found.to_frame(level, method=method, simultaneous=simultaneous)
+        return table
 
     def tally(
         self,
@@ -173,10 +202,36 @@ class FrameAccessor:
         *,
         epsilon: float | None = None,
         group: Hashable = None,
-    ) -> Tally:
-        """Counted reports of a privatized column, which add to those of other frames."""
-        found = self._reports(column)
-        return tally(found, categories, prob, epsilon=epsilon, group=self._group(group))
+        by: Any = None,
+        weights: Hashable = None,
+        strata: Hashable = None,
+        clusters: Hashable = None,
+        observed: bool = True,
+    ) -> Any:
+        """Counted reports of a privatized column, which add to those of other frames.
+
+        by, weights, strata, clusters : names of columns, as for `estimate`; with ``by`` a dict from
+        group to Tally.
+        """
+        return tally(
+            self._reports(column),
+            categories,
+            prob,
+            epsilon=epsilon,
+            group=self._group(group),
+            by=None if by is None else self._columns(by),
+            weights=self._group(weights),
+            strata=self._group(strata),
+            clusters=self._group(clusters),
+            observed=observed,
+        )
+
+    def _columns(self, names: Any) -> list[pd.Series[Any]]:
+        """The columns that one name or a list of names stands for."""
+        listed = names if isinstance(names, list) else [names]
+        if not listed:
+            raise ArgumentTypeError("by must name at least one column, found an empty list")
+        return [column_of(self._data, name) for name in listed]
 
     def _reports(self, column: Any) -> pd.Series[Any]:
         """One column of reports; of a list of names, the tuples of what stands in them."""
@@ -295,8 +350,11 @@ class SeriesAccessor:
         mechanism: Any = None,
         group: Any = None,
         target: str = "population",
-    ) -> Estimate:
+        **options: Any,
+    ) -> Any:
         """`rrstats.estimate` from this column of reports.
+
+        options : by, weights, strata and the other arguments of `rrstats.estimate`, as columns.
 
         >>> import pandas as pd, rrstats
         >>> reports = pd.Series(["yes"] * 36 + ["no"] * 64)
@@ -311,6 +369,7 @@ class SeriesAccessor:
             mechanism=mechanism,
             group=group,
             target=target,
+            **options,
         )
 
     def tally(
@@ -320,9 +379,10 @@ class SeriesAccessor:
         *,
         epsilon: float | None = None,
         group: Any = None,
-    ) -> Tally:
-        """`rrstats.tally` of this column of reports."""
-        return tally(self._data, categories, prob, epsilon=epsilon, group=group)
+        **options: Any,
+    ) -> Any:
+        """`rrstats.tally` of this column of reports; options as there."""
+        return tally(self._data, categories, prob, epsilon=epsilon, group=group, **options)
 
     def check(self, categories: Any) -> pd.DataFrame:
         """`rrstats.check`, for the data steward only; the result is private."""

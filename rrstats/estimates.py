@@ -423,7 +423,7 @@ class Estimate:
         """
         worth = self._numbers(values)
         found = float(worth @ self.proportions)
-        std_error = float(np.sqrt(max(worth @ self.covariance() @ worth, 0.0)))
+        std_error = float(np.sqrt(max(float(worth @ self.covariance() @ worth), 0.0)))
         channel = self.mechanism.channel
         least, most = float(worth.min()), float(worth.max())
         if self.target == "population" and channel.one_cell_each and np.isfinite(found):

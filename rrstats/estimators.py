@@ -8,11 +8,13 @@ and the other functions of `debiasing`, which this module hands on.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, overload
 
 import numpy as np
 
 from rrstats.channel import check_target
+from rrstats.containers import open_container
 from rrstats.debiasing import (
     confidence_interval,
     count_interval,
@@ -32,9 +34,13 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimates import IMPLAUSIBLE_TEXT, Estimate
+from rrstats.groups import GroupEstimates, group_names
 from rrstats.mechanisms import as_mechanism
+from rrstats.mechanisms.samples import check_aligned
 from rrstats.results import RatioEstimate, ShareEstimate, SimplexTable
+from rrstats.rows import columns_of
 from rrstats.tallies import Tally, tally
+from rrstats.weighted import SurveyEstimate, inverse_probabilities, survey_estimate
 
 __all__ = [
     "Estimate",
@@ -56,6 +62,42 @@ _ILL_CONDITIONED = 1000
 """From here on even a million respondents say next to nothing."""
 
 
+@overload
+def estimate(
+    reports: Any,
+    categories: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    mechanism: Any = ...,
+    group: Any = ...,
+    target: str = ...,
+    ddof: int = ...,
+) -> Estimate: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    mechanism: Any = ...,
+    group: Any = ...,
+    target: str = ...,
+    ddof: int = ...,
+    by: Any = ...,
+    observed: bool = ...,
+    weights: Any = ...,
+    probabilities: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    population: Any = ...,
+    lonely: str = ...,
+) -> Any: ...
+
+
 def estimate(
     reports: Any,
     categories: Any = None,
@@ -66,7 +108,15 @@ def estimate(
     group: Any = None,
     target: str = "population",
     ddof: int = 1,
-) -> Estimate:
+    by: Any = None,
+    observed: bool = True,
+    weights: Any = None,
+    probabilities: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    population: Any = None,
+    lonely: str = "raise",
+) -> Any:
     """Estimate true shares from privatized reports.
 
     reports : n reports in any container that `privatize` gives back, or a Tally of them.
@@ -77,8 +127,15 @@ def estimate(
     mechanism : the same as categories, under the name of what it is.
     group : (n,) the sample of each report, where the mechanism has several.
     target : "population" (these people are a sample of it) or "rows" (just these rows).
-    Returns an Estimate: k unbiased shares, which may lie outside [0, 1].  `Estimate.mle`
-    tidies the table and says what that costs.
+    by : (n,) labels of groups to estimate apart, a list of such columns, or a frame of them;
+        observed=False keeps categories of a Categorical that do not occur.
+    weights : (n,) how many people each row stands for; or probabilities : (n,) with which rows
+        came into the sample.  strata, clusters : (n,) labels of the sample's design.
+        population : the number of units in the population, or in each stratum (a mapping).
+        lonely : what to do with a stratum of one cluster.  See `weighted`.
+    Returns an Estimate: k unbiased shares, which may lie outside [0, 1]; `Estimate.mle`
+    tidies the table and says what that costs.  With weights, probabilities, strata, clusters or
+    population a SurveyEstimate; with ``by`` a mapping from group to either.
     Raises ArgumentValueError for reports outside the categories, NotIdentifiable where prob
     is 1/k, MetadataError where an argument contradicts what the reports say of themselves.
     Warns ImplausibleReportsWarning where no true shares explain the reports: most often
@@ -95,23 +152,81 @@ def estimate(
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
+    beside = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
+    if probabilities is not None:
+        if weights is not None:
+            raise ArgumentTypeError("give weights or probabilities, found both")
+        check_aligned(reports, probabilities, "probabilities")
+        beside["weights"] = inverse_probabilities(probabilities, open_container(reports).rows)
+    designed = any(beside[name] is not None for name in ("weights", "strata", "clusters"))
+    if population is not None and not designed and not isinstance(reports, Tally):
+        # One stratum, so that rows outside a group count as sampled.
+        beside["strata"] = np.zeros(open_container(reports).rows, dtype=np.int8)
+    counted, names = _counted(reports, categories, prob, epsilon, group, beside, observed)
+
+    def finish(one: Tally) -> Any:
+        if not (one.sampled or probabilities is not None or population is not None):
+            return _checked(Estimate(one, target, ddof))
+        if target != "population":
+            raise ArgumentValueError(
+                "weights, strata, clusters and a population are about the population; for target "
+                "'rows' leave them out"
+            )
+        found = survey_estimate(
+            one, population=population, probabilities=probabilities is not None, lonely=lonely
+        )
+        _warn(found)
+        return found
+
+    if isinstance(counted, Tally):
+        return finish(counted)
+    placed = sum(one.n + one.missing for one in counted.values())
+    left_out = open_container(reports).rows - placed
+    return GroupEstimates(names, {label: finish(one) for label, one in counted.items()}, left_out)
+
+
+def _counted(
+    reports: Any,
+    categories: Any,
+    prob: float | None,
+    epsilon: float | None,
+    group: Any,
+    beside: dict[str, Any],
+    observed: bool,
+) -> tuple[Tally | dict[Hashable, Tally], tuple[Hashable, ...]]:
+    """The tally of reports, or one of each group with the names of the groups' columns."""
+    by = beside["by"]
     if isinstance(reports, Tally):
+        if any(given is not None for given in (group, *beside.values())):
+            raise ArgumentTypeError(
+                "a tally is counted already: give by, weights, strata and clusters to rr.tally"
+            )
         if categories is not None or prob is not None or epsilon is not None:
             given = as_mechanism(categories, prob, epsilon)
             if given != reports.mechanism:
                 raise ArgumentValueError(
                     f"the tally was counted for {reports.mechanism!r}; leave the mechanism out"
                 )
-        found = Estimate(reports, target, ddof)
-    else:
-        counted = tally(reports, categories, prob, epsilon=epsilon, group=group)
-        found = Estimate(counted, target, ddof)
+        return reports, ()
+    found = tally(
+        reports, categories, prob, epsilon=epsilon, group=group, observed=observed, **beside
+    )
+    return found, () if by is None else group_names(columns_of(by))
+
+
+def _checked(found: Estimate) -> Estimate:
+    """An estimate that says something; warns of what it cannot say."""
     shares = found.proportions  # raises NotIdentifiable now rather than when it is shown
     if found.n and np.isnan(shares).any():
         raise NotIdentifiable(
             f"no reports are in the samples {found.empty_samples}, and the others alone do not "
             "identify the shares"
         )
+    _warn(found)
+    return found
+
+
+def _warn(found: Estimate | SurveyEstimate) -> None:
     condition = found.mechanism.channel.condition
     if condition > _ILL_CONDITIONED:
         warn(
@@ -121,4 +236,3 @@ def estimate(
         )
     if found.n and found.implausible.any():
         warn(IMPLAUSIBLE_TEXT, ImplausibleReportsWarning)
-    return found

@@ -101,8 +101,9 @@ def clopper_pearson_rates(reported: ArrayLike, n: ArrayLike, level: float = 0.95
     x, size = _counts(reported, n)
     tail = (1 - level) / 2
     # Where a count is 0 its bound is known; the 1 below only keeps the function defined.
-    low = scipy.special.betaincinv(np.maximum(x, 1), size - x + 1, tail)
-    high = scipy.special.betainccinv(x + 1, np.maximum(size - x, 1), tail)
+    # Counts of weighted surveys are not whole, and may lie between 0 and 1.
+    low = scipy.special.betaincinv(np.where(x > 0, x, 1), size - x + 1, tail)
+    high = scipy.special.betainccinv(x + 1, np.where(size - x > 0, size - x, 1), tail)
     return Interval(np.where(x <= 0, 0.0, low), np.where(x >= size, 1.0, high))
 
 

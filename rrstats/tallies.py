@@ -66,6 +66,14 @@ class Tally:
         """The number of reports that are not missing."""
         return sum(cell.rows for cell in self.cells.values())
 
+    @property
+    def sampled(self) -> bool:
+        """Whether it holds weights, strata or clusters."""
+        return any(
+            key != EVERYONE or cell.weight is not None or cell.others
+            for key, cell in self.cells.items()
+        )
+
     @classmethod
     def from_counts(
         cls,

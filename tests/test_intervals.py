@@ -588,3 +588,19 @@ def test_an_unknown_method_is_refused_with_the_list(method):
     """method must be one of six names."""
     with pytest.raises(RRStatsError, match=r"method must be one of .*clopper-pearson.*wald"):
         intervals.check_method(method)
+
+
+def test_clopper_pearson_holds_between_the_whole_counts():
+    """Weighted surveys have counts below 1; the bound is the beta quantile there too.
+
+    The series x^a / (a B(a, b)) (1 - a (b - 1) x / (a + 1) + ...) of the beta's distribution has
+    the value 0.025 at the low end for a = 0.5, b = 50.5.
+    """
+    low = float(intervals.clopper_pearson_rates(0.5, 50).low)
+    high = float(intervals.clopper_pearson_rates(49.5, 50).high)
+    a, b = 0.5, 50.5
+    terms = [
+        a * special.poch(1 - b, j) / (special.factorial(j) * (a + j)) * low**j for j in range(6)
+    ]
+    assert low**a / (a * special.beta(a, b)) * sum(terms) == pytest.approx(0.025, rel=1e-9)
+    assert 1 - high == pytest.approx(low, rel=1e-6)

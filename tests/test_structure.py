@@ -76,6 +76,9 @@ DOWNWARD = {
     ("mechanisms", "estimators"): "m.estimate",
     ("randomness", "simulation"): "a numpy generator given as rng",
     ("estimates", "plots"): "Estimate.plot",
+    ("weighted", "plots"): "SurveyEstimate.plot",
+    ("groups", "plots"): "GroupEstimates.plot",
+    ("planning", "plots"): "pictures of plans",
 }
 
 HEAVY = {"matplotlib", "pyarrow", "cryptography", "hypothesis", "narwhals", "joblib"}

@@ -17,7 +17,6 @@ from rrstats.errors import MetadataError
 from rrstats.privacy import round_up
 
 if TYPE_CHECKING:
-    from rrstats.estimates import Estimate
     from rrstats.mechanisms.chain import Chain
     from rrstats.mechanisms.protocol import Mechanism
 
@@ -103,7 +102,7 @@ class Verbs:
 
         return tally(reports, self, **options)
 
-    def estimate(self, reports: Any, **options: Any) -> Estimate:
+    def estimate(self, reports: Any, **options: Any) -> Any:
         """`rrstats.estimate` from reports that this mechanism made."""
         from rrstats.estimators import estimate
 

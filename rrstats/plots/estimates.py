@@ -44,7 +44,7 @@ def plot_estimate(
 ) -> Axes:
     """Draw naive shares, debiased shares with their intervals, and the truth if it is known.
 
-    estimate : an Estimate.  ax : Axes to draw on, by default new ones.
+    estimate : an Estimate, or a SurveyEstimate.  ax : Axes to draw on, by default new ones.
     level, method, simultaneous : of the intervals, as for `Estimate.interval`.
     truth : mapping from category to true share, or k numbers; only where it is public.
     Returns the Axes.  A line reaches exactly from low to high; its dot is the unbiased share,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.groups import label_text
 from rrstats.plots.shared import (
     DEBIASED,
     TRUTH,
@@ -71,8 +72,8 @@ def plot_groups(
         ax.plot(
             marks, place, "|", color=TRUTH, markersize=15, markeredgewidth=2, label="true share"
         )
-    named = [", ".join(map(str, one)) if isinstance(one, tuple) else one for one in groups]
-    texts = [f"{text} (n={one.n:,})" for text, one in zip(labels_of(named), ones, strict=True)]
+    named = labels_of(map(label_text, groups))
+    texts = [f"{text} (n={one.n:,})" for text, one in zip(named, ones, strict=True)]
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(place, texts, parse_math=False)
     ax.set_ylim(len(ones) - 0.5, -0.5)

@@ -1,0 +1,11 @@
+"""Shares and totals from weighted, stratified and clustered samples, and finite populations.
+
+`sampling` says how a weighted sum varies over samples, `estimates` what follows for shares.
+"""
+
+from __future__ import annotations
+
+from rrstats.weighted.estimates import SurveyEstimate, SurveyShare, survey_estimate
+from rrstats.weighted.sampling import LONELY, inverse_probabilities
+
+__all__ = ["LONELY", "SurveyEstimate", "SurveyShare", "inverse_probabilities", "survey_estimate"]

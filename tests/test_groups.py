@@ -1,0 +1,210 @@
+"""Estimates of groups, means of numbers, and shares among those who answered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.groups import GroupEstimates
+
+M = rr.KRR(["no", "yes", "often"], 0.75)
+ASYMMETRIC = rr.surveys.forced_response(["no", "yes", "often"], 0.5, [0.25, 0.125, 0.125])
+FRAME = pd.DataFrame(
+    {
+        "answer": ["no", "yes", "often", "yes", None, "no", "yes", "no"],
+        "region": ["north", "south", "south", None, "north", "north", "south", "south"],
+        "sex": list("fmfmfmmf"),
+    }
+)
+COLUMNS = ["n", "reported", "naive", "proportion", "std_error", "low", "high", "count"]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [M, ASYMMETRIC, rr.OptimizedUnary(M.categories, epsilon=2.0)],
+    ids=["k-RR", "a matrix", "subsets"],
+)
+def test_each_group_is_the_estimate_of_its_rows(mechanism):
+    """The mapping and its frame say what the group alone says."""
+    rng = np.random.default_rng(3)
+    truths = rng.choice(["no", "yes", "often"], 300)
+    region = pd.Series(rng.choice(["north", "south", "west"], 300), name="region")
+    reports = pd.Series(rr.privatize(list(truths), mechanism))
+    found = rr.estimate(reports, mechanism, by=region)
+    assert isinstance(found, GroupEstimates)
+    assert list(found) == ["north", "south", "west"]
+    frame = found.to_frame()
+    for label in found:
+        alone = rr.estimate(reports[region == label].tolist(), mechanism)
+        assert found[label].tally == alone.tally
+        mine = frame[frame["region"] == label]
+        pd.testing.assert_frame_equal(
+            mine[COLUMNS].reset_index(drop=True), alone.to_frame()[COLUMNS], rtol=1e-12
+        )
+
+
+def test_groups_by_several_columns_leave_out_rows_without_a_label():
+    """Labels are tuples in the columns' order; a missing part counts under left_out."""
+    found = FRAME.rr.estimate("answer", M, by=["region", "sex"])
+    assert list(found.columns[:4]) == ["region", "sex", "category", "n"]
+    pairs = found[["region", "sex"]].drop_duplicates().itertuples(index=False, name=None)
+    expected = [("north", "f"), ("north", "m"), ("south", "f"), ("south", "m")]
+    assert list(pairs) == expected
+    groups = rr.estimate(FRAME["answer"], M, by=[FRAME["region"], FRAME["sex"]])
+    assert groups.left_out == 1
+    assert groups["north", "f"].missing == 1
+    assert "1 report is in no group" in repr(groups)
+
+
+def test_groups_that_do_not_occur_are_there_on_request_and_say_nothing():
+    """An empty category of a Categorical has no reports, shares NaN and intervals [0, 1]."""
+    region = pd.Series(pd.Categorical(FRAME["region"], categories=["north", "south", "west"]))
+    assert "west" not in rr.estimate(FRAME["answer"], M, by=region)
+    found = rr.estimate(FRAME["answer"], M, by=region, observed=False)
+    assert (found["west"].n, found["west"].interval().high.tolist()) == (0, [1, 1, 1])
+    west = found.to_frame().set_index(region.name or "group").loc["west"]
+    assert west["proportion"].isna().all()
+    assert west["low"].tolist() == [0, 0, 0]
+
+
+def test_small_groups_are_named():
+    """Fewer than five reports are pointed out beside the table, in text and HTML."""
+    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"])
+    assert found.small == ["f", "m"]
+    assert "2 groups have fewer than 5 reports" in repr(found)
+    assert "fewer than 5 reports" in found._repr_html_()
+
+
+def test_no_rows_make_no_groups():
+    """An empty frame gives an empty mapping and an empty table."""
+    found = rr.estimate([], M, by=[])
+    assert (len(found), found.n, len(found.to_frame())) == (0, 0, 0)
+
+
+def test_a_label_that_is_no_group_is_refused_with_those_that_are():
+    """As a mapping does, with KeyError."""
+    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"])
+    with pytest.raises(KeyError, match="'x' is not among the groups 'f', 'm'"):
+        found["x"]
+
+
+def test_a_group_column_called_like_a_column_of_the_table_is_renamed():
+    """A frame has each name once."""
+    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"].rename("category")).to_frame()
+    assert list(found.columns[:2]) == ["category_group", "category"]
+
+
+def test_target_rows_and_methods_go_to_every_group():
+    """What does not follow from counts at once is made group by group."""
+    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"], target="rows")
+    alone = rr.estimate(FRAME["answer"][FRAME["sex"] == "f"], M, target="rows")
+    assert found.to_frame()["low"].tolist()[:3] == alone.interval().low.tolist()
+    wilson = rr.estimate(FRAME["answer"], M, by=FRAME["sex"]).to_frame(method="wilson")
+    expected = rr.estimate(FRAME["answer"][FRAME["sex"] == "f"], M).interval(method="wilson")
+    assert wilson["high"].tolist()[:3] == expected.high.tolist()
+
+
+def test_a_forest_plot_has_a_line_for_each_group():
+    """Groups stand from top to bottom with their sizes."""
+    pytest.importorskip("matplotlib")
+    import matplotlib.pyplot as plt
+
+    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"])
+    ax = found.plot(category="yes", truth={"f": 0.2, "m": 0.3})
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["f (n=3)", "m (n=4)"]
+    plt.close(ax.figure)
+    with pytest.raises(ArgumentValueError, match="category must be one of"):
+        found.plot(category="never")
+
+
+def test_the_mean_of_numbers_is_linear_in_the_shares():
+    """The mean of a 0/1 is the share of 1; other numbers weigh the shares."""
+    est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR([0, 1], 0.75)))
+    found = est.mean()
+    assert found.mean == pytest.approx(est.proportions[1], rel=1e-14)
+    assert found.std_error == pytest.approx(est.std_error[1], rel=1e-12)
+    three = rr.estimate(rr.Tally.from_counts([500, 300, 200], M))
+    worth = {"no": 0, "yes": 1, "often": 12}
+    numbers = np.array([0, 1, 12])
+    again = three.mean(worth)
+    assert again.mean == pytest.approx(float(numbers @ three.proportions))
+    variance = numbers @ three.covariance() @ numbers
+    assert again.std_error == pytest.approx(float(np.sqrt(variance)))
+    assert again.low < again.mean < again.high
+    with pytest.raises(ArgumentTypeError, match="a mean needs numbers"):
+        three.mean()
+    with pytest.raises(ArgumentValueError, match="each of the 3 categories a number, found 1"):
+        three.mean({"no": 1})
+
+
+def _covered(mechanism, shares, n, surveys, ask, truth):
+    rng = np.random.default_rng(11)
+    law = mechanism.channel.rates(np.array(shares))
+    hits = 0
+    for counts in rng.multinomial(n, law, size=surveys):
+        low, high = ask(rr.Estimate(rr.Tally.from_counts(counts, mechanism)))
+        hits += low <= truth <= high
+    return hits
+
+
+def test_intervals_of_means_cover():
+    """Nominal 95%, in a skewed case: of 200 surveys at least 175.
+
+    A binomial of 200 at 0.95 falls below 175 with probability 3e-5; at 0.8 it reaches 175 with
+    probability 0.4%.
+    """
+    worth = {"no": 0, "yes": 1, "often": 12}
+    hits = _covered(M, [0.7, 0.25, 0.05], 200, 200, lambda est: _ends(est.mean(worth)), 0.25 + 0.6)
+    assert hits >= 175
+
+
+def _ends(found):
+    return found.low, found.high
+
+
+def test_shares_among_those_who_answered():
+    """Non-response as a category leaves the table and the rest sums to 1."""
+    m = rr.KRR(["no", "yes", None], 0.8)
+    est = rr.estimate(rr.Tally.from_counts([500, 300, 200], m))
+    found = est.among()
+    assert found["category"].tolist() == ["no", "yes"]
+    assert found["proportion"].sum() == pytest.approx(1, abs=1e-12)
+    with pytest.raises(ArgumentValueError, match="non-response is not among those"):
+        rr.estimate(rr.Tally.from_counts([5, 3, 2], M)).among()
+
+
+def test_a_tally_is_counted_already():
+    """Groups and weights belong to counting."""
+    counted = rr.tally(["no"], M)
+    with pytest.raises(ArgumentTypeError, match="a tally is counted already"):
+        rr.estimate(counted, by=["a"])
+
+
+def test_a_survey_is_about_the_population():
+    """Weights with target rows contradict each other."""
+    with pytest.raises(ArgumentValueError, match="are about the population"):
+        rr.estimate(["no", "yes"], M, weights=[1.0, 2.0], target="rows")
+    with pytest.raises(ArgumentTypeError, match="weights or probabilities, found both"):
+        rr.estimate(["no", "yes"], M, weights=[1.0, 2.0], probabilities=[0.5, 0.5])
+
+
+def test_a_group_is_a_domain_of_the_population_that_the_sample_is_from():
+    """With a population every row weighs alike, in each group and in all: totals add up."""
+    rng = np.random.default_rng(4)
+    reports, sex = rng.choice(["no", "yes", "often"], 200), rng.choice(["f", "m"], 200)
+    whole = rr.estimate(list(reports), M, population=1000)
+    parts = rr.estimate(list(reports), M, population=1000, by=sex)
+    assert whole.weight == pytest.approx(1000)
+    assert parts["f"].weight == pytest.approx(5 * (sex == "f").sum())
+    np.testing.assert_allclose(parts["f"].totals + parts["m"].totals, whole.totals)
+
+
+def test_surveys_warn_of_what_nothing_explains():
+    """Reports that no shares explain are as suspicious with weights as without."""
+    with pytest.warns(rr.ImplausibleReportsWarning):
+        rr.estimate(["no"] * 2000, M, weights=[2.0] * 2000)
+    with pytest.raises(ArgumentValueError, match="probabilities has another index"):
+        rr.estimate(pd.Series(["no", "yes"]), M, probabilities=pd.Series([0.5, 0.5], index=[5, 6]))

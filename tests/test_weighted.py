@@ -1,0 +1,744 @@
+"""Weighted samples: variances are unbiased over all samples and all coins, intervals cover."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+
+import chance
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import ASYMMETRIC, EXAMPLES, SILENT
+
+import rrstats as rr
+from rrstats.cells import Cell
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import KRR, MatrixDesign, OptimizedUnary, Samples, surveys
+from rrstats.tallies import Tally, tally
+from rrstats.weighted import SurveyEstimate, inverse_probabilities, survey_estimate
+
+COIN = KRR(["no", "yes"], 0.75)
+THREE = KRR(["a", "b", "c"], 0.625)
+GENERIC = MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "y", "z"])
+CARDS = surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=2)
+BITS = OptimizedUnary(["a", "b"], epsilon=1.0)
+MIXED = Samples({"dice": KRR(["a", "b", "c"], 0.75), "cards": KRR(["a", "b", "c"], 0.5)})
+
+
+def scores_of(mechanism, codes):
+    """(n, k) the scores of coded reports."""
+    return mechanism.channel.scores(np.asarray(codes))
+
+
+def counted(mechanism, codes, weights=None, strata=None, clusters=None):
+    """A tally of coded reports, made row by row and added up."""
+    n, channel = len(codes), mechanism.channel
+    parts = []
+    for row in range(n):
+        named = np.zeros(channel.m, dtype=np.int64)
+        if channel.one_cell_each:
+            named[codes[row]] = 1
+        else:
+            named += np.asarray(codes[row], dtype=np.int64)
+        key = (
+            None if strata is None else strata[row],
+            None if clusters is None else clusters[row],
+        )
+        cell = Cell(1, named)
+        if weights is not None:
+            w = float(weights[row])
+            powers = {"inverse": 1 / w, "inverse2": w**-2, "total": w, "total2": w**2}
+            cell = Cell(1, named, named * w, named * w**2, **powers)
+        parts.append(Tally(mechanism, {key: cell}))
+    return sum(parts)
+
+
+# -- all samples and all coins ---------------------------------------------------------------
+
+
+def outcomes(mechanism, truths):
+    """Every list of coded reports of these true answers, with its probability."""
+    channel = mechanism.channel
+    if channel.one_cell_each:
+        options = [(code, channel.matrix[code]) for code in range(channel.m)]
+    else:
+        p, q = float(channel.prob_truth), float(channel.prob_other)
+        options = []
+        for bits in itertools.product((0, 1), repeat=channel.k):
+            law = [
+                np.prod([(r if b else 1 - r) for b, r in zip(bits, rates, strict=True)])
+                for rates in (np.where(np.arange(channel.k) == v, p, q) for v in range(channel.k))
+            ]
+            options.append((list(bits), np.array(law)))
+    for picked in itertools.product(options, repeat=len(truths)):
+        chances = [law[truth] for (_, law), truth in zip(picked, truths, strict=True)]
+        yield [code for code, _ in picked], float(np.prod(chances))
+
+
+def noise_of(mechanism, truths):
+    """(n, k) the exact variance of the score of each person's report."""
+    found = np.zeros((len(truths), mechanism.k))
+    for row, truth in enumerate(truths):
+        for codes, prob in outcomes(mechanism, [truth]):
+            unit = np.arange(mechanism.k) == truth
+            found[row] += prob * (scores_of(mechanism, codes)[0] - unit) ** 2
+    return found
+
+
+def expected(mechanism, truths, samples, estimate_of):
+    """Means over all samples and coins, and the variance of the totals and shares.
+
+    samples : pairs of the rows in the sample and its probability.
+    estimate_of : the estimate from the rows and their reports.
+    """
+    names = ("totals", "proportions", "total_variance", "variance", "randomization_variance")
+    sums = {name: np.zeros(mechanism.k) for name in names}
+    squares = {name: np.zeros(mechanism.k) for name in names[:2]}
+    for rows, chance_of in samples:
+        for codes, prob in outcomes(mechanism, [truths[row] for row in rows]):
+            found = estimate_of(rows, codes)
+            for name in names:
+                value = getattr(found, name)
+                sums[name] += chance_of * prob * value
+                if name in squares:
+                    squares[name] += chance_of * prob * value**2
+    return sums, {name: squares[name] - sums[name] ** 2 for name in squares}
+
+
+def all_samples(size, n):
+    """Simple random samples of n of these rows."""
+    found = list(itertools.combinations(range(size), n))
+    return [(list(rows), 1 / len(found)) for rows in found]
+
+
+def small(mechanism):
+    """Four people's true answers, all categories among them."""
+    return [0, 1, 1, mechanism.k - 1]
+
+
+SMALL: dict[str, Callable] = {
+    "coin": lambda: COIN,
+    "more reports than categories": lambda: GENERIC,
+    "three": lambda: THREE,
+    "cards": lambda: CARDS,
+    "bits": lambda: BITS,
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_variances_are_unbiased_in_a_finite_population(name):
+    """Over all samples of 2 of 4 people and all coins, estimates and variances are right."""
+    mechanism = SMALL[name]()
+    truths = small(mechanism)
+
+    def estimate_of(rows, codes):
+        return survey_estimate(counted(mechanism, codes), population=4)
+
+    means, variances = expected(mechanism, truths, all_samples(4, 2), estimate_of)
+    true = np.bincount(truths, minlength=mechanism.k)
+    assert np.allclose(true, means["totals"], atol=1e-12)
+    assert np.allclose(true / 4, means["proportions"], atol=1e-12)
+    assert np.allclose(variances["totals"], means["total_variance"], rtol=1e-10)
+    assert np.allclose(variances["proportions"], means["variance"], rtol=1e-10)
+    # w^2 = 4, half of the people at a time
+    exact = noise_of(mechanism, truths).sum(axis=0) * 4 / 2 / 4**2
+    assert np.allclose(exact, means["randomization_variance"], rtol=1e-10)
+
+
+def test_variances_are_unbiased_in_strata_of_a_finite_population():
+    """Two strata sampled at different rates, one of them whole: exact on average."""
+    truths, strata = [0, 1, 1, 0, 1], ["a", "a", "a", "b", "b"]
+    samples = [
+        ([*rows, 3, 4], 1 / 3) for rows in itertools.combinations(range(3), 2)
+    ]  # all of stratum b
+
+    def estimate_of(rows, codes):
+        found = counted(COIN, codes, strata=[strata[row] for row in rows])
+        return survey_estimate(found, population={"a": 3, "b": 2, "elsewhere": 9})
+
+    means, variances = expected(COIN, truths, samples, estimate_of)
+    assert np.allclose([2, 3], means["totals"])
+    assert np.allclose(variances["totals"], means["total_variance"], rtol=1e-10)
+    assert np.allclose(variances["proportions"], means["variance"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("mechanism", [COIN, BITS], ids=["coin", "bits"])
+def test_variances_are_unbiased_where_whole_clusters_are_drawn(mechanism):
+    """Two of three clusters of different sizes, everybody in them asked: exact on average."""
+    truths, clusters = [0, 1, 1, 0], ["x", "y", "y", "z"]
+    samples = [
+        ([row for row in range(4) if clusters[row] in pair], 1 / 3)
+        for pair in itertools.combinations("xyz", 2)
+    ]
+
+    def estimate_of(rows, codes):
+        found = counted(mechanism, codes, clusters=[clusters[row] for row in rows])
+        return survey_estimate(found, population=3)
+
+    means, variances = expected(mechanism, truths, samples, estimate_of)
+    assert np.allclose([2, 2], means["totals"])
+    assert np.allclose(variances["totals"], means["total_variance"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_census_has_the_variance_of_the_coins(name):
+    """With every probability 1 nothing is sampled: the variance is that of the randomization."""
+    mechanism = SMALL[name]()
+    truths = small(mechanism)[1:]
+
+    def estimate_of(rows, codes):
+        found = counted(mechanism, codes, weights=[1.0] * 3)
+        estimate = survey_estimate(found, probabilities=True)
+        assert estimate.variance == pytest.approx(estimate.randomization_variance, rel=1e-12)
+        whole = survey_estimate(counted(mechanism, codes), population=3)
+        assert estimate.variance == pytest.approx(whole.variance, rel=1e-12)
+        return estimate
+
+    means, variances = expected(mechanism, truths, [([0, 1, 2], 1.0)], estimate_of)
+    exact = noise_of(mechanism, truths).sum(axis=0)
+    assert np.allclose(exact, variances["totals"], rtol=1e-10)
+    assert np.allclose(exact, means["total_variance"], rtol=1e-10)
+
+
+def test_the_coins_part_is_unbiased_for_unequal_probabilities():
+    """Whatever the design, the sum of w^2 (s^2 - s) is the coins' part of the total's variance."""
+    truths, design = [0, 1, 1, 0], [([0, 1], 0.5), ([0, 2], 0.2), ([1, 2, 3], 0.3)]
+    chances = [sum(p for rows, p in design if row in rows) for row in range(4)]
+
+    def estimate_of(rows, codes):
+        found = counted(COIN, codes, weights=[1 / chances[row] for row in rows])
+        return survey_estimate(found, probabilities=True)
+
+    def coins(found):
+        return found.randomization_variance * found.weight**2
+
+    total, mean = np.zeros(2), np.zeros(2)
+    for rows, p in design:
+        for codes, prob in outcomes(COIN, [truths[row] for row in rows]):
+            found = estimate_of(rows, codes)
+            total += p * prob * coins(found)
+            mean += p * prob * found.totals
+    assert np.allclose([2, 2], mean)
+    exact = (noise_of(COIN, truths) / np.array(chances)[:, None]).sum(axis=0)
+    assert np.allclose(exact, total, rtol=1e-10)
+
+
+# -- against the definitions, row by row -----------------------------------------------------
+
+
+def drawn(mechanism, n, seed):
+    """Generic reports with weights, strata and clusters; no two weights are alike."""
+    rng = np.random.default_rng(seed)
+    channel = mechanism.channel
+    if channel.one_cell_each:
+        codes = rng.integers(0, channel.m, n)
+    else:
+        codes = rng.integers(0, 2, (n, channel.k))
+    strata = np.where(np.arange(n) < 2 * n // 3, "north", "south")
+    return codes, rng.uniform(1, 5, n), strata, rng.permutation(np.arange(n) % 4)
+
+
+def by_hand(scores, weights, strata, clusters, n_h=None):
+    """(k, k) covariance of totals by the textbook: between clusters within strata."""
+    found = np.zeros((scores.shape[1],) * 2)
+    for stratum in np.unique(strata):
+        mine = strata == stratum
+        sums = np.array(
+            [
+                (weights[mine & (clusters == c), None] * scores[mine & (clusters == c)]).sum(axis=0)
+                for c in np.unique(clusters[mine])
+            ]
+        )
+        size = len(sums) if n_h is None else n_h[stratum]
+        spread = sums.T @ sums - np.outer(sums.sum(axis=0), sums.sum(axis=0)) / size
+        found += size / (size - 1) * spread
+    return found
+
+
+@pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
+@pytest.mark.parametrize("name", ["coin", "three", "generic", "cards", "bits", "mixed"])
+def test_variances_follow_the_textbook(name, clustered):
+    """Shares, totals, variances and covariances equal those computed row by row."""
+    mechanism = {"mixed": MIXED, "generic": GENERIC}.get(name) or SMALL[name]()
+    codes, weights, strata, labels = drawn(mechanism, 30, 5)
+    found = survey_estimate(
+        counted(mechanism, codes, weights, strata, labels if clustered else None)
+    )
+    scores, size = scores_of(mechanism, codes), weights.sum()
+    clusters = labels if clustered else np.arange(30)
+    total = weights @ scores
+    assert found.weight == pytest.approx(size)
+    assert np.allclose(total, found.totals, rtol=1e-12)
+    assert np.allclose(total / size, found.proportions, rtol=1e-12)
+    exact = by_hand(scores, weights, strata, clusters)
+    assert np.allclose(np.diag(exact), found.total_variance, rtol=1e-10)
+    exact = by_hand((scores - total / size) / size, weights, strata, clusters)
+    assert np.allclose(np.diag(exact), found.variance, rtol=1e-10)
+    assert np.allclose(found.variance, found.std_error**2)
+    if name != "bits" or clustered:
+        assert np.allclose(exact, found.covariance(), atol=1e-14)
+
+
+@pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
+def test_a_finite_population_takes_its_share_off_the_sampling_alone(clustered):
+    """(1 - f) of the variance between clusters and f of the randomization's, in every stratum."""
+    codes, weights, strata, labels = drawn(THREE, 30, 6)
+    clusters = labels if clustered else np.arange(30)
+    population = {"north": 40, "south": 25}
+    found = survey_estimate(
+        counted(THREE, codes, weights, strata, labels if clustered else None), population
+    )
+    scores = scores_of(THREE, codes)
+    noise = np.einsum("ni,nj->nij", scores, scores)
+    noise -= np.einsum("ni,ij->nij", scores, np.eye(3))
+    exact = np.zeros((3, 3))
+    for stratum, size in population.items():
+        mine = strata == stratum
+        f = len(np.unique(clusters[mine])) / size
+        exact += (1 - f) * by_hand(scores[mine], weights[mine], strata[mine], clusters[mine])
+        exact += f * (weights[mine, None, None] ** 2 * noise[mine]).sum(axis=0)
+    assert np.allclose(np.diag(exact), found.total_variance, rtol=1e-10)
+
+
+def test_unequal_probabilities_have_devilles_variance():
+    """The sum of v / pi and Deville's variance of the scores, in every stratum."""
+    codes, weights, strata, _ = drawn(COIN, 30, 7)
+    weights[:3] = 1.0  # sure to be in the sample
+    found = survey_estimate(counted(COIN, codes, weights, strata), probabilities=True)
+    scores, exact = scores_of(COIN, codes), np.zeros(2)
+    for stratum in ("north", "south"):
+        mine = strata == stratum
+        r, w = scores[mine], weights[mine, None]
+        c = 1 - 1 / w
+        middle = (c * w * r).sum(axis=0) / c.sum()
+        exact += (w * (r**2 - r)).sum(axis=0)
+        exact += (c * (w * r - middle) ** 2).sum(axis=0) / (1 - (c**2).sum() / c.sum() ** 2)
+    assert np.allclose(exact, found.total_variance, rtol=1e-10)
+
+
+def test_equal_probabilities_are_a_finite_population():
+    """Deville's variance with equal probabilities is that of a simple random sample."""
+    codes, _, _, labels = drawn(THREE, 30, 8)
+    for clusters, size in ((None, 75), (labels, 10)):
+        units = 30 if clusters is None else 4
+        weights = np.full(30, size / units)
+        found = counted(THREE, codes, weights, clusters=clusters)
+        by_chance = survey_estimate(found, probabilities=True)
+        by_size = survey_estimate(found, population=size)
+        unweighted = survey_estimate(counted(THREE, codes, clusters=clusters), population=size)
+        assert np.allclose(by_size.variance, by_chance.variance, rtol=1e-10)
+        assert np.allclose(by_size.covariance(), by_chance.covariance(), atol=1e-14)
+        assert np.allclose(by_size.total_variance, unweighted.total_variance, rtol=1e-10)
+        assert np.allclose(by_size.totals, unweighted.totals)
+
+
+def test_a_group_is_a_domain_of_its_sample():
+    """Rows outside a group are rows of the sample that add nothing to it."""
+    codes, weights, strata, labels = drawn(THREE, 60, 9)
+    inside = np.arange(60) % 3 > 0
+    reports = np.array(THREE.categories)[codes]
+    for clusters in (None, labels):
+        parts = tally(
+            reports.tolist(), THREE, by=inside, weights=weights, strata=strata, clusters=clusters
+        )
+        found = survey_estimate(parts[True])
+        places = np.arange(60) if clusters is None else labels
+        size, scores = weights[inside].sum(), scores_of(THREE, codes)
+        share = (weights * inside) @ scores / size
+        values = (scores - share) / size * inside[:, None]
+        exact = by_hand(values, weights, strata, places)
+        assert np.allclose(share, found.proportions)
+        assert np.allclose(np.diag(exact), found.variance, rtol=1e-10)
+        assert np.allclose(exact, found.covariance(), atol=1e-14)
+
+
+# -- special cases ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - SILENT))
+def test_equal_weights_change_nothing(name):
+    """A sample with equal weights and no design is the ordinary estimate, interval and all."""
+    mechanism = EXAMPLES[name]()
+    channel = mechanism.channel
+    reported = np.arange(20, 20 + 3 * channel.m, 3)
+    n = int(reported.sum()) if channel.one_cell_each else int(reported.max()) + 7
+    if not channel.one_cell_each and (fixed := channel.support_sizes)[0] == fixed[1]:
+        n = 60 if name.endswith("two of five") else 69
+        reported = np.array([26, 23, 25, 24, 22]) if n == 60 else np.array([20, 23, 26])
+    plain = Tally(mechanism, {(None, None): Cell(n, reported)})
+    w = 7.0
+    cell = Cell(n, reported, reported * w, reported * w**2, n / w, n / w**2, n * w, n * w**2)
+    weighted = Tally(mechanism, {(None, None): cell})
+    if not channel.one_cell_each or channel.score_variances(reported) is not None:
+        ordinary, found = rr.estimate(plain), survey_estimate(weighted)
+        assert np.allclose(ordinary.proportions, found.proportions, rtol=1e-9)
+        assert np.allclose(ordinary.named[1], found.named[1], equal_nan=True)
+        if channel.m == mechanism.k:
+            assert np.allclose(ordinary.variance, found.variance, rtol=1e-6, atol=1e-15)
+            assert np.allclose(1, found.design_effect, rtol=1e-6)
+            assert n == pytest.approx(found.effective_n, rel=1e-6)
+        if channel.binomial_rates is not None:
+            assert np.allclose(ordinary.interval(), found.interval(), atol=1e-7)
+        return
+    with pytest.raises(ArgumentValueError, match="samples need one another"):
+        survey_estimate(weighted)
+
+
+def test_parts_merge_to_the_whole():
+    """Estimates follow from sums, so that tallies of parts may be added."""
+    codes, weights, strata, labels = drawn(GENERIC, 40, 10)
+    halves = [
+        counted(GENERIC, codes[part], weights[part], strata[part], labels[part])
+        for part in (slice(0, 17), slice(17, 40))
+    ]
+    whole = survey_estimate(counted(GENERIC, codes, weights, strata, labels))
+    merged = survey_estimate(halves[1] + halves[0])
+    assert np.allclose(whole.variance, merged.variance, rtol=1e-12)
+    assert whole.degrees_of_freedom == merged.degrees_of_freedom
+    assert np.allclose(whole.interval(), merged.interval(), rtol=1e-9)
+
+
+def test_shares_do_not_depend_on_the_unit_of_the_weights():
+    """Weights times a number change totals and nothing else."""
+    codes, weights, strata, labels = drawn(THREE, 40, 11)
+    one, other = (
+        survey_estimate(counted(THREE, codes, scale * weights, strata, labels))
+        for scale in (1.0, 1000.0)
+    )
+    columns = ["naive", "proportion", "std_error", "low", "high", "effective_n", "design_effect"]
+    assert np.allclose(one.to_frame()[columns], other.to_frame()[columns])
+    assert np.allclose(1000 * one.totals, other.totals)
+    assert np.allclose(1000 * one.total_std_error, other.total_std_error)
+
+
+def test_one_label_in_two_strata_is_two_clusters():
+    """Clusters are nested: relabelling those of one stratum changes nothing."""
+    codes, weights, strata, labels = drawn(COIN, 40, 12)
+    relabelled = np.where(strata == "south", labels + 100, labels)
+    one = survey_estimate(counted(COIN, codes, weights, strata, labels))
+    other = survey_estimate(counted(COIN, codes, weights, strata, relabelled))
+    assert 8 - 2 == one.degrees_of_freedom == other.degrees_of_freedom
+    assert np.allclose(one.variance, other.variance)
+
+
+def test_strata_with_one_cluster_are_refused_or_treated_as_named():
+    """Refused; or by name the distance from the grand mean, or nothing but the coins."""
+    codes, weights = [0, 1, 1, 1], [1.0, 2.0, 3.0, 4.0]
+    lonely = counted(COIN, codes, weights, strata=["a", "a", "a", "b"])
+    with pytest.raises(ArgumentValueError, match=r"two clusters .* found one in 1 of 2"):
+        survey_estimate(lonely)
+    # scores of "yes" are -1/2 and 3/2; weighted -0.5, 3, 4.5 in a (mean 7/3) and 6 in b
+    spread = 3 / 2 * sum((z - 7 / 3) ** 2 for z in (-0.5, 3.0, 4.5))
+    grand = (-0.5 + 3 + 4.5 + 6) / 4
+    adjusted = survey_estimate(lonely, lonely="adjust")
+    assert spread + (6 - grand) ** 2 == pytest.approx(adjusted.total_variance[1])
+    certain = survey_estimate(lonely, lonely="certainty")
+    assert spread + 4**2 * 0.75 == pytest.approx(certain.total_variance[1])  # s^2 - s = 3/4
+    # of a population with one cluster in b nothing is left to sample there
+    known = survey_estimate(lonely, {"a": 6, "b": 1})
+    noise = 0.75 * (1 + 4 + 9)
+    assert spread / 2 + noise / 2 + 4**2 * 0.75 == pytest.approx(known.total_variance[1])
+    # probabilities: one row of b is sure to be in the sample, the other alone with its chance
+    alone = counted(COIN, [0, 1], [1.0, 2.0])
+    with pytest.raises(ArgumentValueError, match="found one in 1 of 1"):
+        survey_estimate(alone, probabilities=True)
+    certain = survey_estimate(alone, probabilities=True, lonely="certainty")
+    assert 0.75 * (1 + 4) == pytest.approx(certain.total_variance[1])
+
+
+def test_all_reports_alike_have_kishs_effective_n():
+    """Where no report differs from another, the weights alone say what the sample is worth."""
+    found = survey_estimate(counted(COIN, [1] * 4, [1.0, 1.0, 1.0, 3.0]))
+    assert 36 / 12 == pytest.approx(found.effective_n[1])
+    assert 4 * 12 / 36 == pytest.approx(found.design_effect[1])
+    low, high = found.interval()
+    assert (low <= 1).all()
+    assert (high - low > 0.1).all()
+
+
+def test_negative_sampling_variance_is_said_in_plain_words():
+    """The coins' part may exceed the whole; then the rest is negative and the table says so."""
+    found = survey_estimate(counted(COIN, [0, 1, 0, 1], clusters=[1, 1, 2, 2]))
+    assert found.variance[1] < found.randomization_variance[1]
+    assert found.sampling_variance[1] == pytest.approx(-found.randomization_variance[1])
+    assert "came out negative for 2 of 2 categories" in repr(found)
+    assert "1 degrees of freedom" in repr(found)
+    assert "came out negative" in found._repr_html_()
+
+
+def test_no_reports_say_nothing():
+    """Of nobody, and of reports without weight, shares are NaN and intervals [0, 1]."""
+    empty = Cell(0, np.zeros(2, dtype=np.int64))
+    without = Cell(3, np.array([1, 2]), np.zeros(2), np.zeros(2), np.inf, np.inf, 0.0, 0.0)
+    for cell in (empty, without):
+        found = survey_estimate(Tally(COIN, {(None, None): cell}, missing=2))
+        assert np.isnan(found.proportions).all()
+        assert np.isnan(found.std_error).all()
+        assert np.isnan(found.total_variance).all()
+        low, high = found.interval()
+        assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
+        low, high = found.interval(method="wald")
+        assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
+        assert found.reading().startswith("nothing can be said")
+        assert "2 missing" in repr(found)
+        assert 2 == len(found.to_frame())
+
+
+# -- intervals -------------------------------------------------------------------------------
+
+
+def test_few_clusters_widen_intervals():
+    """The effective n shrinks by the squared ratio of t quantiles (Korn and Graubard)."""
+    from scipy import stats
+
+    codes, _, _, _ = drawn(COIN, 60, 13)
+    clusters = np.arange(60) % 4
+    found = survey_estimate(counted(COIN, codes, clusters=clusters))
+    effect = max(found.design_effect[1], 1.0)  # not less than without clusters
+    ratio = stats.t.ppf(0.975, 59) / stats.t.ppf(0.975, 3)
+    size = 60 / effect * ratio**2
+    share = found.named[1][1]
+    low = (stats.beta.ppf(0.025, share * size, size - share * size + 1) - 0.25) / 0.5
+    high = (stats.beta.ppf(0.975, share * size + 1, size - share * size) - 0.25) / 0.5
+    assert max(low, 0) == pytest.approx(found.interval().low[1], abs=1e-9)
+    assert min(high, 1) == pytest.approx(found.interval().high[1], abs=1e-9)
+
+
+def test_no_variance_counts_for_less_than_that_of_strata_and_weights():
+    """Clusters that happen to be alike do not make intervals shorter than rows in strata would."""
+    # half of each cluster says yes, so that clusters seem not to differ at all
+    codes, strata, clusters = [0, 1] * 20, ["a"] * 24 + ["b"] * 16, np.arange(40) // 4
+    weights = np.where(np.arange(40) < 24, 1.0, 2.0)
+    found = survey_estimate(counted(COIN, codes, weights, strata, clusters))
+    assert np.allclose(0, found.variance)
+    # the score's variance is 1 in both strata; weights sum to 24 + 32, their squares to 24 + 64
+    least = (24 * 24 / 23 + 64 * 16 / 15) / 56**2
+    assert np.allclose(least, found.least_variance)
+    low, high = found.interval()
+    assert (high - low > 2 * 1.96 * least**0.5).all()
+    # varying weights within strata count by their squares, whoever has them
+    alone = survey_estimate(counted(COIN, [0, 0, 0, 1], [1.0, 2.0, 3.0, 1.0]))
+    spread = 4 * (1 / 7) * (6 / 7)  # of a score that is -1/2 or 3/2
+    assert np.allclose(15 / 7**2 * spread * 4 / 3, alone.least_variance)
+    bits = survey_estimate(counted(BITS, [[0, 1], [0, 0], [0, 1], [1, 1]], [1.0, 2.0, 3.0, 1.0]))
+    gap = float(BITS.channel.prob_truth - BITS.channel.prob_other)
+    assert 15 / 7**2 / gap**2 * 6 / 49 * 4 / 3 == pytest.approx(bits.least_variance[0])
+
+
+def test_degrees_of_freedom_are_clusters_less_strata():
+    """Rows count where there are no clusters, and where nothing was left to sample."""
+    codes = [0, 1, 1, 0, 1]
+    assert 4 == survey_estimate(counted(COIN, codes)).degrees_of_freedom
+    assert 3 == survey_estimate(some()).degrees_of_freedom
+    assert 5 == survey_estimate(counted(COIN, codes), population=5).degrees_of_freedom
+    assert 1 + 3 == survey_estimate(some(), {"a": 9, "b": 3}).degrees_of_freedom
+    census = counted(COIN, codes, [1.0] * 5, clusters=[1, 1, 2, 2, 3])
+    assert 5 == survey_estimate(census, probabilities=True).degrees_of_freedom
+    # a probability of 1 but for rounding is 1
+    nearly = counted(COIN, codes, [1 / (1 - 1e-14)] * 5)
+    found = survey_estimate(nearly, probabilities=True)
+    assert 5 == found.degrees_of_freedom
+    assert np.allclose(found.randomization_variance, found.variance)
+
+
+def test_methods_are_those_of_the_design():
+    """Wald reaches t quantiles; Blaker's needs whole counts; the others take the effective n."""
+    codes, weights, strata, labels = drawn(THREE, 60, 14)
+    found = survey_estimate(counted(THREE, codes, weights, strata, labels))
+    low, high = found.interval(0.9, method="wald")
+    assert (high - low) / 2 == pytest.approx(1.9431802803927816 * found.std_error)  # t, 6 df
+    with pytest.raises(ArgumentValueError, match="whole counts"):
+        found.interval(method="blaker")
+    with pytest.raises(ArgumentValueError, match="method must be one of"):
+        found.interval(method="profile-likelihood")
+    together, alone = found.interval(0.9, simultaneous=True), found.interval(1 - 0.1 / 3)
+    assert np.allclose(alone, together)
+    general = survey_estimate(counted(GENERIC, *drawn(GENERIC, 60, 15)[:2]))
+    profile, empirical = general.interval(), general.interval(method="empirical-likelihood")
+    assert (profile.low <= empirical.low).all()
+    assert (empirical.high <= profile.high).all()
+    with pytest.raises(ArgumentValueError, match="not binomial"):
+        general.interval(method="wilson")
+    mixed = survey_estimate(counted(MIXED, *drawn(MIXED, 60, 15)[:2]))
+    low, high = mixed.interval()
+    assert ((low <= mixed.proportions.clip(0, 1)) & (mixed.proportions.clip(0, 1) <= high)).all()
+
+
+def test_totals_have_t_intervals():
+    """Total plus and minus t quantiles of standard errors, in the units of the weights."""
+    codes, weights, _, _ = drawn(COIN, 30, 16)
+    found = survey_estimate(counted(COIN, codes, weights))
+    low, high = found.total_interval(0.95)
+    assert 2.045229642132703 * found.total_std_error == pytest.approx((high - low) / 2)  # 29 df
+    assert found.totals == pytest.approx((high + low) / 2)
+
+
+def simulated(rng, mechanism, shares, clusters):
+    """A tally of one sample: strata, clusters whose people are alike, unequal weights."""
+    cells, law = {}, mechanism.channel.matrix
+    for stratum, theta in enumerate(shares):
+        for cluster in range(clusters):
+            n = int(rng.integers(5, 25))
+            w = float((1 + 2 * stratum) * rng.uniform(0.5, 1.5))
+            reports = rng.multinomial(n, law @ rng.dirichlet(np.asarray(theta) * 20))
+            powers = n / w, n / w**2, n * w, n * w**2
+            cells[stratum, cluster] = Cell(n, reports, reports * w, reports * w**2, *powers)
+    return Tally(mechanism, cells)
+
+
+@pytest.mark.parametrize("clusters", [12, 4])
+def test_intervals_cover_in_a_clustered_sample(clusters):
+    """A category of 2% and others are covered 94% of the time, with many clusters and with few.
+
+    A right interval fails once in 1e9; one that covers 87% as Wald's does is found nearly always.
+    """
+    rng = np.random.default_rng(17)
+    shares, trials, k = [[0.02, 0.38, 0.6], [0.02, 0.18, 0.8]], 700, 3
+    truth = (1 * np.array(shares[0]) + 3 * np.array(shares[1])) / 4
+    hits = np.zeros(k, dtype=int)
+    for _ in range(trials):
+        low, high = survey_estimate(simulated(rng, THREE, shares, clusters)).interval()
+        hits += (low <= truth) & (truth <= high)
+    for found in hits:
+        chance.assert_at_least(int(found), trials, 0.94, tests=k)
+
+
+# -- how it is shown -------------------------------------------------------------------------
+
+
+def test_the_frame_is_tidy():
+    """One row a category; parts of the variance add up, and one category reads like its row."""
+    codes, weights, strata, labels = drawn(THREE, 60, 18)
+    found = survey_estimate(counted(THREE, codes, weights, strata, labels))
+    table = found.to_frame()
+    assert ["a", "b", "c"] == table["category"].tolist()
+    assert np.bincount(codes).tolist() == table["reported"].tolist()
+    parts = table["randomization_variance"] + table["sampling_variance"]
+    assert np.allclose(table["std_error"] ** 2, parts)
+    assert np.allclose(60, table["effective_n"] * table["design_effect"])
+    one = found["b"]
+    assert (table["low"][1], table["total"][1], 60) == (one.low, one.total, one.n)
+    with pytest.raises(ArgumentValueError, match="not among the categories"):
+        found["d"]
+    with pytest.raises(TypeError):
+        iter(found)
+    assert "n=60, 2 strata, 8 clusters" in repr(found)
+    assert "population behind these 60 reports" in found._repr_html_()
+    assert "about" in found.reading("a")
+
+
+def test_designs_without_named_reports_show_no_naive_shares():
+    """Three cards name no category: the table leaves out what nobody knows."""
+    found = survey_estimate(counted(CARDS, *drawn(CARDS, 30, 19)[:2]))
+    assert not found.names_categories
+    assert "naive" not in repr(found)
+    assert np.isnan(found.to_frame()["naive"]).all()
+
+
+def test_estimates_can_be_drawn():
+    """The picture of an estimate shows weighted shares and their intervals."""
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    codes, weights, _, _ = drawn(THREE, 60, 20)
+    found = survey_estimate(counted(THREE, codes, weights))
+    axes = found.plot()
+    bars = [patch.get_width() for patch in axes.patches]
+    assert found.named[1] == pytest.approx(bars)
+    matplotlib.pyplot.close(axes.figure)
+
+
+def test_reports_that_name_several_categories_have_variances_alone():
+    """Their covariance is refused, with the reason, unless clusters give it."""
+    codes, weights, _, _ = drawn(BITS, 30, 21)
+    found = survey_estimate(counted(BITS, codes, weights))
+    assert (found.std_error > 0).all()
+    with pytest.raises(ArgumentValueError, match="category by category"):
+        found.covariance()
+
+
+# -- bad input -------------------------------------------------------------------------------
+
+
+def some():
+    return counted(COIN, [0, 1, 1, 0, 1], strata=["a", "a", "b", "b", "b"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"population": {"a": 1, "b": 9}}, ArgumentValueError, "found less in 1 of 2 strata"),
+        ({"population": {"a": 4}}, ArgumentValueError, "a number for each stratum"),
+        ({"population": 10}, ArgumentValueError, "mapping from stratum .* 2 strata"),
+        ({"population": {"a": 4, "b": "9"}}, ArgumentTypeError, "found str"),
+        ({"population": {"a": 4, "b": True}}, ArgumentTypeError, "found bool"),
+        ({"population": {"a": 4, "b": np.nan}}, ArgumentValueError, "finite numbers above 0"),
+        ({"population": {"a": 4, "b": -3}}, ArgumentValueError, "finite numbers above 0"),
+        ({"population": {"a": 4, "b": 9}, "probabilities": True}, ArgumentValueError, "found both"),
+        ({"lonely": "average"}, ArgumentValueError, "lonely must be one of"),
+    ],
+)
+def test_bad_designs_are_refused(options, error, words):
+    """What cannot be is refused with the argument, the rule and what was found."""
+    with pytest.raises(error, match=words):
+        survey_estimate(some(), **options)
+
+
+def test_errors_do_not_quote_strata():
+    """Labels of strata are cells of a column: they stay out of messages."""
+    secret = counted(COIN, [0, 1, 1], strata=["hush", "hush", "psst"])
+    for options in ({}, {"population": {"hush": 1, "psst": 1}}, {"population": {"hush": 5}}):
+        with pytest.raises(ArgumentValueError) as caught:
+            survey_estimate(secret, **options)
+        assert "hush" not in str(caught.value)
+        assert "psst" not in str(caught.value)
+
+
+def test_population_may_be_a_series():
+    """A Series by stratum is a mapping."""
+    sizes = {"a": 4, "b": 9}
+    one, other = (survey_estimate(some(), given) for given in (sizes, pd.Series(sizes)))
+    assert one.variance.tolist() == other.variance.tolist()
+
+
+def test_probabilities_differ_between_clusters_only():
+    """Rows of one cluster come into the sample together, so that they share a probability."""
+    uneven = counted(COIN, [0, 1, 1, 0], [2.0, 3.0, 2.0, 2.0], clusters=[1, 1, 2, 2])
+    with pytest.raises(ArgumentValueError, match="found 1 of 2 clusters"):
+        survey_estimate(uneven, probabilities=True)
+    below = counted(COIN, [0, 1, 1], [0.5, 0.5, 0.25])
+    with pytest.raises(ArgumentValueError, match="at least 1"):
+        survey_estimate(below, probabilities=True)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "error", "words"),
+    [
+        ([0.5, 0.0, 1.0], ArgumentValueError, "found 1 of 3"),
+        ([0.5, 1.5, np.nan], ArgumentValueError, "found 2 of 3"),
+        ([0.5, 1.0], ArgumentValueError, "each of the 3 rows"),
+        (["x", "y", "z"], ArgumentTypeError, "must be numbers"),
+    ],
+)
+def test_probabilities_are_checked(probabilities, error, words):
+    """A probability is in (0, 1]; messages count, and quote nothing."""
+    with pytest.raises(error, match=words):
+        inverse_probabilities(probabilities, 3)
+
+
+def test_inverse_probabilities_are_weights():
+    """The weight of a row is one over its probability."""
+    assert [2.0, 1.0, 4.0] == inverse_probabilities([0.5, 1.0, Fraction(1, 4)], 3).tolist()
+
+
+def test_an_estimate_is_frozen():
+    """Nobody changes an estimate's arrays or fields by accident."""
+    found = survey_estimate(some())
+    assert isinstance(found, SurveyEstimate)
+    with pytest.raises(AttributeError):
+        found.lonely = "adjust"
+    with pytest.raises(ValueError, match="read-only"):
+        found.proportions[0] = 0
