@@ -1,0 +1,199 @@
+"""What every plan is about: the share of one category, seen through one mechanism.
+
+A `Question` puts a mechanism, a category and its expected share together, and answers by the
+channel alone how much one report says: its variance, and the law of the counts where these are
+binomial.  Where other categories or finer classes of people matter, ``mix`` says how common they
+are beside one another; it never says how common the category of interest is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.channel import check_target
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import Mechanism, as_mechanism
+from rrstats.privacy import as_number
+from rrstats.tallies import Tally, as_count
+
+__all__ = ["MOST_PEOPLE", "Question", "ask", "check_open", "check_people", "check_share"]
+
+Floats = NDArray[np.float64]
+
+MOST_PEOPLE = 2**53
+"""Beyond it a double no longer tells n from n + 1."""
+
+_SAMPLE = float(2**30)
+"""People in each sample of the imagined survey of which one person's part is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The share of one category among people who report by one mechanism.
+
+    mechanism : what makes the reports.  code : the category asked for.
+    mix : (classes,) how common classes of people are, beside those on the same side.
+    """
+
+    mechanism: Mechanism
+    code: int
+    mix: Floats
+    target: str = "population"
+
+    @cached_property
+    def _sides(self) -> tuple[Floats, Floats]:
+        """(classes,) the law of the class among people of the category, and among the others."""
+        inside = self.mechanism.channel.shown[self.code] * self.mix
+        outside = self.mix - inside
+        return inside / inside.sum(), outside / outside.sum()
+
+    def theta(self, share: float) -> Floats:
+        """(classes,) true shares in which the category has this one."""
+        inside, outside = self._sides
+        return np.asarray(share * inside + (1 - share) * outside)
+
+    def spread(self, share: float) -> float:
+        """The variance of the estimated share, times the number of people; samples of one size.
+
+        NotIdentifiable where reports say nothing.
+        """
+        channel = self.mechanism.channel
+        rates = channel.rates(self.theta(share))
+        n = int(_SAMPLE) * (int(channel.samples.max()) + 1)
+        variance = channel.debias_variance(rates * _SAMPLE, n, self.target, 0)
+        return max(float(variance[self.code]) * n, 0.0)
+
+    @cached_property
+    def rates(self) -> tuple[float, float] | None:
+        """The rate of a binomial count at a share of 0 and at 1; None where no count is one."""
+        _ = self.spread(0.5)  # raises NotIdentifiable where nothing can be planned
+        found = self.mechanism.channel.binomial_rates
+        if found is None:
+            return None
+        return float(found.base[self.code]), float(found.top[self.code])
+
+    def rate(self, share: float) -> float:
+        """P(a report counts for the category), where counts are binomial."""
+        if self.rates is None:
+            raise ArgumentValueError(
+                "this design has no count that is binomial, so there is no exact law to plan by; "
+                "leave exact and assurance out"
+            )
+        base, top = self.rates
+        return float(np.clip(base + share * (top - base), 0, 1))
+
+    def tally(self, share: float, n: int) -> Tally:
+        """The reports that n people are expected to give, in whole numbers; samples of one size."""
+        channel, groups = self.mechanism.channel, self.mechanism.groups
+        rates, samples = channel.rates(self.theta(share)), channel.samples
+        sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
+        counts = [
+            _whole(rates[samples == sample] * size, size).tolist()
+            for sample, size in enumerate(sizes)
+        ]
+        named = counts[0] if groups is None else dict(zip(groups, counts, strict=True))
+        return Tally.from_counts(named, self.mechanism)
+
+
+def _whole(expected: Floats, size: int) -> NDArray[np.int64]:
+    """Whole numbers that sum to the size, nearest to these; the largest rests are rounded up."""
+    down = np.floor(expected).astype(np.int64)
+    rest = size - int(down.sum())
+    down[np.argsort(down - expected, kind="stable")[:rest]] += 1
+    return down
+
+
+def ask(
+    mechanism: Any,
+    prob: float | None = None,
+    epsilon: float | None = None,
+    *,
+    category: Hashable = None,
+    mix: Any = None,
+    target: str = "population",
+) -> Question:
+    """The question behind the arguments that all plans share.
+
+    mechanism : a mechanism, or the categories of a k-RR, or only how many there are.
+    category : by default the sensitive one where the mechanism says which it is, else the last.
+    """
+    if isinstance(mechanism, int | np.integer) and not isinstance(mechanism, bool):
+        mechanism = range(int(mechanism))
+    made = as_mechanism(mechanism, prob, epsilon)
+    code = made.k - 1
+    wanted = getattr(made, "yes", None) if category is None else category
+    if wanted is not None:
+        answers = Domain(made.categories)
+        code = answers.code(wanted)
+        if code >= made.k:
+            raise ArgumentValueError(
+                f"category must be one of {answers.describe()}, got {wanted!r}"
+            )
+    return Question(made, code, _check_mix(mix, made, code), check_target(target))
+
+
+def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
+    """(classes,) non-negative weights, with some on both sides of the category."""
+    channel, classes = mechanism.channel, mechanism.domain
+    if mix is None:
+        if channel.classes != channel.k:
+            raise ArgumentTypeError(
+                f"this design tells the classes {classes.describe()} apart; say in mix= how common "
+                "they are: a number for each, of which only the proportions within the category "
+                "and outside it count"
+            )
+        return np.ones(channel.classes)
+    if isinstance(mix, Mapping):
+        if set(map(classes.code, mix)) != set(range(classes.k)) or len(mix) != classes.k:
+            raise ArgumentValueError(
+                f"mix must have one number for each of {classes.describe()}, found {len(mix)}"
+            )
+        mix = [mix[name] for name in sorted(mix, key=classes.code)]
+    if isinstance(mix, str | bytes) or not np.iterable(mix):
+        raise ArgumentTypeError(
+            f"mix must be {channel.classes} numbers, found {type(mix).__name__}"
+        )
+    found = np.array([as_number(weight, "mix") for weight in mix])
+    if len(found) != channel.classes or not (np.isfinite(found) & (found >= 0)).all():
+        raise ArgumentValueError(
+            f"mix must be {channel.classes} finite numbers of at least 0, found {len(found)}"
+        )
+    inside = float(channel.shown[code] @ found)
+    if not 0 < inside < found.sum():
+        raise ArgumentValueError(
+            "mix must leave somebody in the category and somebody outside it: how common the "
+            "category is, is said by the share"
+        )
+    return found
+
+
+def check_share(value: object, name: str) -> float:
+    """A share in [0, 1]."""
+    share = as_number(value, name)
+    if not 0 <= share <= 1:
+        hint = f"; write {share / 100:g} for {share:g}%" if 1 < share <= 100 else ""
+        raise ArgumentValueError(f"{name} must be in [0, 1], got {share!r}{hint}")
+    return share
+
+
+def check_open(value: object, name: str, highest: float = 1.0, why: str = "") -> float:
+    """A number above 0 and below the highest."""
+    number = as_number(value, name)
+    if not 0 < number < highest:
+        raise ArgumentValueError(f"{name} must be in (0, {highest:g}), got {number!r}{why}")
+    return number
+
+
+def check_people(value: object, name: str = "n") -> int:
+    """A number of people, 1 to 2**53."""
+    people = as_count(value, name)
+    if not 1 <= people <= MOST_PEOPLE:
+        raise ArgumentValueError(f"{name}, a number of people, must be 1 to 2**53, got {people:,}")
+    return people

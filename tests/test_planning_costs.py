@@ -1,0 +1,308 @@
+"""What protection costs, when it pays, designs at one epsilon, and the tables of all that."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats import planning
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.planning import at_epsilon, break_even, design_effect, people
+
+NO_YES = ["no", "yes"]
+WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
+
+
+# -- beside a direct question ------------------------------------------------------------------
+
+
+def test_design_effect_golden():
+    """theory_cases.json, deff: 29.5 at k = 10, epsilon 1 and f = 0.2."""
+    e = math.e
+    p, q = e / (e + 9), 1 / (e + 9)
+    s = q + 0.2 * (p - q)
+    expected = s * (1 - s) / ((p - q) ** 2 * 0.16)
+    assert 29.5 == pytest.approx(expected, abs=0.05)
+    assert expected == pytest.approx(design_effect(0.2, 10, epsilon=1.0), rel=1e-9)
+
+
+def test_a_direct_question_is_its_own_measure():
+    """Its design effect is 1; at a share of 0 any noise is infinitely more than none."""
+    assert 1 == pytest.approx(design_effect(0.3, rr.surveys.direct(NO_YES)))
+    assert math.inf == design_effect(0, epsilon=1.0)
+
+
+def test_noise_of_a_coin_by_hand():
+    """A coin of 3/4 at 10%: s = 3/10, so (21/100) / (1/4) / (9/100) = 28/3."""
+    expected = Fraction(21, 100) / Fraction(1, 4) / Fraction(9, 100)
+    assert float(expected) == pytest.approx(design_effect(0.1, WARNER))
+
+
+def error_of(n, rate, base, top, truth):
+    """The mean squared error of (count / n - base) / (top - base), over every count."""
+    found = 0.0
+    for x in range(n + 1):
+        chance = math.comb(n, x) * rate**x * (1 - rate) ** (n - x)
+        found += chance * ((x / n - base) / (top - base) - truth) ** 2
+    return found
+
+
+@pytest.mark.parametrize("n", [30, 200])
+@pytest.mark.parametrize(("accusing", "denying"), [(0, 0), (0.02, 0), (0, 0.1), (0.01, 0.2)])
+def test_at_the_break_even_both_are_equally_far_off(n, accusing, denying):
+    """Mean squared errors by adding up all counts: the same there, and the direct one grows."""
+    m, f = rr.surveys.warner(NO_YES, 0.9, yes="yes"), 0.3
+    t = break_even(n, f, m, accusing=accusing, still_denying=denying)
+    assert 0 < t < 1
+    seen = f * (1 - denying)
+    ours = error_of(n, 0.1 + 0.8 * seen, 0.1, 0.9, f)
+    direct = [error_of(n, f * (1 - lying) + (1 - f) * accusing, 0, 1, f) for lying in (t, t + 0.01)]
+    assert ours == pytest.approx(direct[0], rel=1e-9)
+    assert direct[1] > ours
+
+
+def test_a_few_people_are_better_asked_directly_and_many_are_not():
+    """The bias stays while noise falls: with more people ever fewer liars are needed."""
+    found = [break_even(n, 0.1, epsilon=1.0) for n in (1, 50, 200, 1000, 10**6, 2**53)]
+    assert [math.inf, math.inf] == found[:2]
+    assert all(np.diff(found[2:]) < 0)
+    # At many people f t = sqrt((v - f (1 - f)) / n): 0.1 t = sqrt((1.0108 - 0.09) / 10^6).
+    assert 0.009596 == pytest.approx(found[4], rel=0.001)
+    assert 0 < found[-1] < 1e-6
+
+
+def test_false_accusations_alone_may_decide():
+    """Where the others say yes often enough, no denial is needed; a few are made up for."""
+    assert 0.0 == break_even(10**6, 0.01, epsilon=3.0, accusing=0.5)
+    plain = break_even(10**5, 0.1, epsilon=1.0)
+    assert plain + 0.9 * 0.01 / 0.1 == pytest.approx(
+        break_even(10**5, 0.1, epsilon=1.0, accusing=0.01), abs=1e-3
+    )
+
+
+def test_where_all_carry_it():
+    """Everybody a carrier, one person asked: still an answer."""
+    assert 0 < break_even(1000, 1, epsilon=1.0) < 0.05
+    # One person: the direct error is t, that of the report s (1 - s) / (p - q)^2 at s = p.
+    p = math.e / (math.e + 1)
+    assert p * (1 - p) / (2 * p - 1) ** 2 == pytest.approx(break_even(1, 1, epsilon=1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: break_even(100, 0, epsilon=1), "share must be above 0"),
+        (lambda: break_even(100, 0.1, epsilon=1, accusing=2), "accusing must be in"),
+        (lambda: break_even(100, 0.1, epsilon=1, still_denying=-1), "still_denying must be in"),
+        (lambda: design_effect(1.5, epsilon=1), "share must be in"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(call, words):
+    """The argument is named, with its rule."""
+    with pytest.raises(ArgumentValueError, match=words):
+        call()
+
+
+# -- designs at one epsilon --------------------------------------------------------------------
+
+
+@cache
+def plain(epsilon):
+    """The designs at one epsilon; several tests look at the same ones."""
+    return at_epsilon(epsilon, share=0.1, half_width=0.3)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, math.log(3)])
+def test_designs_keep_within_the_epsilon_and_use_it_up(epsilon):
+    """No design exceeds it, and each is within a billionth of it."""
+    found = plain(epsilon)
+    epsilons = found.table["epsilon"].to_numpy()
+    assert (epsilons <= epsilon).all()
+    assert (epsilons > epsilon * (1 - 1e-9)).all()
+    assert list(found.table["design"]) != []
+    assert {m.epsilon for m in found.mechanisms.values()} == set(epsilons)
+
+
+def test_warner_forced_response_and_crosswise_become_one_design():
+    """At one epsilon their matrices are equal, and so are the people; others take more."""
+    found = plain(math.log(3))
+    matrix = found.mechanisms["warner"].channel.matrix
+    assert matrix == pytest.approx(np.array([[3, 1], [1, 3]]) / 4, rel=1e-12)
+    needed = found.table.set_index("design")["people"]
+    for name in ("forced_response", "crosswise", "disguised_response"):
+        assert matrix == pytest.approx(found.mechanisms[name].channel.matrix, rel=1e-12)
+        assert needed["warner"] == needed[name]
+    assert needed["kuk, 4 cards"] > needed["kuk, 2 cards"] > needed["warner"]
+    assert [5, 3] == [found.mechanisms[f"kuk, {n} cards"].channel.m for n in (4, 2)]
+    assert needed["warner"] == people(0.3, 0.1, 2, epsilon=math.log(3))
+    for name, mechanism in found.mechanisms.items():
+        assert needed[name] == people(0.3, 0.1, mechanism, category="yes")
+
+
+def test_the_numbers_of_the_designs_are_the_known_ones():
+    """At ln 3: Warner 3/4, forced response 1/2, and the unrelated question by its formula."""
+    found = plain(math.log(3)).table.set_index("design")["number"]
+    assert 0.75 == pytest.approx(found["warner"])
+    assert 0.5 == pytest.approx(found["forced_response"])
+    # (p + c) / c = 3 with c = (1 - p) / 4: p = 1/3.
+    assert 1 / 3 == pytest.approx(found["unrelated_question, 1 in 4 yes"])
+
+
+def test_the_sensitive_answer_may_be_the_first():
+    """People are counted for its share, also in a design that does not say which it is."""
+
+    def uneven(p):
+        return rr.surveys.forced_response(NO_YES, p, [(1 - p) * 0.2, (1 - p) * 0.8])
+
+    own = {"uneven": (uneven, 0.0, 1.0)}
+    found = at_epsilon(1.0, NO_YES, yes="no", share=0.1, half_width=0.2, designs=own)
+    made = found.mechanisms["uneven"]
+    first, last = (people(0.2, 0.1, made, category=answer) for answer in NO_YES)
+    assert first != last
+    assert first == found.table.set_index("design")["people"]["uneven"]
+
+
+def test_a_design_of_ones_own_joins():
+    """By a function of one number; the sensitive answer may be True or the first."""
+    three = {
+        "three cards": (lambda p: rr.surveys.kuk([True, False], p, 1 - p, 3), 0.5, 1.0),
+        "turned round": (lambda p: rr.surveys.warner([True, False], p), 0.5, 0.0),
+    }
+    found = at_epsilon(1.0, [True, False], designs=three, half_width=0.3)
+    assert "three cards" in list(found.table["design"])
+    number = found.table.set_index("design")["number"]
+    assert number["warner"] + number["turned round"] == pytest.approx(1)
+    assert found.mechanisms["warner"].yes is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((0,), ArgumentValueError, "above 0"),
+        ((math.inf,), ArgumentValueError, "finite"),
+        ((1.0, ["a", "b", "c"]), ArgumentValueError, "two"),
+        ((1.0, NO_YES, {"own": 3}), ArgumentTypeError, "designs..own.. must be a function"),
+        ((1.0, NO_YES, {"own": (lambda p: p, 0, 1)}), ArgumentTypeError, "make mechanisms"),
+        (
+            (1.0, NO_YES, {"own": (lambda _: rr.surveys.direct(NO_YES), 0, 1)}),
+            ArgumentValueError,
+            "no number of",
+        ),
+    ],
+)
+def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
+    """What is wrong with the request is said."""
+    designs = arguments[2] if len(arguments) > 2 else None
+    with pytest.raises(error, match=words):
+        at_epsilon(*arguments[:2], designs=designs)
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+TABLES = {
+    "half_widths": lambda: planning.half_widths(0.1, [50, 500], epsilons=[1, 2]),
+    "powers": lambda: planning.powers(0.2, [50, 500], against=0.1, epsilons=[1, 2]),
+    "powers of groups": lambda: planning.powers(0.2, [50, 500], other=0.1, epsilons=[1, 2]),
+    "design_effects": lambda: planning.design_effects([0.1, 0.5], epsilons=[1, 2]),
+    "break_evens": lambda: planning.break_evens(0.1, [50, 500], epsilons=[1, 2]),
+}
+
+ANSWERS = {
+    "half_widths": lambda x, e: planning.half_width(x, 0.1, epsilon=e),
+    "powers": lambda x, e: planning.power(x, 0.2, epsilon=e, against=0.1),
+    "powers of groups": lambda x, e: planning.power(x, 0.2, epsilon=e, other=0.1),
+    "design_effects": lambda x, e: design_effect(x, epsilon=e),
+    "break_evens": lambda x, e: break_even(x, 0.1, epsilon=e),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_holds_the_answers_of_its_question(name):
+    """One row an answer, and the same numbers across."""
+    plan = TABLES[name]()
+    frame = plan.to_frame()
+    assert [plan.x, "mechanism", plan.y] == list(frame.columns)
+    expected = [ANSWERS[name](x, e) for e in (1, 2) for x in plan.table.index]
+    assert expected == frame[plan.y].tolist()
+    assert expected == plan.table.to_numpy().T.ravel().tolist()
+    assert ["epsilon 1", "epsilon 2"] == list(plan.table.columns)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_shown_and_drawn(name):
+    """As text, in a notebook, and as lines through its finite answers."""
+    plan = TABLES[name]()
+    assert plan.title in repr(plan)
+    assert "epsilon 2" in plan._repr_html_()
+    pytest.importorskip("matplotlib")
+    import matplotlib.pyplot as plt
+
+    try:
+        ax = plan.plot()
+        for line, column in zip(ax.get_lines(), plan.table.columns, strict=True):
+            finite = plan.table[column][np.isfinite(plan.table[column])]
+            assert finite.tolist() == line.get_ydata().tolist()
+            assert finite.index.tolist() == line.get_xdata().tolist()
+        _, own = plt.subplots()
+        assert own is plan.plot(own)
+        with pytest.raises(ArgumentTypeError, match="Axes"):
+            plan.plot("picture")
+        ax.figure.canvas.draw()
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert {"epsilon 1", "epsilon 2"} == set(labels)
+    finally:
+        plt.close("all")
+
+
+def test_a_table_of_designs_is_text_html_and_bars():
+    """Names are escaped where they are not ours, and bars are as long as the numbers say."""
+    own = {"<own>": (lambda p: rr.surveys.warner(NO_YES, p, yes="yes"), 0.5, 1.0)}
+    found = at_epsilon(1.0, half_width=0.3, designs=own)
+    assert "crosswise" in repr(found)
+    assert "&lt;own&gt;" in found._repr_html_()
+    frame = found.to_frame()
+    frame["people"] = 0
+    assert (found.table["people"] > 0).all()
+    pytest.importorskip("matplotlib")
+    import matplotlib.pyplot as plt
+
+    try:
+        ax = found.plot()
+        assert found.table["people"].tolist() == [bar.get_width() for bar in ax.patches]
+    finally:
+        plt.close("all")
+
+
+def test_lines_may_be_any_mechanisms():
+    """By the names that they are given, in that order."""
+    own = {"cards": WARNER, "direct": rr.surveys.direct(NO_YES)}
+    plan = planning.design_effects(0.1, mechanisms=own)
+    assert {"mechanism": ["cards", "direct"], "share": [0.1, 0.1]} == plan.frame[
+        ["mechanism", "share"]
+    ].to_dict("list")
+    assert isinstance(plan.table, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: planning.design_effects("0.1"), ArgumentTypeError, "shares must be numbers"),
+        (lambda: planning.half_widths(0.1, []), ArgumentValueError, "at least one"),
+        (lambda: planning.half_widths(0.1, mechanisms={}), ArgumentValueError, "at least one"),
+        (
+            lambda: planning.half_widths(0.1, mechanisms=[WARNER]),
+            ArgumentTypeError,
+            "mapping from name",
+        ),
+    ],
+)
+def test_tables_refuse_what_is_no_list(call, error, words):
+    """What is wanted instead is said."""
+    with pytest.raises(error, match=words):
+        call()

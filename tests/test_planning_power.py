@@ -1,0 +1,339 @@
+"""Planned power is that of rr, or of the reports' exact law, and the people reach it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.planning import detectable, people_for_power, power
+
+NO_YES = ["no", "yes"]
+FORCED = rr.surveys.forced_response(NO_YES, 2 / 3, [1 / 6, 1 / 6])
+WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
+MIRRORED = rr.surveys.warner(NO_YES, 0.25, yes="yes")
+DIRECT = rr.surveys.direct(NO_YES)
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "mechanism", "options", "expected"),
+    [
+        # rr 1.4.2, power.rr.test: forced-known has p = 2/3, p1 = p0 = 1/6, mirrored p = 3/4;
+        # golden rr_power.json, in its order.
+        (
+            200,
+            0.15,
+            FORCED,
+            {"against": 0.1, "alternative": "greater", "significance": 0.01},
+            0.12322752051349285,
+        ),
+        (500, 0.15, FORCED, {"against": 0.1}, 0.4251990814740585),
+        (1000, 0.2, WARNER, {"against": 0.1}, 0.9239131975500933),
+        (250, 0.1, FORCED, {"against": 0, "alternative": "greater"}, 0.8514997103560165),
+        (500, 0.25, FORCED, {"other": 0.15, "null": 0.1}, 0.6888566395951847),
+        (
+            800,
+            0.3,
+            WARNER,
+            {"other": 0.2, "null": 0.2, "alternative": "greater"},
+            0.6720699517365238,
+        ),
+    ],
+    ids=["forced", "two-sided", "mirrored", "null zero", "two samples", "two mirrored"],
+)
+def test_power_golden(n, share, mechanism, options, expected):
+    """One and two samples, one and two sides, as rr computes them."""
+    assert expected == pytest.approx(power(n, share, mechanism, **options), rel=1e-12)
+
+
+def test_groups_of_unequal_size_are_pooled_by_their_size():
+    """A group of 300 with 0.4 and one of 100 with 0.2 have 0.35 in common if they do not differ."""
+    options = {"other": 0.2, "ratio": 1 / 3}
+    assert power(300, 0.4, FORCED, **options, null=0.35) == power(300, 0.4, FORCED, **options)
+
+    def variance(share):
+        rate = 1 / 6 + 2 / 3 * share
+        return rate * (1 - rate) / (2 / 3) ** 2
+
+    without = math.sqrt(variance(0.35) * (1 / 300 + 1 / 100))
+    real = math.sqrt(variance(0.4) / 300 + variance(0.2) / 100)
+    z = 1.959963984540054
+    expected = sum(scipy.special.ndtr((side * 0.2 - z * without) / real) for side in (1, -1))
+    assert expected == pytest.approx(power(300, 0.4, FORCED, **options), rel=1e-12)
+
+
+def test_the_people_reach_the_power_asked():
+    """rr 1.4.2 returns n = 205 for .80 here, whose power is .7903; 212 is the first that has it."""
+    options = {"against": 0, "alternative": "greater"}
+    assert 0.7903 == pytest.approx(power(205, 0.1, FORCED, **options), abs=5e-5)
+    assert 212 == people_for_power(0.8, 0.1, FORCED, **options)
+    assert power(212, 0.1, FORCED, **options) >= 0.8 > power(211, 0.1, FORCED, **options)
+
+
+@pytest.mark.parametrize("wanted", [0.06, 0.5, 0.8, 0.999])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"against": 0.3},
+        {"against": 0.3, "alternative": "less"},
+        {"other": 0.35},
+        {"other": 0.3, "ratio": 0.25, "null": 0.3},
+    ],
+    ids=["value", "less", "groups", "unequal"],
+)
+def test_people_are_the_fewest(wanted, options):
+    """One person less has less power."""
+    found = people_for_power(wanted, 0.1, FORCED, **options)
+    assert power(found, 0.1, FORCED, **options) >= wanted
+    assert found == 1 or power(found - 1, 0.1, FORCED, **options) < wanted
+
+
+# -- the exact law -----------------------------------------------------------------------------
+
+
+def law(n, rate):
+    return [math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)]
+
+
+def rate_of(mechanism, share):
+    return float(mechanism.channel.rates([1 - share, share])[1])
+
+
+def exact_power(n, share, null, mechanism, alternative, significance):
+    """By adding up the law over every count that the exact test rejects at."""
+    under, real = law(n, rate_of(mechanism, null)), law(n, rate_of(mechanism, share))
+    rising = rate_of(mechanism, 1) > rate_of(mechanism, 0)
+    tail = significance / 2 if alternative == "two-sided" else significance
+    sides = {"greater": "up", "less": "down"}.get(alternative, "both")
+    if not rising and sides != "both":
+        sides = {"up": "down", "down": "up"}[sides]
+    found = 0.0
+    for x in range(n + 1):
+        up, down = math.fsum(under[x:]) <= tail, math.fsum(under[: x + 1]) <= tail
+        found += real[x] * ((up and sides != "down") or (down and sides != "up"))
+    return found
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize("mechanism", [FORCED, MIRRORED, DIRECT], ids=["forced", "p<1/2", "direct"])
+@pytest.mark.parametrize(("share", "null"), [(0.6, 0.2), (0.1, 0.7), (0.3, 0.0), (1.0, 0.4)])
+def test_exact_power_adds_up_the_reports(mechanism, alternative, share, null):
+    """Of the exact test, whose two sides have half of the significance each."""
+    for n in (1, 7, 40):
+        expected = exact_power(n, share, null, mechanism, alternative, 0.07)
+        options = {"against": null, "alternative": alternative, "significance": 0.07}
+        found = power(n, share, mechanism, exact=True, **options)
+        assert expected == pytest.approx(found, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("mechanism", [FORCED, MIRRORED], ids=["forced", "p<1/2"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_exact_power_of_two_groups_adds_up_both(mechanism, alternative):
+    """Over all pairs of counts at which the pooled z test rejects."""
+    n, m = 23, 17
+    first, second = law(n, rate_of(mechanism, 0.7)), law(m, rate_of(mechanism, 0.2))
+    z = scipy.special.ndtri(0.975 if alternative == "two-sided" else 0.95)
+    expected = 0.0
+    gap = rate_of(mechanism, 1) - rate_of(mechanism, 0)
+    for x in range(n + 1):
+        for y in range(m + 1):
+            pooled = (x + y) / (n + m)
+            error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+            if error == 0:
+                continue
+            score = (x / n - y / m) / error * math.copysign(1, gap)
+            rejected = {"greater": score >= z, "less": -score >= z}
+            expected += first[x] * second[y] * rejected.get(alternative, abs(score) >= z)
+    options = {"other": 0.2, "ratio": m / n, "alternative": alternative}
+    found = power(n, 0.7, mechanism, exact=True, **options)
+    assert expected == pytest.approx(found, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("share", "against", "mechanism", "wanted"),
+    [
+        (0.3, 0.1, FORCED, 0.8),
+        (0.1, 0.0, FORCED, 0.9),
+        (0.05, 0.0, DIRECT, 0.8),
+        (0.02, 0.1, DIRECT, 0.6),
+        (0.5, 0.2, MIRRORED, 0.3),
+        (0.2, 0.1, DIRECT, 0.99),
+    ],
+)
+def test_exact_people_keep_the_power_from_there_on(share, against, mechanism, wanted):
+    """Power goes up and down with whole counts; up to three times as many never fall below."""
+    found = people_for_power(wanted, share, mechanism, against=against, exact=True)
+    test = [
+        power(n, share, mechanism, against=against, exact=True) >= wanted
+        for n in range(max(1, found - 1), 3 * found)
+    ]
+    assert [found > 1, True] == [not test[0] or found == 1, all(test[found > 1 :])]
+
+
+def test_exact_people_of_two_groups_reach_the_power():
+    """With and without ratio, next to the normal formula's number."""
+    for ratio in (1.0, 0.5):
+        options = {"other": 0.1, "ratio": ratio}
+        found = people_for_power(0.8, 0.3, FORCED, exact=True, **options)
+        around = [power(found + d, 0.3, FORCED, exact=True, **options) for d in range(-1, 40)]
+        assert around[0] < 0.8 <= min(around[1:])
+        assert found == pytest.approx(people_for_power(0.8, 0.3, FORCED, **options), rel=0.1)
+
+
+def test_the_normal_formula_is_the_limit_of_the_exact_law():
+    """At 100,000 people both agree, and each answers within a moment."""
+    for options in ({"against": 0.1}, {"against": 0.1, "alternative": "greater"}):
+        exact = power(100_000, 0.105, FORCED, exact=True, **options)
+        assert exact == pytest.approx(power(100_000, 0.105, FORCED, **options), abs=4e-3)
+    exact = power(20_000, 0.12, FORCED, other=0.1, exact=True)
+    assert exact == pytest.approx(power(20_000, 0.12, FORCED, other=0.1), abs=1e-3)
+    many = people_for_power(0.8, 0.1005, FORCED, against=0.1, exact=True)
+    assert many == pytest.approx(people_for_power(0.8, 0.1005, FORCED, against=0.1), rel=1e-3)
+
+
+# -- other designs -----------------------------------------------------------------------------
+
+
+def test_power_of_an_unrelated_question_of_unknown_prevalence():
+    """Two samples of n / 2 each: the variance of Greenberg et al. (1969), at both shares."""
+    m = rr.surveys.unrelated_question_two_samples(NO_YES, [0.7, 0.2], yes="yes")
+    mix = [2, 3, 2, 3]  # trait of 2 in 5, among both
+
+    def error(share):
+        rates = [p * share + (1 - p) * 0.4 for p in (0.7, 0.2)]
+        parts = [(0.8, rates[0]), (0.3, rates[1])]
+        return math.sqrt(sum(w * w * r * (1 - r) for w, r in parts) / 600) / 0.5
+
+    z = 1.6448536269514722
+    expected = scipy.special.ndtr((0.2 - 0.1 - z * error(0.1)) / error(0.2))
+    options = {"against": 0.1, "alternative": "greater", "mix": mix}
+    assert expected == pytest.approx(power(1200, 0.2, m, **options), rel=1e-9)
+    found = people_for_power(0.9, 0.2, m, **options)
+    assert power(found, 0.2, m, **options) >= 0.9 > power(found - 1, 0.2, m, **options)
+
+
+def test_power_of_reports_that_name_several_categories():
+    """The support of one category is a coin: as that of a two-answer design with its rates."""
+    m = rr.SubsetSelection(range(20), epsilon=2.0)
+    base, top = m.channel.binomial_rates.base[0], m.channel.binomial_rates.top[0]
+    same = rr.MatrixDesign(NO_YES, [[1 - base, 1 - top], [base, top]])
+    for exact in (False, True):
+        expected = power(300, 0.1, same, against=0.02, exact=exact)
+        assert expected == pytest.approx(power(300, 0.1, m, against=0.02, exact=exact), rel=1e-9)
+
+
+# -- what can be noticed -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(
+    ("options", "sign"),
+    [
+        ({"against": 0.2}, 1),
+        ({"against": 0.8, "alternative": "less"}, -1),
+        ({"other": 0.0, "alternative": "greater"}, 1),
+    ],
+    ids=["value", "less", "groups"],
+)
+def test_the_least_difference_is_noticed_and_a_smaller_one_is_not(options, sign, exact):
+    """At that distance the power is there; a millionth nearer it is not."""
+    found = detectable(400, FORCED, power=0.9, exact=exact, **options)
+    start = options.get("against", options.get("other"))
+    here, nearer = (
+        power(400, start + sign * distance, FORCED, exact=exact, **options)
+        for distance in (found, found - 1e-6)
+    )
+    assert nearer < 0.9 <= here + 1e-12
+
+
+def test_two_proportions_without_noise_need_the_textbook_number():
+    """Direct answers of 10% and 20% at 5% and 80%: 199 in each group (Fleiss 1981, pooled null)."""
+    z = scipy.special.ndtri([0.975, 0.8])
+    textbook = (
+        z[0] * math.sqrt(2 * 0.15 * 0.85) + z[1] * math.sqrt(0.1 * 0.9 + 0.2 * 0.8)
+    ) ** 2 / 0.01
+    assert 199 == math.ceil(textbook) == people_for_power(0.8, 0.2, DIRECT, other=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: power(100, 0.1, FORCED), ArgumentTypeError, "found neither"),
+        (lambda: power(100, 0.1, FORCED, against=0, other=0), ArgumentTypeError, "found both"),
+        (lambda: power(100, 0.1, FORCED, against=0.1, null=0.1), ArgumentTypeError, "two groups"),
+        (lambda: power(100, 0.1, FORCED, other=0.1, ratio=0), ArgumentValueError, "ratio"),
+        (
+            lambda: power(100, 0.1, FORCED, against=0, alternative="one-sided"),
+            ArgumentValueError,
+            "alternative must be one of",
+        ),
+        (lambda: power(100, 0.1, FORCED, against=0, significance=0), ArgumentValueError, "signif"),
+        (lambda: power(100, 0.1, FORCED, against=0, exact="yes"), ArgumentTypeError, "exact"),
+        (lambda: power(100, 0.1, DIRECT, against=0), ArgumentValueError, "exact=True"),
+        (lambda: power(100, 0.1, 2, 0.5, against=0), NotIdentifiable, "no information"),
+        (
+            lambda: power(10**10, 0.1, FORCED, against=0, exact=True),
+            ArgumentValueError,
+            "exact is for at most",
+        ),
+        (
+            lambda: power(10**5, 0.1, FORCED, other=0.2, exact=True),
+            ArgumentValueError,
+            "exact is for at most",
+        ),
+        (
+            lambda: people_for_power(1, 0.1, FORCED, against=0),
+            ArgumentValueError,
+            "no number of people makes it certain",
+        ),
+        (
+            lambda: people_for_power(0.05, 0.1, FORCED, against=0),
+            ArgumentValueError,
+            "without any reports",
+        ),
+        (
+            lambda: people_for_power(0.8, 0.1, FORCED, against=0.1),
+            ArgumentValueError,
+            "the share expected is the value",
+        ),
+        (
+            lambda: people_for_power(0.8, 0.1, FORCED, other=0.3, alternative="greater"),
+            ArgumentValueError,
+            "is not greater than that of the other group",
+        ),
+        (
+            lambda: people_for_power(0.8, 0.2, epsilon=1e-9, against=0.1),
+            ArgumentValueError,
+            "more than 2..53",
+        ),
+        (
+            lambda: detectable(10, epsilon=0.1, against=0.5),
+            ArgumentValueError,
+            "10 people reach a power of 0.05",
+        ),
+        (lambda: detectable(10, epsilon=0.1), ArgumentTypeError, "found neither"),
+        (
+            lambda: detectable(10, epsilon=1, against=0, alternative="less"),
+            ArgumentValueError,
+            "even at a share of 0",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(call, error, words):
+    """The argument is named, with its rule or the way out."""
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_power_grows_with_people_and_epsilon():
+    """More people, more epsilon or a larger difference never hurt."""
+    grid = [
+        [[power(n, f, epsilon=e, against=0.1) for f in (0.15, 0.3)] for e in (0.5, 1, 3)]
+        for n in (10, 100, 10_000)
+    ]
+    for axis in range(3):
+        assert (np.diff(np.array(grid), axis=axis) >= 0).all()

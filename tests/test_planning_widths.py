@@ -1,0 +1,310 @@
+"""Planned widths are those of the intervals that come out, and people those that it takes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy
+from catalogue import EXAMPLES
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.planning import half_width, least_epsilon, people
+from rrstats.planning.questions import ask
+
+NO_YES = ["no", "yes"]
+WARNER = rr.surveys.warner(NO_YES, 0.7, yes="yes")
+MIRRORED = rr.surveys.warner(NO_YES, 0.25, yes="yes")
+DIRECT = rr.surveys.direct(NO_YES)
+
+
+def pmf(n, rate):
+    return [math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)]
+
+
+def enumerated(mechanism, code, n, share, target="population", level=0.95, method=None):
+    """Every count with its probability and the half-width of the estimate's own interval."""
+    rates = mechanism.channel.binomial_rates
+    base, top = rates.base[code], rates.top[code]
+    if target == "population":
+        law = pmf(n, base + share * (top - base))
+    else:
+        ones = round(share * n)
+        law = np.convolve(pmf(ones, top), pmf(n - ones, base))
+    widths = []
+    for count in range(n + 1):
+        counts = [0] * mechanism.channel.m
+        counts[code] = count
+        if mechanism.channel.one_cell_each:
+            counts[code - 1] += n - count
+        reports = rr.Tally.from_counts(counts, mechanism, n=n)
+        ends = rr.Estimate(reports, target).interval(level, method=method)
+        widths.append((ends.high[code] - ends.low[code]) / 2)
+    return np.array(law), np.array(widths)
+
+
+# -- how wide ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize(
+    ("mechanism", "share"),
+    [
+        (WARNER, 0.1),
+        (MIRRORED, 0.35),
+        (DIRECT, 0.0),
+        (rr.KRR(list("abc"), 0.6), 0.9),
+        (rr.surveys.forced_response(list("abc"), 0.5, [0.1, 0.1, 0.3]), 0.2),
+    ],
+    ids=["warner", "mirrored", "direct", "k-RR", "forced"],
+)
+def test_the_width_is_the_mean_of_the_intervals_that_come_out(mechanism, share, target):
+    """Of all counts by their exact law, at both targets, in each design."""
+    law, widths = enumerated(mechanism, mechanism.k - 1, 23, share, target)
+    assert law @ widths == pytest.approx(half_width(23, share, mechanism, target=target), rel=1e-12)
+
+
+def test_reports_that_name_several_categories_are_planned_by_their_supports():
+    """The count of a category in unary and subset reports is binomial, too."""
+    for mechanism in (
+        rr.OptimizedUnary(list("abcd"), epsilon=1.5),
+        rr.SymmetricUnary(list("abc"), epsilon=2),
+    ):
+        law, widths = enumerated(mechanism, 1, 19, 0.3)
+        assert law @ widths == pytest.approx(half_width(19, 0.3, mechanism, category="b"))
+
+
+@pytest.mark.parametrize("method", ["wilson", "wald", "blaker"])
+def test_the_width_follows_method_and_level(method):
+    """A width by another method, at another level, is that method's."""
+    law, widths = enumerated(WARNER, 1, 17, 0.2, level=0.8, method=method)
+    assert law @ widths == pytest.approx(half_width(17, 0.2, WARNER, level=0.8, method=method))
+
+
+def test_an_assured_width_is_kept_as_often_as_asked():
+    """It is the least width kept with at least that probability: by the exact law."""
+    law, widths = enumerated(WARNER, 1, 60, 0.2)
+    for assurance in (0.5, 0.8, 0.99):
+        found = half_width(60, 0.2, WARNER, assurance=assurance)
+        assert law[widths <= found + 1e-12].sum() >= assurance
+        assert law[widths < found - 1e-12].sum() < assurance
+
+
+def test_a_grid_stands_for_all_counts_of_many_people():
+    """Where there are too many counts some stand for all: nothing is lost of the width."""
+    for n, share in ((60_000, 0.1), (3_000_000, 0.003)):
+        rate = 0.3 + 0.4 * share
+        counts = np.arange(int(n * rate - 9 * (n / 4) ** 0.5), int(n * rate + 9 * (n / 4) ** 0.5))
+        logs = scipy.special.xlogy(counts, rate) + scipy.special.xlog1py(n - counts, -rate)
+        logs = logs - scipy.special.gammaln(counts + 1) - scipy.special.gammaln(n - counts + 1)
+        weights = np.exp(logs - logs.max())
+        z = scipy.special.ndtri(0.975)
+        low, high = rr.intervals.population_interval(counts, n, 0.3, 0.7, method="wilson")
+        mean = weights @ (high - low) / weights.sum() / 2
+        assert mean == pytest.approx(half_width(n, share, WARNER, method="wilson"), rel=1e-7)
+        assert z * math.sqrt(rate * (1 - rate) / n) / 0.4 == pytest.approx(mean, rel=0.05)
+
+
+def test_rows_on_a_grid_agree_with_every_count():
+    """For the rows at hand a count each half deviation gives the mean over all of them."""
+    law, widths = enumerated(WARNER, 1, 150, 0.2, "rows")
+    assert law @ widths == pytest.approx(half_width(150, 0.2, WARNER, target="rows"), rel=2e-3)
+
+
+def test_designs_without_binomial_counts_take_the_interval_at_the_expected_reports():
+    """Kuk's number of red cards is no binomial: the estimate's own interval tells the width."""
+    kuk = rr.surveys.kuk(NO_YES, 0.75, 0.25, draws=2, yes="yes")
+    assert kuk.channel.rates([0.8, 0.2]) == pytest.approx([0.4625, 0.375, 0.1625])
+    expected = rr.Tally.from_counts([185, 150, 65], kuk)
+    low, high = rr.estimate(expected).interval()
+    assert (high[1] - low[1]) / 2 == half_width(400, 0.2, kuk)
+    rows = rr.estimate(expected, target="rows").interval()
+    assert (rows.high[1] - rows.low[1]) / 2 == half_width(400, 0.2, kuk, target="rows")
+    assert half_width(2**50, 0.2, kuk) == pytest.approx(half_width(2**42, 0.2, kuk) / 16)
+
+
+def test_two_samples_are_planned_at_equal_sizes():
+    """An unrelated question of unknown prevalence needs mix: how common its trait is."""
+    m = rr.surveys.unrelated_question_two_samples(NO_YES, [0.7, 0.2], yes="yes")
+    mix = {("no", True): 1, ("no", False): 3, ("yes", True): 1, ("yes", False): 3}
+    one, two = 0.7 * 0.1 + 0.3 * 0.25, 0.2 * 0.1 + 0.8 * 0.25
+    law = (0.8**2 * one * (1 - one) + 0.3**2 * two * (1 - two)) / 0.5**2
+    assert 2 * law == pytest.approx(ask(m, mix=mix).spread(0.1), rel=1e-9)
+    z = float(scipy.special.ndtri(0.975))
+    assert z * math.sqrt(2 * law / 50_000) == pytest.approx(
+        half_width(50_000, 0.1, m, mix=mix), rel=0.01
+    )
+    with pytest.raises(ArgumentTypeError, match="say in mix="):
+        half_width(1000, 0.1, m)
+
+
+SPEAKING = [name for name in EXAMPLES if "no information" not in name]
+
+
+@pytest.mark.parametrize("name", SPEAKING)
+def test_one_report_varies_as_its_scores_do(name):
+    """The variance that plans rest on, in every design: that of the weights of its cells."""
+    mechanism = EXAMPLES[name]()
+    channel = mechanism.channel
+    mix = np.arange(2.0, 2 + channel.classes)
+    question = ask(mechanism, mix=mix)
+    theta = question.theta(0.3)
+    assert channel.shown[question.code] @ theta == pytest.approx(0.3)
+    assert theta.sum() == pytest.approx(1)
+    rates, samples = channel.rates(theta), channel.samples
+    if not channel.one_cell_each:  # the category's own coin is all that its share is from
+        base, top = question.rates
+        rate = base + 0.3 * (top - base)
+        expected = rate * (1 - rate) / (top - base) ** 2
+    else:
+        parts = [samples == sample for sample in range(samples.max() + 1)]
+        equal = np.concatenate([np.full(part.sum(), 1e6 / part.sum()) for part in parts])
+        weights = channel.weights(equal)[question.code]
+        spread = [(weights[p] ** 2 @ rates[p] - (weights[p] @ rates[p]) ** 2) for p in parts]
+        expected = sum(spread) * len(parts)
+    assert expected == pytest.approx(question.spread(0.3), rel=1e-6)
+
+
+# -- how many ----------------------------------------------------------------------------------
+
+
+def test_the_textbook_number_and_the_true_one():
+    """theory_cases.json, sample-size: k = 2, epsilon ln 3, f = 0.1, h = 0.02, 95%: 8068.
+
+    That is z^2 s (1 - s) / ((p - q)^2 h^2), rounded up; the default interval takes more.
+    """
+    z = float(scipy.special.ndtri(0.975))
+    assert 8068 == math.ceil(z**2 * ask(2, epsilon=math.log(3)).spread(0.1) / 0.02**2)
+    assert 8164 == people(0.02, 0.1, epsilon=math.log(3))
+    assert half_width(8164, 0.1, epsilon=math.log(3)) <= 0.02
+    assert half_width(8163, 0.1, epsilon=math.log(3)) > 0.02
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize(
+    ("mechanism", "share", "wanted"),
+    [(WARNER, 0.3, 0.35), (MIRRORED, 0.0, 0.2), (DIRECT, 0.02, 0.08), (DIRECT, 0.5, 0.14)],
+    ids=["warner", "mirrored", "rare", "half"],
+)
+def test_people_are_the_fewest(mechanism, share, wanted, target):
+    """No smaller number has so narrow an interval, by asking each of them."""
+    found = people(wanted, share, mechanism, target=target)
+    reached = [
+        half_width(n, share, mechanism, target=target) <= wanted for n in range(1, found + 1)
+    ]
+    assert [False] * (found - 1) + [True] == reached
+
+
+def test_with_an_assurance_larger_surveys_keep_it_too():
+    """Counts are whole, so the probability goes up and down: n is beyond its last low."""
+    for mechanism, share, wanted, level in ((DIRECT, 0.02, 0.1, 0.9), (WARNER, 0.02, 0.12, 0.6)):
+        found = people(wanted, share, mechanism, assurance=level)
+        kept = [
+            half_width(n, share, mechanism, assurance=level) <= wanted
+            for n in range(1, found + 100)
+        ]
+        assert all(kept[found - 1 :])
+        assert not kept[found - 2]
+        assert kept.index(True) < found - 2
+
+
+def test_a_wider_answer_takes_more_people_for_the_population_than_for_the_rows():
+    """Sampling adds f (1 - f) to one person's variance: 7,250 rows instead of 8,164."""
+    rows = people(0.02, 0.1, epsilon=math.log(3), target="rows")
+    z = float(scipy.special.ndtri(0.975))
+    assert 8164 - z**2 * 0.09 / 0.02**2 == pytest.approx(rows, rel=0.01)
+
+
+def test_awkward_plans_are_answered():
+    """Nobody, everybody, many categories, next to no protection, next to no information."""
+    # 1 - 0.025^(1/n) is the upper end when none of n has it: its half is below 0.02 from n = 91.
+    assert math.ceil(math.log(0.025) / math.log(0.96)) == people(0.02, 0.0, DIRECT)
+    assert people(0.02, 0.0, DIRECT) == people(0.02, 1.0, DIRECT)
+    assert people(0.02, 0.0, DIRECT) == people(0.02, 0.0, epsilon=36)
+    z2 = float(scipy.special.ndtri(0.975)) ** 2
+    for mechanism in (rr.KRR(range(1000), epsilon=1.0), rr.KRR(range(2), epsilon=1e-4)):
+        about = z2 * ask(mechanism).spread(0.1) / 0.02**2
+        assert about == pytest.approx(people(0.02, 0.1, mechanism), rel=1e-2)
+    assert half_width(2**53, 0.1, epsilon=1) == pytest.approx(
+        half_width(2**47, 0.1, epsilon=1) / 8, rel=1e-9
+    )
+    assert half_width(1, 0.1, epsilon=1) <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: people(0.02, 0.1, epsilon=1e-9), ArgumentValueError, "about 9.6e.21 people"),
+        (lambda: people(0.5, 0.1, epsilon=1), ArgumentValueError, "half_width must be in"),
+        (lambda: people(0.02, 10, epsilon=1), ArgumentValueError, "write 0.1 for 10%"),
+        (lambda: people(0.02, 0.1, 2, 0.5), NotIdentifiable, "no information"),
+        (lambda: people(0.02, 0.1), ArgumentTypeError, "give prob or epsilon"),
+        (lambda: people(0.02, 0.1, epsilon=1, level=95), ArgumentValueError, "write 0.95"),
+        (lambda: people(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
+        (lambda: people(0.02, 0.1, epsilon=1, target="all"), ArgumentValueError, "target"),
+        (lambda: people(0.02, 0.1, epsilon=1, assurance=1), ArgumentValueError, "assurance"),
+        (lambda: half_width(0, 0.1, epsilon=1), ArgumentValueError, "1 to 2..53"),
+        (lambda: half_width(2**53 + 2, 0.1, epsilon=1), ArgumentValueError, "2..53"),
+        (lambda: half_width(9.5, 0.1, epsilon=1), ArgumentValueError, "whole"),
+        (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
+        (lambda: half_width(9, 0.1, WARNER, mix=[1]), ArgumentValueError, "mix must be 2"),
+        (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "somebody"),
+        (lambda: half_width(9, 0.1, WARNER, mix="ab"), ArgumentTypeError, "mix must be 2"),
+        (
+            lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),
+            ArgumentValueError,
+            "for target 'rows' leave it out",
+        ),
+        (
+            lambda: half_width(
+                9, 0.1, rr.surveys.kuk(NO_YES, 0.7, 0.2, 2, yes="yes"), assurance=0.9
+            ),
+            ArgumentValueError,
+            "no count that is binomial",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(call, error, words):
+    """The argument is named, with its rule."""
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_the_category_asked_for_is_the_sensitive_one():
+    """In a design that treats answers differently, the one that the mechanism calls yes."""
+    m = rr.surveys.unrelated_question(["yes", "no"], 0.6, 0.1, yes="yes")
+    assert half_width(50, 0.1, m) == half_width(50, 0.1, m, category="yes")
+    assert half_width(50, 0.1, m) == pytest.approx(half_width(50, 0.9, m, category="no"))
+    uneven = rr.surveys.forced_response(list("abc"), 0.5, [0.05, 0.05, 0.4])
+    assert half_width(50, 0.1, uneven) > half_width(50, 0.1, uneven, category="a")
+
+
+# -- which epsilon -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", [rr.KRR, rr.OptimizedUnary, rr.SubsetSelection])
+def test_the_least_epsilon_suffices_and_less_does_not(design):
+    """A mechanism at that epsilon reaches the width and keeps within it; a millionth less fails."""
+    found = least_epsilon(0.05, 3000, 0.1, 6, design=design)
+    made = design(range(6), epsilon=found)
+    assert made.epsilon <= found
+    assert half_width(3000, 0.1, made) <= 0.05
+    assert half_width(3000, 0.1, design(range(6), epsilon=found * (1 - 1e-6))) > 0.05
+
+
+def test_epsilon_and_people_answer_each_other():
+    """The people needed at the least epsilon for n people are n."""
+    found = least_epsilon(0.03, 2000, 0.1, NO_YES)
+    assert 2000 == people(0.03, 0.1, NO_YES, epsilon=found)
+
+
+def test_an_epsilon_that_does_not_exist_is_refused():
+    """Too few people even for a direct question: the width they give is said."""
+    with pytest.raises(
+        ArgumentValueError, match=r"give a half_width of 0\.0134 even without any protection"
+    ):
+        least_epsilon(0.001, 2000, 0.1)
+    with pytest.raises(ArgumentTypeError, match="design must be made by"):
+        least_epsilon(0.1, 2000, 0.1, design="KRR")
