@@ -88,6 +88,22 @@ class ImplausibleReportsWarning(RRStatsWarning):
     """Reports lie further off than noise goes: the mechanism given did not make them."""
 
 
+class BoundaryWarning(RRStatsWarning):
+    """The likelihood is largest at a prevalence of 0 or 1, so coefficients are infinite."""
+
+
+class ConvergenceWarning(RRStatsWarning):
+    """No maximum of the likelihood was found."""
+
+
+class NoisyTableWarning(RRStatsWarning):
+    """The noise of several columns leaves next to nothing of a table."""
+
+
+class SmallCountsWarning(RRStatsWarning):
+    """So few reports are expected somewhere that a test's reference law is rough."""
+
+
 class SimulationWarning(RRStatsWarning):
     """The noise came from a generator that is not cryptographic: do not release."""
 

@@ -1,0 +1,117 @@
+"""Rows of several columns counted together, in blocks, by what an axis counts of each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from rrstats.crosstabs.axes import Axis, axis_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.randomness import BLOCK_ROWS
+from rrstats.variables import Variable
+
+__all__ = ["MOST_CELLS", "check_names", "check_size", "count_rows"]
+
+MOST_CELLS = 1 << 22
+"""Numbers in a table.  Beyond, ten million rows leave two or three for each."""
+
+_AT_ONCE = 1 << 21
+"""Products of what is counted of several categories, held at once."""
+
+Counts = NDArray[np.int64]
+
+
+def check_size(axes: Sequence[Axis]) -> None:
+    """Raise for a table that has more numbers than any data could fill."""
+    size = prod(axis.features + 1 for axis in axes)
+    if size > MOST_CELLS:
+        widest = max(axes, key=lambda axis: axis.k)
+        raise ArgumentValueError(
+            f"a table of {len(axes)} columns must have at most {MOST_CELLS:,} cells, found "
+            f"{size:,}; column {widest.name!r} alone has {widest.k:,} categories: leave it out, "
+            "merge its categories, or cut its numbers into ranges (pandas.cut)"
+        )
+
+
+def count_rows(columns: Sequence[Variable], *, keep: bool = False) -> tuple[list[Axis], Counts]:
+    """The axes, and how many rows have each combination of what they count.
+
+    keep : whether missing values of an ordinary column are a level of their own, None.  Other
+        rows in which anything is missing are left out.
+    """
+    axes = [axis_of(column) for column in columns]
+    check_size(axes)
+    several = [j for j, axis in enumerate(axes) if not axis.one_cell_each]
+    full = _mixed(columns, axes, several) if several else _cells(columns)
+    for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
+        if not axis.one_cell_each:
+            continue
+        last = np.take(full, column.m, axis=j)
+        if keep and not axis.private and last.any():
+            axes[j] = Axis(axis.name, (*axis.categories, None))
+        else:
+            full = np.take(full, np.arange(column.m), axis=j)
+    return axes, np.ascontiguousarray(full)
+
+
+def _blocks(rows: int, size: int) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
+    """(n,) the combined cell of each row, with a place for missing behind those of each column."""
+    place = columns[0].codes(part)
+    for column in columns[1:]:
+        place = place * (column.m + 1)
+        place += column.codes(part)
+    return place
+
+
+def _cells(columns: Sequence[Variable]) -> Counts:
+    """(m1 + 1, ..., md + 1) rows by cell."""
+    shape = tuple(column.m + 1 for column in columns)
+    counts = np.zeros(prod(shape), dtype=np.int64)
+    for part in _blocks(columns[0].rows, BLOCK_ROWS):
+        counts += np.bincount(_places(columns, part), minlength=counts.size)
+    return counts.reshape(shape)
+
+
+def _mixed(columns: Sequence[Variable], axes: Sequence[Axis], several: list[int]) -> Counts:
+    """The same where some reports name several categories: sums of products of their features."""
+    plain = [j for j in range(len(columns)) if j not in several]
+    shape = tuple(columns[j].m + 1 for j in plain)
+    wide = tuple(axes[j].features for j in several)
+    total = np.zeros((prod(shape), prod(wide)))
+    for part in _blocks(columns[0].rows, max(256, min(BLOCK_ROWS, _AT_ONCE // prod(wide)))):
+        told: Any = None
+        for j in several:
+            features = axes[j].supports(columns[j].scores(part))
+            if told is None:
+                told = features
+            else:
+                told = (told[:, :, None] * features[:, None, :]).reshape(len(features), -1)
+        if not plain:
+            total += told.sum(axis=0)
+            continue
+        place = _places([columns[j] for j in plain], part)
+        ones = np.ones(len(place))
+        rows = scipy.sparse.csr_array(
+            (ones, (place, np.arange(len(place)))), shape=(len(total), len(place))
+        )
+        total += rows @ told
+    full = np.rint(total).astype(np.int64).reshape(shape + wide)
+    return np.moveaxis(full, range(full.ndim), [*plain, *several])
+
+
+def check_names(names: Sequence[Hashable]) -> None:
+    """Raise unless there are columns, each once."""
+    if not names:
+        raise ArgumentTypeError("name at least one column")
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ArgumentValueError(f"column {twice[0]!r} is named twice")

@@ -1,0 +1,349 @@
+"""Association between columns once the noise is taken out."""
+
+from __future__ import annotations
+
+import itertools
+
+import chance
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats import associations
+from rrstats.associations import correlation, correlations, cramers_v, odds_ratio, phi
+from rrstats.crosstabs import Crosstab, crosstab
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+NO_YES = ["no", "yes"]
+LETTERS = ["a", "b", "c"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::rrstats.crosstabs.NoisyTableWarning")
+
+# -- golden: RRreg 0.7.6, RRcor ------------------------------------------------------------
+
+# Reports (a, b) = (1, 1), (1, 0), (0, 1), (0, 0): 230, 190, 210, 370 rows.
+PAIR = [[370, 210], [190, 230]]
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        # RRcor(x = ww, models = c("Warner", "Warner"), p.list = list(0.8, 0.75))
+        (rr.surveys.warner([0, 1], 0.75, yes=1), 0.6441361136984074),
+        # RRcor(x = ww, models = c("Warner", "FR"), p.list = list(0.8, c(0.1, 0.15)))
+        (rr.surveys.forced_response([0, 1], 0.75, [0.1, 0.15]), 0.42801341520788094),
+    ],
+)
+def test_correlations_of_two_columns_are_those_of_rrreg(second, expected):
+    """From a table by phi and by the categories' numbers, and from the rows."""
+    first = rr.surveys.warner([0, 1], 0.8, yes=1)
+    table = Crosstab.from_counts(PAIR, {"a": first, "b": second})
+    assert np.isclose(expected, phi(table).value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, correlation(table).value, rtol=0, atol=1e-12)
+    rows = [(i, j) for i, j in itertools.product([0, 1], repeat=2) for _ in range(PAIR[i][j])]
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    found = correlations(frame, "a", "b", mechanisms={"a": first, "b": second})
+    assert np.isclose(expected, found.values[0, 1], rtol=0, atol=1e-12)
+    assert np.isclose(correlation(table).std_error, found.std_error[0, 1], rtol=1e-9)
+
+
+# HorvitzDataRealSurvey of RRTCS 0.0.4, 710 rows: how often each combination of the yes (1) and no
+# (0) reported for copied, fought, bullied, bullying, drug and sex occurs, as a binary number.
+HORVITZ = {
+    0: 128, 2: 30, 3: 1, 4: 7, 5: 1, 6: 6, 7: 1, 8: 67, 9: 4, 10: 21, 11: 1, 12: 7, 13: 3, 14: 1,
+    16: 34, 17: 3, 18: 12, 19: 2, 20: 3, 21: 2, 22: 3, 23: 1, 24: 30, 25: 2, 26: 9, 30: 2, 31: 1,
+    32: 88, 33: 9, 34: 28, 35: 4, 36: 12, 37: 1, 38: 3, 39: 3, 40: 71, 41: 2, 42: 12, 43: 2, 44: 14,
+    45: 2, 46: 1, 48: 25, 49: 5, 50: 13, 52: 2, 53: 1, 54: 2, 56: 20, 57: 1, 58: 5, 60: 1, 61: 1,
+}  # fmt: skip
+
+
+def test_a_matrix_of_correlations_is_that_of_rrreg():
+    """RRcor(x = H, models = rep("UQTknown", 6), p.list = rep(list(c(0.5, 1/12)), 6))."""
+    bits = [[code >> shift & 1 for shift in range(5, -1, -1)] for code in HORVITZ]
+    names = ["copied", "fought", "bullied", "bullying", "drug", "sex"]
+    frame = pd.DataFrame(np.repeat(bits, list(HORVITZ.values()), axis=0), columns=names)
+    made = dict.fromkeys(names, rr.surveys.unrelated_question([0, 1], 0.5, 1 / 12, yes=1))
+    found = correlations(frame, *names, mechanisms=made)
+    upper = [
+        -0.22285624333310206, 0.0894003445622554, 0.24404378272190436, -0.08768600685821673,
+        0.40400891020896185, 0.025362177407560242, -0.04973389476242553, 0.19797263811935742,
+        0.25553777372272757, 0.037094326202243184, -0.24653635670993432, -0.09466992433047716,
+        0.1745909602924193, 0.7064188735831464, 0.1758385255670059,
+    ]  # fmt: skip
+    assert np.allclose(upper, found.values[np.triu_indices(6, 1)], rtol=0, atol=1e-12)
+    assert np.array_equal(found.values, found.values.T)
+    assert names == list(found.table().columns)
+    assert np.allclose(upper, found.to_frame()["correlation"], rtol=0, atol=1e-12)
+    assert 710 == found.n
+
+
+# rr 1.4.2, data(nigeria), 2423 rows complete in six covariates: answers no and yes to rr.q1 by age.
+AGES = [*range(16, 89), 90, 91, 95, 98, 99]
+NO = [
+    58, 40, 69, 42, 77, 44, 65, 47, 56, 67, 55, 52, 66, 41, 70, 19, 34, 20, 22, 23, 19, 19, 21, 16,
+    56, 10, 24, 23, 11, 24, 19, 17, 30, 17, 42, 10, 23, 15, 17, 22, 12, 11, 21, 13, 16, 18, 7, 10,
+    8, 14, 4, 5, 6, 6, 12, 2, 5, 1, 0, 4, 2, 0, 2, 0, 1, 2, 0, 0, 0, 1, 2, 2, 2, 1, 1, 1, 1, 2,
+]  # fmt: skip
+YES = [
+    22, 30, 56, 19, 74, 16, 24, 19, 28, 34, 27, 37, 30, 21, 37, 8, 12, 6, 6, 18, 11, 7, 12, 8, 22,
+    3, 8, 13, 5, 14, 11, 9, 11, 8, 15, 12, 8, 7, 2, 9, 2, 7, 10, 7, 14, 8, 5, 4, 1, 4, 3, 3, 4, 1,
+    2, 2, 2, 1, 2, 4, 1, 2, 0, 1, 1, 3, 1, 2, 2, 2, 1, 2, 3, 0, 0, 0, 0, 0,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("levels", "no", "yes", "expected"),
+    [
+        (AGES, NO, YES, -0.031034880234654578),
+        (
+            range(10),
+            [70, 131, 212, 244, 280, 261, 232, 108, 53, 6],
+            [35, 42, 76, 138, 171, 165, 109, 49, 39, 2],
+            0.07721142624259307,
+        ),
+        (
+            range(1, 11),
+            [130, 55, 186, 299, 643, 67, 87, 45, 80, 5],
+            [53, 32, 47, 192, 376, 29, 45, 13, 33, 6],
+            0.027782385569357977,
+        ),
+        (range(2), [813, 784], [494, 332], -0.13694043035488396),
+    ],
+    ids=["age", "asset index", "education", "female"],
+)
+def test_correlations_with_ordinary_numbers_are_those_of_rrreg(levels, no, yes, expected):
+    """RRcor(x = nn, models = c("FR", rep("direct", 4)), p.list = list(c(1/6, 1/6)))."""
+    made = rr.surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6])
+    table = Crosstab.from_counts([no, yes], {"q1": made, "x": list(levels)})
+    frame = pd.DataFrame({"q1": np.repeat([0, 1], [sum(no), sum(yes)])})
+    frame["x"] = np.concatenate([np.repeat(levels, no), np.repeat(levels, yes)])
+    found = correlations(frame, "q1", "x", mechanisms={"q1": made})
+    assert np.isclose(expected, correlation(table).value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, found.values[0, 1], rtol=0, atol=1e-12)
+
+
+# -- standard errors -----------------------------------------------------------------------
+
+
+def numeric_error(table, measure):
+    """The delta method's standard error with slopes by differences, of a function of shares."""
+    share = table.proportions.ravel()
+    slopes = []
+    for cell in range(share.size):
+        step = np.zeros(share.size)
+        step[cell] = 1e-6
+        sides = [measure((share + sign * step).reshape(table.shape)) for sign in (1, -1)]
+        slopes.append((sides[0] - sides[1]) / 2e-6)
+    return float(np.sqrt(np.array(slopes) @ table.covariance() @ np.array(slopes)))
+
+
+def plain_phi(f):
+    f = f / f.sum()
+    rows, columns = f.sum(axis=1), f.sum(axis=0)
+    return (f[1, 1] - rows[1] * columns[1]) / np.sqrt(rows.prod() * columns.prod())
+
+
+def plain_odds(f):
+    return f[0, 0] * f[1, 1] / (f[0, 1] * f[1, 0])
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_standard_errors_are_those_of_the_delta_method(target):
+    """With slopes by differences, for both targets; smaller among just these rows."""
+    columns = {"x": rr.KRR(NO_YES, 0.8), "y": rr.KRR(NO_YES, 0.85)}
+    table = Crosstab.from_counts([[900, 500], [400, 800]], columns, target=target)
+    found = phi(table)
+    assert np.isclose(plain_phi(table.proportions), found.value)
+    assert np.isclose(numeric_error(table, plain_phi), found.std_error, rtol=1e-5)
+    found = odds_ratio(table)
+    assert np.isclose(plain_odds(table.proportions), found.value)
+    assert np.isclose(numeric_error(table, plain_odds), found.std_error, rtol=1e-5)
+
+
+def test_correlations_know_both_targets_as_the_table_does():
+    """From rows, in blocks, and from counts: the same numbers, also for reports of several."""
+    drawn = np.random.default_rng(4)
+    levels = [1, 2, 5]
+    made = {"x": rr.KRR(levels, 0.7), "y": rr.KRR(levels, 0.8)}
+    truth = drawn.choice(levels, (3_000, 2), p=[0.5, 0.3, 0.2])
+    truth[:1_000, 1] = truth[:1_000, 0]
+    frame = pd.DataFrame(truth, columns=["x", "y"]).assign(z=drawn.normal(size=3_000))
+    frame = frame.rr.simulate(made, seed=1)
+    for target in ("population", "rows"):
+        table = crosstab(frame, "x", "y", target=target)
+        found, rows = correlation(table), correlations(frame, "x", "y", "z", target=target)
+        for name in ("value", "std_error", "low", "high"):
+            held = getattr(rows, "values" if name == "value" else name)
+            assert np.isclose(getattr(found, name), held[0, 1], rtol=1e-9)
+    assert ("x", "y") == rows.private
+    alone = correlations(frame, "z", "x").values[0, 1]
+    assert np.isclose(alone, rows.values[2, 0])
+
+
+def test_ordinary_columns_have_pearsons_correlation():
+    """Numbers, bools and two words; rows with anything missing are left out and counted."""
+    drawn = np.random.default_rng(6)
+    frame = pd.DataFrame({"x": drawn.normal(50, 9, 300), "y": drawn.integers(0, 5, 300)})
+    frame["y"] += (frame.x > 50).astype(int)
+    frame["b"] = frame.x > 55
+    frame["w"] = np.where(frame.y > 2, "more", "less")
+    found = correlations(frame, "x", "y", "b", "w")
+    plain = frame.assign(w=(frame.w == "more").astype(float)).astype(float)
+    assert np.allclose(plain.corr(), found.values, rtol=0, atol=1e-12)
+    frame.loc[:9, "x"] = np.nan
+    again = correlations(frame, "x", "y")
+    assert (290, 10) == (again.n, again.missing)
+    assert np.isclose(plain.iloc[10:].corr().loc["x", "y"], again.values[0, 1])
+    exact = correlations(frame, "x", "y", target="rows")
+    assert np.allclose(0, exact.std_error, rtol=0, atol=1e-7)
+
+
+# -- intervals and what lies outside -------------------------------------------------------
+
+
+def test_a_correlation_beyond_1_is_said_and_not_cut():
+    """Its interval stays inside, and is not a point."""
+    columns = {"x": rr.KRR(NO_YES, 0.7), "y": rr.KRR(NO_YES, 0.7)}
+    found = phi(Crosstab.from_counts([[360, 140], [140, 360]], columns))
+    assert found.value > 1
+    assert found.low < found.high == 1
+    assert "noise around a strong association" in repr(found)
+
+
+def test_what_is_not_defined_is_said():
+    """Where a column's variance, or a cell, is not above 0."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
+    table = Crosstab.from_counts([[420, 410], [70, 60]], columns)
+    found = phi(table)
+    assert np.isnan(found.value)
+    assert (-1, 1) == (found.low, found.high)
+    assert "not defined" in found.note
+    assert "not defined" in cramers_v(table).note
+    found = odds_ratio(table)
+    assert np.isnan(found.value)
+    assert (0, np.inf) == (found.low, found.high)
+
+
+def test_odds_ratios_of_ordinary_columns_hold_the_textbooks_interval():
+    """The hull with exp(log r +- z sqrt(sum 1 / count)), which n - 1 widens a little."""
+    table = Crosstab.from_counts([[30, 20], [15, 40]], {"x": NO_YES, "y": NO_YES})
+    found = odds_ratio(table)
+    assert np.isclose(30 * 40 / (20 * 15), found.value)
+    error = np.sqrt(1 / 30 + 1 / 20 + 1 / 15 + 1 / 40) * np.sqrt(105 / 104)
+    assert np.isclose(found.value * error, found.std_error)
+    assert found.low <= found.value * np.exp(-1.959964 * error) * (1 + 1e-6)
+    assert found.high >= found.value * np.exp(1.959964 * error) * (1 - 1e-6)
+
+
+def test_an_empty_cell_leaves_one_end_of_the_odds_ratio_open():
+    """Where a product may be 0, 0 or infinity is not refused."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
+    counts = np.array([[300, 360], [200, 125]])
+    low = odds_ratio(Crosstab.from_counts(counts, columns))
+    assert 0 == low.low < low.high < np.inf
+    high = odds_ratio(Crosstab.from_counts(counts[:, ::-1], columns))
+    assert 0 < high.low < high.high == np.inf
+    assert np.isclose(1 / high.low, low.high, rtol=1e-9)
+
+
+def test_a_category_is_set_against_all_others():
+    """Of more than two categories one is named; the others are merged."""
+    columns = {"x": LETTERS, "y": rr.KRR(NO_YES, 0.8)}
+    counts = np.array([[30, 20], [15, 40], [35, 60]])
+    merged = np.array([[30 + 35, 20 + 60], [15, 40]])
+    table = Crosstab.from_counts(counts, columns)
+    plain = Crosstab.from_counts(merged, {"x": ["other", "b"], "y": rr.KRR(NO_YES, 0.8)})
+    for measure in (phi, odds_ratio):
+        found, expected = measure(table, categories=("b", "yes")), measure(plain)
+        for name in ("value", "std_error", "low", "high"):
+            assert np.isclose(getattr(expected, name), getattr(found, name))
+        with pytest.raises(ArgumentValueError, match="which one to set against"):
+            measure(table)
+
+
+def test_cramers_v_takes_the_noise_off():
+    """Plain chi-squared's V with its expected noise subtracted; 0 where there is no more."""
+    counts = np.array([[300, 150], [160, 140], [90, 260]])
+    table = Crosstab.from_counts(counts, {"x": LETTERS, "y": NO_YES})
+    rates = counts / counts.sum()
+    even = np.outer(rates.sum(axis=1), rates.sum(axis=0))
+    squares = ((rates - even) ** 2 / even).sum()
+    found = cramers_v(table)
+    # Under independence the noise of phi^2 is (r - 1)(c - 1) / n; here it is near that.
+    assert np.isclose(np.sqrt(squares - 2 / 1_100), found.value, rtol=0.01)
+    assert found.low < found.value < found.high
+    independent = Crosstab.from_counts(np.rint(even * 1_100).astype(int), table_columns(table))
+    nothing = cramers_v(independent)
+    assert (0, 0) == (nothing.value, nothing.low)
+    assert nothing.high > 0
+    assert "no more than the noise explains" in nothing.note
+
+
+def table_columns(table):
+    return dict(zip(table.names, table.categories, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("truth", "prob"),
+    [([[0.42, 0.18], [0.28, 0.12]], 0.8), ([[0.6, 0.05], [0.05, 0.3]], 0.85)],
+    ids=["independent", "strong"],
+)
+def test_intervals_of_association_cover(truth, prob):
+    """At least 90% of 500 simulated tables of 400 rows, for phi, odds ratio and Cramer's V.
+
+    An interval that covers 90% fails once in 1e9 runs.
+    """
+    drawn, truth = np.random.default_rng(8), np.array(truth)
+    columns = {"x": rr.KRR(NO_YES, prob), "y": rr.KRR(NO_YES, 0.8)}
+    sides = [made.channel.matrix for made in columns.values()]
+    law = (sides[0] @ truth @ sides[1].T).ravel()
+    even = np.outer(truth.sum(axis=1), truth.sum(axis=0))
+    aims = {
+        phi: plain_phi(truth),
+        odds_ratio: plain_odds(truth),
+        cramers_v: np.sqrt(((truth - even) ** 2 / even).sum()),
+    }
+    hits = dict.fromkeys(aims, 0)
+    for _ in range(500):
+        table = Crosstab.from_counts(drawn.multinomial(400, law).reshape(2, 2), columns)
+        for measure, aim in aims.items():
+            found = measure(table)
+            hits[measure] += bool(found.low <= aim + 1e-9 and aim <= found.high + 1e-9)
+    for hit in hits.values():
+        chance.assert_at_least(hit, 500, 0.90, tests=6)
+
+
+# -- bad input -----------------------------------------------------------------------------
+
+
+def test_bad_input_says_what_to_do():
+    """Tables of two columns, numbers for categories, names that are there."""
+    plain = {"x": LETTERS, "y": NO_YES}
+    table = Crosstab.from_counts([[3, 4], [5, 6], [7, 8]], plain)
+    with pytest.raises(ArgumentTypeError, match="must be a Crosstab"):
+        phi([[1, 2], [3, 4]])
+    with pytest.raises(ArgumentValueError, match=r"of two columns.*table\.margin"):
+        cramers_v(table.margin("x"))
+    with pytest.raises(ArgumentValueError, match="are no numbers; give values"):
+        correlation(table)
+    with pytest.raises(ArgumentValueError, match="each of its 3 categories"):
+        correlation(table, values={"x": {"a": 1}})
+    with pytest.raises(ArgumentValueError, match="values name"):
+        correlation(table, values={"z": [1, 2]})
+    given = correlation(table, values={"x": {"a": 1, "b": 2, "c": 4}})
+    listed = correlation(table, values={"x": [1, 2, 4]})
+    assert given == listed
+    with pytest.raises(ArgumentTypeError, match="two, one of each column"):
+        phi(table, categories="ab")
+    with pytest.raises(ArgumentValueError, match="not among the 3 categories of column 'x'"):
+        phi(table, categories=("d", "yes"))
+    frame = pd.DataFrame({"x": ["p", "q", "r"], "y": [1, 2, 3]})
+    with pytest.raises(ArgumentValueError, match="3 categories of column 'x' are no numbers"):
+        correlations(frame, "x", "y")
+    with pytest.raises(ArgumentTypeError, match="DataFrame"):
+        correlations([1, 2], "x")
+    with pytest.raises(ArgumentValueError, match="must be 'values'"):
+        correlations(frame, "y", "x", values={"x": [1, 2, 3]}).table("r")
+    assert "Correlations for target" in repr(correlations(frame, "y", "x", values={"x": [1, 2, 4]}))
+    assert set(associations.__all__) <= set(dir(associations))

@@ -1,0 +1,676 @@
+"""Joint tables of columns privatized apart and of ordinary ones."""
+
+from __future__ import annotations
+
+import itertools
+from functools import reduce
+
+import chance
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import ASYMMETRIC, EXAMPLES, SILENT
+
+import rrstats as rr
+from rrstats import crosstabs, general_intervals, likelihood
+from rrstats.crosstabs import Crosstab, NoisyTableWarning, counting, crosstab, simplex, tilting
+from rrstats.crosstabs.axes import contract
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ImplausibleReportsWarning,
+    NotIdentifiable,
+)
+from rrstats.intervals import clopper_pearson_rates
+from rrstats.variables import variables
+
+NO_YES = ["no", "yes"]
+REGIONS = ["north", "south", "west"]
+
+# Small tables are wanted here, whatever the noise leaves of them.
+pytestmark = pytest.mark.filterwarnings("ignore::rrstats.crosstabs.NoisyTableWarning")
+
+
+def generic():
+    return rr.MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "y", "z"])
+
+
+def surveyed(rows=3_000, seed=1, **columns):
+    """A frame of reports, made by these mechanisms or drawn from these levels."""
+    drawn = np.random.default_rng(seed)
+    frame = pd.DataFrame({"index": range(rows)})
+    for name, made in columns.items():
+        labels = list(made.categories) if hasattr(made, "categories") else list(made)
+        law = drawn.dirichlet(np.full(len(labels), 3.0))
+        frame[name] = pd.Series(
+            [labels[code] for code in drawn.choice(len(labels), rows, p=law)], dtype=object
+        )
+        if hasattr(made, "categories"):
+            frame = frame.rr.simulate(name, made, seed=seed)
+    return frame.drop(columns="index")
+
+
+# -- golden --------------------------------------------------------------------------------
+
+
+def test_a_table_of_two_private_columns_is_debiased_by_both():
+    """F = M1^-1 (O / n) M2^-T; theory case joint-kron: k-RR with p = .75 (k = 2), .6 (k = 3)."""
+    columns = {"a": rr.KRR(NO_YES, 0.75), "b": rr.KRR(REGIONS, 0.6)}
+    found = Crosstab.from_counts([[200, 150, 120], [180, 190, 160]], columns)
+    expected = [[0.305, 0.105, 0.03], [0.145, 0.245, 0.17]]
+    assert np.allclose(expected, found.proportions, rtol=0, atol=1e-14)
+
+
+def test_the_variance_of_a_cell_is_that_of_the_theory():
+    """n Var of cell (0, 1) is 1.73375; theory case joint-var, by brute force over all reports."""
+    truth = np.array([[0.2, 0.15, 0.15], [0.1, 0.1, 0.3]])
+    first = np.array([[0.75, 0.25], [0.25, 0.75]])
+    second = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
+    counts = np.rint(first @ truth @ second.T * 2_000).astype(int)  # exact: 20 x 4 x 5 divides it
+    columns = {"a": rr.KRR(NO_YES, 0.75), "b": rr.KRR(REGIONS, 0.6)}
+    found = Crosstab.from_counts(counts, columns)
+    assert np.allclose(truth, found.proportions, rtol=0, atol=1e-14)
+    assert np.isclose(1.73375, found.variance[0, 1] * 1_999, rtol=1e-12)
+    rows = found.with_target("rows").variance[0, 1] * 2_000
+    assert np.isclose(1.73375 - 0.15 * 0.85, rows, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (1, 1.598067368884724),
+        (2, 2.553819315494145),
+        (3, 4.081175314118715),
+        (4, 6.521993096190982),
+    ],
+)
+def test_the_variance_of_an_empty_cell_grows_by_a_factor_a_column(columns, expected):
+    """Theory case joint-var-growth: k = 4 and epsilon 1 for each column."""
+    mechanism = rr.KRR(list("abcd"), epsilon=1.0)
+    axis = crosstabs.Axis("x", mechanism.categories, mechanism)
+    law = axis.likelihood[:, 0]  # everybody is an a, the cell is of b throughout
+    rates = reduce(np.multiply.outer, [law] * columns)
+    second = contract(rates, [axis.squares] * columns)
+    assert np.isclose(expected, second[(1,) * columns], rtol=1e-9)
+
+
+# -- exact ---------------------------------------------------------------------------------
+
+
+def outcomes(axis):
+    """What one report adds to an axis, with its probability given each category."""
+    if isinstance(axis.mechanism, rr.SubsetSelection):  # one of k over 2 pairs holds the truth
+        channel, k = axis.mechanism.channel, axis.k
+        held = float(channel.prob_truth) / (k - 1)
+        other = (1 - float(channel.prob_truth)) / ((k - 1) * (k - 2) / 2)
+        pairs = itertools.combinations(range(k), 2)
+        law = [[held if t in pair else other for t in range(k)] for pair in pairs]
+        bits = [np.eye(k)[list(pair)].sum(axis=0) for pair in itertools.combinations(range(k), 2)]
+        return [(np.append(b, 1.0), np.array(row)) for b, row in zip(bits, law, strict=True)]
+    if axis.one_cell_each:
+        return [(np.eye(axis.m)[r], axis.likelihood[r]) for r in range(axis.m)]
+    found = []
+    for bits in itertools.product([0, 1], repeat=axis.k):
+        chance_of = axis.mechanism.channel
+        p, q = float(chance_of.prob_truth), float(chance_of.prob_other)
+        each = [[p if v == truth else q for v in range(axis.k)] for truth in range(axis.k)]
+        law = [
+            np.prod([s if bit else 1 - s for s, bit in zip(row, bits, strict=True)]) for row in each
+        ]
+        found.append((np.array([*bits, 1.0]), np.array(law)))
+    return found
+
+
+PAIRS = {
+    "k-RR and ordinary": (rr.KRR(NO_YES, 0.75), REGIONS),
+    "k-RR and k-RR": (rr.KRR(NO_YES, 0.75), rr.KRR(["a", "b", "c"], 0.625)),
+    "matrix and k-RR": (generic(), rr.KRR(NO_YES, 0.75)),
+    "subset and k-RR": (
+        rr.SubsetSelection(["a", "b", "c", "d"], epsilon=1.0, size=2),
+        rr.KRR(NO_YES, 0.75),
+    ),
+    "unary and ordinary": (rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), NO_YES),
+    "unary and unary": (rr.UnaryEncoding(NO_YES, 0.75, 0.25), rr.UnaryEncoding(NO_YES, 0.7, 0.1)),
+}
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_shares_variances_and_covariances_are_unbiased(pair, target):
+    """Over all reports of two rows, weighted by their chance, the estimates average the truth.
+
+    In the population both truths are drawn; among just these rows they are (0, 0) and (1, 1).
+    """
+    axes = [
+        crosstabs.axes.declared_axis(name, made)
+        for name, made in zip("xy", PAIRS[pair], strict=True)
+    ]
+    joint = np.random.default_rng(5).dirichlet(np.ones(axes[0].k * axes[1].k))
+    joint = joint.reshape(axes[0].k, axes[1].k)
+    told = [
+        (np.outer(one, other), np.outer(law, law_))
+        for (one, law), (other, law_) in itertools.product(*map(outcomes, axes))
+    ]
+    everyone = [joint, joint]
+    if target == "rows":
+        everyone = [np.zeros_like(joint) for _ in range(2)]
+        everyone[0][0, 0] = everyone[1][1, 1] = 1.0
+    truth = sum(everyone) / 2
+    mean, second, variance, covariance, total = 0.0, 0.0, 0.0, 0.0, 0.0
+    for (one, law), (other, law_) in itertools.product(told, repeat=2):
+        weight = (law * everyone[0]).sum() * (law_ * everyone[1]).sum()
+        if not weight:
+            continue
+        table = Crosstab(tuple(axes), (one + other).astype(np.int64), 0, target)
+        assert table.n == 2
+        share = table.proportions
+        total += weight
+        mean = mean + weight * share
+        second = second + weight * np.outer(share, share)
+        covariance = covariance + weight * table.covariance()
+        variance = variance + weight * table.variance
+    true_covariance = second - np.outer(mean, mean)
+    assert np.isclose(1.0, total)
+    assert np.allclose(truth, mean, rtol=0, atol=1e-10)
+    assert np.allclose(true_covariance, covariance, rtol=0, atol=1e-10)
+    assert np.allclose(np.diagonal(true_covariance).reshape(truth.shape), variance, atol=1e-10)
+
+
+def test_the_covariance_has_the_variances_on_its_diagonal():
+    """Both are computed by different tables of the axes."""
+    frame = surveyed(x=rr.KRR(list("abc"), 0.6), y=REGIONS, z=rr.UnaryEncoding(NO_YES, 0.75, 0.25))
+    for target in ("population", "rows"):
+        found = crosstab(frame, "x", "y", "z", target=target)
+        assert np.allclose(found.variance.ravel(), np.diagonal(found.covariance()), rtol=1e-9)
+
+
+# -- counting ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [7, 1 << 18])
+def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
+    """By cell, in blocks of any size; a row with anything missing is outside n."""
+    monkeypatch.setattr(counting, "BLOCK_ROWS", block)
+    frame = surveyed(500, x=rr.KRR(list("abc"), 0.6), y=REGIONS, z=rr.KRR([True, False], 0.75))
+    frame.loc[::9, "y"] = None
+    attrs = frame.attrs
+    frame["y"] = frame["y"].astype("category")
+    frame.attrs = attrs
+    found = crosstab(frame, "x", "y", "z")
+    whole = frame.dropna()
+    expected = [
+        [[((whole.x == a) & (whole.y == b) & (whole.z == c)).sum() for c in (True, False)]
+         for b in REGIONS]
+        for a in "abc"
+    ]  # fmt: skip
+    assert np.array_equal(expected, found.reported)
+    assert (len(whole), len(frame) - len(whole)) == (found.n, found.missing)
+
+
+@pytest.mark.parametrize("rows_at_once", [256, 1 << 21])
+def test_reports_of_several_categories_are_counted_by_what_they_name(rows_at_once, monkeypatch):
+    """The shares are the mean of the rows' products of scores, and missing rows are outside."""
+    monkeypatch.setattr(counting, "_AT_ONCE", rows_at_once)
+    made = {"x": rr.OptimizedUnary(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
+    frame = surveyed(2_000, y=REGIONS, **made)
+    attrs = frame.attrs
+    frame.loc[::7, "y"] = None
+    frame.attrs = attrs
+    found = crosstab(frame, "x", "y", "z")
+    x, y, z = (column.scores() for column in variables(frame, ["x", "y", "z"]))
+    there = ~np.isnan(y).any(axis=1)
+    rows = np.einsum("na,nb,nc->nabc", x[there], y[there], z[there])
+    assert found.n == there.sum()
+    assert np.allclose(rows.mean(axis=0), found.proportions, rtol=0, atol=1e-12)
+    assert np.allclose(rows.var(axis=0, ddof=1) / found.n, found.variance, rtol=1e-9)
+
+
+def test_parts_of_the_rows_add_to_the_whole():
+    """Also where a part lacks a level of an ordinary column."""
+    frame = surveyed(900, x=rr.KRR(list("abc"), 0.6), y=REGIONS)
+    first, rest = frame[:200], frame[200:]
+    parts = [rest[rest.y != "north"], first, rest[rest.y == "north"]]
+    found = sum(crosstab(part, "x", "y") for part in parts)
+    whole = crosstab(frame, "x", "y")
+    assert whole.categories == found.categories
+    assert np.array_equal(whole.counted, found.counted)
+    assert found.n == whole.n
+
+
+def test_parts_of_other_columns_are_not_added():
+    """Names, mechanisms and targets must be the same."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
+    one = Crosstab.from_counts([[1, 2], [3, 4]], columns)
+    for other in (
+        Crosstab.from_counts([[1, 2], [3, 4]], {"x": rr.KRR(NO_YES, 0.8), "y": NO_YES}),
+        Crosstab.from_counts([[1, 2], [3, 4]], {"z": rr.KRR(NO_YES, 0.75), "y": NO_YES}),
+        one.with_target("rows"),
+        one.margin("x"),
+    ):
+        with pytest.raises(ArgumentValueError, match="added"):
+            one + other
+
+
+def test_margins_are_tables_of_fewer_columns():
+    """In the order asked for, also where a report names several categories."""
+    made = {"x": rr.OptimizedUnary(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
+    frame = surveyed(800, y=REGIONS, **made)
+    found = crosstab(frame, "x", "y", "z")
+    for names in (("z", "x"), ("y",), ("y", "z"), ("x", "y", "z"), ("z", "x", "y")):
+        assert np.array_equal(crosstab(frame, *names).counted, found.margin(*names).counted)
+    alone = found.margin("z")
+    est = rr.estimate(frame["z"], made["z"])
+    assert est.tally == found.estimate("z").tally
+    assert np.array_equal(rr.tally(frame["x"]).reported, found.estimate("x").reported)
+    with pytest.raises(ArgumentValueError, match="as it stands"):
+        found.estimate("y")
+    assert np.allclose(est.proportions, alone.proportions, rtol=0, atol=1e-12)
+    assert np.allclose(est.std_error, alone.std_error, rtol=1e-12)
+
+
+def test_missing_values_can_be_a_level_or_an_error():
+    """Ordinary ones become the level None; the policy is named and counted."""
+    frame = surveyed(300, x=rr.KRR(NO_YES, 0.75), y=REGIONS)
+    attrs = frame.attrs
+    frame.loc[:29, "y"] = None
+    frame.loc[25:34, "x"] = None
+    frame.attrs = attrs
+    assert (265, 35) == ((found := crosstab(frame, "x", "y")).n, found.missing)
+    kept = crosstab(frame, "x", "y", missing="keep")
+    assert (290, 10) == (kept.n, kept.missing)
+    assert (*REGIONS, None) == kept.categories[1]
+    with pytest.raises(ArgumentValueError, match="35 of 300 rows have something missing"):
+        crosstab(frame, "x", "y", missing="raise")
+
+
+@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - SILENT))
+def test_every_mechanism_stands_beside_an_ordinary_column(name):
+    """Its shares within a level are those of `estimate` there; or a reason is given."""
+    mechanism = EXAMPLES[name]()
+    size = 240
+    drawn = np.random.default_rng(2)
+    codes = drawn.integers(0, len(mechanism.domain.categories), size)
+    truth = pd.Series([mechanism.domain.categories[code] for code in codes], dtype=object)
+    frame = pd.DataFrame({"x": truth, "y": np.where(np.arange(size) % 3, "u", "v")})
+    options = {}
+    if mechanism.groups is not None:
+        frame["g"] = [mechanism.groups[i % len(mechanism.groups)] for i in range(size)]
+        options["group"] = "g"
+    made = frame.rr.simulate("x", mechanism, seed=3, **options)
+    if mechanism.groups is not None and not mechanism.channel.alone:
+        with pytest.raises(ArgumentValueError, match="all samples together"):
+            crosstab(made, "x", "y", **options)
+        return
+    found = crosstab(made, "x", "y", **options)
+    share = found.conditional("x", given="y").proportions
+    for j, level in enumerate(found.categories[1]):
+        part = made[made.y == level]
+        groups = part["g"] if options else None
+        est = rr.estimate(part["x"], mechanism, group=groups)
+        assert np.allclose(est.proportions, share[:, j], rtol=0, atol=1e-9)
+    assert found.to_frame().shape[0] == mechanism.k * 2
+
+
+# -- conditional shares --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_conditional_shares_have_the_delta_methods_error(target):
+    """Computed axis by axis, and equal to the gradient times the whole covariance."""
+    frame = surveyed(4_000, x=rr.KRR(list("abc"), 0.7), y=rr.KRR(REGIONS, 0.8), z=NO_YES)
+    table = crosstab(frame, "x", "y", "z", target=target)
+    found = table.conditional(["x"], given=["y", "z"])
+    share, cov = table.proportions, table.covariance()
+    people = share.sum(axis=0)
+    assert np.allclose(share / people, found.proportions, rtol=1e-12)
+    for cell in np.ndindex(share.shape):
+        slope = np.zeros(share.shape)
+        slope[(slice(None), *cell[1:])] = -share[cell] / people[cell[1:]] ** 2
+        slope[cell] += 1 / people[cell[1:]]
+        expected = np.sqrt(slope.ravel() @ cov @ slope.ravel())
+        assert np.isclose(expected, found.std_error[cell], rtol=1e-9)
+
+
+def test_conditional_intervals_hold_fiellers_and_the_likelihoods():
+    """They are the hull of what `general_intervals` gives for each cell."""
+    columns = {"x": rr.KRR(list("abc"), 0.7), "y": rr.KRR(NO_YES, 0.8)}
+    table = Crosstab.from_counts([[60, 90], [40, 70], [80, 50]], columns)
+    found = table.conditional("x", given="y")
+    low, high = found.interval()
+    cov = table.covariance()
+    whole = np.einsum("ra,sb->abrs", table.axes[0].scores, table.axes[1].scores)
+    for i, j in ((0, 1), (2, 0)):
+        top = np.zeros((3, 2))
+        top[i, j] = 1
+        bottom = np.zeros((3, 2))
+        bottom[:, j] = 1
+        t, b = top.ravel(), bottom.ravel()
+        moments = (t @ cov @ t, t @ cov @ b, b @ cov @ b)
+        shares = (float(table.proportions[i, j]), float(table.proportions[:, j].sum()))
+        ratio = general_intervals.ratio(shares, moments, 0.95)
+        assert np.isclose(ratio[0], found.proportions[i, j])
+        assert np.isclose(ratio[1], found.std_error[i, j])
+        weights = np.stack([whole[i, j].ravel(), whole[:, j].sum(axis=0).ravel()])
+        ends = general_intervals.ratio_ends(
+            weights, table.counted.ravel().astype(float), np.zeros(6, dtype=int), 0.95
+        )
+        assert np.isclose(min(ratio[2], ends[0]), low[i, j], atol=1e-5)
+        assert np.isclose(max(ratio[3], ends[1]), high[i, j], atol=1e-5)
+
+
+def test_shares_among_nobody_are_unknown():
+    """Where the given people are estimated to be fewer than none, the interval is [0, 1]."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": rr.KRR(NO_YES, 0.75)}
+    found = Crosstab.from_counts([[40, 8], [35, 9]], columns).conditional("x", given="y")
+    low, high = found.interval()
+    assert np.isnan(found.proportions[:, 1]).all()
+    assert [0.0, 0.0, 1.0, 1.0] == [*low[:, 1], *high[:, 1]]
+
+
+# -- intervals -----------------------------------------------------------------------------
+
+
+def test_ends_are_those_of_the_empirical_likelihood():
+    """For random problems, unseen values among them, as `general_intervals` has them."""
+    drawn = np.random.default_rng(1)
+    for size in (2, 4, 7):
+        values = drawn.normal(size=(6, size)) * 3
+        counts = drawn.poisson(drawn.exponential(10, (6, size))).astype(float)
+        counts[:, 0] += 1
+        expected = general_intervals.empirical_ends(values, counts, np.zeros(size, dtype=int), 0.9)
+        low, high = tilting.mean_ends(values, counts, np.full(6, tilting.quantile(0.9)))
+        assert np.allclose(expected.low, low, rtol=0, atol=1e-6)
+        assert np.allclose(expected.high, high, rtol=0, atol=1e-6)
+
+
+def test_an_interval_never_shrinks_to_a_point():
+    """Where an estimate lies far below 0, deviances are taken from 0."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
+    table = Crosstab.from_counts([[400, 410], [95, 95]], columns)
+    low, high = table.interval()
+    assert (table.interval(method="wald").high[1] < 0).all()
+    assert (low[1] == 0).all()
+    # Of a normal estimate z standard errors below 0 it would be sqrt(z^2 + 1.96^2) - z of them.
+    below = -table.proportions[1] / table.std_error[1]
+    expected = table.std_error[1] * (np.sqrt(below**2 + 1.959964**2) - below)
+    assert np.allclose(expected, high[1], rtol=0.25)  # the scores are skewed
+
+
+def test_ordinary_columns_have_the_exact_interval():
+    """Their counts are binomial; among just these rows nothing is uncertain."""
+    table = Crosstab.from_counts([[3, 40], [0, 7]], {"x": NO_YES, "y": NO_YES})
+    expected = clopper_pearson_rates(table.counted, np.full((2, 2), 50))
+    assert np.allclose(expected, table.interval())
+    low, high = table.with_target("rows").interval()
+    assert np.allclose(table.proportions, low)
+    assert np.allclose(table.proportions, high)
+
+
+def test_other_forms_of_interval():
+    """Wald's by name, all cells together wider, and everything where nothing is known."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
+    table = Crosstab.from_counts([[300, 350], [200, 150]], columns)
+    low, high = table.interval(method="wald")
+    assert np.allclose(1.959964 * table.std_error, high - table.proportions, rtol=1e-6)
+    assert np.allclose(1.959964 * table.std_error, table.proportions - low, rtol=1e-6)
+    narrow, wide = table.interval(), table.interval(simultaneous=True)
+    assert (wide.low <= narrow.low).all()
+    assert (wide.high > narrow.high).all()
+    with pytest.raises(ArgumentValueError, match="method must be one of"):
+        table.interval(method="wilson")
+    for nothing in ([[0, 0], [0, 0]], [[1, 0], [0, 0]]):
+        low, high = Crosstab.from_counts(nothing, columns).interval()
+        assert np.array_equal(np.zeros((2, 2)), low)
+        assert np.array_equal(np.ones((2, 2)), high)
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_intervals_cover_what_they_promise(target):
+    """Every cell's 95% interval covers in at least 90% of tables, rare and empty cells too.
+
+    200 tables of 200 rows: one that covers 90% fails once in 1e9 runs or less.
+    """
+    drawn = np.random.default_rng(7)
+    columns = {"x": rr.KRR(list("abc"), 0.75), "y": rr.KRR(NO_YES, 0.85)}
+    truth = np.array([[0.55, 0.2], [0.15, 0.07], [0.03, 0.0]])
+    empty = Crosstab.from_counts(np.zeros((3, 2), dtype=int), columns, target=target)
+    first, second = (axis.likelihood for axis in empty.axes)
+    hits = np.zeros((3, 2))
+    within = np.zeros((3, 2))
+    for _ in range(200):
+        true = drawn.multinomial(200, truth.ravel()).reshape(3, 2)
+        counts = sum(
+            drawn.multinomial(true[i, j], np.outer(first[:, i], second[:, j]).ravel())
+            for i, j in np.ndindex(3, 2)
+        )
+        table = Crosstab(empty.axes, counts.reshape(3, 2), 0, target)
+        aim = truth if target == "population" else true / 200
+        low, high = table.interval()
+        hits += (low <= aim + 1e-12) & (aim <= high + 1e-12)
+        low, high = table.conditional("x", given="y").interval()
+        aim = aim / aim.sum(axis=0)
+        within += (low <= aim + 1e-12) & (aim <= high + 1e-12)
+    for hit in [*hits.ravel(), *within.ravel()]:
+        chance.assert_at_least(int(hit), 200, 0.90, tests=24)
+
+
+# -- inside the simplex --------------------------------------------------------------------
+
+
+def test_the_likeliest_table_is_that_of_the_kronecker_product():
+    """Also where the unbiased shares leave [0, 1], and in a matrix that is not square."""
+    columns = {"x": generic(), "y": rr.KRR(NO_YES, 0.75)}
+    counts = np.array([[50, 12], [10, 11], [30, 9], [3, 20]])
+    table = Crosstab.from_counts(counts, columns)
+    whole = np.kron(table.axes[0].likelihood, table.axes[1].likelihood)
+    expected = likelihood.most_likely(whole, counts.ravel()).reshape(3, 2)
+    assert (table.proportions < 0).any()
+    assert np.array_equal(expected, table.mle().proportions)
+
+
+def test_steps_inside_the_simplex_reach_the_same_maximum():
+    """Accelerated EM, for tables too large for Newton's method, climbs to its log-likelihood."""
+    drawn = np.random.default_rng(3)
+    sides = [rr.KRR(list("abcd"), 0.6).channel.matrix, generic().channel.matrix]
+    whole = np.kron(*sides)
+    truth = drawn.dirichlet(np.full(12, 0.5))
+    counts = drawn.multinomial(2_000, whole @ truth)
+    exact = likelihood.most_likely(whole, counts)
+    found = simplex.climb(sides, counts.reshape(4, 4))
+    assert np.allclose(exact, found.ravel(), rtol=0, atol=1e-5)
+    value = counts @ np.log(whole @ found.ravel())
+    assert counts @ np.log(whole @ exact) - value <= 1e-9 * 2_000
+
+
+def test_shares_inside_are_their_own_maximum():
+    """Then nothing is moved; a table inside the simplex has no interval."""
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": REGIONS}
+    table = Crosstab.from_counts([[300, 350, 200], [200, 150, 180]], columns)
+    assert np.array_equal(table.proportions, table.mle().proportions)
+    assert np.allclose(table.proportions, table.project().proportions)
+    assert "maximum likelihood" in repr(table.mle())
+    assert ["x", "y", "proportion", "count"] == list(table.mle().to_frame().columns)
+    with pytest.raises(AttributeError, match="biases"):
+        _ = table.mle().interval
+
+
+def test_the_likeliest_table_needs_to_know_what_was_named_together():
+    """Reports that name several categories are projected instead."""
+    frame = surveyed(300, x=rr.OptimizedUnary(list("abc"), epsilon=2.0), y=REGIONS)
+    table = crosstab(frame, "x", "y")
+    with pytest.raises(ArgumentValueError, match="name several categories; project"):
+        table.mle()
+    assert np.isclose(1.0, table.project().proportions.sum())
+
+
+# -- what is left --------------------------------------------------------------------------
+
+
+def test_the_effective_size_is_that_of_direct_answers():
+    """n for ordinary columns; for private ones n times the direct variance over the actual one."""
+    counts = [[300, 350], [200, 150]]
+    plain = Crosstab.from_counts(counts, {"x": NO_YES, "y": NO_YES})
+    assert np.allclose(1_000, plain.effective_n)
+    assert plain.effective_size == 1_000
+    noisy = Crosstab.from_counts(counts, {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES})
+    share = noisy.proportions
+    expected = 1_000 * share * (1 - share) / (noisy.variance * 999)
+    assert np.allclose(expected, noisy.effective_n, rtol=1e-12)
+    spread = noisy.variance.sum() * 999
+    direct = 1 - (share**2).sum() + spread / 1_000
+    assert np.isclose(1_000 * direct / spread, noisy.effective_size, rtol=1e-12)
+
+
+def test_noise_that_leaves_nothing_is_said_with_numbers():
+    """Three private columns at epsilon 1 leave 2,000 rows next to nothing of 64 cells."""
+    made = {name: rr.KRR(list("abcd"), epsilon=1.0) for name in "xyz"}
+    frame = surveyed(2_000, **made)
+    with pytest.warns(NoisyTableWarning, match=r"these 2,000 rows tell of the 64 cells what \d+ "):
+        crosstab(frame, "x", "y", "z")
+    crosstab(frame, "x")
+
+
+def test_answers_that_nobody_privatized_are_noticed():
+    """As `estimate` does, by the column's own reports."""
+    frame = pd.DataFrame({"x": ["no"] * 990 + ["yes"] * 10, "y": ["u", "v"] * 500})
+    with pytest.warns(ImplausibleReportsWarning, match=r"columns \['x'\]"):
+        crosstab(frame, "x", "y", mechanisms={"x": rr.KRR(NO_YES, 0.75)})
+
+
+# -- for people ----------------------------------------------------------------------------
+
+COLUMNS = ["reported", "naive", "proportion", "std_error", "low", "high", "count"]
+
+
+@pytest.fixture
+def smokers():
+    columns = {"smoker": rr.KRR(NO_YES, 0.75), "region": ["north", "south"]}
+    return Crosstab.from_counts([[300, 350], [200, 150]], columns, missing=12)
+
+
+def test_the_frame_is_tidy(smokers):
+    """One row a cell, the columns' labels first."""
+    frame = smokers.to_frame()
+    assert ["smoker", "region", *COLUMNS] == list(frame.columns)
+    assert [("no", "north"), ("no", "south"), ("yes", "north"), ("yes", "south")] == list(
+        zip(frame.smoker, frame.region, strict=True)
+    )
+    assert [300, 350, 200, 150] == frame.reported.tolist()
+    assert np.allclose([350, 450, 150, 50], frame["count"])
+    within = smokers.to_frame(normalize="columns")
+    assert ["smoker", "region", *COLUMNS[2:6]] == list(within.columns)
+    assert np.allclose([0.7, 0.9, 0.3, 0.1], within.proportion)
+
+
+def test_a_column_named_like_a_number_keeps_its_labels():
+    """Neither hides the other."""
+    frame = Crosstab.from_counts([[3, 4], [5, 6]], {"count": NO_YES, "y": NO_YES}).to_frame()
+    assert 2 == list(frame.columns).count("count")
+    assert ["no", "no", "yes", "yes"] == frame.iloc[:, 0].tolist()
+
+
+def test_tables_side_by_side(smokers):
+    """Rows and columns by their labels; one number of each cell."""
+    assert np.allclose([[0.35, 0.45], [0.15, 0.05]], smokers.table())
+    assert ("smoker", "region") == (smokers.table().index.name, smokers.table().columns.name)
+    assert np.allclose([[0.7, 0.9], [0.3, 0.1]], smokers.table(normalize="columns"))
+    rows = smokers.table(normalize="index")
+    assert np.allclose([0.4375, 0.75], rows["north"])
+    assert np.allclose(smokers.interval().low, smokers.table("low"))
+    columns = {"a": NO_YES, "b": REGIONS, "c": NO_YES}
+    three = Crosstab.from_counts(np.ones((2, 3, 2), dtype=int), columns)
+    assert ["a", "b"] == list(three.table().index.names)
+    assert (6, 2) == three.table().shape
+    assert (2, 1) == three.margin("a").table().shape
+    with pytest.raises(ArgumentValueError, match="values must be one of"):
+        smokers.table("share")
+    with pytest.raises(ArgumentValueError, match="normalize must be"):
+        smokers.to_frame(normalize="rows")
+    with pytest.raises(ArgumentValueError, match="leave normalize out"):
+        smokers.table("count", normalize="index")
+
+
+def test_what_is_shown_says_what_was_taken_for_what(smokers):
+    """n, the left out, private columns and ordinary ones, and what is left; labels escaped."""
+    text = repr(smokers)
+    for part in ("n=1,000", "12 left out", "privatized: smoker", "as they stand: region"):
+        assert part in text
+    assert f"as much as {smokers.effective_size:,.0f} direct answers" in text
+    odd = Crosstab.from_counts([[1, 2], [3, 4]], {"<b>": NO_YES, "y": ["<i>", "z"]})
+    assert "<b>" not in odd._repr_html_()
+    assert "<i>" not in odd._repr_html_()
+    assert "shares of smoker within region" in repr(smokers.conditional("smoker", "region"))
+
+
+def test_the_picture_shows_every_cell_with_its_interval(smokers):
+    """A bar from low to high below each share; what may be 0 is hatched."""
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
+
+    ax = smokers.plot()
+    low, high = smokers.interval()
+    lines = [line.get_segments() for line in ax.collections if hasattr(line, "get_segments")]
+    ends = [segments[0][:, 0] for segments in lines]
+    widths = sorted(right - left for left, right in ends if 0 < right - left < 0.79)
+    assert "from 0 to 100%" in ax.get_title(loc="left")
+    assert np.allclose(sorted(0.8 * (high - low).ravel()), widths)
+    assert {"35.0%", "45.0%", "15.0%", "5.0%"} <= {text.get_text() for text in ax.texts}
+    hatched = [one for one in ax.patches if isinstance(one, Rectangle) and one.get_hatch()]
+    assert int((low <= 0).sum()) == len(hatched)
+    plt.close(ax.figure)
+    ax = smokers.margin("smoker").plot(normalize="all")
+    plt.close(ax.figure)
+
+
+# -- bad input -----------------------------------------------------------------------------
+
+
+def test_bad_input_says_what_to_do(smokers):
+    """Names, shapes and options; cells of the data are never quoted."""
+    frame = surveyed(50, x=rr.KRR(NO_YES, 0.75), y=REGIONS)
+    with pytest.raises(ArgumentTypeError, match="DataFrame"):
+        crosstab([1, 2], "x")
+    with pytest.raises(ArgumentTypeError, match="at least one column"):
+        crosstab(frame)
+    with pytest.raises(ArgumentValueError, match="named twice"):
+        crosstab(frame, "x", "x")
+    with pytest.raises(ArgumentValueError, match="missing must be one of"):
+        crosstab(frame, "x", missing="ignore")
+    with pytest.raises(ArgumentValueError, match="target must be"):
+        crosstab(frame, "x", target="sample")
+    with pytest.raises(NotIdentifiable, match="no information"):
+        crosstab(frame, "x", "y", mechanisms={"y": rr.KRR(REGIONS, 1 / 3)})
+    with pytest.raises(ArgumentValueError, match="not a column of this table"):
+        smokers.margin("age")
+    with pytest.raises(ArgumentValueError, match="different columns"):
+        smokers.conditional("smoker", given="smoker")
+    columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
+    with pytest.raises(ArgumentValueError, match=r"shape \(2, 2\)"):
+        Crosstab.from_counts([[1, 2, 3], [4, 5, 6]], columns)
+    with pytest.raises(ArgumentValueError, match="whole numbers"):
+        Crosstab.from_counts([[1, 2], [3, 4.5]], columns)
+    with pytest.raises(ArgumentTypeError, match="a list of its levels"):
+        Crosstab.from_counts([[1, 2], [3, 4]], {"x": 3, "y": NO_YES})
+    unary = {"x": rr.OptimizedUnary(NO_YES, epsilon=1.0), "y": NO_YES}
+    with pytest.raises(ArgumentValueError, match="named together"):
+        Crosstab.from_counts([[1, 2], [3, 4]], unary)
+
+
+def test_a_table_that_is_too_large_is_refused_with_a_way_out():
+    """Before anything is counted; the widest column is named, its values are not."""
+    frame = pd.DataFrame({"secret": np.arange(3_000) + 700_000, "other": np.arange(3_000)})
+    with pytest.raises(ArgumentValueError, match=r"'secret' alone has 3,000 categor") as caught:
+        crosstab(frame, "secret", "other")
+    assert "700" not in str(caught.value)
+    wide = crosstab(frame.assign(y=1), "secret")
+    with pytest.raises(ArgumentValueError, match="at most 400 cells"):
+        wide.covariance()
+
+
+def test_reports_outside_the_categories_are_counted_not_quoted():
+    """True answers that slipped in are not shown."""
+    frame = pd.DataFrame({"x": ["no", "yes", "sometimes"], "y": ["u", "v", "v"]})
+    with pytest.raises(ArgumentValueError, match="1 of 3 reports") as caught:
+        crosstab(frame, "x", "y", mechanisms={"x": rr.KRR(NO_YES, 0.75)})
+    assert "sometimes" not in str(caught.value)
