@@ -1,0 +1,291 @@
+"""Whether several samples, or two waves, have the same shares.
+
+*Homogeneity*: independent samples, each asked by a design of its own.  One vector of shares is
+fitted to all reports and each sample is compared with it; where all designs are the same this is
+Pearson's test of the table of samples by reports.
+*Change*: two waves.  Of the same people, who answered twice with fresh noise, by the table of both
+answers (Stuart and Maxwell's test of equal margins, on debiased answers); of different people it
+is homogeneity.
+Sources: Rao (1948); Stuart (1955), Maxwell (1970), Bhapkar (1966).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.debiasing import project_to_simplex
+from rrstats.differences import difference, sum_to_zero, summing
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimates import Estimate
+from rrstats.hypotheses.goodness import estimate_of, has_cells, null_covariance
+from rrstats.hypotheses.laws import distance, fit, information_left, inside, score_statistic
+from rrstats.hypotheses.results import (
+    NAMES,
+    TestResult,
+    check_statistic,
+    few_expected,
+    known,
+    upper_tail,
+)
+from rrstats.hypotheses.tables import Table, simulated_tables, table_of
+
+__all__ = ["change", "homogeneity"]
+
+Floats = NDArray[np.float64]
+
+
+def homogeneity(
+    samples: Any,
+    *others: Any,
+    statistic: str = "pearson",
+    simulations: int | None = None,
+    seed: int | None = None,
+) -> TestResult:
+    """Test whether independent samples have the same shares.
+
+    samples : Estimates or Tallies, two or more, one by one, as a list, or as a mapping (what
+        `estimate` gives by groups); the same categories, designs may differ.
+    statistic : "pearson" (with different designs, the score test) or "likelihood-ratio".
+    simulations, seed : the p-value from so many simulated tables; where all designs are the same.
+    Returns a TestResult with (g - 1)(k - 1) degrees of freedom for g samples.  Samples without
+    reports are left out, and that is noted.
+    Reports that name several categories, latent classes, estimates with weights and the target
+    "rows": Wald's test of the debiased shares against their common value.
+    Warns where expected counts are too small for chi-squared.
+
+    >>> import rrstats as rr
+    >>> a = rr.Tally.from_counts([640, 360], rr.KRR(["no", "yes"], 0.75))
+    >>> b = rr.Tally.from_counts([620, 380], rr.KRR(["no", "yes"], 0.9))
+    >>> found = homogeneity(a, b)
+    >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
+    (12.78, 1, 0.0003)
+    """
+    kind = check_statistic(statistic)
+    given, notes = _samples(samples, others)
+    k, g = len(given[0].categories), len(given)
+    null, n = f"all {g} samples have the same shares", sum(int(one.n) for one in given)
+    if g < 2:
+        note = (*notes, "fewer than two samples have reports")
+        return TestResult(null, np.nan, 0, np.nan, "none", n, None, note)
+    left = [_left(one, given) for one in given]
+    effective = known(float(np.sum(left)))
+    if not all(map(has_cells, given)):
+        if kind != "pearson" or simulations is not None:
+            raise ArgumentValueError(
+                "the likelihood ratio and simulations need reports that fall into one cell each, "
+                "of designs without latent classes and a population as target; leave them out"
+            )
+        value, df = _against_common(given)
+        method = "Wald test against common shares"
+        p_value = upper_tail(value, df)
+        return TestResult(null, value, df, p_value, method, n, effective, notes)
+    channels = [one.mechanism.channel for one in given]
+    alike = all(one.mechanism == given[0].mechanism for one in given)
+    plain = alike and channels[0].m == channels[0].k and not channels[0].samples.any()
+    if plain:
+        table = np.stack([one.reported for one in given]).astype(np.float64)
+        table = table[:, table.any(axis=0)]
+        if table.shape[1] < k:
+            notes += (f"{k - table.shape[1]} categories that nobody reported are left out",)
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+        value = float(distance(table.ravel(), expected.ravel(), kind))
+        df, method = (g - 1) * (table.shape[1] - 1), f"{NAMES[kind]} test of samples by reports"
+        if simulations is not None:
+            p_value = simulated_tables(table, expected, kind, value, simulations, seed)
+            method += f", {simulations:,} simulations"
+            return TestResult(null, value, df, p_value, method, n, effective, notes)
+    else:
+        if simulations is not None:
+            raise ArgumentValueError("simulated p-values are there where all designs are the same")
+        value, df, expected = _different_designs(given, kind)
+        method = "score test" if kind == "pearson" else "likelihood ratio test"
+        method += " against one vector of shares fitted to all samples"
+    remedy = "simulations= with seed= draws tables with the same margins" if plain else "merge some"
+    notes += few_expected(expected, remedy)
+    return TestResult(null, value, df, upper_tail(value, df), method, n, effective, notes)
+
+
+def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[str, ...]]:
+    """The estimates that have reports, and what is to be said of the others."""
+    if isinstance(samples, Mapping):
+        listed = [*samples.values(), *others]
+    elif isinstance(samples, list | tuple):
+        listed = [*samples, *others]
+    else:
+        listed = [samples, *others]
+    if len(listed) < 2:
+        raise ArgumentTypeError(f"samples must be two or more, found {len(listed)}")
+    for one in listed:
+        if not hasattr(one, "proportions") and not hasattr(one, "cells"):
+            raise ArgumentTypeError(
+                f"samples must be Estimates or Tallies, found {type(one).__name__}; "
+                "make them with estimate() or tally()"
+            )
+    given = [estimate_of(one) for one in listed]
+    if len({tuple(one.categories) for one in given}) > 1:
+        raise ArgumentValueError(
+            "all samples must have the same categories in the same order, found "
+            f"{len({tuple(one.categories) for one in given})} different lists"
+        )
+    if len({getattr(one, "target", "population") for one in given}) > 1:
+        raise ArgumentValueError("all samples must be about the same target; use with_target")
+    there = [one for one in given if one.n]
+    empty = len(given) - len(there)
+    notes = (f"{empty} of {len(given)} samples have no reports and are left out",) if empty else ()
+    return there or given[:1], notes
+
+
+def _left(one: Any, given: list[Any]) -> float:
+    """Direct answers worth the reports of one sample, at the shares of all."""
+    if not isinstance(one, Estimate) or one.target != "population":
+        return float("nan")
+    n = sum(int(each.n) for each in given)
+    pooled = sum(np.asarray(each.proportions) * (each.n / n) for each in given)
+    if not np.isfinite(pooled).all():
+        return float("nan")
+    channel = one.mechanism.channel
+    counts = one.reported.astype(np.float64)
+    return information_left(channel, np.asarray(pooled), counts, one.n) * one.n
+
+
+def common_shares(given: list[Any]) -> Floats:
+    """(k,) the shares that make the reports of all samples likeliest; may leave [0, 1]."""
+    return _fitted([_cells(one) for one in given], given)
+
+
+def _cells(one: Any) -> tuple[Floats, Floats, Floats]:
+    """Matrix, counts and sizes of one sample."""
+    channel, counts = one.mechanism.channel, one.reported.astype(np.float64)
+    channel.check_possible(one.reported)
+    return channel.matrix, counts, channel.sizes(counts, one.n)
+
+
+def _fitted(cells: list[tuple[Floats, Floats, Floats]], given: list[Any]) -> Floats:
+    matrix = np.concatenate([each[0] for each in cells])
+    counts, sizes = (np.concatenate([each[i] for each in cells]) for i in (1, 2))
+    n = counts.sum()
+    pooled = sum(one.proportions * (one.n / n) for one in given)
+    slopes, last = matrix[:, :-1] - matrix[:, -1:], matrix[:, -1]
+
+    def law(x: Floats) -> tuple[Floats, Floats]:
+        return slopes @ x + last, slopes
+
+    shares = fit(law, counts, sizes, inside(matrix, np.asarray(pooled))[:-1])
+    return np.append(shares, 1 - shares.sum())
+
+
+def _different_designs(given: list[Any], kind: str) -> tuple[float, int, Floats]:
+    """The statistic, its degrees of freedom, and all expected counts."""
+    cells = [_cells(one) for one in given]
+    shares = _fitted(cells, given)
+    value, df, expected = 0.0, 0, []
+    empty = []
+    for one, (matrix, counts, sizes) in zip(given, cells, strict=True):
+        rates = np.maximum(matrix @ shares, 0.0)
+        if kind == "pearson":
+            part, free = score_statistic(matrix, counts, rates, sizes)
+        else:
+            own = matrix @ _fitted([(matrix, counts, sizes)], [one])
+            seen = counts > 0
+            part = 2 * float(counts[seen] @ np.log(own[seen] / rates[seen]))
+            free = len(shares) - 1
+        value, df = value + part, df + free
+        expected.append(sizes * rates)
+        if kind == "pearson":
+            empty.append((matrix[:, :-1] - matrix[:, -1:])[rates <= 1e-9])
+    bound = np.concatenate(empty) if empty else np.empty((0, 1))
+    held = int(np.linalg.matrix_rank(bound)) if bound.size else 0
+    return value, df - (len(shares) - 1 - held), np.concatenate(expected)
+
+
+def _against_common(given: list[Any]) -> tuple[float, int]:
+    """Distances of all shares from one common vector, weighed by their covariances."""
+    k = len(given[0].categories)
+    shares = [np.asarray(one.proportions, dtype=np.float64) for one in given]
+    n = np.array([float(one.n) for one in given])
+    near = project_to_simplex(np.average(shares, axis=0, weights=n))
+    both = zip(shares, given, strict=True)
+    pairs = [summing(found, null_covariance(one, near)) for found, one in both]
+    first = pairs[0]
+    # Contrasts with the first sample share its covariance; the other's stands on the diagonal.
+    g = len(pairs)
+    shift: Floats = np.concatenate([found - first[0] for found, _ in pairs[1:]])
+    covariance = np.kron(np.ones((g - 1, g - 1)), first[1])
+    for place, (_, own) in enumerate(pairs[1:]):
+        block = slice(place * k, (place + 1) * k)
+        covariance[block, block] += own
+    return sum_to_zero(shift, np.asarray(covariance, dtype=np.float64))
+
+
+def change(
+    before: Any, after: Any = None, *, pairs: Any = None, mechanisms: Any = None
+) -> TestResult:
+    """Test whether shares changed between two waves.
+
+    before, after : Estimates or Tallies of the waves.  Without ``pairs`` the samples are taken
+        for independent, as they are where different people answered.
+    pairs : of a panel, the crosstab of the first wave's column with the second's: all reports
+        count, and those of the same people go together (Wald's test).
+    before alone : the crosstab itself, or counts of reports with ``mechanisms`` (of the rows
+        and of the columns): Stuart and Maxwell's test of the people who answered both.
+    Each wave must have been answered with fresh noise.
+    Returns a TestResult with k - 1 degrees of freedom; for the size of the change see
+    `difference`.
+
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.9)
+    >>> found = change([[500, 120], [80, 300]], mechanisms=(m, m))
+    >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
+    (8.0, 1, 0.0047)
+
+    More people changed to yes than to no, and the noise alone would not look like that.
+    """
+    if after is None:
+        if pairs is not None:
+            raise ArgumentTypeError("give before and after with pairs, or the crosstab alone")
+        return _margins(table_of(before, mechanisms))
+    if mechanisms is not None:
+        raise ArgumentTypeError("mechanisms is for a table of counts; waves know their mechanism")
+    null = "the shares did not change"
+    if pairs is not None:
+        found = difference(estimate_of(after), estimate_of(before), paired=pairs).test()
+        parts = (found.statistic, found.df, found.p_value, found.method, found.n)
+        return TestResult(null, *parts, None, found.notes)
+    found = homogeneity(before, after)
+    note = "the waves are taken for independent samples: give pairs= where the same people answered"
+    return TestResult(
+        null,
+        found.statistic,
+        found.df,
+        found.p_value,
+        found.method,
+        found.n,
+        found.effective_n,
+        (*found.notes, note),
+    )
+
+
+def _margins(table: Table) -> TestResult:
+    """Stuart and Maxwell's test of equal margins, of debiased answers."""
+    k, other = table.joint.shape
+    named = [categories for categories in table.categories if categories is not None]
+    if k != other or len(set(named)) > 1:
+        raise ArgumentValueError(
+            f"both waves must have the same categories in the same order, found {k} and {other}"
+        )
+    null = "the shares did not change"
+    if not table.n:
+        note = ("there are no reports",)
+        return TestResult(null, np.nan, k - 1, np.nan, "none", 0, None, note)
+    shift = table.margins[1] - table.margins[0]
+    cross = table.joint - np.outer(*table.margins)
+    # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
+    moments = table.spreads[0] + table.spreads[1] - cross - cross.T + np.outer(shift, shift)
+    value, df = sum_to_zero(shift, moments / table.n)
+    method = "Stuart and Maxwell's test of equal margins, on debiased answers"
+    notes = () if not np.isnan(value) else ("too few reports differ for this test",)
+    return TestResult(null, value, df, upper_tail(value, df), method, table.n, None, notes)

@@ -1,0 +1,330 @@
+"""Differences of two estimates: variances, intervals and tests that hold, for every design."""
+
+from __future__ import annotations
+
+import chance
+import numpy as np
+import pytest
+from scipy import stats
+
+import rrstats as rr
+from rrstats.crosstabs import Crosstab
+from rrstats.differences import difference, sum_to_zero, uncut_interval
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimates import Estimate
+from rrstats.general_intervals import empirical_ends
+from rrstats.tallies import Cell
+
+COIN = rr.KRR(["no", "yes"], 0.75)
+CLEAR = rr.KRR(["no", "yes"], 0.95)
+DIRECT = rr.surveys.direct(["no", "yes"])
+THREE = rr.KRR(["a", "b", "c"], 0.7)
+SHARPER = rr.KRR(["a", "b", "c"], 0.9)
+GENERIC = rr.MatrixDesign(
+    ["a", "b", "c"],
+    [[0.6, 0.05, 0.1], [0.2, 0.7, 0.15], [0.15, 0.05, 0.5], [0.05, 0.2, 0.25]],
+    reports=list("wxyz"),
+)
+JOINT = np.array([[0.40, 0.05, 0.05], [0.03, 0.20, 0.07], [0.04, 0.06, 0.10]])
+
+
+def counted(counts, mechanism, target="population", **more):
+    return Estimate(rr.Tally.from_counts(counts, mechanism, **more), target)
+
+
+def law(mechanism, shares):
+    return mechanism.channel.rates(np.asarray(shares, dtype=float))
+
+
+# -- the numbers ---------------------------------------------------------------------------
+
+
+def test_differences_and_variances_add_up():
+    """The difference is that of the shares, and independent variances add."""
+    a, b = counted([30, 45, 25], THREE), counted([20, 10, 90], SHARPER)
+    found = difference(a, b)
+    assert np.allclose(a.proportions - b.proportions, found.differences, rtol=1e-14)
+    assert np.allclose(a.covariance() + b.covariance(), found.covariance(), rtol=1e-13)
+    assert np.allclose(a.variance + b.variance, found.std_error**2, rtol=1e-13)
+    assert np.allclose(found.differences / found.std_error, found.z, rtol=1e-14)
+    assert np.allclose(2 * stats.norm.sf(abs(found.z)), found.p_value, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    [((56, 70, 48, 80), 0.0524, 0.3339), ((9, 10, 3, 10), 0.1705, 0.8090)],
+)
+def test_direct_answers_have_newcombes_interval(counts, low, high):
+    """Without noise the interval is method 10 of Newcombe (1998), table II, contrasts a and b."""
+    x, n, y, m = counts
+    found = difference(counted([n - x, x], DIRECT), counted([m - y, y], DIRECT)).interval()
+    assert (low, high) == (round(float(found.low[1]), 4), round(float(found.high[1]), 4))
+
+
+def test_the_interval_turns_with_the_order():
+    """The second less the first has the interval of the first less the second, mirrored."""
+    a, b = counted([30, 45, 25, 3], GENERIC), counted([20, 10, 90], SHARPER)
+    one, other = difference(a, b).interval(0.9), difference(b, a).interval(0.9)
+    assert np.allclose(-one.high, other.low, rtol=1e-12)
+    assert np.allclose(-one.low, other.high, rtol=1e-12)
+
+
+def test_simultaneous_intervals_are_bonferronis():
+    """All k at once: each at 1 - (1 - level) / k; two categories that sum to 1 need nothing."""
+    a, b = counted([30, 45, 25], THREE), counted([20, 10, 90], SHARPER)
+    every = difference(a, b).interval(0.9, simultaneous=True)
+    assert np.allclose(difference(a, b).interval(1 - 0.1 / 3), every, rtol=1e-12)
+    two = difference(counted([30, 45], COIN), counted([20, 40], CLEAR))
+    assert np.allclose(two.interval(0.9), two.interval(0.9, simultaneous=True), rtol=1e-14)
+
+
+def test_wilson_and_empirical_likelihood_are_close():
+    """The two kinds of uncut intervals are near each other where both could be used."""
+    a = counted([3000, 4500, 2500], THREE)
+    wilson = uncut_interval(a, 0.95)
+    scores = THREE.channel.scores(np.arange(3)).T
+    other = empirical_ends(scores, a.reported, np.zeros(3, dtype=np.intp), 0.95)
+    width = wilson.high - wilson.low
+    assert np.allclose(wilson.low, other.low, atol=0.005 * width.max())
+    assert np.allclose(wilson.high, other.high, atol=0.005 * width.max())
+
+
+def test_uncut_intervals_leave_the_unit_interval():
+    """Where a share may be 0, its own interval reaches below, whatever the design and target."""
+    unknown = rr.surveys.unrelated_question_two_samples([False, True], [0.7, 0.25])
+    cases = [
+        counted([90, 10], rr.KRR(["no", "yes"], 0.9)),
+        counted([90, 10], rr.KRR(["no", "yes"], 0.9), "rows"),
+        counted([60, 20, 15, 5], GENERIC),
+        counted([60, 20, 15, 5], GENERIC, "rows"),
+        counted({1: [85, 15], 2: [62, 38]}, unknown),
+        counted({1: [75, 25], 2: [90, 10]}, rr.Samples({1: COIN, 2: rr.KRR(["no", "yes"], 0.9)})),
+    ]
+    for one in cases:
+        low, high = uncut_interval(one, 0.95)
+        assert (low <= one.proportions).all(), one
+        assert (high >= one.proportions).all(), one
+        assert low.min() < 0, one
+
+
+# -- coverage ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "n", "least"),
+    [
+        # enumerated: 0.9449, 0.9415 and, with next to no noise, 0.9304
+        (COIN, DIRECT, (40, 30), 0.944),
+        (CLEAR, COIN, (25, 50), 0.941),
+        (CLEAR, CLEAR, (40, 40), 0.930),
+    ],
+    ids=["noise against none", "two designs", "next to no noise"],
+)
+def test_intervals_cover(first, second, n, least):
+    """Exact coverage at 95% over a grid of true shares, nominal up to 1 or 2 points."""
+    grid = [0, 0.01, 0.05, 0.2, 0.5, 0.9, 1]
+    a = [counted([n[0] - x, x], first) for x in range(n[0] + 1)]
+    b = [counted([n[1] - x, x], second) for x in range(n[1] + 1)]
+    ends = np.array([[[end[1] for end in difference(x, y).interval()] for y in b] for x in a])
+    worst = 1.0
+    for f in grid:
+        for g in grid:
+            chances = np.outer(
+                stats.binom.pmf(np.arange(n[0] + 1), n[0], law(first, [1 - f, f])[1]),
+                stats.binom.pmf(np.arange(n[1] + 1), n[1], law(second, [1 - g, g])[1]),
+            )
+            inside = (ends[..., 0] <= f - g + 1e-12) & (f - g - 1e-12 <= ends[..., 1])
+            worst = min(worst, float(chances[inside].sum()))
+    assert worst >= least
+
+
+def test_intervals_of_rows_cover_the_rows():
+    """Among just these rows only the noise is random, and the shorter interval covers.
+
+    Fails by luck less than once in 1e9 where coverage is at least 92%; a coverage of 80% or
+    less passes less than once in 1e5.
+    """
+    rng, hits = np.random.default_rng(7), np.zeros(3)
+    answers = np.array([[40, 25, 15], [60, 30, 30]])
+    exact = answers[0] / 80 - answers[1] / 120
+    for _ in range(1000):
+        drawn = [
+            sum(rng.multinomial(c, column) for c, column in zip(people, matrix.T, strict=True))
+            for people, matrix in zip(
+                answers, (GENERIC.channel.matrix, THREE.channel.matrix), strict=True
+            )
+        ]
+        pair = [
+            counted(counts.tolist(), m, "rows")
+            for counts, m in zip(drawn, (GENERIC, THREE), strict=True)
+        ]
+        low, high = difference(*pair).interval()
+        hits += (low <= exact) & (exact <= high)
+    for hit in hits:
+        chance.assert_at_least(int(hit), 1000, 0.92, tests=3)
+    wide = difference(*(one.with_target("population") for one in pair)).interval()
+    assert (high - low < 0.97 * (wide.high - wide.low)).all()
+
+
+# -- the same people twice -----------------------------------------------------------------
+
+
+def test_pairs_without_noise_are_mcnemars():
+    """Direct answers of the same people: the variance of a difference of paired shares.
+
+    ((b + c) / n - ((b - c) / n)^2) / (n - 1), for b and c who changed.
+    """
+    table = np.array([[40, 12], [5, 23]])
+    paired = Crosstab.from_counts(table, {"one": DIRECT, "two": DIRECT})
+    a, b = counted(table.sum(axis=1).tolist(), DIRECT), counted(table.sum(axis=0).tolist(), DIRECT)
+    found = difference(b, a, paired=Crosstab.from_counts(table.T, {"two": DIRECT, "one": DIRECT}))
+    assert abs(((12 + 5) / 80 - (7 / 80) ** 2) / 79 - found.variance[1]) < 1e-14
+    assert np.allclose(difference(a, b, paired=paired).variance, found.variance, rtol=1e-12)
+    assert (found.variance < difference(b, a).variance).all()
+
+
+def test_pairs_without_noise_have_newcombes_interval():
+    """Direct answers of the same people: Wilson's parts put together with phi.
+
+    Newcombe (1998), improved intervals for paired data, method 8; the formula written out.
+    """
+    a, b, c, d = 40, 12, 5, 23
+    phi = (a * d - b * c) / np.sqrt((a + b) * (c + d) * (a + c) * (b + d))
+    one, two = ((x, stats.binomtest(x, 80).proportion_ci(method="wilson")) for x in (b + d, c + d))
+    shift = (one[0] - two[0]) / 80
+    down, up = one[0] / 80 - one[1].low, two[1].high - two[0] / 80
+    low = shift - np.sqrt(down**2 - 2 * phi * down * up + up**2)
+    paired = Crosstab.from_counts([[a, c], [b, d]], {"two": DIRECT, "one": DIRECT})
+    found = difference(
+        counted([a + c, b + d], DIRECT), counted([a + b, c + d], DIRECT), paired=paired
+    )
+    assert np.isclose(low, found.interval().low[1], rtol=1e-10)
+
+
+def test_covariance_of_partly_the_same_people_is_exact():
+    """With people in one or both waves the variance is that of all their scores, on average.
+
+    The expected covariance, from the joint law of both reports, equals n_both / (n_a n_b) times
+    that of one person; tallies of exactly expected counts give it back.
+    """
+    n, extra = 40_000, 20_000
+    table = n * (THREE.channel.matrix @ JOINT @ SHARPER.channel.matrix.T)
+    first = table.sum(axis=1) + extra * law(THREE, JOINT.sum(axis=1))
+    assert np.allclose(np.rint(table), table, atol=1e-9)
+    paired = Crosstab.from_counts(np.rint(table).astype(int), {"a": THREE, "b": SHARPER})
+    a = counted(np.rint(first).astype(int).tolist(), THREE)
+    b = counted(np.rint(table.sum(axis=0)).astype(int).tolist(), SHARPER)
+    one = JOINT - np.outer(JOINT.sum(axis=1), JOINT.sum(axis=0))
+    expected = one * n / (n + extra) / n
+    assert np.allclose(expected, difference(a, b, paired=paired).shared * (n - 1) / n, rtol=1e-9)
+
+
+def test_fresh_noise_leaves_rows_independent():
+    """For just these rows the noises of two reports of one person have nothing in common."""
+    table = np.array([[40, 12], [5, 23]])
+    paired = Crosstab.from_counts(table, {"one": COIN, "two": CLEAR})
+    a, b = counted([52, 28], COIN, "rows"), counted([45, 35], CLEAR, "rows")
+    assert np.allclose(
+        difference(a, b).variance, difference(a, b, paired=paired).variance, rtol=1e-14
+    )
+
+
+# -- edges and errors ----------------------------------------------------------------------
+
+
+def test_nobody_says_nothing():
+    """Without reports the interval is [-1, 1], and the sentence says why."""
+    found = difference(counted([0, 0], COIN), counted([5, 5], COIN))
+    assert [-1, -1] == found.interval().low.tolist()
+    assert [1, 1] == found.interval().high.tolist()
+    assert np.isnan(found.p_value).all()
+    assert "too few reports" in found.reading()
+    assert np.isnan(found.test().p_value)
+
+
+def test_a_covariance_without_a_part_gives_no_number():
+    """A shift in a direction without variance has no distance, rather than an infinite one."""
+    covariance = np.array([[1.0, -1, 0], [-1, 1, 0], [0, 0, 0]])
+    value, df = sum_to_zero(np.array([0.5, -0.5, 0]), covariance)
+    assert (0.25, 1) == (round(value, 12), df)
+    assert np.isnan(sum_to_zero(np.array([0.5, 0, -0.5]), covariance)[0])
+
+
+def test_shares_that_need_not_sum_to_one_lose_what_the_sum_tells():
+    """The distance is the least over noises whose shares sum to what they do.
+
+    Checked against least squares with a Lagrange multiplier.
+    """
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(4, 4))
+    covariance, shift = root @ root.T, rng.normal(size=4)
+    inverse = np.linalg.inv(covariance)
+    full = shift @ inverse @ shift - shift.sum() ** 2 / covariance.sum()
+    value, df = sum_to_zero(shift, covariance)
+    assert (3, True) == (df, bool(np.isclose(full, value, rtol=1e-10)))
+
+
+def test_the_frame_and_the_words():
+    """The tidy frame has a row a category, the repr shows it, the sentence speaks of one."""
+    found = difference(counted([420, 580], COIN), counted([360, 640], COIN))
+    frame = found.to_frame()
+    columns = [
+        "category",
+        "first",
+        "second",
+        "difference",
+        "std_error",
+        "low",
+        "high",
+        "z",
+        "p_value",
+    ]
+    assert columns == list(frame.columns)
+    assert ["no", "yes"] == frame["category"].tolist()
+    assert "Difference for target 'population': n=1,000 and 1,000" in repr(found)
+    assert "12.0 points less" in found.reading("yes")
+    assert (
+        "may well be none" in difference(counted([50, 50], COIN), counted([49, 51], COIN)).reading()
+    )
+    with pytest.raises(ArgumentValueError, match="not among the 2 categories"):
+        found.reading("maybe")
+
+
+def test_only_the_same_kind_of_estimates_is_compared():
+    """Other categories, targets, tables and things are refused with the rule."""
+    a = counted([30, 20], COIN)
+    with pytest.raises(ArgumentValueError, match="same categories in the same order"):
+        difference(a, counted([30, 20, 10], THREE))
+    with pytest.raises(ArgumentValueError, match="same target"):
+        difference(a, a.with_target("rows"))
+    with pytest.raises(ArgumentTypeError, match="must be an Estimate"):
+        difference(a, [0.4, 0.6])
+    three = Crosstab.from_counts(np.ones((3, 3), int), {"a": THREE, "b": THREE})
+    with pytest.raises(ArgumentValueError, match="2 by 2 categories"):
+        difference(a, a, paired=three)
+    many = Crosstab.from_counts(np.full((2, 2), 50), {"a": COIN, "b": COIN})
+    with pytest.raises(ArgumentValueError, match="200 people who gave both"):
+        difference(a, a, paired=many)
+
+
+def test_weighted_estimates_are_compared():
+    """An estimate from a sample with weights has a difference, an interval and a test."""
+    weighted = pytest.importorskip("rrstats.weighted")
+    rng = np.random.default_rng(2)
+    reports = np.array(["no", "yes"])[rng.integers(0, 2, 200)]
+    counted_cells = {}
+    for stratum in (1, 2):
+        mine = reports[(stratum - 1) * 100 : stratum * 100]
+        counts = np.array([(mine == "no").sum(), (mine == "yes").sum()])
+        counted_cells[stratum, None] = Cell(
+            100, counts, counts * 1.0 * stratum, counts * stratum**2.0
+        )
+    whole = weighted.SurveyEstimate(rr.Tally(COIN, counted_cells))
+    other = counted([120, 80], COIN)
+    found = difference(whole, other)
+    low, high = found.interval()
+    assert np.allclose(whole.variance + other.variance, found.variance, rtol=1e-12)
+    assert (low < found.differences).all()
+    assert (found.differences < high).all()
+    assert 1 == found.test().df
+    assert np.isclose(found.z[1] ** 2, found.test().statistic, rtol=0.1)

@@ -1,0 +1,628 @@
+"""Tests of hypotheses keep their level, have the power that is said, and equal known ones.
+
+Levels are exact: every table of a small survey is listed with its probability, so that no luck is
+in them.  A level may be off its 5% by what few reports and steps of chi-squared cost, and
+by no more: the wrong test of a pair, planted beside the right one, is six times too large.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import chance
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+import rrstats as rr
+from rrstats.crosstabs import Crosstab
+from rrstats.crosstabs.counting import count_rows
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
+from rrstats.estimates import Estimate
+from rrstats.hypotheses import (
+    TestPower,
+    change,
+    goodness_of_fit,
+    goodness_of_fit_power,
+    homogeneity,
+    independence,
+)
+from rrstats.variables import variable
+
+COIN = rr.KRR(["no", "yes"], 0.75)
+CLEAR = rr.KRR(["no", "yes"], 0.95)
+DIRECT = rr.surveys.direct(["no", "yes"])
+THREE = rr.KRR(["a", "b", "c"], 0.7)
+SHARPER = rr.KRR(["a", "b", "c"], 0.9)
+FOUR = rr.KRR(list("abcd"), epsilon=1)
+GENERIC = rr.MatrixDesign(
+    ["a", "b", "c"],
+    [[0.6, 0.05, 0.1], [0.2, 0.7, 0.15], [0.15, 0.05, 0.5], [0.05, 0.2, 0.25]],
+    reports=list("wxyz"),
+)
+UNARY = rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25)
+PAIR = rr.KRR(list(itertools.product(["n", "y"], repeat=2)), epsilon=2)
+
+SKEWED = [0.7, 0.2, 0.1]
+
+
+def counted(counts, mechanism, **more):
+    return rr.Tally.from_counts(np.asarray(counts).tolist(), mechanism, **more)
+
+
+def law(mechanism, shares):
+    return mechanism.channel.rates(np.asarray(shares, dtype=float))
+
+
+def tables(n, m):
+    """All tables of n reports of m kinds."""
+    bars = np.array(list(itertools.combinations(range(n + m - 1), m - 1)))
+    walls = np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), n + m - 1)
+    return np.diff(np.concatenate(walls, axis=1), axis=1) - 1
+
+
+def chances(listed, rates):
+    """The multinomial probability of each table."""
+    n = listed[0].sum()
+    logs = special.gammaln(n + 1) - special.gammaln(listed + 1).sum(axis=1)
+    return np.exp(logs + special.xlogy(listed, rates).sum(axis=1))
+
+
+def quietly(test, *args, **more):
+    """A test of few reports without its warning, which has a test of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RRStatsWarning)
+        return test(*args, **more)
+
+
+def level_of(p_values, listed, rates, level=0.05):
+    """The exact share of surveys that are rejected; only reports all alike may say nothing."""
+    assert (np.isfinite(p_values) | ((listed > 0).sum(axis=1) <= 2)).all()
+    return float(chances(listed, rates)[np.asarray(p_values) <= level].sum())
+
+
+# -- known values --------------------------------------------------------------------------
+
+
+def test_goodness_of_fit_is_genrr():
+    """Golden: theory_cases gof-genrr, the formula of Gaboardi and Rogers (2018) in mpmath."""
+    found = goodness_of_fit(counted([260, 270, 250, 220], FOUR), [0.4, 0.3, 0.2, 0.1])
+    assert found.statistic == pytest.approx(6.331739503380626, rel=1e-6)
+    assert found.p_value == pytest.approx(0.0965397826526005, rel=1e-6)
+    assert (3, 1000) == (found.df, found.n)
+
+
+def test_noncentrality_is_that_of_the_paper():
+    """(e-1)^2 / (e+k-1) sum D^2 / ((e-1) p0 + 1), Gaboardi and Rogers (2018), theorem 5.3."""
+    e, n = np.exp(FOUR.epsilon), 500
+    null, shift = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-0.04, 0.01, -0.02, 0.05])
+    found = goodness_of_fit_power(FOUR, null, null + shift, n)
+    expected = n * (e - 1) ** 2 / (e + 3) * (shift**2 / ((e - 1) * null + 1)).sum()
+    assert found.noncentrality == pytest.approx(expected, rel=1e-9)
+    assert found.power == pytest.approx(stats.ncx2.sf(stats.chi2.isf(0.05, 3), 3, expected))
+
+
+def test_a_pair_as_one_answer_is_fitted_right():
+    """Golden: theory_cases ind-joint-krr; the ordinary test of the same table says 15.0."""
+    mechanism = rr.KRR(PAIR.categories, epsilon=1)
+    counts = counted([330, 270, 170, 230], mechanism)
+    assert independence(counts).statistic == pytest.approx(12.253488968348076, rel=1e-6)
+    other = independence(counts, statistic="likelihood-ratio")
+    assert other.statistic == pytest.approx(12.095116797606408, rel=1e-6)
+    assert other.p_value == pytest.approx(stats.chi2.sf(12.095116797606408, 1), rel=1e-5)
+    assert independence([[330, 270], [170, 230]], mechanisms=(COIN, COIN)).statistic == (
+        pytest.approx(15.0, rel=1e-12)
+    )
+
+
+def test_the_sample_that_is_left():
+    """Golden: theory_cases ind-product-power, 6% of the effective sample at p = .75 twice."""
+    truth = np.array([[0.3, 0.2], [0.1, 0.4]])
+    both = COIN.channel.matrix @ truth @ COIN.channel.matrix.T
+    found = independence(np.rint(both * 1600).astype(int), mechanisms=(COIN, COIN))
+    assert found.effective_n / found.n == pytest.approx(0.06060606060606062, rel=1e-12)
+
+
+def test_direct_answers_have_the_ordinary_tests():
+    """Without noise: Pearson's and the likelihood ratio's, as SciPy has them."""
+    table = np.array([[25, 14, 11], [30, 35, 5]])
+    plain = rr.surveys.direct(list("abc"))
+    for name, kind in (("pearson", "pearson"), ("log-likelihood", "likelihood-ratio")):
+        expected = stats.chi2_contingency(table, correction=False, lambda_=name)
+        apart = independence(table, mechanisms=(None, plain), statistic=kind)
+        groups = homogeneity([counted(row, plain) for row in table], statistic=kind)
+        for found in (apart, groups):
+            assert (expected.dof, 120) == (found.df, found.n)
+            assert found.statistic == pytest.approx(expected.statistic, rel=1e-12)
+            assert found.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+            assert found.effective_n == pytest.approx(120)
+
+
+def test_direct_answers_have_stuarts_test():
+    """Stuart (1955): vision of 7,477 women, both eyes; 11.957 with 3 degrees of freedom."""
+    table = [[1520, 266, 124, 66], [234, 1512, 432, 78], [117, 362, 1772, 205], [36, 82, 179, 492]]
+    found = change(table, mechanisms=(None, None))
+    assert (11.957, 3, 0.0075) == (round(found.statistic, 3), found.df, round(found.p_value, 4))
+
+
+# -- second routes -------------------------------------------------------------------------
+
+
+def test_different_designs_are_compared_by_their_likelihood():
+    """Two designs of yes and no: G2 equals that of two fits over all shares by a line search."""
+    a, b = counted([62, 38], COIN), counted([150, 30], CLEAR)
+
+    def loss(share, samples):
+        return -sum(s.reported @ np.log(law(s.mechanism, [1 - share, share])) for s in samples)
+
+    best = [
+        optimize.minimize_scalar(
+            loss, bounds=(0.0, 1.0), args=(samples,), method="bounded", options={"xatol": 1e-10}
+        ).fun
+        for samples in ([a, b], [a], [b])
+    ]
+    found = homogeneity(a, b, statistic="likelihood-ratio")
+    assert found.statistic == pytest.approx(2 * (best[0] - best[1] - best[2]), abs=1e-6)
+    assert found.statistic == pytest.approx(homogeneity(a, b).statistic, rel=0.05)
+
+
+def test_designs_with_the_same_law_are_one_design():
+    """Equal channels under two names give Pearson's test, by the general fit."""
+    warner = rr.surveys.warner(["no", "yes"], 0.75, yes="yes")
+    alike = homogeneity(counted([60, 40], COIN), counted([50, 70], COIN))
+    general = homogeneity(counted([60, 40], COIN), counted([50, 70], warner))
+    assert alike.statistic == pytest.approx(general.statistic, rel=1e-9)
+    assert alike.df == general.df
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 3)])
+def test_scores_give_pearsons_statistic(shape):
+    """The covariance of debiased answers is Pearson's X2 where tables are square.
+
+    Of four reports and three categories it is at most X2, which has directions that no shares
+    can explain.
+    """
+    from rrstats.hypotheses.tables import _score_covariance, table_of
+
+    rng = np.random.default_rng(4)
+    other = GENERIC if shape[1] == 4 else SHARPER
+    counts = rng.integers(20, 60, shape)
+    table = table_of(counts, (THREE, other))
+    value, df = _score_covariance(table)
+    pearson = stats.chi2_contingency(counts, correction=False).statistic
+    assert 4 == df
+    if shape == (3, 3):
+        assert value == pytest.approx(pearson, rel=1e-9)
+    else:
+        assert value < pearson
+        found = independence(counts, mechanisms=(THREE, other))
+        assert (value, 4) == (found.statistic, found.df)
+
+
+def test_a_fit_through_the_channel_is_a_maximum():
+    """No other margins make the reports of a pair likelier, not even a little."""
+    from rrstats.hypotheses.pairs import fit_margins
+
+    mechanism = rr.KRR(list(itertools.product("abc", "xy")), epsilon=1.5)
+    counts, matrix = np.array([90.0, 30, 40, 20, 60, 10]), mechanism.channel.matrix
+    start = mechanism.channel.debias(counts, 250).reshape(3, 2)
+    first, second = fit_margins(matrix, counts, np.full(6, 250.0), start)
+
+    def value(a, b):
+        return counts @ np.log(matrix @ np.outer(a, b).ravel())
+
+    best = value(first, second)
+    for axis, size in ((0, 3), (1, 2)):
+        for i, j in itertools.permutations(range(size), 2):
+            shift = np.zeros(size)
+            shift[[i, j]] = 1e-4, -1e-4
+            moved = value(first + shift, second) if axis == 0 else value(first, second + shift)
+            assert moved < best
+
+
+def test_relabelling_changes_nothing():
+    """Categories in another order give the same statistics."""
+    order = [2, 0, 1]
+    turned = rr.KRR([THREE.categories[i] for i in order], 0.7)
+    sharp = rr.KRR([THREE.categories[i] for i in order], 0.9)
+    a, b = np.array([31, 52, 17]), np.array([20, 10, 70])
+    fit = goodness_of_fit(counted(a, THREE), SKEWED).statistic
+    again = goodness_of_fit(counted(a[order], turned), np.array(SKEWED)[order]).statistic
+    assert fit == pytest.approx(again, rel=1e-12)
+    one = homogeneity(counted(a, THREE), counted(b, SHARPER)).statistic
+    other = homogeneity(counted(a[order], turned), counted(b[order], sharp)).statistic
+    assert one == pytest.approx(other, rel=1e-8)
+    given = dict(zip(THREE.categories, SKEWED, strict=True))
+    assert fit == goodness_of_fit(counted(a, THREE), given).statistic
+
+
+def test_a_pair_may_be_named_in_any_order():
+    """Pairs given by a mapping, and categories in any order, give the same test."""
+    counts = dict(zip(PAIR.categories, [330, 270, 170, 230], strict=True))
+    names = {"d": ("y", "y"), "a": ("n", "n"), "c": ("y", "n"), "b": ("n", "y")}
+    other = rr.KRR(list(names), epsilon=2)
+    expected = independence(rr.Tally.from_counts(counts, PAIR))
+    found = independence(
+        rr.Tally.from_counts({name: counts[pair] for name, pair in names.items()}, other),
+        pairs=names,
+    )
+    assert expected.statistic == pytest.approx(found.statistic, rel=1e-9)
+    assert expected.effective_n == pytest.approx(found.effective_n, rel=1e-9)
+
+
+# -- levels, exact -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "shares"),
+    [(THREE, SKEWED), (THREE, [1, 0, 0]), (GENERIC, SKEWED), (GENERIC, [0, 0, 1])],
+)
+def test_goodness_of_fit_keeps_its_level(mechanism, shares):
+    """Of all tables of 20 reports, 5% at most 1.5 points are rejected."""
+    listed = tables(20 if mechanism.channel.m == 3 else 13, mechanism.channel.m)
+    p = [quietly(goodness_of_fit, counted(one, mechanism), shares).p_value for one in listed]
+    assert level_of(p, listed, law(mechanism, shares)) == pytest.approx(0.05, abs=0.015)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
+def test_homogeneity_keeps_its_level(share):
+    """Two designs, 24 and 16 people: the exact level is near 5%, at the edge as well."""
+    n, designs = (24, 16), (COIN, CLEAR)
+    grid = [(x, y) for x in range(n[0] + 1) for y in range(n[1] + 1)]
+    p = [
+        quietly(homogeneity, counted([n[0] - x, x], COIN), counted([n[1] - y, y], CLEAR)).p_value
+        for x, y in grid
+    ]
+    rates = [law(one, [1 - share, share])[1] for one in designs]
+    each = [stats.binom.pmf(np.arange(size + 1), size, r) for size, r in zip(n, rates, strict=True)]
+    found = np.outer(*each).ravel()[np.array(p) <= 0.05].sum()
+    assert 0.02 <= found <= 0.062
+
+
+@pytest.mark.parametrize("shares", [(0.0, 0.0), (0.3, 0.5)])
+def test_a_pair_as_one_answer_keeps_its_level_where_the_ordinary_test_does_not(shares):
+    """Of all tables of 12 reports of a pair as one k-RR, the right test rejects about 5%.
+
+    Planted beside it: the ordinary test of the same tables, which rejects 29% where nobody says
+    yes, because three reports in ten are lies, spread over three cells.
+    """
+    one, other = shares
+    listed = tables(12, 4)
+    truth = np.outer([1 - one, one], [1 - other, other]).ravel()
+    p = [quietly(independence, counted(table, PAIR)).p_value for table in listed]
+    assert level_of(p, listed, law(PAIR, truth)) <= 0.06
+    if shares == (0.0, 0.0):
+        squares = listed.reshape(-1, 2, 2)
+        margins = squares.sum(axis=1).prod(axis=1) * squares.sum(axis=2).prod(axis=1)
+        shift = squares[:, 0, 0] * squares[:, 1, 1] - squares[:, 0, 1] * squares[:, 1, 0]
+        ordinary = stats.chi2.sf(12 * shift**2 / np.maximum(margins, 1), 1)
+        assert level_of(ordinary, listed, law(PAIR, truth)) >= 0.25
+
+
+@pytest.mark.parametrize("first", [COIN, None], ids=["both private", "one ordinary"])
+def test_columns_privatized_apart_keep_the_level(first):
+    """Of all tables of 14 reports, the ordinary test rejects about 5% of independent answers."""
+    listed = tables(14, 4)
+    p = [
+        quietly(independence, one.reshape(2, 2), mechanisms=(first, CLEAR)).p_value
+        for one in listed
+    ]
+    rates = [0.6, 0.4] if first is None else law(first, [0.6, 0.4])
+    both = np.outer(rates, law(CLEAR, [0.5, 0.5])).ravel()
+    assert level_of(p, listed, both) <= 0.06
+
+
+@pytest.mark.parametrize("stay", [0.0, 0.5])
+def test_change_keeps_its_level_in_a_panel(stay):
+    """Of all tables of 14 people in both waves, about 5% of unchanged shares are rejected."""
+    shares = np.array([0.7, 0.3])
+    truth = stay * np.diag(shares) + (1 - stay) * np.outer(shares, shares)
+    listed = tables(14, 4)
+    p = [change(one.reshape(2, 2), mechanisms=(COIN, CLEAR)).p_value for one in listed]
+    both = (COIN.channel.matrix @ truth @ CLEAR.channel.matrix.T).ravel()
+    assert 0.03 <= level_of(p, listed, both) <= 0.065
+
+
+def test_the_power_is_what_the_formula_says():
+    """The exact power of 400 reports is the noncentral chi-squared's within 2 points."""
+    listed = tables(400, 2)
+    p = [goodness_of_fit(counted(one, COIN), [0.8, 0.2]).p_value for one in listed]
+    found = goodness_of_fit_power(COIN, [0.8, 0.2], [0.66, 0.34], 400)
+    exact = level_of(p, listed, law(COIN, [0.66, 0.34]))
+    assert found.power == pytest.approx(exact, abs=0.02)
+    assert 0.7 < found.power < 0.9
+
+
+def test_reports_of_several_categories_keep_the_level():
+    """Sets of categories: fit, samples and tables reject at most 8% of true nulls.
+
+    Fails by luck once in 1e9 for a level of 8%; a test that rejects 25% passes less than once
+    in 1e6.
+    """
+    rng, n, runs = np.random.default_rng(5), 80, 300
+    rejected = np.zeros(3, dtype=int)
+    for _ in range(runs):
+        bits, answers = [], []
+        for _ in range(2):
+            truth = rng.choice(3, size=n, p=SKEWED)
+            answers.append(rng.integers(0, 2, n))
+            bits.append(rng.random((n, 3)) < np.where(np.eye(3)[truth] > 0, 0.75, 0.25))
+        a, b = (counted(one.sum(axis=0), UNARY, n=n) for one in bits)
+        axes, counts = count_rows(
+            [
+                variable(bits[0], UNARY, name="u"),
+                variable(answers[0], rr.KRR([0, 1], 0.75), name="v"),
+            ]
+        )
+        table = Crosstab(tuple(axes), counts)
+        found = goodness_of_fit(a, SKEWED), homogeneity(a, b), independence(table)
+        assert [2, 2, 2] == [one.df for one in found]
+        rejected += [one.p_value <= 0.05 for one in found]
+    for count in rejected:
+        chance.assert_at_least(runs - int(count), runs, 0.92, tests=3)
+
+
+# -- exact and simulated p-values ----------------------------------------------------------
+
+
+def test_exact_p_values_are_the_multinomials():
+    """The exact p-value is the probability of tables at least as far off, listed by hand."""
+    counts, shares = [7, 1, 1], [0.1, 0.6, 0.3]
+    rates = law(THREE, shares)
+    listed = tables(9, 3)
+    far = ((listed - 9 * rates) ** 2 / (9 * rates)).sum(axis=1)
+    seen = float(((np.array(counts) - 9 * rates) ** 2 / (9 * rates)).sum())
+    expected = chances(listed, rates)[far >= seen - 1e-9].sum()
+    found = goodness_of_fit(counted(counts, THREE), shares, exact=True)
+    assert found.p_value == pytest.approx(expected, rel=1e-10)
+    assert "exact" in found.method
+    drawn = goodness_of_fit(counted(counts, THREE), shares, simulations=20_000, seed=1)
+    # 20,000 draws: six standard errors
+    assert drawn.p_value == pytest.approx(expected, abs=6 * np.sqrt(expected / 20_000))
+
+
+def test_simulated_tables_keep_their_margins():
+    """Monte Carlo over tables with given margins is Fisher's law: the hypergeometric tail."""
+    table = np.array([[8, 2], [3, 9]])
+    found = independence(table, mechanisms=(COIN, CLEAR), simulations=20_000, seed=2)
+    corner = stats.hypergeom(22, 11, 10)
+    x = np.arange(11)
+    far = np.abs(x - 5.0) >= 3 - 1e-9
+    expected = corner.pmf(x)[far].sum()
+    assert found.p_value == pytest.approx(expected, abs=6 * np.sqrt(expected / 20_000))
+    groups = [counted(row, COIN) for row in table]
+    again = homogeneity(groups, simulations=20_000, seed=2)
+    assert again.p_value == found.p_value
+
+
+def test_the_same_seed_gives_the_same_p_value():
+    """Nothing is drawn in secret: simulations need a seed, and repeat with it."""
+    counts = counted([7, 1, 1], THREE)
+    pair = [goodness_of_fit(counts, SKEWED, simulations=500, seed=9).p_value for _ in range(2)]
+    assert pair[0] == pair[1]
+    with pytest.raises(ArgumentTypeError, match="need a seed"):
+        goodness_of_fit(counts, SKEWED, simulations=500)
+    with pytest.raises(ArgumentTypeError, match="found both"):
+        goodness_of_fit(counts, SKEWED, simulations=500, seed=1, exact=True)
+    with pytest.raises(ArgumentValueError, match="more than the"):
+        goodness_of_fit(counted([900, 300, 300, 300], FOUR), [0.25] * 4, exact=True)
+    with pytest.raises(ArgumentValueError, match="at least 1"):
+        goodness_of_fit(counts, SKEWED, simulations=0, seed=1)
+
+
+def test_few_expected_reports_are_said():
+    """A warning with numbers where chi-squared is not to be trusted, and none where it is."""
+    with pytest.warns(RRStatsWarning, match="expected counts of reports are below 5"):
+        found = goodness_of_fit(counted([2, 1, 1], THREE), SKEWED)
+    assert 1 == len(found.notes)
+    with pytest.warns(RRStatsWarning, match="simulations="):
+        independence([[2, 1], [1, 2]], mechanisms=(COIN, COIN))
+    assert () == goodness_of_fit(counted([200, 100, 100], THREE), SKEWED).notes
+
+
+# -- edges ---------------------------------------------------------------------------------
+
+
+def test_nobody_says_nothing():
+    """Without reports there is no p-value, and the sentence says so."""
+    empty = counted([0, 0], COIN)
+    for found in (
+        goodness_of_fit(empty, [0.5, 0.5]),
+        homogeneity(empty, empty),
+        homogeneity(empty, counted([5, 5], COIN)),
+        independence([[0, 0], [0, 0]], mechanisms=(COIN, None)),
+        independence(counted([0] * 4, PAIR)),
+        change([[0, 0], [0, 0]], mechanisms=(COIN, COIN)),
+    ):
+        assert np.isnan(found.p_value)
+        assert "nothing can be said" in found.reading()
+        assert found.notes
+
+
+def test_empty_samples_are_left_out():
+    """A sample without reports changes nothing but a note."""
+    given = [counted([30, 20], COIN), counted([20, 30], COIN)]
+    whole = homogeneity([*given, counted([0, 0], COIN)])
+    assert homogeneity(given).p_value == whole.p_value
+    assert ("1 of 3 samples have no reports and are left out",) == whole.notes
+
+
+def test_categories_that_nobody_reported_are_left_out():
+    """An empty column of a table takes a degree of freedom with it, in either fit."""
+    plain = rr.surveys.direct(["a", "b", "c"])
+    found = homogeneity(counted([30, 20, 0], plain), counted([20, 30, 0], plain))
+    two = homogeneity(counted([30, 20], DIRECT), counted([20, 30], DIRECT))
+    assert (two.statistic, two.df) == (found.statistic, found.df)
+    mixed = quietly(homogeneity, counted([30, 20, 0], plain), counted([60, 30, 1], THREE))
+    assert np.isfinite(mixed.statistic)
+    apart = independence([[30, 20, 0], [20, 30, 0]], mechanisms=(DIRECT, plain))
+    assert (two.statistic, 1) == (apart.statistic, apart.df)
+    assert "nobody reported" in apart.notes[0]
+
+
+def test_a_report_that_shares_exclude_is_the_end_of_them():
+    """A direct answer where its share is 0 rejects for certain; an absent one costs a freedom."""
+    plain = rr.surveys.direct(["a", "b", "c"])
+    shares = [0.5, 0.5, 0]
+    assert 0 == goodness_of_fit(counted([30, 30, 1], plain), shares).p_value
+    found = goodness_of_fit(counted([40, 20, 0], plain), shares)
+    assert 1 == found.df
+    assert found.statistic == pytest.approx(stats.chisquare([40, 20]).statistic)
+
+
+def test_a_thousand_categories():
+    """k = 1000: the fit of one sample and of two are done, and agree with the plain formula."""
+    k, rng = 1000, np.random.default_rng(6)
+    mechanism, shares = rr.KRR(range(k), epsilon=5), rng.dirichlet(np.ones(k))
+    rates = law(mechanism, shares)
+    first, second = (rng.multinomial(n, rates) for n in (50_000, 80_000))
+    found = goodness_of_fit(counted(first, mechanism), shares)
+    assert found.statistic == pytest.approx(stats.chisquare(first, 50_000 * rates).statistic)
+    table = np.stack([first, second])
+    both = homogeneity(counted(first, mechanism), counted(second, mechanism))
+    expected = stats.chi2_contingency(table, correction=False)
+    assert (expected.dof, pytest.approx(expected.statistic)) == (both.df, both.statistic)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        rr.surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes"),
+        rr.Samples({"dice": COIN, "cards": rr.KRR(["no", "yes"], 0.9)}),
+        rr.surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3),
+        rr.OptimizedUnary(["no", "yes"], epsilon=1.0),
+        rr.surveys.two_coin(["no", "yes"], yes="yes"),
+    ],
+    ids=["latent classes", "two samples", "four kinds of cards", "sets", "forced"],
+)
+def test_every_design_is_tested(mechanism):
+    """Reports as they are expected fit their shares and each other, and other shares do not."""
+    shares = np.array([0.7, 0.3])
+    if mechanism.groups:
+        phi = np.linalg.lstsq(mechanism.channel.shown, shares, rcond=None)[0]
+        blocks = np.split(law(mechanism, phi), len(mechanism.groups))
+        counts = {
+            g: np.diff(np.rint(np.append(0, 6000 * block.cumsum()))).astype(int).tolist()
+            for g, block in zip(mechanism.groups, blocks, strict=True)
+        }
+        reports = rr.Tally.from_counts(counts, mechanism)
+    elif mechanism.channel.one_cell_each:
+        spread = np.rint(np.append(0, 6000 * law(mechanism, shares).cumsum()))
+        reports = counted(np.diff(spread).astype(int), mechanism)
+    else:
+        reports = counted(np.rint(6000 * law(mechanism, shares)).astype(int), mechanism, n=6000)
+    assert goodness_of_fit(reports, shares).p_value > 0.95
+    assert goodness_of_fit(reports, [0.4, 0.6]).p_value < 1e-4
+    assert homogeneity(reports, reports).p_value > 0.999
+    assert 1 == homogeneity(reports, counted([4000, 2000], COIN)).df
+    assert homogeneity(reports, counted([3000, 3000], COIN)).p_value < 1e-3
+
+
+def test_rows_are_tested_for_themselves():
+    """For target "rows" only the noise is random: their known shares are not rejected.
+
+    A share of 0.40 among the rows is what 45% yes of these reports would say; for the population
+    the same distance is smaller in standard errors.
+    """
+    counts = counted([560, 440], CLEAR)
+    rows, people = Estimate(counts, "rows"), Estimate(counts)
+    here, there = (goodness_of_fit(one, [0.6, 0.4]) for one in (rows, people))
+    assert here.statistic > 3 * there.statistic
+    noise = float(CLEAR.channel.variance(np.array([0.6, 0.4]), "rows")[1]) / 1000
+    assert here.statistic == pytest.approx((rows.proportions[1] - 0.4) ** 2 / noise)
+    assert 1 == homogeneity(rows, rows.with_target("rows")).df
+
+
+def test_waves_of_different_people_are_homogeneity():
+    """Without pairs the waves are taken for independent, and the result says that."""
+    a, b = counted([30, 20], COIN), counted([50, 60], CLEAR)
+    found = change(a, b)
+    assert homogeneity(a, b).p_value == found.p_value
+    assert "independent samples" in found.notes[-1]
+
+
+def test_pairs_make_a_change_visible():
+    """The same people in both waves: what they have in common is taken out of the noise."""
+    sharp = rr.KRR(["no", "yes"], 0.99)
+    table = np.array([[600, 50], [15, 335]])
+    a, b = counted(table.sum(axis=1), sharp), counted(table.sum(axis=0), sharp)
+    paired = Crosstab.from_counts(table, {"before": sharp, "after": sharp})
+    alone, panel, both = change(a, b), change(paired), change(a, b, pairs=paired)
+    assert alone.p_value > 0.05 > panel.p_value
+    assert panel.statistic == pytest.approx(both.statistic, rel=0.05)
+    assert panel.statistic == change(table, mechanisms=(sharp, sharp)).statistic
+
+
+# -- words and errors ----------------------------------------------------------------------
+
+
+def test_results_say_what_they_say():
+    """The repr has the null in words, the p-value, and what the noise has left."""
+    text = repr(goodness_of_fit(counted([260, 270, 250, 220], FOUR), [0.4, 0.3, 0.2, 0.1]))
+    assert "do not contradict that the shares are 40.0% a, 30.0% b" in text
+    assert "as much as 82 direct answers" in text
+    against = goodness_of_fit(counted([100, 500], COIN), [0.5, 0.5])
+    assert "speak against it" in against.reading()
+    assert "p < 0.0001" in against.reading()
+    assert isinstance(goodness_of_fit_power(COIN, [0.5, 0.5], [0.5, 0.5], 10), TestPower)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: goodness_of_fit(counted([5, 5], COIN), [0.5, 0.6]), "sum to 1"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), [1.5, -0.5]), "at least 0"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), [1.0]), "must hold 2 shares"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), {"maybe": 1}), "not among the categories"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), "x"), "must be numbers"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), [0.5, 0.5], COIN), "leave mechanism out"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), [1, 0], statistic="g"), "must be one of"),
+        (lambda: goodness_of_fit(counted([5] * 4, GENERIC), SKEWED, exact=True), "as many kinds"),
+        (lambda: homogeneity(counted([5, 5], COIN)), "two or more"),
+        (lambda: homogeneity([5, 5], [3, 4]), "must be Estimates or Tallies"),
+        (
+            lambda: homogeneity(counted([5, 5], COIN), counted([5, 5, 5], THREE)),
+            "same categories",
+        ),
+        (
+            lambda: homogeneity(
+                Estimate(counted([5, 5], COIN)), Estimate(counted([5, 5], COIN), "rows")
+            ),
+            "same target",
+        ),
+        (lambda: independence(counted([5, 5], COIN)), "tuples of two parts"),
+        (lambda: independence([[1, 2], [3, 4]], mechanisms=COIN), "must be two"),
+        (lambda: independence([[1, 2, 3], [3, 4, 5]], mechanisms=(COIN, COIN)), "have 2 entries"),
+        (lambda: independence([[0.1, 0.2], [0.3, 0.4]], mechanisms=(COIN, COIN)), "whole counts"),
+        (lambda: independence([1, 2], mechanisms=(COIN, COIN)), "one row for each"),
+        (
+            lambda: independence([[1, 2], [3, 4]], COIN, mechanisms=(COIN, COIN)),
+            "privatized as one answer",
+        ),
+        (lambda: independence([[1, 2, 3]] * 2, mechanisms=(COIN, UNARY)), "no table of counts"),
+        (lambda: independence(counted([1] * 4, PAIR), simulations=9, seed=1), "privatized apart"),
+        (lambda: independence(counted([1] * 4, PAIR), pairs={"x": (1, 2)}), "each of the 4"),
+        (
+            lambda: independence(counted([1] * 3, rr.KRR([("a", 1), ("a", 2), ("b", 1)], 0.6))),
+            "all combinations",
+        ),
+        (
+            lambda: change([[1, 2, 3], [3, 4, 5]], mechanisms=(COIN, THREE)),
+            "same categories",
+        ),
+        (
+            lambda: goodness_of_fit_power(
+                rr.surveys.stochastic_lie_detector(["no", "yes"], [0.2, 0.8], yes="yes"),
+                [0.5, 0.5],
+                [0.4, 0.6],
+                10,
+            ),
+            "one sample",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_with_the_rule(call, match):
+    """Each error names the argument and what it must be."""
+    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=match):
+        call()
