@@ -45,7 +45,7 @@ ORDER = [
     "estimates",
     "weighted",
     "groups",
-    "means",
+    "group_means",
     "estimators",
     "differences",
     "crosstabs",
@@ -78,7 +78,9 @@ DOWNWARD = {
     ("estimates", "plots"): "Estimate.plot",
     ("weighted", "plots"): "SurveyEstimate.plot",
     ("groups", "plots"): "GroupEstimates.plot",
-    ("planning", "plots"): "pictures of plans",
+    ("planning", "plots"): "PlanTable.plot",
+    ("crosstabs", "plots"): "Crosstab.plot",
+    ("differences", "hypotheses"): "Difference.test",
 }
 
 HEAVY = {"matplotlib", "pyarrow", "cryptography", "hypothesis", "narwhals", "joblib"}

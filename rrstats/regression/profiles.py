@@ -1,0 +1,91 @@
+"""Profile likelihood intervals: all values of one coefficient that the data do not reject.
+
+For a value b the likelihood is climbed with the coefficient held at b; the interval ends where
+twice the loss reaches the quantile of chi-squared on one degree of freedom.  An end that is not
+reached is infinite.  Source: Venzon and Moolgavkar (1988); here by bisection on climbs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from rrstats.regression.fitting import Fit, Problem, fit, known
+
+__all__ = ["intervals"]
+
+Floats = NDArray[np.float64]
+
+
+def intervals(problem: Problem, found: Fit, back: Floats, endless: Floats, level: float) -> Floats:
+    """(p, 2) the ends for each coefficient.
+
+    back : (p, parameters) the slopes of the coefficients by the inner parameters.  A class share
+        is followed on the scale of its logit, on which it is a coordinate.
+    endless : (p,) the sign of those that are infinite, NaN for those that nothing is known of.
+    """
+    limit = float(scipy.special.chdtri(1, 1 - level))
+    spread, _ = known(problem.at(found.theta, ["observed"]).sums["observed"], found)
+    q = problem.law.predictors * problem.p
+    ends = np.empty((len(back), 2))
+    for place in range(len(back)):
+        unit = np.eye(len(back))[place]
+        row = back[place] if place < q else unit
+        half = float(np.sqrt(row @ spread @ row * limit))
+        if endless[place] != 0:  # there is no standard error to start from: one of a predictor's
+            half = 1 / problem.furthest(np.linalg.solve(back, unit) if place < q else unit)
+        line = _Line(problem, found, row)
+        reached = [
+            sign * np.inf if endless[place] == sign else line.end(sign, half, limit)
+            for sign in (-1, 1)
+        ]
+        if place >= q:
+            reached = [_share(problem, found, place, value) for value in reached]
+        ends[place] = reached
+    return ends
+
+
+def _share(problem: Problem, found: Fit, place: int, value: float) -> float:
+    """The share of a class whose inner parameter has some value."""
+    q = problem.law.predictors * problem.p
+    psi = found.theta[q:].copy()
+    psi[place - q] = np.clip(value, -700, 700)
+    return float(problem.outcome.shares(psi)[problem.outcome.free[place - q]])
+
+
+class _Line:
+    """The likelihood along one coefficient, the others at their best."""
+
+    def __init__(self, problem: Problem, found: Fit, row: Floats) -> None:
+        self.problem, self.found, self.row = problem, found, row
+        self.length = float(np.linalg.norm(row))
+        full = np.linalg.svd(row[None] / self.length)[2]
+        self.inside = full[1:].T
+        self.best = float(row @ found.theta)
+        self.starts = {self.best: found.theta}
+
+    def loss(self, value: float) -> float:
+        """Twice the log-likelihood lost with the coefficient at a value."""
+        near = min(self.starts, key=lambda known: abs(known - value))
+        start = self.starts[near] + (value - near) * self.row / self.length**2
+        if self.inside.shape[1]:
+            held = fit(self.problem, start, self.inside)
+            self.starts[value] = held.theta
+            reached = held.log_likelihood
+        else:
+            reached = self.problem.at(start).log_likelihood
+        return 2 * (self.found.log_likelihood - reached)
+
+    def end(self, sign: int, half: float, limit: float) -> float:
+        """Where the loss reaches the limit on one side; infinite where it does not."""
+        inner, outer = self.best, self.best + sign * half
+        for _ in range(12):
+            if self.loss(outer) >= limit:
+                return float(
+                    scipy.optimize.brentq(
+                        lambda value: self.loss(value) - limit, inner, outer, xtol=1e-9 * half
+                    )
+                )
+            inner, outer = outer, self.best + 1.7 * (outer - self.best)
+        return sign * np.inf

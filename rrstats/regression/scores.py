@@ -1,0 +1,242 @@
+"""Linear regression by corrected scores: normal equations that are unbiased whatever the errors.
+
+With D_x the design row if the privatized covariate were x, and s_x the unbiased score of the report
+for it, E[sum_x s_x g(x) | truth t] = g(t) for any g.  So the equations
+
+    sum_i w_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0
+
+have the mean of those with true categories.  Nothing is assumed of the errors, or of how the
+covariate goes with the others.  Standard errors are sandwich ones.
+Where groups lie far apart in the outcome, the outcome itself tells them apart, and the likelihood
+(if errors are normal) is several times as precise; where effects are small both are alike.
+Where noise leaves little, the corrected variation of a covariate comes out near 0 or below it;
+then its effect is anything, and that is said.
+Sources: Nakamura (1990); for privatized data, van den Hout and Kooiman (2006) on the same moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rrstats.errors import ArgumentValueError, NotIdentifiable
+from rrstats.intervals import check_level
+from rrstats.regression.doubts import Doubt
+from rrstats.regression.frames import Design
+from rrstats.regression.maxima import check_columns
+from rrstats.regression.results import RegressionResult
+from rrstats.regression.unseen import Unseen, again
+
+__all__ = ["ScoreResult", "score_fit"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 16
+"""Rows times profiles that are worked on at once."""
+
+_FAINT = 2.0
+"""Fewer standard errors of variation are within noise of none."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ScoreResult(RegressionResult):
+    """A linear regression by scores.
+
+    sigma2 : the unbiased estimate of the errors' variance; noise may carry it below 0.
+    effective_n : for each coefficient of a privatized covariate, from how many known answers it is
+        as good: people times its variance if all were known, over its variance; NaN where noise
+        leaves that below 0.
+    signal : for each of these the variation of its column beside all others, by its standard error.
+        Below 2 it is within noise of 0, and the effect may be anything.
+    """
+
+    sigma2: float
+    effective_n: pd.Series[float]
+    signal: pd.Series[float]
+    unseen: Unseen
+    design: Design
+    from_formula: bool
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What stands above the table: there is no likelihood."""
+        sigma = f"{np.sqrt(self.sigma2):.4g}" if self.sigma2 > 0 else "not known (noise)"
+        return [
+            ("people", f"{self.nobs:,}"),
+            ("standard errors", self.vcov),
+            ("error deviation", sigma),
+        ]
+
+    def doubts(self) -> list[Doubt]:
+        """Sentences on what the noise leaves open."""
+        thin = self.signal[~(self.signal >= _FAINT)]
+        if not len(thin):
+            return []
+        text = (
+            f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
+            f"{', ...' * (len(thin) > 5)}) may be anything: beside the other covariates, "
+            f"their columns vary by {thin.min():.1f} standard errors at the least, which is within "
+            "noise of 0; leave covariates out, or ask more people."
+        )
+        return [Doubt(text)]
+
+    def remarks(self) -> list[str]:
+        """What stands under the table."""
+        found = [doubt.text for doubt in self.doubts()]
+        if len(self.effective_n):
+            worth = "; ".join(f"{name} {n:,.0f}" for name, n in self.effective_n.dropna().items())
+            found.append(f"{self.nobs:,} reports tell as much as so many known answers: {worth}.")
+        return found
+
+    def predict(self, data: Any, level: float = 0.95) -> pd.DataFrame:
+        """The expected outcome for profiles: columns prediction, std_error, low, high.
+
+        data : a frame with all covariates; those that were privatized hold *true* categories.
+        """
+        half = scipy.special.ndtri(0.5 + check_level(level) / 2)
+        frame = pd.DataFrame(dict(data)) if isinstance(data, Mapping) else data
+        if not isinstance(frame, pd.DataFrame):
+            raise ArgumentValueError("data must be a frame with the covariates as columns")
+        known = self.unseen.codes(frame)
+        matrices = np.stack(again(self.unseen, self.design, frame, self.from_formula))
+        matrix = matrices[known, np.arange(len(frame))]
+        value = matrix @ self.estimates
+        error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix), 0))
+        return pd.DataFrame(
+            {
+                "prediction": value,
+                "std_error": error,
+                "low": value - half * error,
+                "high": value + half * error,
+            },
+            index=frame.index,
+        )
+
+
+def score_fit(
+    y: Floats,
+    unseen: Unseen,
+    scores: Floats,
+    design: Design,
+    names: tuple[str, ...],
+    order: list[int],
+    same: Floats,
+    varying: Floats,
+    weights: Floats | None,
+    clusters: NDArray[np.intp] | None,
+    vcov: str,
+    from_formula: bool,
+) -> ScoreResult:
+    """Solve the equations.
+
+    scores : (rows, C) of the profiles.  same : (rows, s).  varying : (C, rows, v).  order : places
+    of these columns among names.
+    """
+    check_columns(same, varying, [names[place] for place in order], 0)
+    squares = np.sqrt(np.concatenate([(same**2).mean(axis=0), (varying**2).mean(axis=(0, 1))]))
+    problem = _Problem(y, scores, same, varying, np.ones(len(y)) if weights is None else weights)
+    gram, cross = problem.moments(squares)
+    try:
+        bread = np.linalg.inv(gram)
+    except np.linalg.LinAlgError:
+        raise NotIdentifiable(
+            "the reports cancel one another: the corrected sums of squares of the covariates have "
+            "no inverse; more people are needed"
+        ) from None
+    beta, b = bread @ cross, len(squares)
+    meat, sigma2 = problem.spread(squares, beta, clusters)
+    covariance = bread @ meat @ bread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = len(y) * sigma2 * np.diag(bread) / np.diag(covariance)
+    tail = [names[j] for j in order[same.shape[1] :]]
+    signal = problem.signal(squares, bread)[same.shape[1] :]
+    place = np.argsort(order)
+    scale = 1 / squares[place]
+    return ScoreResult(
+        title=f"linear regression by scores, {unseen.listed}",
+        index=pd.Index(list(names), dtype=object),
+        estimates=beta[place] * scale,
+        covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
+        vcov=vcov,
+        nobs=len(y),
+        log_likelihood=np.nan,
+        converged=True,
+        iterations=1,
+        sigma2=sigma2,
+        effective_n=pd.Series(
+            np.where(worth > 0, worth, np.nan)[same.shape[1] : b],
+            index=pd.Index(tail, dtype=object),
+            name="effective_n",
+        ),
+        signal=pd.Series(signal, index=pd.Index(tail, dtype=object), name="signal"),
+        unseen=unseen,
+        design=design,
+        from_formula=from_formula,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Sums over rows and profiles, columns divided by their sizes."""
+
+    y: Floats
+    scores: Floats
+    same: Floats
+    varying: Floats
+    weights: Floats
+
+    def _blocks(self, sizes: Floats) -> Any:
+        """Blocks of rows with their (C, rows, b) designs and (C, rows) scores."""
+        count = max(_BLOCK // len(self.varying), 64)
+        for start in range(0, len(self.y), count):
+            rows = slice(start, start + count)
+            varying = self.varying[:, rows]
+            same = np.broadcast_to(self.same[rows], (len(varying), *self.same[rows].shape))
+            yield rows, np.concatenate([same, varying], axis=2) / sizes, self.scores[rows].T
+
+    def moments(self, sizes: Floats) -> tuple[Floats, Floats]:
+        """(b, b) corrected sums of squares and (b,) products with the outcome."""
+        gram, cross = np.zeros((len(sizes), len(sizes))), np.zeros(len(sizes))
+        for rows, design, scores in self._blocks(sizes):
+            heavy = (scores * self.weights[rows])[:, :, None] * design
+            gram += np.einsum("crb,crd->bd", heavy, design, optimize=True)
+            cross += np.einsum("crb,r->b", heavy, self.y[rows], optimize=True)
+        return (gram + gram.T) / 2, cross
+
+    def signal(self, sizes: Floats, bread: NDArray[Any]) -> Floats:
+        """(b,) the sum of squares of each column beside all others, by its standard error."""
+        own = bread / np.diag(bread)  # column j residualizes column j
+        total, square = np.zeros(len(sizes)), np.zeros(len(sizes))
+        for rows, design, scores in self._blocks(sizes):
+            each = np.einsum("cr,crb->rb", scores, (design @ own) ** 2, optimize=True)
+            each *= self.weights[rows, None]
+            total += each.sum(axis=0)
+            square += (each**2).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total / np.sqrt(square - total**2 / len(self.y)))
+
+    def spread(
+        self, sizes: Floats, beta: Floats, clusters: NDArray[np.intp] | None
+    ) -> tuple[Floats, float]:
+        """(b, b) the sum of products of the rows' equations, or the clusters'; errors' variance."""
+        n, b = len(self.y), len(beta)
+        meat, errors = np.zeros((b, b)), 0.0
+        groups = None if clusters is None else np.zeros((int(clusters.max()) + 1, b))
+        for rows, design, scores in self._blocks(sizes):
+            residual = self.y[rows] - design @ beta
+            each = np.einsum("cr,crb->rb", scores * residual, design, optimize=True)
+            each *= self.weights[rows, None]
+            errors += float(((scores * residual**2).sum(axis=0) * self.weights[rows]).sum())
+            if groups is None or clusters is None:
+                meat += each.T @ each
+            else:
+                np.add.at(groups, clusters[rows], each)
+        if groups is None:
+            return meat * n / (n - b), errors / (n - b)
+        factor = len(groups) / (len(groups) - 1) * (n - 1) / (n - b)
+        return groups.T @ groups * factor, errors / (n - b)

@@ -1,0 +1,672 @@
+"""Regression on privatized covariates: exact, golden, brute force, by property, by chance."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from chance import assert_at_least
+from scipy import optimize, special, stats
+
+import rrstats as rr
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    IllConditionedWarning,
+    NotIdentifiable,
+    RRStatsWarning,
+)
+from rrstats.group_means import means
+from rrstats.mechanisms import surveys
+from rrstats.regression.covariates import linear, logit_on_private
+from rrstats.regression.mixtures import Binary, Mixture, Normal, climb
+from rrstats.regression.wording import BoundaryWarning
+from rrstats.variables import variable
+
+COIN = rr.KRR(["no", "yes"], 0.75)
+THREE = rr.KRR(["a", "b", "c"], 0.7)
+
+
+def _reported(codes, mechanism, seed=1):
+    labels = pd.Series([mechanism.categories[code] for code in codes])
+    return rr.simulate(labels, mechanism, seed=seed)
+
+
+def _world(n=600, mechanism=THREE, seed=2, effect=1.5):
+    """Ordinary z, a category that goes with z, an outcome of both, and reports of the category."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    logits = np.outer(z, np.linspace(0, 1, mechanism.k)) + np.linspace(0, -0.5, mechanism.k)
+    shares = special.softmax(logits, axis=1)
+    codes = (rng.random(n)[:, None] > shares.cumsum(axis=1)).sum(axis=1)
+    y = 1 + 0.5 * z + effect * codes + rng.normal(size=n)
+    frame = pd.DataFrame({"z": z, "x": np.array(_reported(codes, mechanism, seed), dtype=object)})
+    return frame, y, codes
+
+
+def _plain(theta, frame, y, mechanism, law, reported=None):
+    """Log-likelihoods of rows, written out: intercept, z, effects; own; logits on 1 and z."""
+    k = mechanism.k
+    z, codes = frame["z"].to_numpy(), [mechanism.categories.index(x) for x in frame["x"]]
+    beta, rest = theta[: k + 1], theta[k + 1 :]
+    eta = beta[0] + beta[1] * z[:, None] + np.r_[0, beta[2:]]
+    if law == "linear":
+        density, rest = stats.norm.pdf(y[:, None], eta, rest[0]), rest[1:]
+    else:
+        law_of_yes = 1 / (1 + np.exp(-eta))
+        yes = np.asarray(y, dtype=float)[:, None]
+        keep = 1.0 if reported is None else reported
+        p_yes = (1 - keep) + (2 * keep - 1) * law_of_yes
+        density = yes * p_yes + (1 - yes) * (1 - p_yes)
+    logits = np.column_stack([np.zeros(len(z)), *(rest.reshape(k - 1, 2) @ [np.ones_like(z), z])])
+    joint = mechanism.channel.matrix[codes] * special.softmax(logits, axis=1) * density
+    return np.log(joint.sum(axis=1))
+
+
+def _slopes(function, theta, step=1e-5):
+    """Central differences, one column a parameter."""
+    return np.stack(
+        [
+            (function(theta + step * one) - function(theta - step * one)) / (2 * step)
+            for one in np.eye(len(theta))
+        ],
+        axis=-1,
+    )
+
+
+# -- the likelihood ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", ["normal", "binary", "noisy"])
+@pytest.mark.parametrize("alike", [True, False])
+def test_derivatives_are_those_of_the_likelihood(law, alike):
+    """Gradient and Hessian are what differences of the log-likelihood and of the gradient give."""
+    rng = np.random.default_rng(3)
+    n, classes = 60, 3
+    z = np.column_stack([np.ones(n), rng.normal(size=n)])
+    varying = np.broadcast_to(rng.normal(size=(classes, 1, 2)), (classes, n, 2))
+    varying = varying if alike else rng.normal(size=(classes, n, 2))
+    yes = rng.random(n) < 0.5
+    outcome = {
+        "normal": Normal(rng.normal(size=n)),
+        "binary": Binary(1.0 - yes, 1.0 * yes),
+        "noisy": Binary(np.where(yes, 0.2, 0.8), np.where(yes, 0.9, 0.1)),
+    }[law]
+    mixture = Mixture(outcome, rng.random((n, classes)), z, varying, z, rng.random(n) + 0.5)
+    theta = rng.normal(size=mixture.size) * 0.5
+    found = mixture.sums(theta)
+    assert mixture.log_likelihood(theta) == pytest.approx(found.log_likelihood)
+    assert _slopes(mixture.log_likelihood, theta) == pytest.approx(found.gradient, abs=1e-5)
+    curved = _slopes(lambda t: mixture.sums(t).gradient, theta)
+    assert curved == pytest.approx(found.hessian, abs=1e-5)
+    rows = np.concatenate([part for _, part in mixture.scores(theta)])
+    assert mixture.weights @ rows == pytest.approx(found.gradient)
+
+
+@pytest.mark.parametrize(("law", "keep"), [("linear", None), ("logit", None), ("logit", 0.8)])
+def test_a_fit_is_the_maximum_that_brute_force_finds(law, keep):
+    """Coefficients, log-likelihood and all three covariances against scipy on the plain formula."""
+    frame, y, _ = _world(n=600 if keep is None else 2000, effect=1.0)
+    if law == "linear":
+        fits = {
+            kind: linear(
+                y, frame, covariates={"x": THREE}, intercept=True, method="likelihood", vcov=kind
+            )
+            for kind in ("observed", "opg", "robust")
+        }
+    else:
+        rng = np.random.default_rng(1)
+        y = y > 2
+        y = y if keep is None else np.where(rng.random(len(y)) < keep, y, ~y)
+        how = {} if keep is None else {"mechanism": rr.KRR([False, True], keep)}
+        fits = {
+            kind: logit_on_private(
+                y, frame, covariates={"x": THREE}, intercept=True, vcov=kind, **how
+            )
+            for kind in ("observed", "opg", "robust")
+        }
+    fit = fits["observed"]
+    start = fit.estimates + 0.05
+
+    def each(theta):
+        return _plain(theta, frame, y, THREE, law, keep)
+
+    found = optimize.minimize(
+        lambda t: -each(t).sum(), start, method="BFGS", options={"gtol": 1e-4}
+    )
+    assert each(found.x).sum() == pytest.approx(fit.log_likelihood, abs=1e-5)
+    assert found.x == pytest.approx(fit.estimates, abs=2e-3)
+    rows = _slopes(each, fit.estimates)
+    hessian = _slopes(lambda t: _slopes(each, t).sum(axis=0), fit.estimates, 1e-4)
+    bread, meat = np.linalg.inv(-hessian), rows.T @ rows
+    plain = {"observed": bread, "opg": np.linalg.inv(meat), "robust": bread @ meat @ bread}
+    for kind, covariance in plain.items():
+        scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+        assert covariance / scale == pytest.approx(fits[kind].covariance / scale, abs=2e-4)
+
+
+# RRreg 0.7.6, RRlin(cov.asset.index ~ rr.q1 [+ cov.female], data = d, models = "FR",
+# p.list = list(c(1/6, 1/6)), fit.n = 5) on its Nigeria data, 2423 complete rows: how many have an
+# asset index of 0 .. 9, by female and rr.q1.
+NIGERIA = {
+    (0, 0): [26, 61, 113, 105, 149, 151, 121, 53, 30, 4],
+    (0, 1): [23, 17, 38, 87, 118, 99, 58, 30, 22, 2],
+    (1, 0): [44, 70, 99, 139, 131, 110, 111, 55, 23, 2],
+    (1, 1): [12, 25, 38, 51, 53, 66, 51, 19, 17, 0],
+}
+RRLIN = {
+    "rr.q1": {
+        "coef": [3.9499152342665997, 0.3335322656742463],
+        "sigma": 1.9895096628868896,
+        "pi": 0.738469045160558,
+        "log": -6663.440539780841,
+        "se": [0.055476470825938415, 0.14530134213242593, 0.028809752673783936],
+    },
+    "rr.q1 and female": {
+        "coef": [4.044357868702514, -0.1894831186334241, 0.3060044602735112],
+        "sigma": 1.9877611656049339,
+        "pi": 0.7385020806820995,
+        "log": -6660.734755711329,
+        "se": [
+            0.06870610504076397,
+            0.08139407051509455,
+            0.14582266365544208,
+            0.028749589855061507,
+        ],
+    },
+}
+
+
+def _nigeria():
+    rows = [
+        (index, female, report)
+        for (female, report), counts in NIGERIA.items()
+        for index, count in enumerate(counts)
+        for _ in range(count)
+    ]
+    return pd.DataFrame(rows, columns=["assets", "female", "q1"])
+
+
+@pytest.mark.parametrize("case", RRLIN)
+def test_constant_shares_agree_with_rrlin(case):
+    """RRreg's RRlin is the likelihood with constant shares.  Its tolerance is 5e-4."""
+    frame, golden = _nigeria(), RRLIN[case]
+    forced = surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6])
+    columns = ["q1"] if case == "rr.q1" else ["female", "q1"]
+    fit = linear(
+        frame["assets"],
+        frame[columns],
+        covariates={"q1": forced},
+        covariate_model="constant",
+        method="likelihood",
+        intercept=True,
+    )
+    q = len(golden["coef"])
+    assert golden["coef"] == pytest.approx(fit.estimates[:q].tolist(), abs=5e-4)
+    assert golden["sigma"] == pytest.approx(fit.params["sigma"], abs=5e-4)
+    assert golden["log"] == pytest.approx(fit.log_likelihood, abs=5e-6)
+    assert golden["pi"] == pytest.approx(fit.shares()["share"][0], abs=5e-4)
+    assert golden["se"] == pytest.approx(fit.bse.iloc[: q + 1].tolist(), rel=5e-3)
+
+
+# -- what the methods are for ----------------------------------------------------------------------
+
+
+def _population(keep=0.75):
+    """All cells of (z, x, report, y) with their exact probabilities; x goes with z."""
+    rows = []
+    for z in (0, 1):
+        share = (0.2, 0.6)[z]
+        for x in (0, 1):
+            p_yes = special.expit(-1 + 0.5 * z + 1.5 * x)
+            for report in (0, 1):
+                for y in (0, 1):
+                    chance = 0.5 * (share if x else 1 - share) * (p_yes if y else 1 - p_yes)
+                    chance *= keep if report == x else 1 - keep
+                    rows.append((z, "yes" if report else "no", bool(y), chance))
+    return pd.DataFrame(rows, columns=["z", "x", "y", "chance"])
+
+
+def test_a_logistic_model_of_the_covariate_is_right_where_constant_shares_are_not():
+    """With exact probabilities as weights the fit is the truth; constant shares are 0.28 off.
+
+    True effects: 0.5 of z and 1.5 of x, whose share is 0.2 or 0.6 by z.
+    """
+    cells = pd.concat([_population()] * 40)
+    columns, options = cells[["z", "x"]], {"weights": cells["chance"].to_numpy(), "intercept": True}
+    fit = logit_on_private(cells["y"], columns, covariates={"x": COIN}, **options)
+    assert [-1, 0.5, 1.5] == pytest.approx(fit.estimates[:3].tolist(), abs=1e-6)
+    logits = [special.logit(0.2), special.logit(0.6) - special.logit(0.2)]
+    assert logits == pytest.approx(fit.estimates[3:].tolist(), abs=1e-6)
+    constant = logit_on_private(
+        cells["y"], columns, covariates={"x": COIN}, covariate_model="constant", **options
+    )
+    assert 0.2 < np.abs(constant.estimates[:3] - [-1, 0.5, 1.5]).max()
+    assert "effects are biased" in constant.summary()
+
+
+def test_an_outcome_that_is_privatized_too_is_read_through_its_own_channel():
+    """With exact probabilities of both reports the truth comes back."""
+    cells = _population()
+    noisy = pd.concat([cells.assign(chance=cells.chance * 0.8), cells.assign(
+        chance=cells.chance * 0.2, y=~cells.y)] * 20)  # fmt: skip
+    fit = logit_on_private(
+        noisy["y"],
+        noisy[["z", "x"]],
+        covariates={"x": COIN},
+        mechanism=rr.KRR([False, True], 0.8),
+        weights=noisy["chance"].to_numpy(),
+        intercept=True,
+    )
+    assert [-1, 0.5, 1.5] == pytest.approx(fit.estimates[:3].tolist(), abs=1e-5)
+
+
+def test_scores_give_the_true_coefficients_whatever_the_errors():
+    """Exact probabilities again, of exponential errors: scores are right, the normal law is not.
+
+    The likelihood takes the long tail for the group, and finds more than three times its effect.
+    """
+    errors = stats.expon.ppf((np.arange(200) + 0.5) / 200)
+    rows = []
+    for z, x, report, error in np.ndindex(2, 2, 2, 200):
+        chance = 0.5 * ((0.2, 0.6)[z] if x else 1 - (0.2, 0.6)[z])
+        chance *= 0.75 if x == report else 0.25
+        y = 2 + z + 0.5 * x + errors[error] - errors.mean()
+        rows.append((z, "yes" if report else "no", y, chance))
+    cells = pd.DataFrame(rows, columns=["z", "x", "y", "chance"])
+    options = {"weights": cells["chance"].to_numpy(), "intercept": True, "covariates": {"x": COIN}}
+    fit = linear(cells["y"], cells[["z", "x"]], **options)
+    assert [2, 1, 0.5] == pytest.approx(fit.estimates.tolist(), abs=1e-9)
+    with pytest.warns(IllConditionedWarning, match=r"x\[T.yes\] is 0.5 .*use method='scores'"):
+        by_likelihood = linear(cells["y"], cells[["z", "x"]], method="likelihood", **options)
+    assert 1.5 < by_likelihood.params["x[T.yes]"]
+    assert all(other < by_likelihood.log_likelihood for other in by_likelihood.other_maxima)
+    assert "2 maxima were found" in by_likelihood.summary()
+
+
+def test_scores_without_covariates_are_the_means_of_the_groups():
+    """The intercept is the mean of the first group, effects are differences, errors nearly so."""
+    frame, y, _ = _world()
+    fit = linear(y, frame[["x"]], covariates={"x": THREE})
+    found = means(y, frame["x"], THREE)
+    centres = found.means
+    assert [centres[0], *(centres[1:] - centres[0])] == pytest.approx(fit.estimates.tolist())
+    apart = [found.difference(group, "a").std_error for group in ("b", "c")]
+    assert apart == pytest.approx((fit.bse.to_numpy() * np.sqrt(597 / 599))[1:])
+    profiles = fit.predict({"x": ["a", "b", "c"]})
+    assert centres.tolist() == pytest.approx(profiles["prediction"].tolist())
+
+
+def test_the_covariance_of_scores_is_that_of_the_equations():
+    """Sandwich of the weighted equations of people, or of clusters, written out."""
+    frame, y, _ = _world()
+    w = np.random.default_rng(3).uniform(0.5, 1.5, 600)
+    w = w / w.mean()
+    groups = np.arange(600) // 4
+    s = variable(frame["x"], THREE).scores()
+    z = frame["z"].to_numpy()
+    designs = [np.column_stack([np.ones(600), z, np.full(600, k == 1), np.full(600, k == 2)])
+               for k in range(3)]  # fmt: skip
+    gram = sum((d.T * (w * s[:, k])) @ d for k, d in enumerate(designs))
+    beta = np.linalg.solve(gram, sum((d.T * (w * s[:, k])) @ y for k, d in enumerate(designs)))
+    each = sum(d * (w * s[:, k] * (y - d @ beta))[:, None] for k, d in enumerate(designs))
+    summed = np.stack([each[groups == group].sum(axis=0) for group in range(150)])
+    bread = np.linalg.inv(gram)
+    options = {"covariates": {"x": THREE}, "intercept": True, "weights": w}
+    fit = linear(y, frame, **options)
+    assert beta == pytest.approx(fit.estimates)
+    assert bread @ each.T @ each @ bread * 600 / 596 == pytest.approx(fit.covariance)
+    fit = linear(y, frame, **options, clusters=groups)
+    factor = 150 / 149 * 599 / 596
+    assert bread @ summed.T @ summed @ bread * factor == pytest.approx(fit.covariance)
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood"])
+def test_the_order_of_terms_changes_nothing(method):
+    """A privatized column in the middle of a formula is that at its end."""
+    pytest.importorskip("formulaic")
+    frame, y, _ = _world()
+    frame = frame.assign(y=y, w=np.cos(np.arange(600)), v=np.arange(600) % 5)
+    how = {"covariates": {"x": THREE}, "method": method}
+    one, other = (
+        linear(f"y ~ {terms}", frame, **how) for terms in ("z + w + v + x", "x + w + z + v")
+    )
+    assert one.params.to_dict() == pytest.approx(other.params.to_dict(), rel=1e-5)
+    assert one.bse.to_dict() == pytest.approx(other.bse.to_dict(), rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood"])
+def test_without_noise_a_fit_is_least_squares(method):
+    """A direct answer is an ordinary covariate."""
+    frame, y, codes = _world()
+    frame["x"] = np.array(["a", "b", "c"])[codes]
+    direct = surveys.direct(["a", "b", "c"])
+    fit = linear(y, frame, covariates={"x": direct}, intercept=True, method=method)
+    matrix = np.column_stack([np.ones(len(y)), frame["z"], codes == 1, codes == 2])
+    plain, squares = np.linalg.lstsq(matrix, y, rcond=None)[:2]
+    assert plain == pytest.approx(fit.estimates[:4], abs=1e-8)
+    assert [600, 600] == pytest.approx(fit.effective_n.tolist(), rel=0.15)
+    if method == "likelihood":
+        assert np.sqrt(squares[0] / 600) == pytest.approx(fit.params["sigma"])
+    else:
+        assert squares[0] / 596 == pytest.approx(fit.sigma2)
+
+
+# -- properties ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood"])
+def test_units_and_the_order_of_categories_change_nothing_else(method):
+    """Other units of y and z, and another first category, give the same fit in other words."""
+    frame, y, _ = _world()
+    options = {"intercept": True, "method": method}
+    one = linear(y, frame, covariates={"x": THREE}, **options)
+    moved = frame.assign(z=1e4 + 100 * frame["z"])
+    other = linear(1e3 * y - 7e5, moved, covariates={"x": THREE}, **options)
+    assert one.params["z"] * 10 == pytest.approx(other.params["z"], rel=1e-6)
+    assert one.bse["x[T.b]"] * 1e3 == pytest.approx(other.bse["x[T.b]"], rel=1e-6)
+    turned = linear(y, frame, covariates={"x": rr.KRR(["c", "a", "b"], 0.7)}, **options)
+    assert one.params["x[T.c]"] == pytest.approx(-turned.params["x[T.a]"], rel=1e-5)
+    apart = one.params["x[T.b]"] - one.params["x[T.c]"]
+    assert apart == pytest.approx(turned.params["x[T.b]"], rel=1e-5)
+    if method == "likelihood":
+        assert one.log_likelihood == pytest.approx(turned.log_likelihood, abs=1e-7)
+        lost = 600 * np.log(1e3)
+        assert one.log_likelihood - lost == pytest.approx(other.log_likelihood, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood"])
+def test_equal_rows_count_like_whole_weights(method):
+    """Weight 2 moves coefficients as two equal rows do."""
+    frame, y, _ = _world(n=300)
+    w = 1 + np.arange(300) % 3
+    options = {"covariates": {"x": THREE}, "intercept": True, "method": method}
+    one = linear(y, frame, weights=w, **options)
+    other = linear(
+        np.repeat(y, w), frame.loc[frame.index.repeat(w)].reset_index(drop=True), **options
+    )
+    assert other.estimates == pytest.approx(one.estimates, abs=1e-6)
+    assert "robust" == one.vcov
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood"])
+def test_clusters_of_one_are_people(method):
+    """Clusters of a single person change the robust covariance by G/(G-1) (n-1)/(n-p) alone."""
+    frame, y, _ = _world(n=300)
+    options = {"covariates": {"x": THREE}, "intercept": True, "method": method}
+    one = linear(y, frame, **options, vcov="robust")
+    other = linear(y, frame, clusters=np.arange(300)[::-1], **options)
+    factor = 300 / 299 * (299 / (300 - len(one.params)) if method == "likelihood" else 299 / 300)
+    assert one.covariance * factor == pytest.approx(other.covariance, rel=1e-9)
+    assert "clustered" == other.vcov
+
+
+def test_a_formula_and_columns_say_the_same():
+    """A formula names the privatized column as any other, with interactions if wanted."""
+    pytest.importorskip("formulaic")
+    frame, y, _ = _world()
+    frame["y"] = y
+    one = linear("y ~ z + x", frame, covariates={"x": THREE})
+    other = linear(y, frame[["z", "x"]], covariates={"x": THREE}, intercept=True)
+    assert other.params.to_dict() == pytest.approx(one.params.to_dict())
+    crossed = linear("y ~ z * x", frame, covariates={"x": THREE}, method="likelihood")
+    assert {"x[T.b]:z", "z:x[T.b]"} & set(crossed.params.index)
+    profile = crossed.predict({"z": [1.0], "x": ["b"]})["prediction"][0]
+    p = crossed.params
+    cross = p[[name for name in p.index if ":" in name and "T.b" in name and "=" not in name]].sum()
+    assert p["Intercept"] + p["z"] + p["x[T.b]"] + cross == pytest.approx(profile)
+
+
+def test_a_frame_that_says_what_was_privatized_needs_no_mapping():
+    """Columns with metadata are privatized covariates by themselves, in arrays and formulas."""
+    pytest.importorskip("formulaic")
+    frame, y, codes = _world()
+    told = pd.DataFrame({"y": y, "z": frame["z"], "x": np.array(["a", "b", "c"])[codes]})
+    private = told.rr.simulate({"x": THREE}, seed=4)
+    one = linear("y ~ z + x", private)
+    other = linear("y ~ z + x", pd.DataFrame(private.to_dict("list")), covariates={"x": THREE})
+    assert other.params.to_dict() == pytest.approx(one.params.to_dict())
+
+
+def test_reports_that_name_several_categories_serve():
+    """Unary reports, by scores and by likelihood, come near the truth that k-RR finds."""
+    frame, y, codes = _world(n=4000)
+    unary = rr.OptimizedUnary(["a", "b", "c"], epsilon=3.0)
+    seen = variable(_reported(codes, unary), unary)
+    for method in ("scores", "likelihood"):
+        fit = linear(y, frame[["z", "x"]], covariates={"x": seen}, intercept=True, method=method)
+        distance = (fit.params["x[T.c]"] - 3.0) / fit.bse["x[T.c]"]
+        assert abs(distance) < 5
+
+
+def test_samples_that_need_one_another_are_fitted_by_likelihood():
+    """Liars and honest carriers are classes of one category; scores refuse and say the way."""
+    design = surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes")
+    rng = np.random.default_rng(5)
+    classes = rng.integers(0, 3, 4000)
+    group = np.array(design.groups)[rng.integers(0, 2, 4000)]
+    truth = pd.Series([design.domain.categories[code] for code in classes])
+    y = 1 + 2 * (classes > 0) + rng.normal(size=4000)
+    frame = pd.DataFrame({"x": rr.simulate(truth, design, seed=1, group=group)})
+    fit = linear(y, frame, covariates={"x": design}, group=group, method="likelihood")
+    assert abs(fit.params["x[T.yes]"] - 2) < 5 * fit.bse["x[T.yes]"]
+    assert 2 / 3 == pytest.approx(fit.shares()["share"][1], abs=0.1)
+    assert 1 == pytest.approx(fit.posterior().sum(axis=1).to_numpy())
+    with pytest.raises(ArgumentValueError, match="use method='likelihood'"):
+        linear(y, frame, covariates={"x": design}, group=group)
+
+
+def test_two_privatized_covariates_are_told_apart():
+    """Joint shares: each effect is found beside the other, for both methods and posteriors."""
+    frame, y, _ = _world(n=4000)
+    rng = np.random.default_rng(8)
+    other = rng.integers(0, 2, 4000)
+    frame["w"] = np.array(_reported(other, COIN), dtype=object)
+    y = y - 2.0 * other
+    for method in ("scores", "likelihood"):
+        fit = linear(y, frame, covariates={"x": THREE, "w": COIN}, intercept=True, method=method)
+        found = fit.params[["x[T.c]", "w[T.yes]"]]
+        assert (np.abs(found - [3.0, -2.0]) < 5 * fit.bse[found.index]).all()
+    posterior = fit.posterior()
+    assert [("x", "a"), ("x", "b"), ("x", "c"), ("w", "no"), ("w", "yes")] == list(posterior)
+    assert 1 == pytest.approx(posterior["w"].sum(axis=1).to_numpy())
+    assert 5 == len(fit.shares())
+    wide = rr.KRR([f"c{place}" for place in range(65)], 0.9)
+    with pytest.raises(ArgumentValueError, match="at most 64 combinations"):
+        linear([1.0, 2.0], pd.DataFrame({"x": ["c0", "c1"]}), covariates={"x": wide})
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+def test_predictions_average_over_the_category_or_take_it_as_known():
+    """With the true category a profile; without it the mean by P(category | z)."""
+    frame, y, _ = _world()
+    fit = logit_on_private(y > 2, frame, covariates={"x": THREE}, intercept=True)
+    new = pd.DataFrame({"z": [0.3, -1.0]})
+    p = fit.estimates
+
+    def averaged(theta):
+        logits = np.column_stack([np.zeros(2), *(theta[4:].reshape(2, 2) @ [[1, 1], new["z"]])])
+        eta = theta[0] + theta[1] * new["z"].to_numpy()[:, None] + np.r_[0, theta[2:4]]
+        return (special.softmax(logits, axis=1) * special.expit(eta)).sum(axis=1)
+
+    found = fit.predict(new)
+    slopes = _slopes(averaged, p)
+    assert averaged(p) == pytest.approx(found["prediction"].to_numpy())
+    errors = np.sqrt(np.diag(slopes @ fit.covariance @ slopes.T))
+    assert errors == pytest.approx(found["std_error"].to_numpy(), rel=1e-5)
+    known = fit.predict(new.assign(x=["b", "a"]))["prediction"]
+    assert special.expit([p[0] + 0.3 * p[1] + p[2], p[0] - p[1]]) == pytest.approx(known.to_numpy())
+    assert len(frame) == len(fit.predict())
+    with pytest.raises(ArgumentValueError, match="1 of 2 rows of 'x' are none") as caught:
+        fit.predict(new.assign(x=["b", "secret"]))
+    assert "secret" not in str(caught.value)
+
+
+def test_shares_and_posteriors_are_those_of_the_model():
+    """Shares are means of P(category | z); without z they are the unbiased estimate."""
+    frame, y, _ = _world(n=3000)
+    fit = linear(y, frame[["x"]], covariates={"x": THREE}, method="likelihood")
+    shares = fit.shares()
+    plain = rr.estimate(frame["x"], THREE)
+    assert plain.proportions == pytest.approx(shares["share"].to_numpy(), abs=0.03)
+    assert (shares["std_error"].to_numpy() < plain.std_error).all()
+    after = fit.posterior()
+    assert shares["share"].to_numpy() == pytest.approx(after.mean().to_numpy(), abs=1e-6)
+    assert ["a", "b", "c"] == list(after)
+
+
+def test_a_summary_says_what_was_fitted():
+    """The table names the privatized columns, what they are worth, and what was assumed."""
+    frame, y, _ = _world()
+    text = linear(y, frame, covariates={"x": THREE}, intercept=True, method="likelihood").summary()
+    assert "privatized: x" in text
+    assert "tell as much as so many known answers" in text
+    assert "Errors are taken for normal" in text
+    assert "x=c: z" in text
+    assert "by scores" in linear(y, frame, covariates={"x": THREE}, intercept=True).summary()
+
+
+# -- edges -----------------------------------------------------------------------------------------
+
+
+def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
+    """Below the floor of the design the share runs to 0: infinite, no error, a warning."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": np.where(rng.random(500) < 0.15, "yes", "no")})
+    y = rng.normal(size=500)
+    with (
+        pytest.warns(BoundaryWarning, match="2 parameters have no finite maximum"),
+        pytest.warns(IllConditionedWarning, match="x=yes: 0.0"),
+    ):
+        fit = linear(y, frame, covariates={"x": COIN}, method="likelihood")
+    assert fit.converged
+    assert -np.inf == fit.params["x=yes: Intercept"]
+    assert np.isnan(fit.params["x[T.yes]"])
+    assert np.isnan(fit.bse["x[T.yes]"])
+    assert y.mean() == pytest.approx(fit.params["Intercept"], abs=1e-5)
+    with pytest.warns(IllConditionedWarning, match="within noise of 0"):
+        linear(y, frame, covariates={"x": COIN})
+
+
+def test_a_group_without_the_category_keeps_the_other_effects():
+    """Where only one sex has the category the logit runs off; effects stay as they are."""
+    rng = np.random.default_rng(2)
+    sex = rng.integers(0, 2, 3000)
+    x = rng.integers(0, 2, 3000) * (1 - sex)
+    frame = pd.DataFrame({"sex": sex, "x": np.array(_reported(x, COIN, 9), dtype=object)})
+    y = 2.0 * x + rng.normal(size=3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RRStatsWarning)
+        fit = linear(y, frame, covariates={"x": COIN}, intercept=True, method="likelihood")
+    assert fit.converged
+    assert abs(fit.params["x[T.yes]"] - 2) < 5 * fit.bse["x[T.yes]"]
+    assert fit.params["x=yes: sex"] < -3
+
+
+def test_separation_is_said():
+    """An outcome that the category decides has infinite coefficients, not large ones."""
+    x = np.repeat([0, 1], 40)
+    told = np.where(np.arange(80) % 4 > 0, x, 1 - x)
+    frame = pd.DataFrame({"x": np.where(told, "yes", "no")})
+    with pytest.warns(BoundaryWarning, match="no finite maximum"):
+        fit = logit_on_private(x > 0, frame, covariates={"x": COIN})
+    assert [-np.inf, np.inf] == fit.estimates[:2].tolist()
+    assert np.isfinite(fit.params["x=yes: Intercept"])
+
+
+def test_the_higher_of_two_maxima_is_found():
+    """Clear groups and faint reports: turned round, the groups are a lower maximum."""
+    y = np.repeat([0.0, 4.0], 50) + np.tile([-0.4, -0.2, 0.0, 0.2, 0.4], 20)
+    frame = pd.DataFrame({"x": ["no", "yes", "no"] * 16 + ["yes", "no", "yes"] * 17 + ["yes"]})
+    fit = linear(y, frame, covariates={"x": rr.KRR(["no", "yes"], 0.6)}, method="likelihood")
+    turned = climb(fit.fit.mixture, np.array([4.0, -4.0, -1.0, 0.0]))
+    assert turned.converged
+    assert -4 == pytest.approx(turned.theta[1], abs=0.01)
+    assert turned.sums.log_likelihood < fit.log_likelihood - 1
+    assert 4 == pytest.approx(fit.params["x[T.yes]"], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"covariates": {"x": rr.KRR(["a", "b", "c"], 1 / 3)}}, NotIdentifiable, "no information"),
+        ({"covariates": {"w": THREE}}, ArgumentValueError, r"columns that the model uses"),
+        ({"covariates": [THREE]}, ArgumentTypeError, "mapping from column to mechanism"),
+        ({"method": "moments"}, ArgumentValueError, "'scores' or 'likelihood'"),
+        ({"covariate_model": "logistic"}, ArgumentValueError, "are for method='likelihood'"),
+        ({"method": "likelihood", "covariate_model": "x"}, ArgumentValueError, "'constant'"),
+        ({"method": "likelihood", "vcov": "best"}, ArgumentValueError, "vcov must be one of"),
+        ({"clusters": np.zeros(600)}, ArgumentValueError, "at least 2, found 1"),
+        ({"weights": -np.ones(600)}, ArgumentValueError, "not be negative"),
+        ({"missing": "keep"}, ArgumentValueError, "'raise' or 'drop'"),
+    ],
+)
+def test_bad_arguments_are_refused_with_the_rule(options, error, words):
+    """Errors name the argument and what it may be."""
+    frame, y, _ = _world()
+    given = {"covariates": {"x": THREE}, "intercept": True} | options
+    with pytest.raises(error, match=words):
+        linear(y, frame, **given)
+
+
+def test_bad_data_is_refused_with_counts():
+    """Collinear columns, exact outcomes, missing rows and strangers are told, never quoted."""
+    frame, y, codes = _world()
+    how = {"covariates": {"x": THREE}, "intercept": True}
+    with pytest.raises(ArgumentValueError, match=r"\['z', 'v'\] are collinear"):
+        linear(y, frame.assign(v=2 * frame["z"]), **how)
+    with pytest.raises(ArgumentValueError, match="without any error"):
+        linear(1.0 + 2.0 * codes, frame[["x"]], **how, method="likelihood")
+    y[:3] = np.nan
+    told = frame.assign(x=frame["x"].where(frame.index != 5))
+    with pytest.raises(ArgumentValueError, match="3 in the outcome, 1 in covariate 'x'"):
+        linear(y, told, **how)
+    assert 596 == linear(y, told, **how, missing="drop").nobs
+    with pytest.raises(ArgumentValueError, match="1 of 600 reports") as caught:
+        linear(np.ones(600), frame.assign(x=["secret", *frame["x"][1:]]), **how)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ArgumentValueError, match="two categories, found 1"):
+        logit_on_private(np.ones(600, dtype=bool), frame, **how)
+    with pytest.raises(ArgumentValueError, match="cannot tell"):
+        linear([1.0, 2.0], frame[:2], **how)
+
+
+def test_climbing_ends_at_the_edge_too():
+    """Where the likelihood rises for ever the climb stops and says that it is done."""
+    given = np.tile([[0.75, 0.25]], (50, 1))
+    ones, none = np.ones((50, 1)), np.empty((50, 0))
+    mixture = Mixture(Normal(np.linspace(-1, 1, 50)), given, ones, np.empty((2, 50, 0)), ones)
+    found = climb(mixture, np.zeros(mixture.size))
+    assert found.converged
+    assert found.theta[-1] < -10
+    assert none.size == 0
+
+
+# -- chance ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood", "logit"])
+def test_intervals_cover(method):
+    """95% intervals of the covariate's effect hold it in 93% of worlds or more.
+
+    60 worlds: a coverage of 60% is caught with more than 99%.
+    """
+    rng, worlds, hits = np.random.default_rng(12), 60, 0
+    for _ in range(worlds):
+        z = rng.normal(size=300)
+        x = (rng.random(300) < special.expit(z)).astype(int)
+        frame = pd.DataFrame({"z": z, "x": np.where(rng.random(300) < 0.8, x, 1 - x)})
+        how = {"covariates": {"x": rr.KRR([0, 1], 0.8)}, "intercept": True}
+        if method == "logit":
+            y = rng.random(300) < special.expit(-0.5 + 0.5 * z + x)
+            fit = logit_on_private(y, frame, **how)
+        else:
+            y = 0.5 * z + x + rng.normal(size=300)
+            fit = linear(y, frame, method=method, **how)
+        low, high = fit.conf_int().loc["x[T.1]"]
+        hits += low <= 1 <= high
+    assert_at_least(hits, worlds, 0.93, false_alarm=1e-9, tests=3)

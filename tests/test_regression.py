@@ -1,0 +1,738 @@
+"""Regression behind a channel: derivatives, maxima, covariances and words, each checked plainly."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+import rrstats as rr
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BoundaryWarning,
+    MissingPackageError,
+)
+from rrstats.regression import (
+    cauchit,
+    cloglog,
+    logit,
+    probit,
+)
+
+NO_YES = ["no", "yes"]
+DICE = rr.KRR(NO_YES, 0.75)
+WARNER = rr.surveys.warner([0, 1], 0.7, yes=1)
+FORCED = rr.surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6])
+LIES = rr.surveys.stochastic_lie_detector([0, 1], [1 / 6, 5 / 6], yes=1)
+
+INVERSE = {
+    logit: lambda eta: 1 / (1 + np.exp(-eta)),
+    probit: scipy.special.ndtr,
+    cloglog: lambda eta: 1 - np.exp(-np.exp(eta)),
+    cauchit: lambda eta: 0.5 + np.arctan(eta) / np.pi,
+}
+
+
+def world(n=600, seed=5, mechanism=DICE, slope=0.8):
+    """Covariates and the reports of a logistic world, the same in every run."""
+    draw = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": draw.normal(45, 12, n).round(), "club": draw.integers(0, 3, n)})
+    eta = -0.6 + slope * (frame["age"] - 45) / 12 + 0.5 * (frame["club"] == 2)
+    truth = np.where(draw.random(n) < INVERSE[logit](eta), *mechanism.categories[::-1])
+    frame["answer"] = rr.simulate(truth, mechanism, seed=seed)
+    return frame
+
+
+def plain(theta, link, law, codes, columns, weights):
+    """The log-likelihood of two categories, written down once more."""
+    event = INVERSE[link](columns @ theta)
+    return weights @ np.log(law[codes, 0] * (1 - event) + law[codes, 1] * event)
+
+
+def climbed(function, start):
+    """The maximum of a function by a general optimizer, started from somewhere."""
+    found = scipy.optimize.minimize(
+        lambda theta: -function(theta), start, method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-13, "maxiter": 20_000, "maxfev": 20_000},
+    )  # fmt: skip
+    return found.x, -found.fun
+
+
+def hessian(function, at, step=1e-4):
+    """Second derivatives by differences."""
+    eye = step * np.eye(len(at))
+    return np.array(
+        [
+            [
+                function(at + a + b) - function(at + a - b)
+                - function(at - a + b) + function(at - a - b)
+                for b in eye
+            ]
+            for a in eye
+        ]
+    ) / (4 * step**2)  # fmt: skip
+
+
+# -- the maximum, and what is known there ------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", INVERSE)
+def test_estimates_maximize_the_plain_likelihood(link):
+    """A general optimizer on the likelihood written out finds the same, with the same Hessian."""
+    draw = np.random.default_rng(1)
+    columns = np.column_stack([np.ones(300), draw.normal(size=300), draw.integers(0, 2, 300)])
+    codes = (draw.random(300) < 0.45).astype(int)
+    weights = draw.integers(1, 4, 300).astype(float)
+
+    def likelihood(theta):
+        return plain(theta, link, WARNER.channel.matrix, codes, columns, weights)
+
+    found = link(codes, columns, mechanism=WARNER, frequencies=weights)
+    best, value = climbed(likelihood, np.zeros(3))
+    assert value == pytest.approx(found.log_likelihood, abs=1e-9)
+    assert best == pytest.approx(found.params.to_numpy(), abs=2e-5)
+    curved = np.linalg.inv(-hessian(likelihood, found.params.to_numpy()))
+    assert curved == pytest.approx(found.cov_params().to_numpy(), rel=1e-4, abs=1e-6)
+
+
+PROBLEMS = {
+    "krr-2": (DICE, logit, None),
+    "krr-2-cloglog": (DICE, cloglog, None),
+    "krr-4": (rr.KRR(list("abcd"), 0.7), logit, None),
+    "matrix": (
+        rr.MatrixDesign(list("abc"), [[0.6, 0.2, 0.1], [0.3, 0.7, 0.2], [0.1, 0.1, 0.7]]),
+        logit,
+        None,
+    ),
+    "unary": (rr.OptimizedUnary(list("abc"), epsilon=1.5), logit, None),
+    "liars": (LIES, probit, [1, 2]),
+    "mixed": (rr.Samples({1: WARNER, 2: FORCED}), cauchit, [1, 2]),
+}
+
+
+def problem_of(name, n=40):
+    """A fit of a few reports of each kind of design, made by counting rather than by chance."""
+    mechanism, link, groups = PROBLEMS[name]
+    draw = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": draw.normal(size=n), "z": draw.normal(size=n)})
+    truths = [mechanism.domain.categories[place % mechanism.domain.k] for place in range(n)]
+    group = None if groups is None else [groups[place // 3 % 2] for place in range(n)]
+    reports = rr.simulate(truths, mechanism, seed=3, group=group) if group else rr.simulate(
+        truths, mechanism, seed=3
+    )  # fmt: skip
+    weights = draw.uniform(0.5, 2, n)
+    return link(
+        reports, frame, mechanism=mechanism, group=group, intercept=True, weights=weights
+    ).problem
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.BoundaryWarning")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_derivatives_are_those_of_the_likelihood(name):
+    """Gradient and observed information are the differences of what they are derivatives of."""
+    problem = problem_of(name)
+    theta = np.random.default_rng(4).normal(scale=0.7, size=problem.size)
+    state = problem.at(theta, ["observed"])
+    steps = 1e-5 * np.eye(problem.size)
+    slopes = [
+        (problem.at(theta + h).log_likelihood - problem.at(theta - h).log_likelihood) / 2e-5
+        for h in steps
+    ]
+    bends = [(problem.at(theta - h).score - problem.at(theta + h).score) / 2e-5 for h in steps]
+    assert slopes == pytest.approx(state.score.tolist(), abs=1e-6)
+    assert np.array(bends) == pytest.approx(state.sums["observed"], abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.BoundaryWarning")
+@pytest.mark.parametrize("name", sorted(set(PROBLEMS) - {"unary"}))
+def test_expected_information_is_the_mean_over_all_reports(name):
+    """Each row's cells, weighted by their probability, give the mean of both other forms."""
+    from dataclasses import replace
+
+    problem = problem_of(name, n=12)
+    theta = np.random.default_rng(4).normal(scale=0.5, size=problem.size)
+    first, cells = problem.outcome.siblings
+    mean = dict.fromkeys(("observed", "opg"), 0.0)
+    for cell in range(cells):
+        outcome = replace(problem.outcome, cells=first + cell)
+        here = replace(problem, outcome=outcome)
+        values, _ = here.told(theta)
+        law = (values[:, first + cell] * here.law.shares(here.eta(theta))).sum(axis=0)
+        weighed = replace(here, weights=here.weights * law)
+        for kind in mean:
+            mean[kind] = mean[kind] + weighed.at(theta, [kind]).sums[kind]
+    expected = problem.at(theta, ["expected"]).sums["expected"]
+    assert mean["observed"] == pytest.approx(expected, abs=1e-12)
+    assert mean["opg"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_million_to_one_units_change_nothing():
+    """Coefficients carry the units of covariates; log-likelihood and z do not."""
+    frame = world()
+    columns = np.column_stack([frame["age"], frame["age"] ** 2, frame["club"]])
+    small = logit(frame["answer"], columns, mechanism=DICE, intercept=True)
+    units = np.array([1e6, 1e-7, 1e3])
+    large = logit(frame["answer"], columns * units, mechanism=DICE, intercept=True)
+    assert small.log_likelihood == pytest.approx(large.log_likelihood, abs=1e-9)
+    assert small.params.to_numpy()[1:] == pytest.approx(
+        large.params.to_numpy()[1:] * units, rel=1e-7
+    )
+    assert small.zvalues.to_numpy() == pytest.approx(large.zvalues.to_numpy(), rel=1e-6)
+
+
+def test_the_other_event_turns_the_signs():
+    """Modelling the first category instead of the last turns every sign and nothing else."""
+    frame = world()
+    yes = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
+    no = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, event="no")
+    assert (-yes.params).tolist() == pytest.approx(no.params.tolist(), rel=1e-9)
+    assert yes.bse.tolist() == pytest.approx(no.bse.tolist(), rel=1e-9)
+
+
+def test_two_categories_of_a_multinomial_logit_are_a_logit():
+    """With a third category that nobody has, or with another baseline, the fit is the same one."""
+    mechanism = rr.KRR(list("abc"), 0.8)
+    draw = np.random.default_rng(8)
+    reports, x = draw.choice(list("abc"), 500, p=[0.5, 0.3, 0.2]), draw.normal(size=500)
+    one = logit(reports, x, mechanism=mechanism, intercept=True)
+    other = logit(reports, x, mechanism=mechanism, intercept=True, baseline="b")
+    assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-9)
+    turned = (one.params["c"] - one.params["b"]).to_numpy()
+    assert turned == pytest.approx(other.params["c"].to_numpy(), abs=1e-6)
+    assert one.predict()["prevalence"].to_numpy().reshape(-1, 3) == pytest.approx(
+        other.predict()["prevalence"].to_numpy().reshape(-1, 3)[:, [1, 0, 2]], abs=1e-7
+    )
+
+
+def test_direct_answers_give_the_ordinary_regression():
+    """Without noise a saturated multinomial logit repeats the shares of the table."""
+    x = np.repeat([0, 1], 3)
+    counts = np.array([30, 50, 20, 10, 60, 30])
+    found = logit(
+        list("abcabc"), x, mechanism=rr.surveys.direct(list("abc")), intercept=True,
+        frequencies=counts,
+    )  # fmt: skip
+    expected = [
+        np.log(5 / 3),
+        np.log(6 / 1) - np.log(5 / 3),
+        np.log(2 / 3),
+        np.log(3) - np.log(2 / 3),
+    ]
+    assert expected == pytest.approx(found.params.tolist(), abs=1e-9)
+    assert np.sqrt(1 / 30 + 1 / 50) == pytest.approx(found.bse.iloc[0], rel=1e-9)
+    for kind in ("expected", "opg"):  # saturated: they coincide
+        assert found.bse.to_numpy() == pytest.approx(
+            np.sqrt(np.diag(found.cov_params(kind))), rel=1e-6
+        )
+
+
+# -- covariances ---------------------------------------------------------------------------
+
+
+def test_frequencies_are_rows_written_once():
+    """Every covariance of grouped rows is that of the rows one by one."""
+    frame = world()
+    counted = frame.groupby(["age", "club", "answer"], observed=True).size().reset_index(name="n")
+    for kind in ("observed", "expected", "opg", "robust"):
+        rows = logit(
+            frame["answer"], frame[["age", "club"]], mechanism=DICE, intercept=True, vcov=kind
+        )
+        few = logit(
+            counted["answer"], counted[["age", "club"]], mechanism=DICE, intercept=True,
+            frequencies=counted["n"], vcov=kind,
+        )  # fmt: skip
+        assert rows.params.to_numpy() == pytest.approx(few.params.to_numpy(), rel=1e-8)
+        assert rows.bse.to_numpy() == pytest.approx(few.bse.to_numpy(), rel=1e-8)
+        assert (rows.nobs, rows.bic) == (few.nobs, pytest.approx(few.bic, abs=1e-8))
+
+
+def test_the_sandwich_is_the_one_written_out():
+    """robust and clustered are inverse Hessian, sums of gradients, inverse Hessian."""
+    frame = world(n=200)
+    weights = 1 + frame["club"].to_numpy() / 2
+    labels = np.arange(200) % 17
+    columns = np.column_stack([np.ones(200), frame["age"]])
+    codes = (frame["answer"] == "yes").to_numpy().astype(int)
+    found = logit(frame["answer"], columns, mechanism=DICE, weights=weights * 7)
+    assert "robust" == found.vcov
+    beta, law = found.params.to_numpy(), DICE.channel.matrix
+    event = INVERSE[logit](columns @ beta)
+    slope = (law[codes, 1] - law[codes, 0]) * event * (1 - event)
+    slope = slope / (law[codes, 0] * (1 - event) + law[codes, 1] * event)
+    scores = columns * (weights * slope)[:, None]
+
+    def likelihood(theta):
+        return plain(theta, logit, law, codes, columns, weights)
+
+    scale = np.array([0.01, 0.0002])
+    bent = hessian(lambda step: likelihood(beta + step * scale), np.zeros(2), 1e-2)
+    bread = np.linalg.inv(-bent) * np.outer(scale, scale)
+    assert bread @ scores.T @ scores @ bread == pytest.approx(
+        found.cov_params().to_numpy(), rel=1e-3
+    )
+    sums = np.array([scores[labels == label].sum(axis=0) for label in range(17)])
+    grouped = logit(frame["answer"], columns, mechanism=DICE, weights=weights, clusters=labels)
+    assert "clustered" == grouped.vcov
+    assert 17 / 16 * 199 / 198 * bread @ sums.T @ sums @ bread == pytest.approx(
+        grouped.cov_params().to_numpy(), rel=1e-3
+    )
+
+
+def test_weights_have_no_scale_and_no_likelihood():
+    """Ten times the weights are the same weights, and likelihood methods refuse them."""
+    frame = world(n=200)
+    fits = [
+        logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, weights=weights)
+        for weights in (frame["club"] + 0.5, 10 * frame["club"] + 5)
+    ]
+    assert fits[0].params.tolist() == pytest.approx(fits[1].params.tolist(), rel=1e-9)
+    assert fits[0].bse.tolist() == pytest.approx(fits[1].bse.tolist(), rel=1e-9)
+    with pytest.raises(ArgumentValueError, match="probability weights"):
+        fits[0].cov_params("observed")
+    with pytest.raises(ArgumentValueError, match="needs a likelihood"):
+        fits[0].conf_int(method="profile")
+
+
+def test_people_of_weight_zero_are_not_there():
+    """Rows of weight or frequency 0 change neither the fit nor the number of people."""
+    frame = world(n=200)
+    with_them = logit(
+        frame["answer"], frame[["age"]], mechanism=DICE, intercept=True,
+        frequencies=(frame["club"] > 0).astype(int),
+    )  # fmt: skip
+    rest = frame[frame["club"] > 0]
+    without = logit(rest["answer"], rest[["age"]], mechanism=DICE, intercept=True)
+    assert without.nobs == with_them.nobs
+    assert without.bse.tolist() == pytest.approx(with_them.bse.tolist(), rel=1e-10)
+    gap = frame["age"].where(frame.index > 4).to_frame()
+    both = logit(
+        frame["answer"], gap, mechanism=DICE, intercept=True, missing="drop",
+        frequencies=(frame["club"] > 0).astype(int),
+    )  # fmt: skip
+    rest = rest[rest.index > 4]
+    without = logit(rest["answer"], rest[["age"]], mechanism=DICE, intercept=True)
+    assert without.params.tolist() == pytest.approx(both.params.tolist(), rel=1e-10)
+
+
+def test_intervals_of_the_slope_hold_their_level():
+    """95% Wald intervals cover the slope of a noisy world.
+
+    300 samples of 400 people.  A right interval covers at least 258 of them but once in 1e9
+    runs (binomial); one that forgets the noise of the design (half as wide) covers about 67% and
+    passes less than once in 1e9.
+    """
+    draw, covered = np.random.default_rng(11), 0
+    x = np.repeat([-1.5, -0.5, 0.5, 1.5], 2)
+    event = INVERSE[logit](-0.5 + x[::2])
+    for _ in range(300):
+        yes = draw.binomial(100, 0.25 + 0.5 * event)
+        people = np.column_stack([100 - yes, yes]).ravel()
+        found = logit(NO_YES * 4, x, mechanism=DICE, intercept=True, frequencies=people)
+        low, high = found.conf_int().loc["x1"]
+        covered += low <= 1.0 <= high
+    assert 258 == scipy.stats.binom.ppf(1e-9, 300, 0.95)
+    assert scipy.stats.binom.sf(257, 300, 0.67) < 1e-9
+    assert covered >= 258
+
+
+# -- the edge ----------------------------------------------------------------------------------
+
+
+def test_fewer_reports_than_the_design_makes_are_said():
+    """10% yes where dice alone make 16.7%: no number with an enormous standard error."""
+    reports, x = np.repeat([0, 1], [900, 100]), np.tile([0.0, 1.0, 2.0, 3.0], 250)
+    with pytest.warns(BoundaryWarning, match=r"reported 10\.0%.* between 16\.7% and 83\.3%"):
+        found = logit(reports, x, mechanism=FORCED, intercept=True)
+    assert -np.inf == found.params["Intercept"]
+    assert np.isnan(found.params["x1"])
+    assert found.bse.isna().all()
+    assert found.prevalence()["prevalence"].item() < 1e-6
+    # The likelihood of a prevalence of 0.
+    assert 100 * np.log(1 / 6) + 900 * np.log(5 / 6) == pytest.approx(
+        found.log_likelihood, abs=1e-6
+    )
+    assert "no finite maximum" in found.summary()
+
+
+@pytest.mark.parametrize("link", INVERSE)
+def test_a_group_below_the_floor_leaves_the_others_alone(link):
+    """One level without any true yes: its coefficients are infinite, the rest as without it."""
+    draw = np.random.default_rng(3)
+    group = np.repeat([0, 1, 2], 300)
+    x = draw.normal(size=900)
+    rate = np.choose(group, [0.1, 0.4, 0.6])
+    reports = (draw.random(900) < rate).astype(int)
+    reports[:300] = np.arange(300) % 10 == 0
+    columns = np.column_stack([np.ones(900), group == 1, group == 2, x])
+    with pytest.warns(
+        BoundaryWarning, match="likelihood keeps rising as the parameters x1, x2, x3"
+    ):
+        found = link(reports, columns, mechanism=FORCED)
+    assert [-np.inf, np.inf, np.inf] == found.params.tolist()[:3]
+    rest = link(reports[300:], columns[300:, 1:], mechanism=FORCED)
+    assert rest.params["x3"] == pytest.approx(found.params["x4"], abs=1e-3)
+    assert rest.bse["x3"] == pytest.approx(found.bse["x4"], rel=1e-3)
+    told = found.predict()
+    assert rest.predict()["high"].to_numpy() == pytest.approx(
+        told["high"].to_numpy()[300:], abs=1e-3
+    )
+    assert told["std_error"][:300].isna().all()
+
+
+def test_a_profile_bounds_what_is_infinite_on_one_side():
+    """The interval of an infinite intercept begins at infinity and ends where reports object."""
+    reports = np.repeat([0, 1], [170, 30])
+    with pytest.warns(BoundaryWarning):
+        found = logit(reports, mechanism=FORCED)
+    low, high = found.conf_int(method="profile").loc["Intercept"]
+    assert -np.inf == low
+
+    def loss(value):
+        column = np.ones((200, 1))
+        there = plain(
+            np.array([value]), logit, FORCED.channel.matrix, reports, column, np.ones(200)
+        )
+        return 2 * (found.log_likelihood - there)
+
+    assert scipy.stats.chi2.ppf(0.95, 1) == pytest.approx(loss(high), abs=1e-5)
+
+
+def test_separation_of_direct_answers_is_said():
+    """A covariate that tells the answer has an infinite coefficient."""
+    x = np.arange(40) - 19.5
+    with pytest.warns(BoundaryWarning, match="separation"):
+        found = logit((x > 0).astype(int), x, mechanism=rr.surveys.direct([0, 1]), intercept=True)
+    assert np.inf == found.params["x1"]
+    assert 0 == pytest.approx(found.log_likelihood, abs=1e-6)
+
+
+def test_one_distant_row_is_no_separation():
+    """A row a hundred thousand times as far out as the others changes no coefficient."""
+    frame = world(n=300)
+    x = (frame["age"].to_numpy() - 45) / 12
+    x[0], reports = 1e5, frame["answer"].to_numpy(copy=True)
+    reports[0] = "yes"
+    found = logit(reports, x, mechanism=DICE, intercept=True)
+    rest = logit(reports[1:], x[1:], mechanism=DICE, intercept=True)
+    assert rest.params.tolist() == pytest.approx(found.params.tolist(), abs=1e-6)
+
+
+# -- what the model says -----------------------------------------------------------------------
+
+
+def test_profile_intervals_end_where_the_likelihood_is_lost():
+    """At each end, with the other coefficient at its best, the loss is chi-squared's quantile."""
+    frame = world(n=250)
+    x = (frame["age"].to_numpy() - 45) / 12
+    codes = (frame["answer"] == "yes").to_numpy().astype(int)
+    found = logit(frame["answer"], x, mechanism=DICE, intercept=True)
+    ends = found.conf_int(0.9, method="profile").loc["x1"]
+    for end in ends:
+        held = logit(frame["answer"], mechanism=DICE, offset=end * x)
+        loss = 2 * (found.log_likelihood - held.log_likelihood)
+        assert scipy.stats.chi2.ppf(0.9, 1) == pytest.approx(loss, abs=1e-6)
+    assert ends["low"] < found.params["x1"] < ends["high"]
+    assert len(codes) == found.nobs
+
+
+def test_predictions_and_effects_are_those_written_out():
+    """Prevalence, its mean and marginal effects follow from the coefficients, errors too."""
+    frame = world(n=300)
+    data = frame[["age", "club"]].assign(club=lambda d: (d["club"] == 2).astype(float))
+    found = probit(frame["answer"], data, mechanism=DICE, intercept=True)
+    columns = np.column_stack([np.ones(300), data])
+    beta, spread = found.params.to_numpy(), found.cov_params().to_numpy()
+
+    def error(function):
+        slopes = [
+            (function(beta + h) - function(beta - h)) / (2 * np.abs(h).sum())
+            for h in np.diag(1e-5 / np.abs(columns).max(axis=0))
+        ]
+        return np.sqrt(np.array(slopes) @ spread @ np.array(slopes))
+
+    def mean(b):
+        return scipy.special.ndtr(columns @ b).mean()
+
+    row = found.prevalence().iloc[0]
+    assert (mean(beta), error(mean)) == pytest.approx(
+        (row["prevalence"], row["std_error"]), rel=1e-6
+    )
+    one = found.predict().iloc[7]
+    eta, wide = columns[7] @ beta, np.sqrt(columns[7] @ spread @ columns[7])
+    expected = scipy.special.ndtr(
+        [eta, eta - 1.959963984540054 * wide, eta + 1.959963984540054 * wide]
+    )
+    assert expected == pytest.approx(one[["prevalence", "low", "high"]].to_numpy(float), abs=1e-9)
+
+    def slope(b):
+        return (np.exp(-0.5 * (columns @ b) ** 2) / np.sqrt(2 * np.pi)).mean() * b[1]
+
+    def jump(b):
+        with_it, without = columns.copy(), columns.copy()
+        with_it[:, 2], without[:, 2] = 1, 0
+        return (scipy.special.ndtr(with_it @ b) - scipy.special.ndtr(without @ b)).mean()
+
+    effects = found.marginal_effects().set_index("covariate")
+    for name, function in (("age", slope), ("club", jump)):
+        expected = (function(beta), error(function))
+        assert expected == pytest.approx(
+            tuple(effects.loc[name, ["effect", "std_error"]]), rel=1e-5
+        )
+
+
+def test_formulas_are_made_again_for_new_data():
+    """Predictions use the means, levels and squares of the fit, not of the new rows."""
+    pytest.importorskip("formulaic")
+    frame = world()
+    formula = "answer ~ center(age) + I(age**2) + C(club)"
+    found = logit(formula, frame, mechanism=DICE)
+    again = found.predict(frame.drop(columns="answer").iloc[[5, 17]])
+    assert found.predict().iloc[[5, 17]].to_numpy() == pytest.approx(again.to_numpy(), abs=1e-10)
+    assert [5, 17] == again.index.tolist()
+    gap = frame.iloc[[5, 17]].assign(age=[np.nan, 50.0])
+    assert [True, False] == found.predict(gap)["prevalence"].isna().tolist()
+    with pytest.raises(ArgumentValueError, match="levels of a factor"):
+        found.predict(frame.iloc[:3].assign(club=9))
+
+
+def test_effects_of_a_square_move_together():
+    """The effect of age is that of age and its square, and of a factor one for each level."""
+    pytest.importorskip("formulaic")
+    frame = world()
+    found = logit("answer ~ age + I(age**2) + C(club)", frame, mechanism=DICE)
+    effects = found.marginal_effects()
+    beta = found.params
+    moved = [
+        found.predict(frame.assign(age=frame["age"] + h))["prevalence"].mean()
+        for h in (-1e-3, 1e-3)
+    ]
+    assert (moved[1] - moved[0]) / 2e-3 == pytest.approx(effects["effect"].iloc[0], rel=1e-5)
+    assert ["slope", "0 to 1", "0 to 2"] == effects["change"].tolist()
+    assert 5 == len(beta)
+
+
+def test_posteriors_are_bayes():
+    """P(truth | report, x) is the prediction, updated by the report."""
+    frame = world(n=100)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
+    prior = found.predict()["prevalence"].to_numpy()
+    told = np.where(frame["answer"] == "yes", 3.0, 1 / 3)  # the odds of 0.75 against 0.25
+    odds = prior / (1 - prior) * told
+    assert odds / (1 + odds) == pytest.approx(found.posterior()["yes"].to_numpy(), abs=1e-12)
+
+
+def test_only_nested_fits_of_the_same_reports_compare():
+    """Other rows, other links and fits that are no special cases are refused."""
+    frame = world(n=200)
+
+    def fitted(columns, rows=slice(None), link=logit, **options):
+        part = frame[rows]
+        return link(part["answer"], part[columns], mechanism=DICE, intercept=True, **options)
+
+    both, age, club = fitted(["age", "club"]), fitted(["age"]), fitted(["club"])
+    assert age.compare(both).statistic == both.lr_test(age).statistic > 0
+    with pytest.raises(ArgumentValueError, match="special case"):
+        age.compare(club)
+    with pytest.raises(ArgumentValueError, match="same reports"):
+        both.compare(fitted(["age"], slice(1, None)))
+    with pytest.raises(ArgumentValueError, match="same link"):
+        both.compare(fitted(["age"], link=probit))
+    with pytest.raises(ArgumentTypeError, match="another fit"):
+        both.compare("age")
+
+
+def test_the_wald_test_of_one_coefficient_is_its_z_squared():
+    """Tests of several coefficients begin with one."""
+    frame = world(n=200)
+    found = logit(frame["answer"], frame[["age", "club"]], mechanism=DICE, intercept=True)
+    test = found.wald_test("age")
+    assert found.zvalues["age"] ** 2 == pytest.approx(test.statistic)
+    assert found.pvalues["age"] == pytest.approx(test.pvalue)
+    assert 2 == found.wald_test(["age", "club"]).df
+    with pytest.raises(ArgumentValueError, match="names of parameters"):
+        found.wald_test("income")
+
+
+def test_the_summary_says_what_was_fitted():
+    """The table names the outcome, every covariate, the kind of errors and what is missing."""
+    frame = world(n=200)
+    text = logit(frame["answer"], frame[["age"]], mechanism=DICE, vcov="opg").summary()
+    for word in ("'answer' being 'yes'", "age", "opg", "200", "No intercept"):
+        assert word in text
+    assert "No intercept" not in logit(frame["answer"], mechanism=DICE).summary()
+
+
+# -- arguments ---------------------------------------------------------------------------------
+
+
+def test_a_formula_and_arrays_agree():
+    """A formula is the arrays that it makes; columns may be named for every option."""
+    pytest.importorskip("formulaic")
+    frame = world().assign(n=lambda d: d["club"] + 1, home=lambda d: d["age"] % 7)
+    one = logit("answer ~ age", frame, mechanism=DICE, weights="n", clusters="home")
+    other = logit(
+        frame["answer"].to_numpy(), frame["age"].to_numpy(), mechanism=DICE, intercept=True,
+        weights=frame["n"].to_numpy(), clusters=frame["home"].to_numpy(),
+    )  # fmt: skip
+    assert one.params.tolist() == pytest.approx(other.params.tolist(), rel=1e-10)
+    assert one.bse.tolist() == pytest.approx(other.bse.tolist(), rel=1e-10)
+
+
+def test_a_privatized_frame_needs_no_mechanism():
+    """What a frame says of its columns is enough."""
+    pytest.importorskip("formulaic")
+    frame = world()
+    kept = frame.rename(columns={"answer": "truth"})[["truth", "age"]].rr.privatize({"truth": DICE})
+    found = logit("truth ~ age", kept)
+    given = logit(kept["truth"].to_numpy(), kept["age"], mechanism=DICE, intercept=True)
+    assert given.log_likelihood == pytest.approx(found.log_likelihood, abs=1e-10)
+
+
+def test_covariates_that_hold_reports_are_not_taken_for_the_truth():
+    """A frame that says a covariate was privatized is fitted as such, or refused, never naively."""
+    frame = world(n=300)
+    made = rr.simulate_frame(frame.assign(smokes=NO_YES * 150), {"smokes": DICE}, seed=1)
+    data = made[["smokes", "age"]]
+    by_frame = logit(frame["answer"], data, mechanism=DICE, intercept=True)
+    given = logit(
+        frame["answer"], pd.DataFrame(data.to_dict("list")), mechanism=DICE, intercept=True,
+        covariates={"smokes": DICE},
+    )  # fmt: skip
+    assert given.log_likelihood == pytest.approx(by_frame.log_likelihood, abs=1e-8)
+    with pytest.raises(ArgumentValueError, match=r"\['smokes'\] hold reports"):
+        probit(frame["answer"], data, mechanism=DICE)
+    with pytest.raises(ArgumentTypeError, match="frequencies cannot be had"):
+        logit(frame["answer"], data, mechanism=DICE, frequencies=frame["club"])
+
+
+def test_missing_rows_are_refused_or_dropped():
+    """missing="raise" counts what is missing and where; "drop" is the fit of the other rows."""
+    frame = world(n=200)
+    frame.loc[frame.index[:3], "answer"] = None
+    frame["age"] = frame["age"].where(frame.index != 10)
+    with pytest.raises(ArgumentValueError, match="3 in the reports, 1 in covariate 'age'"):
+        logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, missing="drop")
+    whole = frame.dropna()
+    rest = logit(whole["answer"], whole[["age"]], mechanism=DICE, intercept=True)
+    assert (196, rest.params.tolist()) == (found.nobs, pytest.approx(found.params.tolist()))
+    assert whole.index.equals(found.predict().index)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"data": lambda f: f[["age"]].assign(days=f["age"] * 365)},
+            r"'age', 'days'\] are collinear",
+        ),
+        ({"data": lambda f: f[["age"]].assign(age=0)}, r"\['age'\] are 0"),
+        ({"data": lambda f: f[["age"]].iloc[:5]}, "another index"),
+        ({"data": lambda f: f[["age"]].to_numpy()[:5]}, "one row for each of the 200"),
+        ({"data": lambda f: f[["age"]] / 0}, "finite, found .* in 'age'"),
+        ({"weights": lambda f: f["club"] - 1.5}, "at least 0, found"),
+        ({"weights": lambda f: 0 * f["club"]}, "must leave somebody"),
+        ({"frequencies": lambda f: f["club"] + 0.5}, "whole numbers"),
+        ({"frequencies": lambda f: f["answer"]}, "must be numbers"),
+        ({"clusters": lambda f: 0 * f["club"]}, "at least 2, found 1"),
+        ({"vcov": lambda f: "hessian"}, "vcov must be one of"),
+        ({"vcov": lambda f: "clustered"}, "needs clusters"),
+        ({"event": lambda f: "maybe"}, "event must be one of"),
+        ({"missing": lambda f: "skip"}, "'raise' or 'drop'"),
+        ({"offset": lambda f: [1.0]}, "one value for each of 200 rows"),
+        ({"weights": lambda f: "club"}, None),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(options, words):
+    """Each bad argument has an error of its own that names it."""
+    frame = world(n=200)
+    given = {name: make(frame) for name, make in options.items()}
+    given.setdefault("data", frame[["age"]])
+    if words is None:
+        words = "not there"
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match=words):
+        logit(frame["answer"], mechanism=DICE, intercept=True, **given)
+
+
+def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
+    """A column of text is refused by its name and type, without a word of its cells."""
+    frame = world(n=50).assign(town=["Secretville"] * 50)
+    with pytest.raises(ArgumentTypeError, match=r"C\(town\)") as caught:
+        logit(frame["answer"], frame[["town"]], mechanism=DICE)
+    assert "Secretville" not in str(caught.value)
+
+
+def test_levels_never_seen_are_not_quoted():
+    """An unknown level of a factor is said without its name."""
+    pytest.importorskip("formulaic")
+    frame = world(n=60).assign(town=["north", "south"] * 30)
+    found = logit("answer ~ town", frame, mechanism=DICE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as outside of tests, where a warning is no error
+        with pytest.raises(ArgumentValueError, match="levels") as caught:
+            found.predict(pd.DataFrame({"town": ["Secretville"]}))
+    assert "Secretville" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("age + club", "outcome"),
+        ("log(answer) ~ age", "name of the column"),
+        ("answer + club ~ age", "name of the column"),
+        ("answer ~ age ~ club", "is no formula"),
+        ("answer ~ height", "a column that is not there"),
+        ("answer ~ np.log(age - 1000)", "finite"),
+        ("answer ~ 0", "no covariates"),
+        ("answers ~ age", "did you mean 'answer'"),
+    ],
+)
+def test_formulas_that_are_none(formula, words):
+    """A formula that cannot be used says which part of it."""
+    pytest.importorskip("formulaic")
+    with pytest.raises(ArgumentValueError, match=words):
+        logit(formula, world(n=50), mechanism=DICE)
+
+
+def test_without_formulaic_arrays_are_named_as_the_way(monkeypatch):
+    """A formula without the package says what to install, and what else to do."""
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    with pytest.raises(MissingPackageError, match=r"rrstats\[formula\].*arrays"):
+        logit("answer ~ age", world(n=50), mechanism=DICE)
+
+
+def test_all_reports_alike_explain_nothing():
+    """A constant outcome is refused before anything is fitted."""
+    with pytest.raises(ArgumentValueError, match="all 20 reports are the same"):
+        logit(["no"] * 20, np.arange(20.0), mechanism=DICE)
+
+
+def test_other_links_are_for_two_categories():
+    """probit of three categories names the way out."""
+    with pytest.raises(ArgumentValueError, match="probit is for two categories"):
+        probit(list("abc"), mechanism=rr.KRR(list("abc"), 0.8))
+
+
+def test_reports_that_name_several_categories_have_no_expected_information():
+    """Unary reports can be fitted; the one covariance that needs all reports says so."""
+    mechanism = rr.OptimizedUnary(list("abc"), epsilon=3.0)
+    reports = rr.simulate(list("aabbc") * 60, mechanism, seed=1)
+    found = logit(reports, mechanism=mechanism)
+    assert [0.4, 0.4, 0.2] == pytest.approx(found.prevalence()["prevalence"].tolist(), abs=0.15)
+    with pytest.raises(ArgumentValueError, match="too many; use 'observed'"):
+        found.cov_params("expected")
+
+
+def test_offsets_are_given_again_for_new_rows():
+    """A fit with an offset predicts only where the offset is said."""
+    frame = world(n=100)
+    found = logit(frame["answer"], mechanism=DICE, offset=frame["age"] / 100)
+    with pytest.raises(ArgumentTypeError, match="offset is needed"):
+        found.predict(frame[[]])
+    again = found.predict(frame[[]], offset=frame["age"] / 100)
+    assert found.predict()["prevalence"].tolist() == pytest.approx(again["prevalence"].tolist())
