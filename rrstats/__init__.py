@@ -15,22 +15,41 @@ For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the comma
 
 from typing import TYPE_CHECKING, Any
 
-from rrstats import datasets, errors, estimators, intervals, metadata, planning, privacy
+from rrstats import (
+    datasets,
+    errors,
+    estimators,
+    hypotheses,
+    intervals,
+    metadata,
+    planning,
+    privacy,
+)
 from rrstats.accessor import FrameAccessor, SeriesAccessor
+from rrstats.associations import correlation, correlations, cramers_v, odds_ratio, phi
 from rrstats.channel import SupportChannel
+from rrstats.crosstabs import Crosstab, crosstab
+from rrstats.differences import Difference, difference
 from rrstats.errors import (
+    BoundaryWarning,
+    ConvergenceWarning,
     IllConditionedWarning,
     ImplausibleReportsWarning,
     MetadataError,
+    NoisyTableWarning,
     NotIdentifiable,
     RRStatsError,
+    RRStatsWarning,
     SimulationWarning,
+    SmallCountsWarning,
     UnknownAnswersError,
     UnknownAnswersWarning,
     UnrecordedWarning,
 )
 from rrstats.estimates import Estimate
 from rrstats.estimators import SimplexTable, estimate
+from rrstats.group_means import Means, means
+from rrstats.groups import GroupEstimates
 from rrstats.intervals import Interval
 from rrstats.matrices import MatrixChannel
 from rrstats.mechanisms import (
@@ -52,8 +71,10 @@ from rrstats.posteriors import posterior
 from rrstats.privacy import epsilon_from_prob, explain, prob_from_epsilon
 from rrstats.privatizing import check, privatize, privatize_bool, privatize_frame
 from rrstats.randomness import SecureGenerator
+from rrstats.regression import RegressionResult, cauchit, cloglog, linear, logit, probit
 from rrstats.simulation import simulate, simulate_frame
 from rrstats.tallies import Tally, tally
+from rrstats.weighted import SurveyEstimate
 
 if TYPE_CHECKING:
     from rrstats import files
@@ -62,28 +83,39 @@ __version__ = "0.1.0"
 
 __all__ = [
     "KRR",
+    "BoundaryWarning",
     "Chain",
+    "ConvergenceWarning",
+    "Crosstab",
+    "Difference",
     "Estimate",
     "FrameAccessor",
+    "GroupEstimates",
     "IllConditionedWarning",
     "ImplausibleReportsWarning",
     "Interval",
     "MatrixChannel",
     "MatrixDesign",
+    "Means",
     "Mechanism",
     "MetadataError",
+    "NoisyTableWarning",
     "NotIdentifiable",
     "OptimizedUnary",
     "RRStatsError",
+    "RRStatsWarning",
     "Rappor",
+    "RegressionResult",
     "Samples",
     "SecureGenerator",
     "SeriesAccessor",
     "SimplexTable",
     "SimulationWarning",
+    "SmallCountsWarning",
     "SubsetSelection",
     "SupportChannel",
     "SurveyDesign",
+    "SurveyEstimate",
     "SymmetricUnary",
     "Tally",
     "UnaryEncoding",
@@ -91,16 +123,29 @@ __all__ = [
     "UnknownAnswersWarning",
     "UnrecordedWarning",
     "__version__",
+    "cauchit",
     "check",
+    "cloglog",
+    "correlation",
+    "correlations",
+    "cramers_v",
+    "crosstab",
     "datasets",
+    "difference",
     "epsilon_from_prob",
     "errors",
     "estimate",
     "estimators",
     "explain",
     "files",
+    "hypotheses",
     "intervals",
+    "linear",
+    "logit",
+    "means",
     "metadata",
+    "odds_ratio",
+    "phi",
     "planning",
     "posterior",
     "privacy",
@@ -108,6 +153,7 @@ __all__ = [
     "privatize_bool",
     "privatize_frame",
     "prob_from_epsilon",
+    "probit",
     "rounds",
     "simulate",
     "simulate_frame",

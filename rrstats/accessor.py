@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from rrstats.columns import column_of
+from rrstats.crosstabs import Crosstab, crosstab
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import estimate
+from rrstats.group_means import Means, means
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import read
 from rrstats.privacy import total_epsilon
@@ -24,6 +26,7 @@ from rrstats.privatizing import (
     privatize_frame,
     refuse_options,
 )
+from rrstats.regression import linear, logit
 from rrstats.simulation import simulate, simulate_frame
 from rrstats.tallies import tally
 
@@ -60,6 +63,8 @@ class FrameAccessor:
 
     df.rr.privatize("answer", ["never", "once", "often"], 0.75)   a new frame with reports
     df.rr.estimate("answer")                                      shares with 95% intervals
+    df.rr.estimate("answer", by="region")                         of each group
+    df.rr.crosstab("answer", "region"), df.rr.logit("answer ~ age")   tables and regression
     df.rr.check("answer", ["never", "once", "often"])             for the steward, private
     df.rr.mechanisms, df.rr.epsilon                               how the frame was made
 
@@ -194,6 +199,66 @@ class FrameAccessor:
         table: pd.DataFrame = found.to_frame(level, method=method, simultaneous=simultaneous)
         return table
 
+    def crosstab(
+        self,
+        *columns: Hashable,
+        mechanisms: Mapping[Any, Any] | None = None,
+        group: Hashable = None,
+        target: str = "population",
+        missing: str = "drop",
+    ) -> Crosstab:
+        """`rrstats.crosstab` of this frame: joint shares of privatized and ordinary columns.
+
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64, "sex": ["f", "m"] * 50})
+        >>> m = rrstats.KRR(["no", "yes"], 0.75)
+        >>> table = df.rr.crosstab("answer", "sex", mechanisms={"answer": m})
+        >>> table.table().round(2).loc["yes"].tolist()
+        [0.11, 0.11]
+        """
+        return crosstab(
+            self._data,
+            *columns,
+            mechanisms=mechanisms,
+            group=group,
+            target=target,
+            missing=missing,
+        )
+
+    def means(
+        self,
+        values: Hashable,
+        by: Hashable,
+        mechanism: Any = None,
+        *,
+        group: Hashable = None,
+        weights: Hashable = None,
+        target: str = "population",
+        missing: str = "drop",
+    ) -> Means:
+        """`rrstats.means`: means of a column of numbers in the true groups of a privatized column.
+
+        values, by, group, weights : names of columns.  mechanism : of ``by``, where the frame does
+            not say it.  For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
+        """
+        return means(
+            column_of(self._data, values),
+            self._reports(by),
+            self._mechanisms_of(mechanism),
+            group=self._group(group),
+            weights=self._group(weights),
+            target=target,
+            missing=missing,
+        )
+
+    def logit(self, formula: str, **options: Any) -> Any:
+        """`rrstats.logit` of a formula in this frame's columns; options as there."""
+        return logit(formula, self._data, **options)
+
+    def linear(self, formula: str, **options: Any) -> Any:
+        """`rrstats.linear` of a formula in this frame's columns; options as there."""
+        return linear(formula, self._data, **options)
+
     def tally(
         self,
         column: Hashable,
@@ -304,7 +369,10 @@ class FrameAccessor:
         return read(self._data.attrs)
 
     def __repr__(self) -> str:
-        return "<randomized response on a DataFrame: privatize, estimate, tally, check, simulate>"
+        return (
+            "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
+            "linear, tally, check, simulate>"
+        )
 
 
 @pd.api.extensions.register_series_accessor("rr")
