@@ -17,6 +17,7 @@ QUESTIONS = (
     "columns",
     "series",
     "counting",
+    "analysis",
     "memory",
     "importing",
     "single",

@@ -128,6 +128,14 @@ def probit(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
     """Probit regression of the true answer, from reports of it: P(event) = Phi(x b).
 
     The arguments are those of `logit`; the outcome must have two categories.
+
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> fit = probit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
+    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
+    ([-0.84], [0.2])
+
+    About 20% say yes, on the scale of this link.
     """
     return _seen("probit", outcome, data, options)
 
@@ -136,6 +144,14 @@ def cloglog(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
     """Complementary log-log regression of the true answer: P(event) = 1 - exp(-exp(x b)).
 
     The arguments are those of `logit`; the outcome must have two categories.
+
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> fit = cloglog(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
+    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
+    ([-1.5], [0.2])
+
+    About 20% say yes, on the scale of this link.
     """
     return _seen("cloglog", outcome, data, options)
 
@@ -144,6 +160,14 @@ def cauchit(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
     """Cauchit regression of the true answer: P(event) = 1/2 + arctan(x b) / pi.
 
     The arguments are those of `logit`; the outcome must have two categories.
+
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> fit = cauchit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
+    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
+    ([-1.38], [0.2])
+
+    About 20% say yes, on the scale of this link.
     """
     return _seen("cauchit", outcome, data, options)
 

@@ -19,7 +19,7 @@ from rrstats.regression.frames import Design
 from rrstats.regression.outcomes import Outcome
 from rrstats.variables import Variable
 
-__all__ = ["names", "notes", "title", "warn_of"]
+__all__ = ["BoundaryWarning", "ConvergenceWarning", "names", "notes", "title", "warn_of"]
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,174 @@
+"""What do tables, groups and regressions cost?
+
+A crosstab of three privatized columns and shares of 1,000 groups, beside what pandas takes to only
+count the same Categoricals; a logistic regression of reports, beside one of true answers.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import rrstats as rr
+from benchmarks.inputs import WORDS, answers
+from benchmarks.measuring import PROB, STANDARD_ERRORS, Settings, Way, stop_unless, take_turns
+from benchmarks.processes import MIB, fresh, highest
+from benchmarks.rivals import NOT_INSTALLED
+from benchmarks.running import alone
+from benchmarks.table import Line, Wish, at_most, side_by_side
+
+TITLE = "Tables, groups and regression"
+
+GROUPS = 1000
+SURVEY, COEFFICIENTS = 2423, 7
+LARGE, LARGE_COVARIATES = 1_000_000, 10
+
+
+def lines(settings: Settings) -> Iterator[Line]:
+    """Counting first, then regression of a survey, and of many rows in a fresh process."""
+    yield from _crosstab(settings)
+    yield from _groups(settings)
+    yield from _survey(settings)
+    rows = settings.fewer(LARGE, 10_000)
+    seconds, peak = zip(
+        *(fresh("analysis:large", rows=rows) for _ in range(max(1, settings.rounds // 3))),
+        strict=True,
+    )
+    case = f"logit, {rows:,} x {LARGE_COVARIATES + 1}"
+    yield Line(case, "s", seconds, wish=at_most(3))
+    yield Line(case, "MiB", peak, wish=at_most(1024), note="peak of the process")
+
+
+def _categorical(labels: Any, rows: int, seed: int) -> pd.Series[Any]:
+    codes = np.random.default_rng(seed).permutation(answers(len(labels), rows, np.int16))
+    return pd.Series(pd.Categorical.from_codes(codes, categories=labels))
+
+
+def _crosstab(settings: Settings) -> list[Line]:
+    names = ["first", "second", "third"]
+    frame = pd.DataFrame(
+        {name: _categorical(WORDS, settings.rows, seed) for seed, name in enumerate(names)}
+    )
+    mechanisms = dict.fromkeys(names, rr.KRR(WORDS, PROB))
+    expected = frame.groupby(names, observed=False).size().to_numpy()
+
+    def check(found: Any) -> None:
+        counts = found.reported if isinstance(found, rr.Crosstab) else found.to_numpy()
+        right = np.array_equal(np.ravel(counts), expected)
+        stop_unless(right, "crosstab", "the counts are not those of the reports")
+
+    times = take_turns(
+        [
+            Way("rrstats", lambda: rr.crosstab(frame, *names, mechanisms=mechanisms), check, 1e3),
+            Way("groupby size", lambda: frame.groupby(names, observed=False).size(), check, 1e3),
+        ],
+        settings.rounds,
+    )
+    return side_by_side("crosstab of three, k = 4", "ms", times, {"groupby size": Wish(0.5)})
+
+
+def _groups(settings: Settings) -> list[Line]:
+    frame = pd.DataFrame(
+        {
+            "group": _categorical(range(GROUPS), settings.rows, 3),
+            "report": _categorical(WORDS, settings.rows, 4),
+        }
+    )
+    mechanism = rr.KRR(WORDS, PROB)
+    expected = frame.groupby(["group", "report"], observed=False).size().to_numpy()
+
+    def ours() -> rr.GroupEstimates:
+        with warnings.catch_warnings():  # in a quick run groups are small, and far off
+            warnings.simplefilter("ignore", rr.ImplausibleReportsWarning)
+            return rr.estimate(frame["report"], mechanism, by=frame["group"], observed=False)
+
+    def check_ours(found: rr.GroupEstimates) -> None:
+        counts = np.concatenate([one.reported for one in found.values()])
+        stop_unless(np.array_equal(counts, expected), "estimate(by=)", "the counts are wrong")
+
+    def check_theirs(found: Any) -> None:
+        stop_unless(np.array_equal(found.to_numpy(), expected), "groupby", "the counts are wrong")
+
+    times = take_turns(
+        [
+            Way("rrstats", ours, check_ours, 1e3),
+            Way(
+                "groupby size",
+                lambda: frame.groupby(["group", "report"], observed=False).size(),
+                check_theirs,
+                1e3,
+            ),
+        ],
+        settings.rounds,
+    )
+    return side_by_side(
+        f"shares of {GROUPS:,} groups, k = 4", "ms", times, {"groupby size": Wish(0.5)}
+    )
+
+
+def _people(rows: int, covariates: int) -> tuple[Any, Any, Any, Any]:
+    """Covariates with a constant, true coefficients, true answers, and reports of them."""
+    rng = np.random.default_rng(rows)
+    columns = np.column_stack([np.ones(rows), rng.normal(size=(rows, covariates))])
+    beta = np.linspace(-0.5, 0.5, covariates + 1)
+    true = rng.random(rows) < 1 / (1 + np.exp(-columns @ beta))
+    reports = np.where(rng.random(rows) < PROB, true, ~true)
+    return columns, beta, true, reports
+
+
+def _check_coefficients(found: Any, beta: Any) -> None:
+    far = np.abs(np.asarray(found.params) - beta) > STANDARD_ERRORS * np.asarray(found.bse)
+    stop_unless(not far.any(), "logit", "coefficients are not those of the simulation")
+
+
+def _survey(settings: Settings) -> list[Line]:
+    """As many rows and coefficients as the Nigerian survey of Blair, Imai and Zhou (2015)."""
+    columns, beta, true, reports = _people(SURVEY, COEFFICIENTS - 1)
+    mechanism = rr.KRR([False, True], PROB)
+    case = f"logit, {SURVEY:,} x {COEFFICIENTS}"
+    ways = [
+        Way(
+            "rrstats",
+            lambda: rr.logit(reports, columns, mechanism=mechanism),
+            lambda found: _check_coefficients(found, beta),
+            1e3,
+        )
+    ]
+    rival = "statsmodels, truth"
+    if find_spec("statsmodels"):
+        from statsmodels.api import Logit
+
+        ways.append(
+            Way(
+                rival,
+                lambda: Logit(true, columns).fit(disp=0),
+                lambda found: _check_coefficients(found, beta),
+                1e3,
+            )
+        )
+    times = take_turns(ways, settings.rounds)
+    theirs = times.get(rival, ())
+    note = "" if theirs else NOT_INSTALLED
+    return [Line(case, "ms", times["rrstats"], rival, theirs, note=note, wish=at_most(20))]
+
+
+def large(rows: int) -> tuple[float, float]:
+    """Seconds, and MiB of this process at its highest, for a regression of many rows."""
+    import time
+
+    columns, beta, _, reports = _people(rows, LARGE_COVARIATES)
+    start = time.perf_counter()
+    found = rr.logit(reports, columns, mechanism=rr.KRR([False, True], PROB))
+    spent = time.perf_counter() - start
+    _check_coefficients(found, beta)
+    return spent, (highest() or 0) / MIB
+
+
+if __name__ == "__main__":
+    sys.exit(alone("analysis"))
