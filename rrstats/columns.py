@@ -20,7 +20,7 @@ def place_of(data: pd.DataFrame, name: Any) -> int:
     if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
         # Not quoted: it may hold answers.
         raise ArgumentTypeError(
-            f"in df.rr a column is given by its name, found {type(name).__name__}"
+            f"a column is given by its name, found {type(name).__name__}"
         )
     try:
         places = data.columns.get_loc(name)

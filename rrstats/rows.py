@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.samples import check_aligned
-from rrstats.variables import Variable, ordinary
+from rrstats.variables import Variable, ordinary, refuse_reports
 
 __all__ = ["EVERYONE", "Numbered", "Rows", "check_weights", "columns_of", "numbered", "rows_of"]
 
@@ -122,6 +122,7 @@ def _aligned(reports: Any, rows: int, columns: Sequence[Any], name: str) -> list
     found = []
     for column in columns:
         check_aligned(reports, column, name)
+        refuse_reports(column, name, "crosstab both columns, and take conditional shares")
         read = ordinary(column)
         if read.rows != rows:
             raise ArgumentValueError(

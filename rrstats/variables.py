@@ -28,7 +28,15 @@ from rrstats.mechanisms.samples import by_row, check_aligned, sample_codes
 from rrstats.metadata import find, read
 from rrstats.randomness import BLOCK_ROWS
 
-__all__ = ["Reports", "Variable", "ordinary", "reports_of", "variable", "variables"]
+__all__ = [
+    "Reports",
+    "Variable",
+    "ordinary",
+    "refuse_reports",
+    "reports_of",
+    "variable",
+    "variables",
+]
 
 Floats = NDArray[np.float64]
 
@@ -312,6 +320,19 @@ def variable(
     reports = reports_of(values, mechanism, prob, epsilon=epsilon, group=group)
     named = getattr(values, "name", None) if name is None else name
     return Variable(named, reports.mechanism.categories, reports.rows, reports)
+
+
+def refuse_reports(column: Any, name: str, way: str) -> None:
+    """Raise ArgumentValueError for a Series that says that it holds reports.
+
+    name : of the argument, which takes ordinary values.  way : what to do instead.
+    """
+    if isinstance(column, pd.Series) and find(column.attrs, column.name) is not None:
+        raise ArgumentValueError(
+            f"{name} must be ordinary values, and {column.name!r} holds reports of a privatized "
+            f"column, which are not what people are: {way}; to take the reports as they stand give "
+            f"{name}.to_numpy()"
+        )
 
 
 def ordinary(values: Any, *, name: Hashable = None) -> Variable:

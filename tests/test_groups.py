@@ -208,3 +208,16 @@ def test_surveys_warn_of_what_nothing_explains():
         rr.estimate(["no"] * 2000, M, weights=[2.0] * 2000)
     with pytest.raises(ArgumentValueError, match="probabilities has another index"):
         rr.estimate(pd.Series(["no", "yes"]), M, probabilities=pd.Series([0.5, 0.5], index=[5, 6]))
+
+
+def test_reports_are_no_groups_and_no_numbers():
+    """A column that says it holds reports is refused where ordinary values are meant."""
+    frame = pd.DataFrame({"a": ["no", "yes"] * 20, "b": [0, 1] * 20})
+    released = frame.rr.privatize({"a": rr.KRR(["no", "yes"], 0.75), "b": rr.KRR([0, 1], 0.75)})
+    with pytest.raises(
+        ArgumentValueError, match="by must be ordinary values, and 'b' holds reports"
+    ):
+        released.rr.estimate("a", by="b")
+    with pytest.raises(ArgumentValueError, match="values must be ordinary values"):
+        released.rr.means("b", by="a")
+    assert len(rr.estimate(released["a"], by=released["b"].to_numpy())) == 2

@@ -81,6 +81,7 @@ DOWNWARD = {
     ("planning", "plots"): "PlanTable.plot",
     ("crosstabs", "plots"): "Crosstab.plot",
     ("differences", "hypotheses"): "Difference.test",
+    ("hypotheses", "simulation"): "simulated p-values",
 }
 
 HEAVY = {"matplotlib", "pyarrow", "cryptography", "hypothesis", "narwhals", "joblib"}

@@ -13,7 +13,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, IllConditioned
 from rrstats.group_means.results import Means
 from rrstats.group_means.sums import sums_of_cells, sums_of_rows
 from rrstats.mechanisms.samples import check_aligned
-from rrstats.variables import Variable, variable
+from rrstats.variables import Variable, refuse_reports, variable
 
 __all__ = ["means", "numbers"]
 
@@ -68,6 +68,7 @@ def means(
         check_aligned(values, reports, "reports")
         grouped = variable(reports, mechanism, prob, epsilon=epsilon, group=group)
     check_aligned(values, weights, "weights")
+    refuse_reports(values, "values", "crosstab both columns, and take conditional shares")
     y = numbers(values, "values", grouped.rows)
     w = None if weights is None else _checked_weights(weights, grouped.rows)
     out = np.isnan(y) if w is None else np.isnan(y) | np.isnan(w)
