@@ -10,7 +10,7 @@ twenty misses.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -98,12 +98,24 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
             table = self._at_once(alike, level, simultaneous)
         else:
             table = self._one_by_one(level, method, simultaneous)
+        return self._labelled(table)
+
+    def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
+        """A table with as many rows for each group, with the groups' columns before the others."""
         k = len(table) // len(self)
         labels = [label if len(self.names) > 1 else (label,) for label in self]
         for place, name in enumerate(self.names):
             held = [label[place] for label in labels for _ in range(k)]
             table.insert(place, _free(name, table), label_column(tuple(held)), True)
         return table
+
+    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
+        """The shares among the people of some categories, by default who answered, of each group.
+
+        The groups' columns, then those of `Estimate.among`.
+        """
+        tables = [one.among(among, level) for one in self.values()]
+        return self._labelled(pd.concat(tables, ignore_index=True))
 
     def _one_by_one(self, level: float, method: str | None, simultaneous: bool) -> pd.DataFrame:
         frames = []

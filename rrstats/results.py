@@ -18,6 +18,7 @@ __all__ = [
     "FORMATS",
     "MeanEstimate",
     "RatioEstimate",
+    "Rounded",
     "ShareEstimate",
     "SimplexTable",
     "label_column",
@@ -47,8 +48,19 @@ def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
     return column if None in categories else column.infer_objects()
 
 
-@dataclass(frozen=True)
-class ShareEstimate:
+class Rounded:
+    """Shows its fields with four digits; they hold all."""
+
+    def __repr__(self) -> str:
+        told = (
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in vars(self).items()
+        )
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+@dataclass(frozen=True, repr=False)
+class ShareEstimate(Rounded):
     """One category of an estimate, with 95% intervals; the columns of `Estimate.to_frame`."""
 
     category: Hashable
@@ -64,8 +76,8 @@ class ShareEstimate:
     count_high: float
 
 
-@dataclass(frozen=True)
-class RatioEstimate:
+@dataclass(frozen=True, repr=False)
+class RatioEstimate(Rounded):
     """One share among some people: a ratio of two estimated shares."""
 
     proportion: float
@@ -74,8 +86,8 @@ class RatioEstimate:
     high: float
 
 
-@dataclass(frozen=True)
-class MeanEstimate:
+@dataclass(frozen=True, repr=False)
+class MeanEstimate(Rounded):
     """The mean of a number that the categories stand for."""
 
     mean: float

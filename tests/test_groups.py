@@ -221,3 +221,22 @@ def test_reports_are_no_groups_and_no_numbers():
     with pytest.raises(ArgumentValueError, match="values must be ordinary values"):
         released.rr.means("b", by="a")
     assert len(rr.estimate(released["a"], by=released["b"].to_numpy())) == 2
+
+
+def test_shares_among_those_who_answered_stand_by_group():
+    """The table of each group's `among`, one below the other."""
+    m = rr.KRR(["no", "yes", None], 0.8)
+    rng = np.random.default_rng(5)
+    reports, sex = rng.choice(np.array(["no", "yes", None], dtype=object), 60), ["f", "m"] * 30
+    groups = rr.estimate(list(reports), m, by=sex)
+    found = groups.among()
+    assert found["group"].tolist() == ["f", "f", "m", "m"]
+    pd.testing.assert_frame_equal(
+        found.iloc[:2].drop(columns="group"), groups["f"].among(), check_dtype=False
+    )
+
+
+def test_small_results_are_shown_with_four_digits():
+    """They hold all digits."""
+    est = rr.estimate(rr.Tally.from_counts([640, 361], rr.KRR([0, 1], 0.75)))
+    assert repr(est.mean()).startswith("MeanEstimate(mean=0.2213, std_error=0.03")
