@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Cell:
     """Counts in one stratum and cluster.
 
@@ -144,15 +144,20 @@ class Sums:
         for values, sums in zip(powers, self._powers, strict=True):
             sums += np.bincount(places, values, minlength=self.size)
 
-    def cell(self, place: int, others: int) -> Cell:
-        """What was summed up at one place."""
-        mine = slice(place * self.m, (place + 1) * self.m)
-        rows, reported = int(self.rows[place]), self._reported[mine].copy()
+    def cells(self, part: slice, others: NDArray[np.int64]) -> list[Cell]:
+        """What was summed up at some places; their arrays are views that nobody writes to.
+
+        others : (size,) the sampled rows of each place that do not count there.
+        """
+        rows, beside = self.rows[part].tolist(), others[part].tolist()
+        reported = self._reported.reshape(self.size, self.m)[part]
         if self._weights is None or self._powers is None:
-            return Cell(rows, reported, others=others)
-        weight, weight2 = (sums[mine].copy() for sums in self._weights)
-        total, total2, inverse, inverse2 = (float(sums[place]) for sums in self._powers)
-        return Cell(rows, reported, weight, weight2, inverse, inverse2, total, total2, others)
+            plain = zip(rows, reported, beside, strict=True)
+            return [Cell(one, counts, others=left) for one, counts, left in plain]
+        weight, weight2 = (sums.reshape(self.size, self.m)[part] for sums in self._weights)
+        total, total2, inverse, inverse2 = (sums[part].tolist() for sums in self._powers)
+        fields = (rows, reported, weight, weight2, inverse, inverse2, total, total2, beside)
+        return [Cell(*one) for one in zip(*fields, strict=True)]
 
 
 def _kept(

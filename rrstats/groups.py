@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.debiasing import interval_of_counts
+from rrstats.errors import ArgumentValueError
 from rrstats.estimates import Estimate
 from rrstats.intervals import Interval
 from rrstats.mechanisms import Mechanism
@@ -58,8 +59,7 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
 
     def __getitem__(self, label: Any) -> Estimate | SurveyEstimate:
         if label not in self.estimates:
-            known = ", ".join(map(repr, list(self.estimates)[:8]))
-            raise KeyError(f"{label!r} is not among the groups {known}")
+            raise KeyError(f"no such group among the {len(self)}; list(groups) names them")
         return self.estimates[label]
 
     def __contains__(self, label: object) -> bool:
@@ -227,8 +227,10 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
 
     @property
     def mechanism(self) -> Mechanism:
-        """What made the reports; an error where there are no groups."""
-        return next(iter(self.values())).tally.mechanism
+        """What made the reports.  Raises ArgumentValueError where there are no groups."""
+        if not self.estimates:
+            raise ArgumentValueError("there are no groups, and so no mechanism")
+        return next(iter(self.values())).mechanism
 
 
 def label_text(label: object) -> str:

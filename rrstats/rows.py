@@ -94,6 +94,9 @@ def rows_of(
 ) -> Rows:
     """Groups, strata, clusters and weights, each checked against the reports they belong to."""
     groups = cells = None
+    given = [reports, *([] if by is None else columns_of(by)), strata, clusters, weights]
+    # One labelled column is enough to tell which rows belong together.
+    reports = next((one for one in given if isinstance(one, pd.Series)), reports)
     if by is not None:
         listed = columns_of(by)
         groups = numbered(_aligned(reports, rows, listed, "by"), observed=observed)
@@ -198,6 +201,11 @@ def _cells(reports: Any, rows: int, strata: Any, clusters: Any) -> Numbered:
 def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
     """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
     check_aligned(reports, weights, "weights")
+    refuse_reports(weights, "weights", "weigh by what is known of everybody")
+    if isinstance(weights, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "weights must not be masked: what stands under the mask would count"
+        )
     try:
         found = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):

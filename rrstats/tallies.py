@@ -345,9 +345,7 @@ def _counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
     others = rows.others(opened.rows, len(keys), sums.rows) if rows.sampled else sums.none
     found = {}
     for at, label in enumerate(labels):
-        mine = range(at * len(keys), (at + 1) * len(keys))
-        cells = {
-            key: sums.cell(place, int(others[place])) for key, place in zip(keys, mine, strict=True)
-        }
-        found[label] = Tally(described, cells, int(sums.missing[list(mine)].sum()))
+        mine = slice(at * len(keys), (at + 1) * len(keys))
+        cells = dict(zip(keys, sums.cells(mine, others), strict=True))
+        found[label] = Tally(described, cells, int(sums.missing[mine].sum()))
     return found

@@ -22,16 +22,17 @@ from numpy.typing import NDArray
 from rrstats.columns import column_of
 from rrstats.containers import Container, form_of, open_container, open_reports
 from rrstats.encoding import Read, Reader
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
 from rrstats.mechanisms.samples import by_row, check_aligned, sample_codes
-from rrstats.metadata import find, read
+from rrstats.metadata import Record, find, read
 from rrstats.randomness import BLOCK_ROWS
 
 __all__ = [
     "Reports",
     "Variable",
     "ordinary",
+    "refuse_renamed",
     "refuse_reports",
     "reports_of",
     "variable",
@@ -335,6 +336,37 @@ def refuse_reports(column: Any, name: str, way: str) -> None:
         )
 
 
+def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
+    """Raise MetadataError for a column that may be one that the frame calls privatized.
+
+    That is, where a privatized column is not there under its name, and all values of this one
+    are reports of it: renamed, or put beside another wave by a merge.
+    """
+    absent = [record for record in read(frame.attrs) if record.name not in frame.columns]
+    if not absent:
+        return
+    levels = ordinary(column_of(frame, name)).categories
+    for record in absent:
+        if _may_be(record, levels):
+            raise MetadataError(
+                f"column {name!r} may hold reports: the frame speaks of a privatized column "
+                f"{record.name!r} that is not there (renamed, or merged?), and every value of "
+                f"{name!r} is one of its reports; give its mechanism, or "
+                "rr.surveys.direct(categories) where it holds true answers"
+            )
+
+
+def _may_be(record: Record, levels: tuple[Hashable, ...]) -> bool:
+    try:
+        space = record.resolve().report_space
+    except MetadataError:  # only a fingerprint of it was kept
+        return False
+    form = form_of(space)
+    if not form.is_label:
+        return bool(levels) and all(isinstance(level, bytes) for level in levels)
+    return bool(levels) and all(form.labels.code(level) < form.labels.k for level in levels)
+
+
 def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     """A column that stands as it is: of a Categorical its categories, else its sorted values.
 
@@ -346,25 +378,47 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     named = getattr(values, "name", None) if name is None else name
     if isinstance(values, Variable):
         return values
+    values = _opened(values)
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):
         held: Any = values.array if isinstance(values, pd.Series | pd.Index) else values
         return Variable(named, tuple(dtype.categories.tolist()), len(held), levels=held.codes)
-    if not isinstance(values, pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
-        values = pd.Series(_listed(values), dtype=None if _listed(values) else object)
     if getattr(values, "ndim", 1) != 1:
         raise ArgumentValueError(f"an ordinary column must have one axis, found {values.ndim}")
     try:
         codes, levels = pd.factorize(values, sort=True)
     except TypeError:
-        codes, levels = pd.factorize(values)
+        codes, levels = _unsorted(values)
     return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
 
 
-def _listed(values: Any) -> list[Any]:
-    if isinstance(values, str | bytes) or not np.iterable(values):
+def _unsorted(values: Any) -> tuple[Any, Any]:
+    try:
+        return pd.factorize(values)
+    except TypeError:
+        raise ArgumentTypeError(
+            "an ordinary column must hold values that can be told apart (hashable), found others, "
+            "such as lists"
+        ) from None
+
+
+def _opened(values: Any) -> Any:
+    """Ordinary values as something that pandas numbers: a Series, an Index or an array."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "a masked array is not taken as a column: what stands under the mask would count; give "
+            "a Series with missing values"
+        )
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return pd.Index(values)  # as numbers they would lose their meaning
+    if isinstance(values, pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
+        return values
+    if hasattr(values, "to_pandas"):
+        return values.to_pandas()
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not np.iterable(values):
         raise ArgumentTypeError(f"an ordinary column must be values, found {type(values).__name__}")
-    return list(values)
+    listed = list(values)
+    return pd.Series(listed, dtype=None if listed else object)
 
 
 def variables(
@@ -391,6 +445,7 @@ def variables(
     for name in named:
         column = column_of(frame, name)
         if name not in given and find(column.attrs, name) is None:
+            refuse_renamed(frame, name)
             found.append(ordinary(column, name=name))
             continue
         described = given.get(name)

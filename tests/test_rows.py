@@ -140,6 +140,11 @@ def test_rows_belong_together_by_index_and_length():
         rr.tally(reports, M, by=pd.Series(["a", "b"]))
     with pytest.raises(ArgumentValueError, match="by must have one value for each of the 2"):
         rr.tally(reports, M, by=["a", "b", "c"])
+    with pytest.raises(ArgumentValueError, match="weights has another index"):
+        by = pd.Series(["a", "b"], index=[1, 2])
+        rr.tally(["no", "yes"], M, by=by, weights=pd.Series([1.0, 2.0]))
+    with pytest.raises(ArgumentTypeError, match="must not be masked"):
+        rr.tally(["no", "yes"], M, weights=np.ma.array([1.0, 1e6], mask=[False, True]))
     with pytest.raises(ArgumentValueError, match="strata must be known of every row, found 1 of 2"):
         rr.tally(reports, M, strata=["a", None])
 

@@ -104,3 +104,36 @@ def test_reports_that_are_no_reports_are_refused_without_a_quote():
     with pytest.raises(ArgumentValueError, match="1 of 2 reports") as raised:
         variable(["yes", "secret"], YES_NO).codes()
     assert "secret" not in str(raised.value)
+
+
+def test_a_renamed_or_merged_column_of_reports_is_not_taken_as_truth():
+    """Where a privatized column is gone, one with only its reports may be it."""
+    frame = pd.DataFrame(
+        {"a": ["no", "yes"] * 4, "region": list("xyxyxyxy"), "b": ["no", "yes"] * 4}
+    )
+    released = frame.rr.privatize({"a": YES_NO, "b": YES_NO})
+    renamed = released.rename(columns={"a": "other"})
+    with pytest.raises(MetadataError, match="column 'other' may hold reports"):
+        rr.crosstab(renamed, "other", "b")
+    found = variables(renamed, ["other", "b"], {"other": YES_NO})
+    assert [one.private for one in found] == [True, True]
+    direct = variables(renamed, ["other"], {"other": rr.surveys.direct(["no", "yes"])})
+    assert direct[0].private
+    kept = variables(released[["region", "b"]], ["region", "b"])
+    assert [one.private for one in kept] == [False, True]
+
+
+def test_ordinary_columns_in_other_containers():
+    """Dates stay dates, Arrow is read as pandas reads it, and what hides values is refused."""
+    dates = np.array(["2020-01-01", "2021-01-01", "NaT"], dtype="M8[ns]")
+    assert ordinary(dates).categories == tuple(pd.to_datetime(["2020-01-01", "2021-01-01"]))
+    with pytest.raises(ArgumentTypeError, match="masked array"):
+        ordinary(np.ma.array([1, 2], mask=[True, False]))
+    for given in ({"a", "b"}, {"a": 1}):
+        with pytest.raises(ArgumentTypeError, match="must be values"):
+            ordinary(given)
+    with pytest.raises(ArgumentTypeError, match="hashable"):
+        ordinary(pd.Series([[1], [2]]))
+    pa = pytest.importorskip("pyarrow")
+    found = ordinary(pa.array(["south", None, "north"]))
+    assert (found.categories, found.codes().tolist()) == (("north", "south"), [1, 2, 0])
