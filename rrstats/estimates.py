@@ -75,6 +75,11 @@ class Estimate:
         check_target(self.target)
         if as_count(self.ddof, "ddof") not in (0, 1):
             raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof}")
+        if self.tally.sampled:
+            raise ArgumentValueError(
+                "this tally holds weights, strata or clusters, which an Estimate would forget; "
+                "rr.estimate(tally) gives a SurveyEstimate"
+            )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -364,11 +369,11 @@ class Estimate:
         moments = tuple(float(a @ covariance @ b) for a, b in pairs)
         found, error, low, high = general_intervals.ratio((top, bottom), moments, level)
         channel = self.mechanism.channel
-        if channel.one_cell_each and np.isfinite(top):
+        if self.target == "population" and channel.one_cell_each and np.isfinite(top):
             weights = np.stack([part, whole]) @ channel.weights(self.reported)
             ends = general_intervals.ratio_ends(weights, self.reported, channel.samples, level)
             low, high = min(low, ends[0]), max(high, ends[1])
-        return RatioEstimate(found, error, low, high)
+        return RatioEstimate(found, error, *_no_sliver(found, error, Interval(low, high), level))
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
         """The shares among the people of some categories: by default among those who answered.
@@ -424,25 +429,32 @@ class Estimate:
         worth = self._numbers(values)
         found = float(worth @ self.proportions)
         std_error = float(np.sqrt(max(float(worth @ self.covariance() @ worth), 0.0)))
+        if self.k == 2:
+            share = self._interval(level, None, False, self.target, 1)
+            ends = worth[0] + (worth[1] - worth[0]) * np.array([share.low, share.high])
+            return MeanEstimate(found, std_error, float(ends.min()), float(ends.max()))
+        # Numbers on a scale from 0 to 1, on which intervals of shares are cut and kept wide.
+        least, span = float(worth.min()), float(np.ptp(worth)) or 1.0
+        low, high = self._combined_ends((worth - least) / span, level)
+        return MeanEstimate(found, std_error, least + span * low, least + span * high)
+
+    def _combined_ends(self, scale: Floats, level: float) -> tuple[float, float]:
+        """The interval in [0, 1] of a combination of the shares, with weights in [0, 1]."""
+        found = float(scale @ self.proportions)
+        error = float(np.sqrt(max(float(scale @ self.covariance() @ scale), 0.0)))
         channel = self.mechanism.channel
-        least, most = float(worth.min()), float(worth.max())
-        if self.target == "population" and channel.one_cell_each and np.isfinite(found):
-            weights = (worth @ channel.weights(self.reported))[None]
+        if not np.isfinite(found + error):
+            return 0.0, 1.0
+        ends = general_intervals.wald(np.array([found]), np.array([error]), level)
+        if self.target == "population" and channel.one_cell_each:
+            weights = (scale @ channel.weights(self.reported))[None]
             used = channel.sizes(self.reported, self.n) > 0
             samples = np.unique(channel.samples[used], return_inverse=True)[1]
             ends = general_intervals.empirical_ends(
                 weights[:, used], self.reported[used], samples, level
             )
-            low, high = float(ends.low[0]), float(ends.high[0])
-        else:
-            shares, errors = np.array([found]), np.array([std_error])
-            wald = general_intervals.wald(shares, errors, level)
-            low, high = (float(wald.low[0]), float(wald.high[0]))
-            if not np.isfinite(found + std_error):
-                low, high = least, most
-        return MeanEstimate(
-            found, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most))
-        )
+        cut = Interval(*(float(np.clip(end[0], 0, 1)) for end in ends))
+        return _no_sliver(found, error, cut, level)
 
     def _numbers(self, values: Mapping[Any, float] | None) -> Floats:
         """(k,) the number that each category stands for."""
@@ -610,3 +622,17 @@ class Estimate:
         doubt = f"<p>{IMPLAUSIBLE_TEXT}</p>" if self.implausible.any() else ""
         size = f"<p>target {self.target}, n = {self.n:,}, {self.missing:,} missing</p>"
         return f"{table}{size}<p>{html.escape(self._reading(largest))}</p>{doubt}"
+
+
+def _no_sliver(found: float, std_error: float, cut: Interval, level: float) -> tuple[float, float]:
+    """Ends in [0, 1]; of an estimate outside they reach as far inward as its noise.
+
+    Otherwise they would shrink the more the further off the estimate lies.
+    """
+    low, high = float(cut.low), float(cut.high)
+    reach = float(general_intervals.wald(np.zeros(1), np.array([std_error]), level).high[0])
+    if found < 0:
+        high = max(high, min(reach, 1.0))
+    if found > 1:
+        low = min(low, max(1 - reach, 0.0))
+    return low, high

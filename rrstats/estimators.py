@@ -166,7 +166,7 @@ def estimate(
 
     def finish(one: Tally) -> Any:
         if not (one.sampled or probabilities is not None or population is not None):
-            return _checked(Estimate(one, target, ddof))
+            return _checked(Estimate(one, target, ddof), alone=isinstance(counted, Tally))
         if target != "population":
             raise ArgumentValueError(
                 "weights, strata, clusters and a population are about the population; for target "
@@ -214,10 +214,13 @@ def _counted(
     return found, () if by is None else group_names(columns_of(by))
 
 
-def _checked(found: Estimate) -> Estimate:
-    """An estimate that says something; warns of what it cannot say."""
+def _checked(found: Estimate, *, alone: bool) -> Estimate:
+    """An estimate that says something; warns of what it cannot say.
+
+    alone : whether it is all there is; a group may lack a sample that it needs.
+    """
     shares = found.proportions  # raises NotIdentifiable now rather than when it is shown
-    if found.n and np.isnan(shares).any():
+    if alone and found.n and np.isnan(shares).any():
         raise NotIdentifiable(
             f"no reports are in the samples {found.empty_samples}, and the others alone do not "
             "identify the shares"

@@ -183,6 +183,11 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
                 f"{len(small)} {verb} fewer than {_FEW} reports, of which nothing can be said: "
                 f"{named}."
             )
+        blind = [label for label, one in self.items() if one.n and np.isnan(one.proportions).any()]
+        if blind:
+            verb = "group lacks" if len(blind) == 1 else "groups lack"
+            named = "; ".join(map(label_text, blind[:5]))
+            notes.append(f"{len(blind)} {verb} a sample that the design needs: {named}.")
         return notes
 
     def plot(

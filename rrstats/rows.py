@@ -26,6 +26,8 @@ Codes = NDArray[np.intp]
 EVERYONE: tuple[Hashable, Hashable] = (None, None)
 """The one (stratum, cluster) of a survey without strata and clusters."""
 
+_HEAVIEST = 1e100
+
 _COMBINED = 1 << 22
 """Up to so many combinations of labels are numbered without asking which of them occur."""
 
@@ -224,4 +226,9 @@ def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
         )
     if rows and not found.any():
         raise ArgumentValueError("weights must not all be 0")
+    if rows and (found.max() > _HEAVIEST or found[found > 0].min() < 1 / _HEAVIEST):
+        raise ArgumentValueError(
+            f"weights must be 0 or between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, so that their "
+            "squares can be added; multiply them by a constant"
+        )
     return found

@@ -240,3 +240,45 @@ def test_small_results_are_shown_with_four_digits():
     """They hold all digits."""
     est = rr.estimate(rr.Tally.from_counts([640, 361], rr.KRR([0, 1], 0.75)))
     assert repr(est.mean()).startswith("MeanEstimate(mean=0.2213, std_error=0.03")
+
+
+def test_no_interval_of_a_mean_or_a_ratio_is_a_point():
+    """Where the estimate lies outside, the interval reaches as far inward as the noise."""
+    est = rr.estimate(rr.Tally.from_counts([785, 215], rr.KRR([0, 1], 0.75)))
+    assert (est.mean().low, est.mean().high) == (0, pytest.approx(float(est.interval().high[1])))
+    refusing = rr.KRR(["no", "yes", None], 0.8)
+    few = rr.estimate(rr.Tally.from_counts([700, 60, 240], refusing))
+    found = few.share_among("yes", ["no", "yes"])
+    assert found.proportion < 0
+    assert found.high >= 1.95 * found.std_error
+    scored = rr.estimate(rr.Tally.from_counts([800, 90, 110], M)).mean(
+        {"no": 0, "yes": 1, "often": 12}
+    )
+    assert scored.mean < 0 < 1.95 * scored.std_error <= scored.high
+
+
+def test_among_just_these_rows_nothing_is_random_but_the_noise():
+    """Direct answers leave no doubt about the rows that gave them."""
+    direct = rr.surveys.direct(["no", "yes", None])
+    est = rr.estimate(rr.Tally.from_counts([60, 30, 10], direct), target="rows")
+    found = est.share_among("no", ["no", "yes"])
+    assert (found.low, found.high) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+
+
+def test_a_group_without_a_sample_that_the_design_needs_says_nothing_and_spoils_nothing():
+    """The other groups are estimated; the table names the one that is not."""
+    m = rr.surveys.unrelated_question_two_samples([False, True], {"A": 0.7, "B": 0.3})
+    found = rr.estimate(
+        [True, False] * 100, m, group=["A", "A", "B", "B"] * 50, by=["big"] * 199 + ["x"]
+    )
+    assert np.isfinite(found["big"].proportions).all()
+    assert np.isnan(found["x"].proportions).all()
+    assert "1 group lacks a sample that the design needs: x" in repr(found)
+
+
+def test_an_estimate_does_not_forget_weights():
+    """A tally with a design makes a SurveyEstimate, or nothing."""
+    counted = rr.tally(["no", "yes"], M, weights=[1.0, 3.0])
+    with pytest.raises(ArgumentValueError, match="which an Estimate would forget"):
+        rr.Estimate(counted)
+    assert isinstance(rr.estimate(counted), rr.SurveyEstimate)

@@ -123,6 +123,8 @@ def test_equal_weights_of_one_count_as_no_weights():
         ([1.0, np.nan], "1 of 2 missing or infinite"),
         ([1.0, np.inf], "1 of 2 missing or infinite"),
         ([1.0], "one number for each of the 2 rows"),
+        ([1.0, 1e160], "multiply them by a constant"),
+        ([1e-170, 1e-170], "multiply them by a constant"),
     ],
 )
 def test_weights_that_weigh_nothing_are_refused(weights, said):
@@ -140,8 +142,8 @@ def test_rows_belong_together_by_index_and_length():
         rr.tally(reports, M, by=pd.Series(["a", "b"]))
     with pytest.raises(ArgumentValueError, match="by must have one value for each of the 2"):
         rr.tally(reports, M, by=["a", "b", "c"])
+    by = pd.Series(["a", "b"], index=[1, 2])
     with pytest.raises(ArgumentValueError, match="weights has another index"):
-        by = pd.Series(["a", "b"], index=[1, 2])
         rr.tally(["no", "yes"], M, by=by, weights=pd.Series([1.0, 2.0]))
     with pytest.raises(ArgumentTypeError, match="must not be masked"):
         rr.tally(["no", "yes"], M, weights=np.ma.array([1.0, 1e6], mask=[False, True]))
