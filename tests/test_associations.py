@@ -13,7 +13,7 @@ import rrstats as rr
 from rrstats import associations
 from rrstats.associations import correlation, correlations, cramers_v, odds_ratio, phi
 from rrstats.crosstabs import Crosstab, crosstab
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 NO_YES = ["no", "yes"]
 LETTERS = ["a", "b", "c"]
@@ -225,6 +225,39 @@ def test_what_is_not_defined_is_said():
     assert (0, np.inf) == (found.low, found.high)
 
 
+@pytest.mark.parametrize("measure", [phi, correlation, odds_ratio, cramers_v])
+@pytest.mark.parametrize("levels", [[], ["no"]], ids=["no level", "one level"])
+def test_a_column_that_does_not_vary_goes_with_nothing(measure, levels):
+    """As where rows were picked by it: NaN with a note, and an interval that is anything."""
+    frame = pd.DataFrame({"x": levels * 6, "y": NO_YES * 3 * len(levels)}, dtype=object)
+    found = measure(crosstab(frame, "x", "y", mechanisms={"y": rr.KRR(NO_YES, 0.75)}))
+    assert np.isnan(found.value)
+    assert found.note.startswith("not defined")
+    assert {phi: (-1, 1), correlation: (-1, 1), odds_ratio: (0, np.inf), cramers_v: (0, 1)}[
+        measure
+    ] == (found.low, found.high)
+
+
+def test_a_column_of_missing_values_leaves_no_rows():
+    """Then no correlation is known; with one level it is not defined."""
+    frame = pd.DataFrame({"x": [None] * 4, "y": [1, 2, 3, 5], "z": ["no"] * 4}, dtype=object)
+    found = correlations(frame.astype({"y": float}), "x", "y")
+    assert (0, 4) == (found.n, found.missing)
+    assert np.isnan(found.values[0, 1])
+    assert np.isnan(correlations(frame.astype({"y": float}), "z", "y").values[0, 1])
+
+
+def test_correlations_cannot_be_written_to_and_their_frames_can():
+    """What is done to a frame is not done to the correlations."""
+    found = correlations(pd.DataFrame({"x": [1, 2, 4], "y": [3.0, 1, 0]}), "x", "y")
+    for name in ("values", "std_error", "low", "high"):
+        assert not getattr(found, name).flags.writeable
+        kept = getattr(found, name).copy()
+        frame = found.table(name)
+        frame.iloc[0, 1] = 7.0
+        assert np.array_equal(kept, getattr(found, name))
+
+
 def test_odds_ratios_of_ordinary_columns_hold_the_textbooks_interval():
     """The hull with exp(log r +- z sqrt(sum 1 / count)), which n - 1 widens a little."""
     table = Crosstab.from_counts([[30, 20], [15, 40]], {"x": NO_YES, "y": NO_YES})
@@ -334,6 +367,9 @@ def test_bad_input_says_what_to_do():
     given = correlation(table, values={"x": {"a": 1, "b": 2, "c": 4}})
     listed = correlation(table, values={"x": [1, 2, 4]})
     assert given == listed
+    by_label = pd.Series([4, 2, 1], index=["c", "b", "a"])
+    assert given == correlation(table, values={"x": by_label})
+    assert given == correlation(table, values={"x": pd.Series([1, 2, 4])})
     with pytest.raises(ArgumentTypeError, match="two, one of each column"):
         phi(table, categories="ab")
     with pytest.raises(ArgumentValueError, match="not among the 3 categories of column 'x'"):
@@ -347,3 +383,71 @@ def test_bad_input_says_what_to_do():
         correlations(frame, "y", "x", values={"x": [1, 2, 3]}).table("r")
     assert "Correlations for target" in repr(correlations(frame, "y", "x", values={"x": [1, 2, 4]}))
     assert set(associations.__all__) <= set(dir(associations))
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "words"),
+    [
+        ({"x": pd.Series(["secret", "b", "c"])}, ArgumentValueError, "'x' must be 3 finite"),
+        ({"x": {"secret": "secret", "b": 2, "c": 3}}, ArgumentValueError, "'x' must be 3 finite"),
+        ({"x": [1, 2, [3]]}, ArgumentValueError, "'x' must be 3 finite"),
+        ({"x": "secret"}, ArgumentTypeError, "'x' must be a mapping.* found str"),
+        ({"x": 5}, ArgumentTypeError, "'x' must be a mapping.* found int"),
+        (pd.Series(["secret", "b"]), ArgumentTypeError, "values must be a mapping.*found Series"),
+    ],
+)
+def test_values_that_are_no_numbers_are_not_quoted(values, error, words):
+    """Somebody may have given the column itself; also from a table."""
+    frame = pd.DataFrame({"x": ["secret", "b", "c"], "y": [1, 2, 3]})
+    for ask in (
+        lambda: correlations(frame, "x", "y", values=values),
+        lambda: correlation(crosstab(frame, "x", "y"), values=values),
+    ):
+        with pytest.raises(error, match=words) as caught:
+            ask()
+        assert "secret" not in str(caught.value)
+        assert caught.value.__context__ is None or "secret" not in str(caught.value.__context__)
+
+
+def test_mechanisms_of_other_columns_are_refused():
+    """A name with a slip of the pen does not make reports the truth."""
+    frame = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1.5, 2, 3, 4]})
+    with pytest.raises(ArgumentValueError, match=r"asked for, \['a', 'b'\], found also \['aa'\]"):
+        correlations(frame, "a", "b", mechanisms={"aa": rr.KRR([0, 1], 0.75)})
+    with pytest.raises(ArgumentValueError, match=r"found also \['aa'\]"):
+        crosstab(frame, "a", "b", mechanisms={"aa": rr.KRR([0, 1], 0.75)})
+
+
+@pytest.mark.parametrize("words", [[0, 1], NO_YES], ids=["numbers", "words"])
+def test_renamed_reports_are_not_taken_as_they_stand(words):
+    """Also where they are numbers; a column that cannot be these reports is taken so."""
+    made = rr.KRR(words, 0.75)
+    frame = pd.DataFrame({"a": words * 20, "y": range(40)}).rr.simulate("a", made, seed=1)
+    renamed = frame.rename(columns={"a": "b"})
+    for ask in (correlations, crosstab):
+        with pytest.raises(MetadataError, match=r"column 'b' may hold reports.* 'a'"):
+            ask(renamed, "b", "y")
+    assert ("b",) == correlations(renamed, "b", "y", mechanisms={"b": made}).private
+    assert () == correlations(renamed.assign(z=renamed.y**2), "z", "y").private
+
+
+@pytest.mark.parametrize("kind", ["float64", "Float64"])
+def test_infinite_numbers_are_counted_and_refused(kind):
+    """They are no missing values; what is missing beside them is."""
+    frame = pd.DataFrame({"x": [1.0, np.inf, -np.inf, 3, None], "y": [1.0, 2, 3, 4, 5]})
+    with pytest.raises(
+        ArgumentValueError, match="column 'x' must be finite, found 2 infinite of 5"
+    ):
+        correlations(frame.astype({"x": kind}), "x", "y")
+    with pytest.raises(ArgumentTypeError, match="column 'x' must be numbers"):
+        correlations(frame.assign(x=[1j] * 5), "x", "y")
+
+
+def test_columns_instead_of_names_are_refused_without_their_cells():
+    """The type is said, and no cell."""
+    frame = pd.DataFrame({"x": ["secret", "b"], "y": [1, 2]})
+    with pytest.raises(ArgumentTypeError, match="found Series") as caught:
+        correlations(frame, frame["x"], "y")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ArgumentTypeError, match="mechanisms must be a mapping"):
+        correlations(frame, "x", "y", mechanisms=frame["x"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from functools import reduce
+from functools import cached_property, reduce
 
 import chance
 import numpy as np
@@ -22,6 +22,7 @@ from rrstats.errors import (
     NotIdentifiable,
 )
 from rrstats.intervals import clopper_pearson_rates
+from rrstats.results import percent_range
 from rrstats.variables import variables
 
 NO_YES = ["no", "yes"]
@@ -562,11 +563,29 @@ def test_the_frame_is_tidy(smokers):
     assert np.allclose([0.7, 0.9, 0.3, 0.1], within.proportion)
 
 
-def test_a_column_named_like_a_number_keeps_its_labels():
-    """Neither hides the other."""
-    frame = Crosstab.from_counts([[3, 4], [5, 6]], {"count": NO_YES, "y": NO_YES}).to_frame()
-    assert 2 == list(frame.columns).count("count")
-    assert ["no", "no", "yes", "yes"] == frame.iloc[:, 0].tolist()
+def test_a_column_named_like_a_number_is_renamed_beside_it():
+    """By the rule of groups: "_group" behind its name, once more where that is a column too."""
+    columns = {"count": NO_YES, "low": NO_YES, "low_group": NO_YES}
+    table = Crosstab.from_counts(np.arange(1, 9).reshape(2, 2, 2), columns)
+    frame = table.to_frame()
+    assert ["count_group", "low_group_group", "low_group", *COLUMNS] == list(frame.columns)
+    assert (["no"] * 4 + ["yes"] * 4) == frame["count_group"].tolist()
+    assert np.allclose(np.arange(1, 9), frame["count"])
+    within = table.conditional("count", given="low").to_frame()
+    assert ["count", "low_group", *COLUMNS[2:6]] == list(within.columns)  # counts are not told
+    assert ["count_group", "low", "proportion", "count"] == list(
+        table.margin("count", "low").project().to_frame().columns
+    )
+
+
+def test_the_picture_of_a_column_named_like_a_number():
+    """Reads the numbers, not the labels."""
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    ax = Crosstab.from_counts([[3, 4], [5, 8]], {"low": NO_YES, "y": NO_YES}).plot()
+    assert "15.0%" in {text.get_text() for text in ax.texts}
+    plt.close(ax.figure)
 
 
 def test_tables_side_by_side(smokers):
@@ -603,7 +622,7 @@ def test_what_is_shown_says_what_was_taken_for_what(smokers):
 
 
 def test_the_picture_shows_every_cell_with_its_interval(smokers):
-    """A bar from low to high below each share; what may be 0 is hatched."""
+    """Figures and a bar from low to high below each share; what may be 0 is hatched."""
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
@@ -616,11 +635,117 @@ def test_the_picture_shows_every_cell_with_its_interval(smokers):
     assert "from 0 to 100%" in ax.get_title(loc="left")
     assert np.allclose(sorted(0.8 * (high - low).ravel()), widths)
     assert {"35.0%", "45.0%", "15.0%", "5.0%"} <= {text.get_text() for text in ax.texts}
+    ends = {percent_range(*pair) for pair in zip(low.ravel(), high.ravel(), strict=True)}
+    assert 4 == len(ends)
+    assert ends <= {text.get_text() for text in ax.texts}
     hatched = [one for one in ax.patches if isinstance(one, Rectangle) and one.get_hatch()]
     assert int((low <= 0).sum()) == len(hatched)
     plt.close(ax.figure)
     ax = smokers.margin("smoker").plot(normalize="all")
     plt.close(ax.figure)
+
+
+# -- what is kept --------------------------------------------------------------------------
+
+
+def writable(result):
+    """The kept arrays of a result that can be written to, once all that it keeps was asked for."""
+    for name in dir(type(result)):
+        kept = isinstance(getattr(type(result), name), cached_property)
+        if kept and (name != "levels" or not result.one_cell_each):  # which have no levels
+            getattr(result, name)
+    told = [
+        (name, part)
+        for name, held in vars(result).items()
+        for part in (held if isinstance(held, tuple) else (held,))
+    ]
+    arrays = [(name, part) for name, part in told if isinstance(part, np.ndarray)]
+    assert arrays
+    return [name for name, part in arrays if part.flags.writeable]
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_a_table_keeps_cannot_be_written_to(pair, target):
+    """Otherwise its shares and its conditional shares could be made to disagree."""
+    frame = surveyed(60, **dict(zip("xy", PAIRS[pair], strict=True)))
+    table = crosstab(frame, "x", "y", target=target)
+    assert [] == writable(table)
+    assert [] == writable(table.conditional("x", given="y"))
+    assert [] == [name for axis in table.axes for name in writable(axis)]
+    assert not table.project().proportions.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        table.proportions[table.proportions < 1] = 0
+
+
+def test_frames_and_counts_of_the_user_stay_writable():
+    """They are copies: what is done to them is not done to the table."""
+    counts = np.array([[300, 350], [200, 150]])
+    axes = Crosstab.from_counts(counts, {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}).axes
+    table = Crosstab(axes, counts)
+    expected = table.proportions.copy()
+    alone = table.margin("x")
+    for made in (table.table, table.to_frame, table.mle().table, alone.table, alone.to_frame):
+        frame = made()
+        frame.iloc[0, -1] = 7.0
+    assert np.array_equal(expected, table.proportions)
+    kept = table.counted.copy()
+    counts[0, 0] = 0
+    assert np.array_equal(kept, table.counted)
+
+
+# -- nothing to count ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanisms", [{}, {"x": rr.KRR(NO_YES, 0.75)}], ids=["plain", "private"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"x": [], "y": []}, dtype=object),
+        pd.DataFrame({"x": [None] * 3, "y": [None] * 3}, dtype=object),
+        pd.DataFrame({"x": ["no", "yes", None], "y": [None] * 3}, dtype=object),
+    ],
+    ids=["empty", "all missing", "one column missing"],
+)
+def test_a_frame_without_a_complete_row_has_an_empty_table(frame, mechanisms):
+    """Where a column has no categories there are no cells: frames are empty, a picture is not."""
+    table = crosstab(frame, "x", "y", mechanisms=mechanisms)
+    assert (0, len(frame)) == (table.n, table.missing)
+    for found in (table.to_frame(), table.to_frame(simultaneous=True), table.project().to_frame()):
+        assert ["x", "y"] == list(found.columns)[:2]
+        assert found.empty
+    for of, given in ("xy", "yx"):
+        assert table.conditional(of, given=given).to_frame().empty
+        assert table.conditional(of, given=given).wide().empty
+    assert all(end.shape == table.shape for end in table.interval())
+    assert table.table("high").empty
+    assert 0 == (table + table).n
+
+
+def test_a_table_without_cells_has_no_picture():
+    """It is said which columns hold nothing."""
+    pytest.importorskip("matplotlib")
+    frame = pd.DataFrame({"x": ["no", "yes"], "y": [None] * 2}, dtype=object)
+    with pytest.raises(ArgumentValueError, match=r"the columns \['y'\] have no categories"):
+        crosstab(frame, "x", "y").plot()
+
+
+def test_a_level_that_nobody_has_is_an_empty_cell():
+    """A Categorical keeps its levels: their share may be as large as no row out of n allows."""
+    y = pd.Categorical(["u", "v"] * 50, categories=["u", "w", "v"])
+    table = crosstab(pd.DataFrame({"x": NO_YES * 50, "y": y}), "x", "y")
+    assert (("no", "yes"), ("u", "w", "v")) == table.categories
+    low, high = table.interval()
+    assert (0, 0) == (table.proportions[1, 1], low[1, 1])
+    assert np.isclose(1 - 0.025 ** (1 / 100), high[1, 1])  # 1 - (alpha / 2)^(1 / n)
+    assert np.isnan(table.conditional("x", given="y").proportions[:, 1]).all()
+
+
+def test_declared_categories_without_rows_may_be_anything():
+    """Cells there are, and each interval is all of [0, 1]."""
+    table = Crosstab.from_counts([[0, 0], [0, 0]], {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES})
+    frame = table.conditional("x", given="y").to_frame()
+    assert ([0.0] * 4, [1.0] * 4) == (frame.low.tolist(), frame.high.tolist())
 
 
 # -- bad input -----------------------------------------------------------------------------
@@ -666,6 +791,32 @@ def test_a_table_that_is_too_large_is_refused_with_a_way_out():
     wide = crosstab(frame.assign(y=1), "secret")
     with pytest.raises(ArgumentValueError, match="at most 400 cells"):
         wide.covariance()
+
+
+def test_columns_instead_of_names_are_refused_without_their_cells():
+    """Where a column itself is given, or a Series for a mapping, the type is said and no cell."""
+    frame = pd.DataFrame({"x": ["secret", "other"], "y": ["u", "v"]})
+    table = Crosstab.from_counts([[3, 4], [5, 6]], {"x": NO_YES, "y": NO_YES})
+    for ask in (
+        lambda: crosstab(frame, frame["x"], "y"),
+        lambda: crosstab(frame, "y", frame["x"]),
+        lambda: crosstab(frame, ["x", "y"]),
+        lambda: table.margin(frame["x"]),
+        lambda: table.conditional(frame["x"], given="y"),
+        lambda: table.conditional("x", given=frame["y"]),
+        lambda: crosstab(frame, "x", mechanisms=frame["x"]),
+    ):
+        with pytest.raises(ArgumentTypeError, match=r"found (Series|list)") as caught:
+            ask()
+        assert "secret" not in str(caught.value)
+
+
+def test_cells_that_are_lists_are_refused_without_quoting_them():
+    """They cannot be told apart as levels of a column."""
+    frame = pd.DataFrame({"x": ["no", "yes"], "y": [["secret"], ["other"]]})
+    with pytest.raises(ArgumentTypeError, match="hashable") as caught:
+        crosstab(frame, "x", "y")
+    assert "secret" not in str(caught.value)
 
 
 def test_reports_outside_the_categories_are_counted_not_quoted():

@@ -282,6 +282,37 @@ def test_the_frame_has_a_line_for_each_group():
     assert ["a", "b", "c"] == table["category"].tolist()
 
 
+@pytest.mark.parametrize("mechanism", [COIN, surveys.direct(["no", "yes"])], ids=["coin", "direct"])
+def test_one_row_says_nothing_of_a_population(mechanism):
+    """It varies around nothing: no standard error and no ends; of just this row it is the mean."""
+    with pytest.warns(IllConditionedWarning, match="2 of 2 groups"):
+        found = means([37.0], ["no"], mechanism)
+    assert np.isnan(found.std_error).all()
+    assert np.isnan(found.covariance()).all()
+    assert [-np.inf] * 2 == found.interval().low.tolist()
+    assert [np.inf] * 2 == found.interval().high.tolist()
+    assert found.reading("no") == "nothing can be said of no: there is only one row"
+    apart = found.difference("yes", "no")
+    assert np.isnan([apart.std_error, apart.p_value]).all()
+    assert (-np.inf, np.inf) == (apart.low, apart.high)
+    rows = _quiet([37.0], ["no"], surveys.direct(["no", "yes"]), target="rows")
+    assert (37.0, 37.0) == (rows.interval().low[0], rows.interval().high[0])
+
+
+def test_what_means_keep_cannot_be_written_to():
+    """Otherwise standard errors and intervals could be made to disagree."""
+    y, _, reports = _data(THREE)
+    found = means(y, reports, THREE)
+    for name in ("_moments", "std_error", "effective_n", "naive"):
+        getattr(found, name)
+    kept = [held for held in vars(found).values() if isinstance(held, np.ndarray)]
+    assert 5 == len(kept)  # with the sizes and the centred means
+    assert not any(held.flags.writeable for held in (*kept, *found._moments))
+    frame = found.to_frame()
+    frame.loc[0, "naive"] = 7.0
+    assert found.naive[0] != 7.0
+
+
 def test_no_rows_say_nothing():
     """Without rows there are no numbers, no warning, and a plain word."""
     found = means([], [], COIN)

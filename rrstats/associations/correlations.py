@@ -20,14 +20,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.associations.measures import numbers_of, product_moment, scaled
+from rrstats.associations.measures import given_values, numbers_of, product_moment, scaled
 from rrstats.channel import check_target
 from rrstats.columns import column_of
-from rrstats.crosstabs.counting import check_names
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.crosstabs.counting import check_asked
+from rrstats.debiasing import fixed
+from rrstats.errors import ArgumentValueError
+from rrstats.group_means import numbers
 from rrstats.intervals import check_level
 from rrstats.randomness import BLOCK_ROWS
-from rrstats.variables import Variable, variables
+from rrstats.variables import Variable, refuse_renamed, variables
 
 __all__ = ["Correlations", "correlations"]
 
@@ -68,7 +70,8 @@ class Correlations:
                 f"values must be 'values', 'std_error', 'low' or 'high', got {values!r}"
             )
         labels = pd.Index(list(self.names), dtype=object, tupleize_cols=False)
-        return pd.DataFrame(getattr(self, values), index=labels, columns=labels)
+        # A copy: what is done to the frame is not done to the correlations.
+        return pd.DataFrame(getattr(self, values), index=labels, columns=labels, copy=True)
 
     def to_frame(self) -> pd.DataFrame:
         """A tidy frame, one row a pair: first, second, correlation, std_error, low, high."""
@@ -107,6 +110,7 @@ def correlations(
     values : mapping from column to the numbers its categories stand for (a mapping from category
         to number, or a list); by default the categories themselves, and 0 and 1 for two words.
     Rows in which something is missing are left out.
+    Raises ArgumentValueError for infinite numbers, and for mechanisms of columns not asked for.
     Returns the p x p values as estimated, without a cap, with standard errors by the delta method
     and intervals inside [-1, 1]; see `associations.correlation`.
 
@@ -119,18 +123,13 @@ def correlations(
 
     Of the reports alone it is 0.19: the noise hides most of it.
     """
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
+    check_asked(data, columns, mechanisms)
     check_target(target)
     check_level(level)
-    check_names(columns)
-    given = dict(values or {})
-    if strange := [name for name in given if name not in columns]:
-        raise ArgumentValueError(f"values name {strange}, but the columns are {list(columns)}")
+    given = given_values(values, columns)
     plain = {name: _plain_numbers(data, name, mechanisms, given) for name in columns}
     declared = [name for name in columns if plain[name] is None]
-    kept = {name: made for name, made in (mechanisms or {}).items() if name in columns}
-    read = dict(zip(declared, variables(data, declared, kept, group=group), strict=True))
+    read = dict(zip(declared, variables(data, declared, mechanisms, group=group), strict=True))
     sources = [
         plain[name] if name in plain and plain[name] is not None else _Scored(read[name], given)
         for name in columns
@@ -143,14 +142,14 @@ def correlations(
 class _Numbers:
     """Ordinary numbers, scaled; their powers are the powers themselves."""
 
-    def __init__(self, numbers: Floats) -> None:
-        known = numbers[np.isfinite(numbers)]
+    def __init__(self, x: Floats) -> None:
+        known = x[np.isfinite(x)]
         middle, spread = (known.mean(), known.std()) if known.size else (0.0, 1.0)
-        self.numbers = (numbers - middle) / (spread or 1.0)
+        self.scaled = (x - middle) / (spread or 1.0)
 
     def powers(self, part: slice) -> Floats:
         """(n, 5) the values of 1, x, ..., x^4; NaN where it is missing."""
-        x = self.numbers[part]
+        x = self.scaled[part]
         found = np.stack([x**power for power in range(_POWERS + 1)], axis=1)
         found[np.isnan(x), 0] = np.nan  # NaN to the power 0 is 1
         return found
@@ -168,7 +167,7 @@ class _Scored:
         """(n, 5) unbiased values of 1, x, ..., x^4; NaN where it is missing."""
         found = self.column.scores(part) @ self.table
         found[~np.isnan(found[:, 0]), 0] = 1.0
-        return found
+        return found if self.column.k else np.full_like(found, np.nan)  # nothing but missing
 
 
 def _plain_numbers(
@@ -182,8 +181,8 @@ def _plain_numbers(
         return None
     if not pd.api.types.is_numeric_dtype(column.dtype):
         return None
-    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _Numbers(np.where(np.isfinite(numbers), numbers, np.nan))
+    refuse_renamed(data, name)
+    return _Numbers(numbers(column, f"column {name!r}", len(column)))
 
 
 def _sums(sources: list[Any], rows: int, target: str) -> tuple[dict[Any, Any], int]:
@@ -237,4 +236,5 @@ def _finished(
             found = product_moment(mean, covariance, level)
         for held, number in zip((values, error, low, high), found, strict=True):
             held[i, j] = held[j, i] = number
+    values, error, low, high = map(fixed, (values, error, low, high))
     return Correlations(tuple(names), private, values, error, low, high, n, missing, level, target)

@@ -11,12 +11,13 @@ the bias of Cramer's V; Patnaik (1949) for the law of a noncentral sum of square
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
@@ -28,6 +29,7 @@ __all__ = [
     "Association",
     "correlation",
     "cramers_v",
+    "given_values",
     "numbers_of",
     "odds_ratio",
     "phi",
@@ -77,15 +79,18 @@ def _two_way(table: Crosstab) -> tuple[Axis, Axis]:
 def _yes(axis: Axis, category: Any) -> Floats:
     """(1 + k, 2) the functions "any other" and "this category"."""
     if category is ...:
-        if axis.k != 2:
+        if axis.k > 2:
             raise ArgumentValueError(
                 f"column {axis.name!r} has {axis.k} categories; say by categories=(...) which "
                 "one to set against all others"
             )
-        category = axis.categories[-1]
+        code = axis.k - 1
+    else:
+        code = axis.code(category)
     chosen = np.zeros((1 + axis.k, 2))
     chosen[0, 0] = 1.0
-    chosen[1 + axis.code(category)] = -1.0, 1.0
+    if axis.k:
+        chosen[1 + code] = -1.0, 1.0
     return chosen
 
 
@@ -101,8 +106,26 @@ def _sides(table: Crosstab, categories: Any) -> list[Floats]:
 # -- correlation ---------------------------------------------------------------------------
 
 
+def given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
+    """The numbers that are given for some of the columns, by column."""
+    if values is not None and not isinstance(values, Mapping):
+        raise ArgumentTypeError(
+            "values must be a mapping from column to the numbers of its categories, found "
+            f"{type(values).__name__}"
+        )
+    given = dict(values or {})
+    if strange := [name for name in given if name not in names]:
+        raise ArgumentValueError(f"values name {strange}, but the columns are {list(names)}")
+    return given
+
+
 def numbers_of(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Floats:
-    """(k,) the numbers that categories stand for: given, their own, or 0 and 1 for two."""
+    """(k,) the numbers that categories stand for: given, their own, or 0 and 1 for two words.
+
+    A Series whose index are the categories gives each its number, in whatever order.
+    """
+    if isinstance(given, pd.Series) and given.index.is_unique:
+        given = given.to_dict() if set(given.index) == set(categories) else given.tolist()
     if isinstance(given, Mapping):
         if set(given) != set(categories):
             raise ArgumentValueError(
@@ -111,17 +134,25 @@ def numbers_of(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> 
             )
         found = [given[category] for category in categories]
     elif given is not None:
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise ArgumentTypeError(
+                f"values of column {name!r} must be a mapping from category to number, or a list, "
+                f"found {type(given).__name__}"
+            )
         found = list(given)
     elif all(isinstance(category, Real) for category in categories):
         found = list(categories)
-    elif len(categories) == 2:
-        found = [0.0, 1.0]
+    elif len(categories) <= 2:
+        found = [0.0, 1.0][: len(categories)]
     else:
         raise ArgumentValueError(
             f"the {len(categories)} categories of column {name!r} are no numbers; give values, a "
             "mapping from category to number"
         )
-    numbers = np.asarray(found, dtype=np.float64)
+    try:
+        numbers = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):  # which quote what they found, and it may be a cell
+        numbers = np.empty(0)
     if numbers.shape != (len(categories),) or not np.isfinite(numbers).all():
         raise ArgumentValueError(
             f"values of column {name!r} must be {len(categories)} finite numbers"
@@ -131,6 +162,8 @@ def numbers_of(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> 
 
 def scaled(numbers: Floats) -> Floats:
     """Numbers from -1 to 1, which correlate alike and round better."""
+    if not numbers.size:
+        return numbers
     middle, half = (numbers.max() + numbers.min()) / 2, float(np.ptp(numbers)) / 2
     return np.asarray((numbers - middle) / (half or 1.0))
 
@@ -228,9 +261,7 @@ def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> 
     (0.644, 0.43, 0.86)
     """
     axes = _two_way(table)
-    given = dict(values or {})
-    if strange := [name for name in given if name not in table.names]:
-        raise ArgumentValueError(f"values name {strange}, but the columns are {list(table.names)}")
+    given = given_values(values, table.names)
     functions = [
         _powers(numbers_of(axis.categories, given.get(axis.name), axis.name)) for axis in axes
     ]
@@ -339,8 +370,11 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     """
     _two_way(table)
     level = check_level(level)
-    means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
     names, scale = _names(table), min(table.shape) - 1
+    if scale < 1:
+        note = "not defined: a column has fewer than two categories"
+        return Association("Cramer's V", names, np.nan, np.nan, 0.0, 1.0, level, note)
+    means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
     rows, columns = means[1:, 0], means[0, 1:]
     if not (np.isfinite(means).all() and (rows > 0).all() and (columns > 0).all()):
         note = "not defined: a category is not estimated to be above 0; merge or drop it"

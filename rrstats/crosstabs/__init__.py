@@ -15,6 +15,7 @@ Heijden (2002).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -22,11 +23,10 @@ import pandas as pd
 from rrstats.channel import check_target
 from rrstats.crosstabs.axes import Axis
 from rrstats.crosstabs.conditional import Conditional
-from rrstats.crosstabs.counting import check_names, count_rows
+from rrstats.crosstabs.counting import check_asked, count_rows
 from rrstats.crosstabs.tables import Crosstab
 from rrstats.crosstabs.tidied import TidiedTable
 from rrstats.errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     ImplausibleReportsWarning,
     NoisyTableWarning,
@@ -78,16 +78,14 @@ def crosstab(
 
     Of all people, about 15% smoke and live in the north.
     """
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
+    check_asked(data, columns, mechanisms)
     check_target(target)
     if missing not in MISSING:
         raise ArgumentValueError(f"missing must be one of {list(MISSING)}, got {missing!r}")
-    check_names(columns)
     read = variables(data, columns, mechanisms, group=group)
     axes, counted = count_rows(read, keep=missing == "keep")
     found = Crosstab(tuple(axes), counted, 0, target)
-    found = Crosstab(tuple(axes), counted, len(data) - found.n, target)
+    found = replace(found, missing=len(data) - found.n)
     if missing == "raise" and found.missing:
         raise ArgumentValueError(
             f"{found.missing} of {len(data)} rows have something missing in the columns "

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats.channel import Channel
+from rrstats.debiasing import fixed
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
@@ -73,37 +74,38 @@ class Axis:
     def total(self) -> Floats:
         """(features,) what adds up to the number of rows."""
         if self.one_cell_each:
-            return np.ones(self.m)
-        return np.asarray(np.eye(self.m + 1)[-1])
+            return fixed(np.ones(self.m))
+        return fixed(np.eye(self.m + 1)[-1])
 
     @cached_property
     def scores(self) -> Floats:
         """(features, k) the unbiased score of each category."""
         if self._channel is None:
-            return np.eye(self.k)
+            return fixed(np.eye(self.k))
         if self.one_cell_each:
-            return self._channel.scores(np.arange(self.m))
+            return fixed(self._channel.scores(np.arange(self.m)))
         low, high = self.levels
-        return np.vstack([np.diag(high - low), low])
+        return fixed(np.vstack([np.diag(high - low), low]))
 
     @cached_property
     def levels(self) -> tuple[Floats, Floats]:
         """(k,) and (k,) the score of a category that is not named, and of one that is."""
         assert self._channel is not None
-        return self._channel.solve(np.zeros(self.m)), self._channel.solve(np.ones(self.m))
+        low, high = (self._channel.solve(held(self.m)) for held in (np.zeros, np.ones))
+        return fixed(low), fixed(high)
 
     @cached_property
     def linear(self) -> Floats:
         """(features, 1 + k) the constant 1, and the scores."""
-        return np.hstack([self.total[:, None], self.scores])
+        return fixed(np.hstack([self.total[:, None], self.scores]))
 
     @cached_property
     def squares(self) -> Floats:
         """(features, k) the squares of the scores."""
         if self.one_cell_each:
-            return np.asarray(self.scores**2)
+            return fixed(self.scores**2)
         low, high = self.levels
-        return np.vstack([np.diag(high**2 - low**2), low**2])
+        return fixed(np.vstack([np.diag(high**2 - low**2), low**2]))
 
     @cached_property
     def products(self) -> Floats:
@@ -113,7 +115,7 @@ class Axis:
         shares: which were named together is not counted.
         """
         if self.one_cell_each:
-            return np.asarray(self.linear[:, :, None] * self.linear[:, None, :])
+            return fixed(self.linear[:, :, None] * self.linear[:, None, :])
         assert self._channel is not None
         full = np.zeros((self.features, 1 + self.k, 1 + self.k))
         full[:, 0, :] = full[:, :, 0] = self.linear
@@ -122,7 +124,7 @@ class Axis:
         )
         each = np.arange(1, 1 + self.k)
         full[:, each, each] = self.squares
-        return full
+        return fixed(full)
 
     @cached_property
     def truths(self) -> Floats:
@@ -131,7 +133,7 @@ class Axis:
         full[:, 0, :] = full[:, :, 0] = self.linear
         each = np.arange(1, 1 + self.k)
         full[:, each, each] = self.scores
-        return full
+        return fixed(full)
 
     @cached_property
     def values(self) -> tuple[Floats, Floats]:
@@ -144,7 +146,9 @@ class Axis:
             counted = np.zeros((self.features, self.k, 2))
             each = np.arange(self.k)
             counted[each, each, 1], counted[each, each, 0], counted[-1, :, 0] = 1, -1, 1
-            return np.stack([low, high], axis=1), counted
+            return fixed(np.stack([low, high], axis=1)), fixed(counted)
+        if not self.k:
+            return fixed(np.zeros((0, 1))), fixed(np.zeros((self.features, 0, 1)))
         # Rounding makes two of what is one value.
         rounded = np.round(self.scores, 12) + 0.0
         found = [np.unique(column) for column in rounded.T]
@@ -154,7 +158,7 @@ class Axis:
         told = np.isclose(rounded[:, :, None], values, rtol=0, atol=1e-13)
         once: NDArray[Any] = np.abs(values - values[:, :1])
         told[:, :, 1:] &= once[:, 1:] > 0
-        return values, told.astype(np.float64)
+        return fixed(values), fixed(told.astype(np.float64))
 
     @property
     def likelihood(self) -> Floats:
@@ -170,12 +174,12 @@ class Axis:
     def naming(self) -> Floats | None:
         """(features, k) 1 where a report speaks for a category; None if it speaks for none."""
         if self._channel is None:
-            return np.eye(self.k)
+            return fixed(np.eye(self.k))
         named = self._channel.named
         if not np.isin(np.arange(self.k), named).all():
             return None
         speaks = np.vstack([np.zeros(self.k), np.eye(self.k)])[named + 1]
-        return np.pad(speaks, ((0, self.features - self.m), (0, 0)))
+        return fixed(np.pad(speaks, ((0, self.features - self.m), (0, 0))))
 
     def code(self, category: Hashable) -> int:
         """The number of one category; raises where it is none."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rrstats.crosstabs import tilting
 from rrstats.crosstabs.axes import contract
 from rrstats.crosstabs.shapes import long_frame, wide_frame
+from rrstats.debiasing import fixed
 from rrstats.general_intervals import hull
 from rrstats.intervals import Interval, check_level
 
@@ -54,14 +55,14 @@ class Conditional:
             for axis, given in zip(self.table.axes, self._is_given, strict=True)
         ]
         found = contract(self.table.rates, tables)
-        return np.broadcast_to(found, self.table.shape)
+        return fixed(np.broadcast_to(found, self.table.shape))
 
     @cached_property
     def proportions(self) -> Floats:
         """Shares among the given people; NaN where they are estimated to be nobody, or fewer."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self.table.proportions / self.people
-        return np.where(self.people > 0, found, np.nan)
+        return fixed(np.where(self.people > 0, found, np.nan))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
@@ -79,8 +80,8 @@ class Conditional:
             moments = both - table.proportions * people, bottom - people**2
         return (
             table.variance,
-            moments[0] / table.divisor,
-            np.maximum(moments[1], 0.0) / table.divisor,
+            fixed(moments[0] / table.divisor),
+            fixed(np.maximum(moments[1], 0.0) / table.divisor),
         )
 
     @cached_property
@@ -89,7 +90,7 @@ class Conditional:
         top, both, bottom = self._moments
         share = self.proportions
         spread = top - 2 * share * both + share**2 * bottom
-        return np.asarray(np.sqrt(np.maximum(spread, 0.0)) / self.people)
+        return fixed(np.sqrt(np.maximum(spread, 0.0)) / self.people)
 
     def interval(self, level: float = 0.95) -> Interval:
         """Intervals of the shares, in [0, 1]; all of it where the given people may be nobody.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
@@ -15,7 +16,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness import BLOCK_ROWS
 from rrstats.variables import Variable
 
-__all__ = ["MOST_CELLS", "check_names", "check_size", "count_rows"]
+__all__ = ["MOST_CELLS", "check_asked", "check_name", "check_size", "count_rows"]
 
 MOST_CELLS = 1 << 22
 """Numbers in a table.  Beyond, ten million rows leave two or three for each."""
@@ -108,10 +109,33 @@ def _mixed(columns: Sequence[Variable], axes: Sequence[Axis], several: list[int]
     return np.moveaxis(full, range(full.ndim), [*plain, *several])
 
 
-def check_names(names: Sequence[Hashable]) -> None:
-    """Raise unless there are columns, each once."""
+def check_name(name: Any) -> None:
+    """Raise for what cannot be a column's name; it is not quoted, as it may hold answers."""
+    try:
+        hash(name)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"a column is given by its name, found {type(name).__name__}"
+        ) from None
+
+
+def check_asked(data: Any, names: Sequence[Hashable], mechanisms: Any) -> None:
+    """Raise unless there are a frame, the names of columns, each once, and mechanisms of these."""
+    if not isinstance(data, pd.DataFrame):
+        raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
+    if mechanisms is not None and not isinstance(mechanisms, Mapping):
+        raise ArgumentTypeError(
+            "mechanisms must be a mapping from column to mechanism, found "
+            f"{type(mechanisms).__name__}"
+        )
+    for name in names:
+        check_name(name)
     if not names:
         raise ArgumentTypeError("name at least one column")
     twice = [name for place, name in enumerate(names) if name in names[:place]]
     if twice:
         raise ArgumentValueError(f"column {twice[0]!r} is named twice")
+    if strange := [name for name in mechanisms or {} if name not in names]:
+        raise ArgumentValueError(
+            f"mechanisms must be of the columns asked for, {list(names)}, found also {strange}"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,11 @@ __all__ = ["long_frame", "wide_frame"]
 
 
 def long_frame(axes: Sequence[Axis], held: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """One row a cell: a column of categories for each axis, then what is held of the cells."""
+    """One row a cell: a column of categories for each axis, then what is held of the cells.
+
+    An axis that is called like something held has "_group" behind its name, as a column of groups
+    in `GroupEstimates.to_frame`.
+    """
     shape = tuple(axis.k for axis in axes)
     places = np.indices(shape).reshape(len(shape), -1)
     columns: list[Any] = [
@@ -24,10 +28,17 @@ def long_frame(axes: Sequence[Axis], held: Mapping[str, NDArray[Any]]) -> pd.Dat
         for axis, at in zip(axes, places, strict=True)
     ]
     columns += [pd.Series(np.asarray(values).ravel()) for values in held.values()]
-    # Side by side, not in a mapping: a column of the data may be called like one of ours.
+    names: list[Hashable] = [axis.name for axis in axes]
+    taken = {*names, *held}
+    names = [_free(name, taken) if name in held else name for name in names]
     frame: pd.DataFrame = pd.concat(columns, axis=1)
-    frame.columns = pd.Index([*(axis.name for axis in axes), *held], dtype=object)
+    frame.columns = pd.Index([*names, *held], dtype=object, tupleize_cols=False)
     return frame
+
+
+def _free(name: Hashable, taken: Collection[Hashable]) -> str:
+    found = f"{name}_group"
+    return _free(found, taken) if found in taken else found
 
 
 def wide_frame(axes: Sequence[Axis], values: NDArray[Any], *, words: bool = False) -> pd.DataFrame:
@@ -39,9 +50,9 @@ def wide_frame(axes: Sequence[Axis], values: NDArray[Any], *, words: bool = Fals
     if len(axes) == 1:
         return pd.DataFrame({"share": np.asarray(values)}, index=labels[0])
     rows = labels[0] if len(axes) == 2 else pd.MultiIndex.from_product(labels[:-1])
-    return pd.DataFrame(
-        np.asarray(values).reshape(len(rows), axes[-1].k), index=rows, columns=labels[-1]
-    )
+    held = np.asarray(values).reshape(len(rows), axes[-1].k)
+    # A copy: what is done to the frame is not done to the table.
+    return pd.DataFrame(held, index=rows, columns=labels[-1], copy=True)
 
 
 def _labels(axis: Axis, words: bool) -> Any:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rrstats.channel import check_target
 from rrstats.crosstabs.axes import Axis, contract, declared_axis, joined
-from rrstats.crosstabs.counting import check_size
+from rrstats.crosstabs.counting import check_name, check_size
+from rrstats.debiasing import fixed
 from rrstats.errors import ArgumentValueError
 from rrstats.tallies import as_count
 
@@ -33,6 +34,12 @@ class JointShares:
     counted: NDArray[np.int64]
     missing: int = 0
     target: str = "population"
+
+    def __post_init__(self) -> None:
+        if self.counted.flags.writeable:  # whoever gave the array may still write to theirs
+            counted = self.counted.copy()
+            counted.flags.writeable = False
+            object.__setattr__(self, "counted", counted)
 
     @classmethod
     def from_counts(
@@ -128,15 +135,15 @@ class JointShares:
     def rates(self) -> Floats:
         """What was counted, as shares of the rows; NaN without any."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.counted / np.float64(self.n))
+            return fixed(self.counted / np.float64(self.n))
 
     @cached_property
     def reported(self) -> Floats:
         """Rows whose reports speak for each cell; NaN where a design's reports speak for none."""
         naming = [axis.naming for axis in self.axes]
         if any(one is None for one in naming):
-            return np.full(self.shape, np.nan)
-        return contract(self.counted, [one for one in naming if one is not None])
+            return fixed(np.full(self.shape, np.nan))
+        return fixed(contract(self.counted, [one for one in naming if one is not None]))
 
     @property
     def naive(self) -> Floats:
@@ -149,7 +156,7 @@ class JointShares:
     @cached_property
     def proportions(self) -> Floats:
         """Unbiased joint shares; NaN without rows."""
-        return contract(self.rates, [axis.scores for axis in self.axes])
+        return fixed(contract(self.rates, [axis.scores for axis in self.axes]))
 
     @property
     def counts(self) -> Floats:
@@ -166,7 +173,7 @@ class JointShares:
     def _spread(self) -> Floats:
         """The variance of one row's score, in the population."""
         second = contract(self.rates, [axis.squares for axis in self.axes])
-        return np.maximum(second - self.proportions**2, 0.0)
+        return fixed(np.maximum(second - self.proportions**2, 0.0))
 
     @cached_property
     def variance(self) -> Floats:
@@ -177,9 +184,9 @@ class JointShares:
         rows, and then the standard error is 0.
         """
         if self.target == "population":
-            return self._spread / self.divisor
+            return fixed(self._spread / self.divisor)
         second = contract(self.rates, [axis.squares for axis in self.axes])
-        return np.asarray((second - self.proportions) / self.divisor)
+        return fixed((second - self.proportions) / self.divisor)
 
     @property
     def std_error(self) -> Floats:
@@ -252,6 +259,7 @@ class JointShares:
 
     def place(self, name: Hashable) -> int:
         """The axis of a column; raises where it is none."""
+        check_name(name)
         if name not in self.names:
             raise ArgumentValueError(
                 f"{name!r} is not a column of this table; its columns are {list(self.names)}"

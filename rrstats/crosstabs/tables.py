@@ -21,7 +21,7 @@ from rrstats.crosstabs.conditional import Conditional
 from rrstats.crosstabs.shapes import long_frame, wide_frame
 from rrstats.crosstabs.shares import JointShares
 from rrstats.crosstabs.tidied import TidiedTable
-from rrstats.debiasing import project_to_simplex
+from rrstats.debiasing import fixed, project_to_simplex
 from rrstats.errors import ArgumentValueError
 from rrstats.estimates import Estimate
 from rrstats.intervals import (
@@ -78,8 +78,8 @@ class Crosstab(JointShares):
         told = [axis.values for axis in self.axes]
         found = contract(self.counted, [counts for _, counts in told])
         order = [*range(0, found.ndim, 2), *range(1, found.ndim, 2)]
-        return self.spread_out([values for values, _ in told]), (
-            found.transpose(order).reshape(self.size, -1)
+        return fixed(self.spread_out([values for values, _ in told])), fixed(
+            found.transpose(order).reshape(self.size, prod(values.shape[1] for values, _ in told))
         )
 
     @property
@@ -111,7 +111,7 @@ class Crosstab(JointShares):
         """
         level = check_level(level)
         if check_simultaneous(simultaneous):
-            level = 1 - (1 - level) / self.size
+            level = 1 - (1 - level) / max(self.size, 1)
         method = self.default_method if method is None else method
         if method not in METHODS:
             raise ArgumentValueError(f"method must be one of {list(METHODS)}, got {method!r}")
@@ -149,12 +149,11 @@ class Crosstab(JointShares):
         30% of the people in the north smoke, and 10% of those in the south.
         """
         of_names, given_names = self._listed(of), self._listed(given)
-        both = set(of_names) & set(given_names)
-        if both or not of_names or not given_names:
+        asked = {*map(self.place, of_names), *map(self.place, given_names)}
+        if set(of_names) & set(given_names) or not of_names or not given_names:
             raise ArgumentValueError(
                 f"of and given must name different columns of {list(self.names)}"
             )
-        asked = {*map(self.place, of_names), *map(self.place, given_names)}
         table = self.margin(*(self.names[place] for place in sorted(asked)))
         return Conditional(table, given_names)
 
@@ -189,7 +188,7 @@ class Crosstab(JointShares):
             )
         shares = self.proportions
         if self.n and not self._inside():
-            shares = simplex.most_likely(self.axes, self.counted)
+            shares = fixed(simplex.most_likely(self.axes, self.counted))
         return TidiedTable(self.axes, shares, self.n, "maximum likelihood")
 
     def _inside(self) -> bool:
@@ -201,7 +200,7 @@ class Crosstab(JointShares):
         """The table inside the simplex that is nearest to the unbiased shares (Euclidean)."""
         shares = self.proportions
         if self.n:
-            shares = project_to_simplex(shares.ravel()).reshape(self.shape)
+            shares = fixed(project_to_simplex(shares.ravel()).reshape(self.shape))
         return TidiedTable(self.axes, shares, self.n, "Euclidean projection")
 
     # -- for people ------------------------------------------------------------------------
@@ -230,8 +229,9 @@ class Crosstab(JointShares):
     ) -> pd.DataFrame:
         """A tidy frame, one row a cell.
 
-        Columns: the categories of each column of the data, under its name; reported and naive (NaN
-        where reports speak for no category), proportion, std_error, low, high, count.
+        Columns: the categories of each column of the data, under its name (with "_group" behind it
+        where one of the following is called so); reported and naive (NaN where reports speak for
+        no category), proportion, std_error, low, high, count.
         normalize : "all"; "index", shares of the last column within the others; or "columns",
             the reverse.  Then: the categories, proportion, std_error, low, high.
         """
@@ -270,7 +270,7 @@ class Crosstab(JointShares):
         return wide_frame(self.axes, getattr(source, name))
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95, normalize: str = "all") -> Axes:
-        """A heat map of the shares, with the interval of each cell drawn in it."""
+        """A heat map of the shares, with the interval of each cell in figures and drawn."""
         from rrstats.plots.tables import plot_crosstab
 
         return plot_crosstab(self, ax, level=level, normalize=normalize)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.channel import check_target
+from rrstats.debiasing import fixed
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, IllConditionedWarning, warn
 from rrstats.group_means.results import Means
 from rrstats.group_means.sums import sums_of_cells, sums_of_rows
@@ -89,7 +90,8 @@ def means(
             "target must be 'population' for a mechanism whose samples need one another: who came "
             "into which sample is chance besides the randomization"
         )
-    found = Means(grouped.categories, n, absent, target, naive + centre, centre, sums, apart)
+    naive = fixed(naive + centre)
+    found = Means(grouped.categories, n, absent, target, naive, centre, sums, apart)
     if doubt := found.doubt():
         warn(doubt, IllConditionedWarning)
     return found

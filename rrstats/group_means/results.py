@@ -12,9 +12,10 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats.debiasing import fixed
 from rrstats.errors import ArgumentValueError
-from rrstats.intervals import Interval, check_level
 from rrstats.group_means.sums import MOST_PAIRED, Sums
+from rrstats.intervals import Interval, check_level
 from rrstats.results import label_column, said, shortened
 
 __all__ = ["MeanDifference", "Means"]
@@ -57,12 +58,12 @@ class Means:
 
     @cached_property
     def _sizes(self) -> Floats:
-        return np.asarray(self._sums.first[0].sum(axis=0))
+        return fixed(self._sums.first[0].sum(axis=0))
 
     @cached_property
     def _centred(self) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self._sums.first[1].sum(axis=0) / self._sizes)
+            return fixed(self._sums.first[1].sum(axis=0) / self._sizes)
 
     @property
     def means(self) -> Floats:
@@ -84,22 +85,25 @@ class Means:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self._sizes**2 / self._sums.second[0]
-        return np.where(self._sizes > 0, found, 0.0)
+        return fixed(np.where(self._sizes > 0, found, 0.0))
 
     @cached_property
     def std_error(self) -> Floats:
-        """(k,) linearized standard errors; little more than a word where `effective_n` is small."""
+        """(k,) linearized standard errors; little more than a word where `effective_n` is small.
+
+        For the population NaN where there is one row only, of which nothing can vary.
+        """
         top, both, size = self._moments
         m = self._centred
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = np.maximum(top - 2 * m * both + m**2 * size, 0.0)
-            return np.asarray(np.sqrt(spread) / np.abs(self._sizes))
+            return fixed(np.sqrt(spread) / np.abs(self._sizes))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
         """(k,) each: variance of sum w s y, covariance with sum w s, variance of that."""
         size, both, top = self._spread(self._sums.second, self._sums.own, self._squares())
-        return top, both, size
+        return fixed(top), fixed(both), fixed(size)
 
     def _squares(self) -> Floats:
         """(3, g, k) products of the sums within a sample: of w s, both, and of w s y."""
@@ -119,8 +123,7 @@ class Means:
             squares = np.stack([size * size, size * top, top * top])
         with np.errstate(divide="ignore", invalid="ignore"):
             within = np.where(n[:, None] > 0, squares / n[:, None], 0.0).sum(axis=1)
-        rows = float(n.sum())
-        return np.asarray((second - within) * rows / max(rows - len(n), 1.0))
+        return np.asarray((second - within) * _widened(n))
 
     def covariance(self) -> Floats:
         """(k, k) the linearized covariance of the means; kept for up to 256 groups."""
@@ -139,8 +142,7 @@ class Means:
             ends = ends if self._apart else ends.sum(axis=0, keepdims=True)
             n = self._sums.rows if self._apart else self._sums.rows.sum(keepdims=True)
             scaled = np.divide(ends, n[:, None], out=np.zeros_like(ends), where=n[:, None] > 0)
-            rows = float(n.sum())
-            found = (raw - scaled.T @ ends) * rows / max(rows - len(n), 1.0)
+            found = (raw - scaled.T @ ends) * _widened(n)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(found / np.outer(self._sizes, self._sizes))
 
@@ -150,7 +152,7 @@ class Means:
         The critical value is Student's, with as many degrees of freedom as the squared scores are
         worth (Satterthwaite).  Lowest coverage at 95% of what was simulated with 10 effective
         people or more: 93.4% (log-normal values), 94% or more elsewhere; values that are
-        nearly always the same number need more.
+        nearly always the same number need more.  One row alone has no ends for the population.
         """
         level = check_level(level)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -190,7 +192,7 @@ class Means:
         covariance = self.covariance()
         value = float(self._centred[one] - self._centred[other])
         spread = covariance[one, one] + covariance[other, other] - 2 * covariance[one, other]
-        error = float(np.sqrt(max(spread, 0.0)))
+        error = float(np.sqrt(np.maximum(spread, 0.0)))
         shared = np.sqrt(covariance[one, one] * covariance[other, other])
         correlation = float(covariance[one, other] / shared) if shared > 0 else 0.0
         m, (low, high) = self.means, self.interval(level)
@@ -201,6 +203,8 @@ class Means:
                 return np.inf
             return float(np.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0)))
 
+        if not np.isfinite(value):  # a group of nobody
+            return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
         p_value = 2 * scipy.special.ndtr(-abs(value) / error) if error > 0 else np.nan
         return MeanDifference(
             value,
@@ -238,8 +242,9 @@ class Means:
         """One sentence that says what the estimate says of one group; by default the last."""
         code = self.k - 1 if category is ... else self._code(category)
         label = said(self.categories[code])
-        if not self.n:
-            return f"nothing can be said of {label}: there are no rows"
+        if not self.n or (self.n == 1 and self.target == "population"):
+            rows = "is only one row" if self.n else "are no rows"
+            return f"nothing can be said of {label}: there {rows}"
         low, high = (float(end[code]) for end in self.interval(level))
         worth = f"{self.effective_n[code]:,.1f} people whose group is known"
         if not np.isfinite(high - low):
@@ -276,3 +281,9 @@ class Means:
             f"{self.effective_n[lost].max():.1f} known people at most): their means may be "
             "anything; merge groups, or ask more people"
         )
+
+
+def _widened(n: Floats) -> float:
+    """What widens a variance, n / (n - g), for g samples of n rows; NaN where no row can vary."""
+    rows, left = float(n.sum()), float(n.sum()) - len(n)
+    return rows / left if left > 0 else np.nan

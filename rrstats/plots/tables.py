@@ -1,9 +1,10 @@
 """A crosstab as a heat map that shows how sure each cell is.
 
-Each cell is shaded by its share and says it in figures; the bar below spans 0 to an end that is
-the same for all, with the interval in dark and a tick at the share.  Cells whose interval
-reaches 0, or says next to nothing, are hatched: do not read their shade.  Shades of one blue
-stay apart in black and white.
+Each cell is shaded by its share and says it and its interval in figures; the bar below spans 0 to
+an end that is the same for all, with the interval in dark and a tick at the share.  Beside one
+cell with most of the people the bars of others shrink to their ticks, and the figures still tell.
+Cells whose interval reaches 0, or says next to nothing, are hatched: do not read their shade.
+Shades of one blue stay apart in black and white.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.plots.shared import require_matplotlib
+from rrstats.results import percent_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,12 +34,12 @@ _WIDE = 0.9
 def plot_crosstab(
     table: Crosstab, ax: Axes | None = None, *, level: float = 0.95, normalize: str = "all"
 ) -> Axes:
-    """Draw the shares of a table, each with a bar of its interval.
+    """Draw the shares of a table, each with its interval in figures and as a bar.
 
     table : a Crosstab; of more than two columns, all but the last go down the side.
     ax : Axes to draw on, by default new ones.  level : of the intervals.
     normalize : "all", "index" or "columns", as for `Crosstab.to_frame`.
-    Returns the Axes.  Raises ArgumentValueError for more than 400 cells.
+    Returns the Axes.  Raises ArgumentValueError for more than 400 cells, and for none.
     """
     require_matplotlib()
     if ax is not None and not hasattr(ax, "pcolormesh"):
@@ -45,6 +47,12 @@ def plot_crosstab(
     if table.size > _MOST_CELLS:
         raise ArgumentValueError(
             f"a picture has room for {_MOST_CELLS} cells, found {table.size:,}; plot a margin"
+        )
+    if not table.size:
+        empty = [axis.name for axis in table.axes if not axis.k]
+        raise ArgumentValueError(
+            f"a picture needs cells, and the columns {empty} have no categories: nothing but "
+            "missing values was found in them"
         )
     frame = table.to_frame(level, normalize=normalize)
     columns = table.shape[-1] if len(table.shape) > 1 else 1
@@ -123,13 +131,14 @@ def _cell(
             Rectangle(corner, 0.96, 0.96, fill=False, hatch="///", edgecolor="#d5dbe4", linewidth=0)
         )
     text = f"{share:.1%}" if np.isfinite(share) else "unknown"
-    ax.text(x, y - 0.12, text, ha="center", va="center", fontsize=10, color=ink)
+    ax.text(x, y - 0.2, text, ha="center", va="center", fontsize=10, color=ink)
+    ax.text(x, y + 0.08, percent_range(low, high), ha="center", va="center", fontsize=7, color=ink)
     start, width = x - 0.4, 0.8
-    ax.hlines(y + 0.24, start, start + width, color=ground, linewidth=4)
+    ax.hlines(y + 0.3, start, start + width, color=ground, linewidth=4)
     ends = [start + width * float(np.clip(one / end, 0, 1)) for one in (low, high, share)]
-    ax.hlines(y + 0.24, ends[0], ends[1], color=ink, linewidth=4)
+    ax.hlines(y + 0.3, ends[0], ends[1], color=ink, linewidth=4)
     if np.isfinite(share):
-        ax.vlines(ends[2], y + 0.15, y + 0.33, color=ink, linewidth=1.6)
+        ax.vlines(ends[2], y + 0.21, y + 0.39, color=ink, linewidth=1.6)
 
 
 def _labels(categories: Any) -> list[str]:
@@ -158,7 +167,7 @@ def _dress(
     left = f",\nas much as {table.effective_size:,.0f} direct answers" if table.private else ""
     ax.set_title(
         f"shares of {of}: {table.n:,} rows{left}\n"
-        f"bar: {level * 100:.10g}% interval, from 0 to {end:.0%}\n"
+        f"below: {level * 100:.10g}% interval; bar from 0 to {end:.0%}\n"
         "hatched: may be 0, or anything",
         fontsize=9,
         loc="left",
