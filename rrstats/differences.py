@@ -1,12 +1,14 @@
 """Differences of two estimates: per category with an interval, and all together in a test.
 
-Two independent samples, asked by any two designs with the same categories; or the same people
-twice, where a table of both columns says how far their answers go together.
+Two independent samples, asked by any two designs with the same categories; two groups of one sample
+with weights, strata or clusters, whose shares go together; or the same people twice, where a
+table of both columns says how far their answers do.
 Intervals are MOVER's: the distances from each share to the ends of its own interval, uncut, are
-put together like standard errors; only the difference is cut to [-1, 1].  z and p-values are
-Wald's, and near 0 and 1 the interval is the better guide.
-For more than two samples, and for a test that keeps its level with few reports, see
-`hypotheses.homogeneity`.
+put together like standard errors; only the difference is cut to [-1, 1].  The p-value of a
+category is the level at which its interval comes to exclude 0, and z the normal quantile
+of that, so that neither contradicts the interval.  A difference in standard errors would: where
+a category is not reported at all in a small sample, its standard error is 0.
+For more than two samples, and for one test of all categories, see `hypotheses.homogeneity`.
 Sources: Newcombe (1998), method 10; Zou and Donner (2008), with their correlation for pairs.
 """
 
@@ -22,6 +24,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimates import Estimate
 from rrstats.general_intervals import empirical_ends, wald
@@ -31,7 +34,7 @@ from rrstats.results import FORMATS, label_column, percent_range, said, shortene
 if TYPE_CHECKING:
     from rrstats.hypotheses import TestResult
 
-__all__ = ["Difference", "difference", "sum_to_zero", "summing"]
+__all__ = ["Difference", "categories_apart", "difference", "keeping_sum", "sum_to_zero", "summing"]
 
 Floats = NDArray[np.float64]
 
@@ -81,17 +84,38 @@ def summing(shares: Floats, covariance: Floats, to: float = 1.0) -> tuple[Floats
     return moved, covariance - np.outer(with_sum, with_sum) / total
 
 
+def keeping_sum(covariance: Floats) -> Floats:
+    """(k, k) what `summing` does to a change of such numbers: it has no part that changes the sum.
+
+    The identity where they sum to what is known anyway.
+    """
+    with_sum, keep = covariance.sum(axis=1), np.eye(len(covariance))
+    if (total := with_sum.sum()) > _NO_VARIANCE * np.trace(covariance):
+        keep -= np.outer(with_sum, np.ones(len(keep))) / total
+    return keep
+
+
+_LEVELS = (0.25, 0.6, 0.9, 0.95, 0.99, 0.999, 0.9999)
+"""Intervals at these are computed for a p-value, and the level of one that ends at 0 lies between.
+
+Simulated with k-RR, z is within 0.03 of the exact one that way; where an interval at one of
+these ends at 0 it is exact.
+"""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference:
     """Shares of one estimate less those of another, category by category.
 
     first, second : the two estimates.  shared : (k, k) covariance of the shares of the first with
-    those of the second; None where the samples are independent.
+    those of the second; None where the samples are independent.  groups : whether they are
+    two groups of one sample, and not the same people twice.
     """
 
     first: Any
     second: Any
     shared: Floats | None = None
+    groups: bool = False
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -135,15 +159,29 @@ class Difference:
         """(k,) standard errors of the differences."""
         return np.asarray(np.sqrt(self.variance))
 
-    @property
+    @cached_property
     def z(self) -> Floats:
-        """(k,) differences in standard errors."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.differences / self.std_error)
+        """(k,) as many normal quantiles as the interval must reach to end at 0, with a sign.
+
+        Near differences / std_error where there are many reports.  Past the last of the
+        levels at which intervals are computed, 99.99%, their length is taken to grow with z.
+        """
+        quantiles = scipy.special.ndtri((1 + np.array(_LEVELS)) / 2)
+        shift = self.differences
+        both = np.array([self._reach(level) for level in _LEVELS])
+        reach = np.where(shift > 0, both[:, 0], both[:, 1])
+        return np.sign(shift) * _crossing(quantiles, reach, np.abs(shift))
 
     @property
     def p_value(self) -> Floats:
-        """(k,) two-sided normal p-values, each category by itself."""
+        """(k,) two-sided p-values, each category by itself: below 5% where 0 is outside 95%.
+
+        Exact levels at 5% with two samples of 10 to 300 reports of one or two k-RR designs (2 to 7
+        categories, epsilon 0.5 to 5, and direct answers), equal shares from 0 to 1: 4.3% on
+        average and at most 6.7%; 9.2% with 5 reports.  Differences in standard errors rejected
+        up to 62% there, and 79% with 5 reports.  Two groups of one clustered sample, 600
+        simulated true nulls a case, 6 to 60 clusters: 3.2% to 5.7%.
+        """
         return np.asarray(2 * scipy.special.ndtr(-np.abs(self.z)))
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
@@ -159,12 +197,18 @@ class Difference:
         level = check_level(level)
         if check_simultaneous(simultaneous) and not self._one_number:
             level = 1 - (1 - level) / self.k
+        down, up = self._reach(level)
+        low, high = self.differences - down, self.differences + up
+        low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
+        return Interval(np.nan_to_num(low, nan=-1.0), np.nan_to_num(high, nan=1.0))
+
+    def _reach(self, level: float) -> tuple[Floats, Floats]:
+        """(k,) how far the interval goes to below and above the difference."""
         a, b = self.first.proportions, self.second.proportions
         ends_a, ends_b = uncut_interval(self.first, level), uncut_interval(self.second, level)
         down = _joined(a - ends_a.low, ends_b.high - b, self._correlation)
         up = _joined(ends_a.high - a, b - ends_b.low, self._correlation)
-        low, high = np.clip(a - b - down, -1, 1), np.clip(a - b + up, -1, 1)
-        return Interval(np.nan_to_num(low, nan=-1.0), np.nan_to_num(high, nan=1.0))
+        return down, up
 
     @property
     def _one_number(self) -> bool:
@@ -186,7 +230,9 @@ class Difference:
 
         Of independent samples `hypotheses.homogeneity`, whose covariance is that under the null:
         with 50 and 100 reports it keeps its level, where Wald's test rejected 5.7% to 8.9% of
-        true nulls at 5%.  Of pairs, Wald's test.
+        true nulls at 5%.  Of two groups of one sample with a design the same, with their joint
+        covariance.  Of pairs, Wald's test.  For two categories `p_value` is another test,
+        inverted intervals, and a little different.
 
         >>> import rrstats as rr
         >>> m = rr.KRR(["no", "yes"], 0.75)
@@ -199,7 +245,7 @@ class Difference:
         from rrstats.hypotheses import TestResult, homogeneity
         from rrstats.hypotheses.results import upper_tail
 
-        if self.shared is None:
+        if self.shared is None or self.groups:
             return homogeneity(self.first, self.second)
         statistic, df = sum_to_zero(self.differences, self._covariance)
         notes = () if not np.isnan(statistic) else (_NO_TEST,)
@@ -267,7 +313,8 @@ class Difference:
         table["category"] = [said(category) for category in self.categories]
         shown = dict.fromkeys(("first", "second", "difference", "z", "p_value"), "{:.4f}".format)
         text = table.to_string(index=False, formatters={**FORMATS, **shown}, **shortened())
-        pairs = "" if self.shared is None else ", of the same people"
+        kind = ", two groups of one sample" if self.groups else ", of the same people"
+        pairs = "" if self.shared is None else kind
         sizes = f"n={int(self.first.n):,} and {int(self.second.n):,}"
         return f"Difference for target {self.target!r}: {sizes}{pairs}\n{text}"
 
@@ -281,12 +328,52 @@ def _joined(one: Floats, other: Floats, correlation: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
+def categories_apart(first: tuple[Hashable, ...], second: tuple[Hashable, ...]) -> str:
+    """How two lists of categories differ, for an error."""
+    only = [
+        [label for label in mine if label not in set(theirs)]
+        for mine, theirs in ((first, second), (second, first))
+    ]
+    if not any(only):
+        return f"the order {Domain(first).describe()} and the order {Domain(second).describe()}"
+    found = f"{Domain(first).describe()} and {Domain(second).describe()}"
+    said_of = [
+        f"{', '.join(map(repr, labels[:6]))}{', ...' * (len(labels) > 6)} only in the {name}"
+        for labels, name in zip(only, ("first", "second"), strict=True)
+        if labels
+    ]
+    return f"{found}: {', '.join(said_of)}"
+
+
+def _crossing(quantiles: Floats, reach: Floats, shift: Floats) -> Floats:
+    """(k,) the quantile at which an interval reaches as far as the shift.
+
+    quantiles : (q,) increasing.  reach : (q, k) at each.  Reach over quantile is nearly
+    constant, and taken for linear between two of them.
+    """
+    slope = reach / quantiles[:, None]
+    k = len(shift)
+    at = np.minimum((reach < shift).cumprod(axis=0).sum(axis=0), len(quantiles))
+    before, after = np.maximum(at - 1, 0), np.minimum(at, len(quantiles) - 1)
+    every = np.arange(k)
+    z0, z1, h0, h1 = quantiles[before], quantiles[after], slope[before, every], slope[after, every]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # z (h0 + s (z - z0)) = shift, between z0 and z1
+        s = np.where(z1 > z0, (h1 - h0) / np.where(z1 > z0, z1 - z0, 1.0), 0.0)
+        middle = h0 - s * z0
+        root = np.sqrt(np.maximum(middle**2 + 4 * s * shift, 0.0))
+        found = np.where(shift == 0, 0.0, 2 * shift / (middle + root))
+    inside = np.clip(found, z0, z1)
+    return np.where(z1 > z0, inside, found)
+
+
 def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
     """The shares of one estimate less those of another.
 
     first, second : Estimates with the same categories in the same order, by any designs, for the
-        same target.  For "population" two independent samples; for "rows" two sets of rows of
-        which only the noise is random.
+        same target.  For "population" two independent samples, or two groups of one sample with
+        a design, as ``estimate(..., by=)`` makes them (see `SurveyEstimate.covariance_with`);
+        for "rows" two sets of rows of which only the noise is random.
     paired : where the same people gave both reports, the crosstab of the first with the second;
         people who gave only one of them may be in the estimates as well.
     Raises ArgumentValueError for different categories or targets.
@@ -307,7 +394,7 @@ def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
     if tuple(first.categories) != tuple(second.categories):
         raise ArgumentValueError(
             "both estimates must have the same categories in the same order, found "
-            f"{len(first.categories)} and {len(second.categories)} that are not the same"
+            + categories_apart(first.categories, second.categories)
         )
     targets = [getattr(given, "target", "population") for given in (first, second)]
     if targets[0] != targets[1]:
@@ -315,8 +402,11 @@ def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
             f"both estimates must be about the same target, found {targets[0]!r} and "
             f"{targets[1]!r}; use with_target"
         )
-    shared = None if paired is None else _shared(first, second, paired, targets[0])
-    return Difference(first, second, shared)
+    if paired is not None:
+        return Difference(first, second, _shared(first, second, paired, targets[0]))
+    together = getattr(first, "covariance_with", None)
+    shared = None if together is None else together(second)
+    return Difference(first, second, shared, groups=shared is not None)
 
 
 def _shared(first: Any, second: Any, table: Any, target: str) -> Floats:
@@ -381,10 +471,16 @@ def _rows_ends(shares: Floats, n: int, spread: Floats, shown: Floats, level: flo
 
 
 def _stretched(estimate: Any, shares: Floats, level: float) -> Interval:
-    """The estimate's own interval; where it was cut at 0 or 1, as far as its standard errors."""
+    """The estimate's own interval; where it was cut at 0 or 1, as far as its standard errors.
+
+    By t quantiles where it has degrees of freedom.
+    """
     binomial = estimate.mechanism.channel.binomial_rates is not None
     low, high = estimate.interval(level, method="wilson" if binomial else None)
-    reach = scipy.special.ndtri((1 + level) / 2) * np.nan_to_num(estimate.std_error)
+    free = getattr(estimate, "degrees_of_freedom", np.inf)
+    tail = (1 + level) / 2
+    quantile = scipy.special.stdtrit(free, tail) if free > 0 else np.inf
+    reach = quantile * np.nan_to_num(estimate.std_error)
     low = np.where(low <= 0, np.minimum(low, shares - reach), np.minimum(low, shares))
     high = np.where(high >= 1, np.maximum(high, shares + reach), np.maximum(high, shares))
     return Interval(low, high)

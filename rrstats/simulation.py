@@ -19,7 +19,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarn
 from rrstats.privatizing import privatize, privatize_frame
 from rrstats.randomness import Source
 
-__all__ = ["simulate", "simulate_frame", "simulated_words"]
+__all__ = ["seeded", "simulate", "simulate_frame", "simulated_words"]
 
 
 class SimulatedWords:
@@ -101,6 +101,11 @@ def simulate_frame(
 def _generator(seed: Any, options: dict[str, Any]) -> np.random.Generator:
     if "rng" in options:
         raise ArgumentTypeError("simulate takes a seed, not rng")
+    return seeded(seed)
+
+
+def seeded(seed: Any) -> np.random.Generator:
+    """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
     if seed < 0:

@@ -28,6 +28,7 @@ from rrstats.hypotheses import (
     homogeneity,
     independence,
 )
+from rrstats.hypotheses.tables import random_tables
 from rrstats.variables import variable
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -396,6 +397,29 @@ def test_simulated_tables_keep_their_margins():
     assert again.p_value == found.p_value
 
 
+def test_random_tables_follow_fishers_law():
+    """Each table with given margins comes as often as shuffled pairs would make it."""
+    rows, columns = np.array([3, 2, 2]), np.array([4, 2, 1])
+    listed = [
+        table
+        for cells in itertools.product(range(4), repeat=4)
+        if (table := _filled(np.reshape(cells, (2, 2)), rows, columns)) is not None
+    ]
+    logs = special.gammaln(np.concatenate([rows, columns]) + 1).sum() - special.gammaln(8)
+    prob = [np.exp(logs - special.gammaln(table + 1).sum()) for table in listed]
+    assert sum(prob) == pytest.approx(1)
+    drawn = random_tables(np.random.default_rng(3), 100_000, rows, columns)
+    counts = [(drawn == table).all(axis=(1, 2)).sum() for table in listed]
+    chance.assert_law(np.array(counts), np.array(prob))
+
+
+def _filled(corner, rows, columns):
+    """The table of a corner and its margins; None where a cell would be negative."""
+    wide = np.column_stack([corner, rows[:-1] - corner.sum(axis=1)])
+    table = np.vstack([wide, columns - wide.sum(axis=0)])
+    return table if table.min() >= 0 else None
+
+
 def test_the_same_seed_gives_the_same_p_value():
     """Nothing is drawn in secret: simulations need a seed, and repeat with it."""
     counts = counted([7, 1, 1], THREE)
@@ -403,6 +427,8 @@ def test_the_same_seed_gives_the_same_p_value():
     assert pair[0] == pair[1]
     with pytest.raises(ArgumentTypeError, match="need a seed"):
         goodness_of_fit(counts, SKEWED, simulations=500)
+    with pytest.raises(ArgumentTypeError, match="seed must be an integer, found str"):
+        goodness_of_fit(counts, SKEWED, simulations=500, seed="9")
     with pytest.raises(ArgumentTypeError, match="found both"):
         goodness_of_fit(counts, SKEWED, simulations=500, seed=1, exact=True)
     with pytest.raises(ArgumentValueError, match="more than the"):
@@ -626,3 +652,42 @@ def test_wrong_arguments_are_refused_with_the_rule(call, match):
     """Each error names the argument and what it must be."""
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=match):
         call()
+
+
+def test_groups_of_one_clustered_sample_are_tested_with_their_joint_covariance():
+    """Wald's statistic of three groups, from cluster sums written out; and two waves say so."""
+    rng = np.random.default_rng(6)
+    cluster, group = np.repeat(np.arange(20), 30), rng.choice(["x", "y", "z"], 600)
+    yes = rng.random(600) < special.expit(1.5 * rng.normal(size=20)[cluster])
+    told = np.where(rng.random(600) < 0.95, yes, ~yes)
+    weights = rng.uniform(1, 2, 600)
+    reports = np.where(told, "yes", "no")
+    groups = rr.estimate(reports, CLEAR, weights=weights, clusters=cluster, by=group)
+    scores, sums, shares = (told - 0.05) / 0.9, [], []
+    for who in "xyz":
+        mine = weights * (group == who)
+        shares.append(mine @ scores / mine.sum())
+        sums.append(np.bincount(cluster, mine * (scores - shares[-1]) / mine.sum()))
+    contrast = np.array([[-1, 1, 0], [-1, 0, 1]])
+    spread = 20 / 19 * (contrast @ np.array(sums)) @ (contrast @ np.array(sums)).T
+    shift = contrast @ np.array(shares)
+    found = homogeneity(groups)
+    assert found.statistic == pytest.approx(shift @ np.linalg.solve(spread, shift), rel=1e-8)
+    assert found.df == 2
+    # Hotelling's law with 19 degrees of freedom
+    assert found.p_value == pytest.approx(stats.f.sf(found.statistic * 18 / (19 * 2), 2, 18))
+    assert "of groups of one sample, F with 2 and 18 degrees" in found.method
+    few = rr.estimate(
+        reports, CLEAR, clusters=cluster % 2, by=np.array(list("abcd"))[np.arange(600) % 4]
+    )
+    assert np.isnan(homogeneity(few).p_value)
+    assert "too few clusters" in homogeneity(few).notes[-1]
+    waves = change(groups["x"], groups["y"])
+    assert "groups of one sample" in waves.notes[-1]
+    assert "independent" in change(counted([30, 20], COIN), counted([20, 30], COIN)).notes[-1]
+
+
+def test_lists_of_categories_that_differ_are_shown():
+    """Categories are declared, so that an error may say which are not the same."""
+    with pytest.raises(ArgumentValueError, match="'yes' only in the first, 'maybe' only"):
+        homogeneity(counted([3, 2], COIN), counted([3, 2], rr.KRR(["no", "maybe"], 0.75)))

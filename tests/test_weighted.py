@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import chance
@@ -352,6 +353,191 @@ def test_a_group_is_a_domain_of_its_sample():
         assert np.allclose(share, found.proportions)
         assert np.allclose(np.diag(exact), found.variance, rtol=1e-10)
         assert np.allclose(exact, found.covariance(), atol=1e-14)
+
+
+def groups_by_hand(mechanism, codes, inside, weights, strata, places):
+    """(2k, 2k) the textbook's covariance of the shares inside and outside of a group."""
+    scores, values = scores_of(mechanism, codes), []
+    for mine in (inside, ~inside):
+        size = weights[mine].sum()
+        share = (weights * mine) @ scores / size
+        values.append((scores - share) / size * mine[:, None])
+    return by_hand(np.hstack(values), weights, strata, places)
+
+
+@pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
+@pytest.mark.parametrize("mechanism", [THREE, GENERIC, BITS], ids=["three", "generic", "bits"])
+def test_two_groups_of_one_sample_go_together(mechanism, clustered):
+    """Their covariance is that of the linearized sums of all rows, and turns with their order."""
+    codes, weights, strata, labels = drawn(mechanism, 60, 9)
+    inside = np.random.default_rng(1).random(60) < 0.4
+    places = labels if clustered else np.arange(60)
+    parts = [
+        sum(
+            counted(mechanism, codes[[i]], weights[[i]], strata[[i]], labels[[i]] * clustered)
+            if mine[i]
+            else Tally(
+                mechanism,
+                {
+                    (strata[i], labels[i] * clustered): Cell(
+                        0, np.zeros(mechanism.channel.m, dtype=np.int64), others=1
+                    )
+                },
+            )
+            for i in range(60)
+        )
+        for mine in (inside, ~inside)
+    ]
+    if not clustered:  # rows that stand alone have no cluster
+        parts = [
+            Tally(mechanism, {(key[0], None): cell for key, cell in part.cells.items()})
+            for part in parts
+        ]
+    one = survey_estimate(parts[0])
+    other = survey_estimate(replace(parts[1], cells=dict(reversed(parts[1].cells.items()))))
+    k = mechanism.k
+    exact = groups_by_hand(mechanism, codes, inside, weights, strata, places)
+    assert abs(exact[:k, k:]).max() > 1e-4
+    assert np.allclose(exact[:k, k:], one.covariance_with(other), rtol=1e-9, atol=1e-14)
+    assert np.allclose(exact[k:, :k], other.covariance_with(one), rtol=1e-9, atol=1e-14)
+
+
+def test_groups_of_one_stratum_of_rows_are_uncorrelated():
+    """Without clusters and strata, shares of two groups have nothing to do with each other."""
+    codes, weights, _, _ = drawn(THREE, 60, 3)
+    parts = tally(
+        np.array(THREE.categories)[codes].tolist(), THREE, by=np.arange(60) % 2, weights=weights
+    )
+    one, other = (survey_estimate(parts[label]) for label in (0, 1))
+    assert np.allclose(0, one.covariance_with(other), atol=1e-16)
+
+
+def test_groups_of_a_finite_population_share_what_sampling_adds():
+    """The sampled share is taken off the covariance of two groups, by number or probability."""
+    codes, _, _, labels = drawn(THREE, 60, 5)
+    reports = np.array(THREE.categories)[codes].tolist()
+    parts = tally(
+        reports, THREE, by=np.arange(60) % 3 > 0, weights=np.full(60, 2.5), clusters=labels
+    )
+    one, other = parts[True], parts[False]
+    free = survey_estimate(one).covariance_with(survey_estimate(other))
+    by_size, by_chance = (
+        survey_estimate(one, **drawn_so).covariance_with(survey_estimate(other, **drawn_so))
+        for drawn_so in ({"population": 10}, {"probabilities": True})
+    )
+    assert abs(free).max() > 1e-4
+    assert np.allclose(free * (1 - 4 / 10), by_size, rtol=1e-10)
+    assert np.allclose(by_size, by_chance, rtol=1e-10)
+
+
+def test_only_groups_of_one_sample_are_known_to_go_together():
+    """Another sample, another design and the same rows again are no groups of this one."""
+    codes, weights, _, labels = drawn(COIN, 60, 2)
+    reports = np.array(COIN.categories)[codes].tolist()
+    options = {"weights": weights, "clusters": labels}
+    groups = rr.estimate(reports, COIN, by=np.arange(60) % 2, **options)
+    whole = rr.estimate(reports, COIN, **options)
+    assert groups[0].covariance_with(groups[1]) is not None
+    for one in (
+        whole,
+        rr.estimate(reports, COIN),
+        rr.estimate(reports[:30], COIN, weights=[1] * 30),
+    ):
+        assert groups[0].covariance_with(one) is None
+    moved = rr.estimate(reports, COIN, by=np.arange(60) % 2, weights=weights, clusters=labels + 9)
+    finite = rr.estimate(reports, COIN, by=np.arange(60) % 2, population=50, **options)
+    certain = rr.estimate(reports, COIN, by=np.arange(60) % 2, lonely="certainty", **options)
+    for others in (moved, finite, certain):
+        assert groups[0].covariance_with(others[1]) is None
+    assert whole.covariance_with(whole) is None
+
+
+# -- ratios and means ------------------------------------------------------------------------
+
+SILENT_TOO = KRR(["no", "yes", None], 0.8)
+
+
+def answered(n=300, seed=4):
+    """Reports with silence among them, weights and clusters."""
+    rng = np.random.default_rng(seed)
+    reports = np.array(["no", "yes", None], dtype=object)[rng.choice(3, n, p=[0.5, 0.3, 0.2])]
+    return reports, rng.uniform(1, 3, n), np.arange(n) * 15 // n
+
+
+def test_a_ratio_has_the_linearized_variance():
+    """The standard error is the textbook's of the sum of part less ratio times whole."""
+    reports, weights, clusters = answered()
+    found = rr.estimate(reports, SILENT_TOO, weights=weights, clusters=clusters)
+    ratio = found.share_among("yes", ["no", "yes"])
+    scores = scores_of(SILENT_TOO, [SILENT_TOO.categories.index(one) for one in reports])
+    whole = scores[:, 0] + scores[:, 1]
+    exact = (weights @ scores[:, 1]) / (weights @ whole)
+    values = ((scores[:, 1] - exact * whole) / (weights @ whole))[:, None]
+    variance = by_hand(values, weights, np.zeros(300), clusters)[0, 0]
+    assert np.isclose(exact, ratio.proportion, rtol=1e-12)
+    assert np.isclose(np.sqrt(variance), ratio.std_error, rtol=1e-10)
+    assert ratio.low < exact < ratio.high
+    # at least Fieller's with 14 degrees of freedom, whose length is about this
+    assert ratio.high - ratio.low > 1.99 * 2.145 * ratio.std_error
+
+
+def test_equal_weights_leave_ratios_and_means_as_they_are():
+    """With weights of 1 and no clusters they are those of `Estimate`, but for t quantiles."""
+    reports, _, _ = answered()
+    plain = rr.estimate(reports, SILENT_TOO)
+    found = rr.estimate(reports, SILENT_TOO, weights=np.ones(300))
+    values = {"no": 0, "yes": 1, None: 2.5}
+    pairs = [
+        (plain.among(["yes", "no"]), found.among(["yes", "no"])),
+        (plain.mean(values), found.mean(values)),
+    ]
+    for one, other in pairs:
+        assert np.allclose(one.std_error, other.std_error, rtol=1e-9)
+        for name in ("low", "high"):
+            assert np.allclose(getattr(one, name), getattr(other, name), atol=1.5e-3)
+    frames = pairs[0]
+    assert list(frames[0].columns) == list(frames[1].columns)
+    assert np.allclose(frames[0]["proportion"], frames[1]["proportion"], rtol=1e-12)
+    assert ["yes", "no"] == frames[1]["category"].tolist()
+    assert ["no", "yes"] == found.among(level=0.5)["category"].tolist()
+
+
+def test_ratios_and_means_say_what_they_cannot():
+    """Unknown categories, nobody, too few clusters and words that are no numbers."""
+    reports, weights, _ = answered(40)
+    found = rr.estimate(reports, SILENT_TOO, weights=weights)
+    with pytest.raises(ArgumentValueError, match="'maybe' is not among"):
+        found.share_among("maybe", ["no"])
+    with pytest.raises(ArgumentValueError, match="must contain the category 'yes'"):
+        found.share_among("yes", ["no"])
+    with pytest.raises(ArgumentTypeError, match="a mean needs numbers"):
+        found.mean()
+    with pytest.raises(ArgumentValueError, match="each of the 3 categories a number, found 1"):
+        found.mean({"no": 1})
+    with pytest.raises(ArgumentValueError, match="non-response is not among"):
+        rr.estimate(["no", "yes"], COIN, weights=[1, 2]).among()
+    nobody = survey_estimate(Tally(SILENT_TOO, {("a", 1): Cell(0, np.zeros(3, dtype=np.int64))}))
+    ratio, mean = (
+        nobody.share_among("yes", ["no", "yes"]),
+        nobody.mean({"no": 0, "yes": 1, None: 2}),
+    )
+    assert (0, 1, 0, 2) == (ratio.low, ratio.high, mean.low, mean.high)
+    one = rr.estimate(reports, SILENT_TOO, clusters=np.zeros(40), lonely="certainty")
+    assert (0, 1) == (one.share_among("yes", ["no", "yes"]).low, one.share_among("no", ["no"]).high)
+
+
+def test_ratios_of_reports_of_several_categories_need_clusters():
+    """What was named together is known of clusters alone; a number of each category has a mean."""
+    codes, weights, strata, labels = drawn(BITS, 60, 7)
+    rows = survey_estimate(counted(BITS, codes, weights))
+    with pytest.raises(ArgumentValueError, match="name several categories"):
+        rows.share_among("a", ["a", "b"])
+    found = survey_estimate(counted(BITS, codes, weights, strata, labels))
+    ratio, mean = found.share_among("a", ["a", "b"]), found.mean({"a": 0, "b": 1})
+    assert ratio.std_error > 0
+    assert 0 <= ratio.low <= ratio.high <= 1
+    assert np.isclose(found.proportions[1], mean.mean)
+    assert np.isclose(found.std_error[1], mean.std_error)
 
 
 # -- special cases ---------------------------------------------------------------------------

@@ -158,6 +158,7 @@ def simulated(
     """The share of simulated surveys at least as far from the null; counts the real one, too.
 
     draw : (generator, number) to as many tables of counts.  distance : tables to statistics.
+    Raises ArgumentTypeError without a seed, and for one that is no integer.
     Source: Davison and Hinkley (1997), eq. 4.11: (1 + hits) / (1 + simulations).
     """
     number = as_count(simulations, "simulations")
@@ -168,7 +169,9 @@ def simulated(
             "simulations need a seed, an integer, which gives the same p-value every time; none "
             "is drawn in secret"
         )
-    generator, hits, left = np.random.default_rng(seed), 0, number
+    from rrstats.simulation import seeded  # the one place where seeds are taken
+
+    generator, hits, left = seeded(seed), 0, number
     limit = observed - 1e-9 * max(abs(observed), 1.0)  # rounding must not break ties
     while left:
         batch = min(left, max(1, _SIMULATED_CELLS // max(cells, 1)))

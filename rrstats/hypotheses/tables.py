@@ -38,6 +38,7 @@ from rrstats.mechanisms import as_mechanism
 __all__ = ["Table", "independence", "simulated_tables", "table_of"]
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 _FEW = "simulations= with seed= draws tables with the same margins"
 
@@ -265,16 +266,34 @@ def _root(spread: Floats) -> Floats:
     return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ keep)
 
 
+def random_tables(generator: Any, size: int, rows: Counts, columns: Counts) -> Counts:
+    """(size, r, c) tables with these margins, as likely as shuffled pairs make them.
+
+    Cell by cell: what a row takes from a column is hypergeometric, given what is left of both.
+    """
+    found = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
+    left = np.tile(columns, (size, 1))
+    for row, total in enumerate(rows[:-1]):
+        wanted = np.full(size, total)
+        for column in range(len(columns) - 1):
+            beyond = left[:, column + 1 :].sum(axis=1)
+            taken = generator.hypergeometric(left[:, column], beyond, wanted)
+            found[:, row, column] = taken
+            wanted -= taken
+        found[:, row, -1] = wanted
+        left -= found[:, row]
+    found[:, -1] = left
+    return found
+
+
 def simulated_tables(
     observed: Floats, expected: Floats, kind: str, value: float, simulations: int, seed: Any
 ) -> float:
     """The exact test's p-value by Monte Carlo: tables with both margins as they are."""
-    from scipy.stats import random_table
-
-    law = random_table(observed.sum(axis=1).astype(np.int64), observed.sum(axis=0).astype(np.int64))
+    margins = [observed.sum(axis=axis).astype(np.int64) for axis in (1, 0)]
     flat = expected.ravel()
     return simulated(
-        lambda generator, size: law.rvs(size=size, random_state=generator).reshape(size, -1),
+        lambda generator, size: random_tables(generator, size, *margins).reshape(size, -1),
         lambda drawn: distance(drawn, flat, kind),
         value,
         observed.size,

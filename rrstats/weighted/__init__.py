@@ -1,6 +1,7 @@
 """Shares and totals from weighted, stratified and clustered samples, and finite populations.
 
-`sampling` says how a weighted sum varies over samples, `estimates` what follows for shares.
+`sampling` says how a weighted sum varies over samples, `estimates` what follows for shares,
+`domains` for two groups of one sample, `ratios` for shares among some people and for means.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Not for two samples that need one another: single reports then have no scores.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,10 @@ from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.intervals import Interval, check_level
 from rrstats.mechanisms import Mechanism
-from rrstats.results import label_column
+from rrstats.results import MeanEstimate, RatioEstimate, label_column
 from rrstats.tallies import Tally
-from rrstats.weighted import wording
+from rrstats.weighted import ratios, wording
+from rrstats.weighted.domains import Group, covariance_between
 from rrstats.weighted.intervals import share_intervals, student
 from rrstats.weighted.sampling import (
     LONELY,
@@ -284,7 +285,15 @@ class SurveyEstimate:
         Raises ArgumentValueError for such reports, unless they are in clusters: which categories
         were named together is not counted.
         """
-        form, table = self._form, self._cells.table
+        return self._covariance_by(self._form)
+
+    def least_covariance(self) -> Floats:
+        """(k, k) `covariance` with the variances of `least_variance`."""
+        form = plain_form(self._cells, self._sampled, probabilities=self.probabilities)
+        return self._covariance_by(form)
+
+    def _covariance_by(self, form: Form) -> Floats:
+        table = self._cells.table
         if self._cells.split and (form.mass.any() or form.within.any()):
             raise ArgumentValueError(
                 "covariances are not known of reports that name several categories: they are "
@@ -293,6 +302,35 @@ class SurveyEstimate:
             )
         noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
         return np.asarray(form.covariance(self._centred) + noise / self._size**2)
+
+    def covariance_with(self, other: Any) -> Floats | None:
+        """(k, l) covariance of these shares with those of another group of the same sample.
+
+        None where the two are not known to be such groups, and then they are taken for
+        independent.  Groups are known by their tallies: the same strata and clusters, as many
+        sampled rows in each, which suffice for the reports of both groups, and the same share of
+        the population.  So it is for the groups of ``estimate(..., by=)``.  A group and the
+        whole, or two questions that most people answered, are not recognized.  Nobody may be
+        in both groups, which their sums do not show.
+        People of both groups in one cluster are alike; without clusters the covariance
+        comes from the strata alone, and is 0 where there is one.
+        Formula: cross products of the linearized sums, as R's ``svyby(covmat = TRUE)``.
+
+        >>> import rrstats as rr
+        >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no", "no", "yes", "no", "yes", "yes"] * 2
+        >>> village, sex = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6], ["f", "m"] * 6
+        >>> est = rr.estimate(reports, m, clusters=village, by=sex)
+        >>> est["f"].covariance_with(est["m"]).round(3)
+        array([[ 0.089, -0.089],
+               [-0.089,  0.089]])
+        """
+        if not isinstance(other, SurveyEstimate):
+            return None
+        return covariance_between(self._group, other._group)
+
+    @property
+    def _group(self) -> Group:
+        return Group(self._cells, self._sampled, self._centred, self.probabilities, self.lonely)
 
     # -- how much the sample says --------------------------------------------------------
 
@@ -391,6 +429,48 @@ class SurveyEstimate:
         free = self.degrees_of_freedom
         reach = student(check_level(level), free) * self.total_std_error if free > 0 else np.inf
         return Interval(self.totals - reach, self.totals + reach)
+
+    # -- ratios and means ----------------------------------------------------------------
+
+    def share_among(
+        self, category: Hashable, among: Iterable[Hashable], level: float = 0.95
+    ) -> RatioEstimate:
+        """The share of one category among the people of some categories, as `Estimate.share_among`.
+
+        Returns the ratio of the two shares, its linearized standard error, and an interval inside
+        [0, 1]: the hull of Fieller's with t quantiles and of the empirical likelihood's at
+        the effective size.  Consistent, not unbiased.
+
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "once", "often"], 0.8)
+        >>> reports = ["no"] * 600 + ["once"] * 250 + ["often"] * 150
+        >>> found = rr.estimate(reports, m, weights=[2.0, 1.0] * 500)
+        >>> ratio = found.share_among("often", among=["once", "often"])
+        >>> round(ratio.proportion, 3), round(ratio.std_error, 3)
+        (0.25, 0.052)
+        """
+        return ratios.share_among(self, category, among, level)
+
+    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
+        """The shares among the people of some categories, as `Estimate.among`.
+
+        among : categories; None for all that are not missing, where non-response is a category.
+        Returns columns category, proportion, std_error, low, high: `share_among` of each.
+        """
+        return ratios.shares_among(self, among, level)
+
+    def mean(
+        self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
+    ) -> MeanEstimate:
+        """The mean of a number that each category stands for, as `Estimate.mean`.
+
+        values : mapping from category to number; by default the categories, which must be numbers.
+        Returns the mean, its linearized standard error and an interval within the smallest and the
+        largest number: by empirical likelihood of the scores at the effective size where each
+        report falls into one cell, else by a t quantile of standard errors.
+        Raises ArgumentTypeError for categories that are no numbers.
+        """
+        return ratios.mean_of(self, values, level)
 
     # -- how it is shown -----------------------------------------------------------------
 

@@ -50,7 +50,8 @@ _ALIKE = 1e-9
 class SampleCells:
     """The c cells of a tally as arrays.
 
-    labels : of the strata.  strata : (c,) the number of each cell's stratum.
+    keys : (stratum, cluster) of each.  labels : of the strata.
+    strata : (c,) the number of each cell's stratum.
     alone : (c,) whether every row is a cluster by itself.
     rows, others, inverse, inverse2 : (c,) as in a tally's `Cell`.
     reported, first, second : (c, m) counts, sums of w and of w^2 by report cell.
@@ -59,6 +60,7 @@ class SampleCells:
         its own, named and not named; what is known of two categories together is not there.
     """
 
+    keys: list[tuple[Hashable, Hashable]]
     labels: list[Hashable]
     strata: NDArray[np.intp]
     alone: NDArray[np.bool_]
@@ -120,6 +122,7 @@ def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) ->
             for part, total in zip(counted, whole, strict=True)
         ]
     return SampleCells(
+        keys=list(kept),
         labels=labels,
         strata=np.array([number[stratum] for stratum, _ in kept], dtype=np.intp),
         alone=np.array([cluster is None for _, cluster in kept], dtype=bool),
@@ -157,9 +160,12 @@ class Form:
 
     def covariance(self, values: Floats) -> Floats:
         """(k, k) for (m, k) values, without that of ``within``."""
-        sums = self.points @ values
-        weighted = self.coefficients[:, None] * sums
-        return np.asarray((values.T * self.mass) @ values + sums.T @ weighted)
+        return self.between(values, values)
+
+    def between(self, values: Floats, others: Floats) -> Floats:
+        """(k, l) covariance of the sums of (m, k) and of (m, l) values, without ``within``."""
+        weighted = self.coefficients[:, None] * (self.points @ others)
+        return np.asarray((values.T * self.mass) @ others + (self.points @ values).T @ weighted)
 
 
 def variance_form(

@@ -1,0 +1,172 @@
+"""Ratios and means of shares from a sample with a design: lie rates, rates among who answered.
+
+A ratio of two shares varies like the part less the ratio times the whole, which is a sum over the
+sample as any other.  Its interval is the hull of Fieller's, with t quantiles, and of the empirical
+likelihood's for a simple random sample of the effective size; no variance counts for less
+than that of the strata and weights by themselves, for the reason that `intervals` gives.
+Coverage at 95%, 300 simulated samples a case with 8 or 30 clusters, unequal weights, 20% to 68%
+silent and parts down to 2% of all: 95.3% to 99% of ratios, 95.3% to 97.3% of means.
+Source: Fieller (1954), as in `general_intervals.ratio`.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rrstats import general_intervals
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.intervals import check_level
+from rrstats.results import MeanEstimate, RatioEstimate, label_column
+from rrstats.weighted.intervals import student
+
+if TYPE_CHECKING:
+    from rrstats.weighted.estimates import SurveyEstimate
+
+__all__ = ["mean_of", "share_among", "shares_among"]
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+
+
+def _code(estimate: SurveyEstimate, category: Hashable) -> int:
+    answers = Domain(estimate.categories)
+    code = answers.code(category)
+    if code >= estimate.k:
+        raise ArgumentValueError(f"{category!r} is not among the categories {answers.describe()}")
+    return code
+
+
+def share_among(
+    estimate: SurveyEstimate, category: Hashable, among: Iterable[Hashable], level: float
+) -> RatioEstimate:
+    """See `SurveyEstimate.share_among`."""
+    level, k = check_level(level), estimate.k
+    part, whole = np.zeros(k), np.zeros(k)
+    whole[[_code(estimate, name) for name in among]] = 1
+    part[_code(estimate, category)] = 1
+    if not whole @ part:
+        raise ArgumentValueError(f"among must contain the category {category!r}")
+    top, bottom = float(part @ estimate.proportions), float(whole @ estimate.proportions)
+    covariance = estimate.covariance()
+    ratio = top / bottom if bottom else np.nan
+    contrast = part - ratio * whole
+    std_error = _error(float(contrast @ covariance @ contrast)) / abs(bottom or np.nan)
+    free = estimate.degrees_of_freedom
+    if free < 1 or estimate.n < 2 or not np.isfinite(ratio):
+        return RatioEstimate(ratio, std_error, 0.0, 1.0)
+    # Fieller's interval has a normal quantile, which larger moments make one of t.
+    stretch = (student(level, free) / scipy.special.ndtri((1 + level) / 2)) ** 2
+    ends, whole_reports = [], estimate.mechanism.channel.one_cell_each
+    for one in (covariance, estimate.least_covariance() if whole_reports else covariance):
+        if contrast @ one @ contrast >= 0:
+            moments = tuple(
+                stretch * float(a @ one @ b)
+                for a, b in ((part, part), (part, whole), (whole, whole))
+            )
+            ends.append(general_intervals.ratio((top, bottom), moments, level)[2:])
+    if whole_reports:
+        # Nowhere is the ratio more than 1, and there it has the variance of none.
+        near = part - float(np.clip(ratio, 0, 1)) * whole
+        counts = _effective(estimate, near, level) * estimate.cell_shares
+        alone = np.zeros(len(counts), dtype=np.intp)
+        scores = np.stack([part, whole]) @ estimate.cell_scores.T
+        ends.append(general_intervals.ratio_ends(scores, counts, alone, level))
+    if not ends:
+        return RatioEstimate(ratio, std_error, 0.0, 1.0)
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    return RatioEstimate(ratio, std_error, low, high)
+
+
+def shares_among(
+    estimate: SurveyEstimate, among: Iterable[Hashable] | None, level: float
+) -> pd.DataFrame:
+    """See `SurveyEstimate.among`."""
+    if among is None:
+        among = [category for category in estimate.categories if category is not None]
+        if len(among) == estimate.k:
+            raise ArgumentValueError(
+                "among must name categories: non-response is not among those of this design, "
+                f"{Domain(estimate.categories).describe()}, so all shares are of those who "
+                "answered; to protect who did not, declare a missing category (None) when "
+                "privatizing"
+            )
+    listed = list(among)
+    found = [share_among(estimate, category, listed, level) for category in listed]
+    columns = ("proportion", "std_error", "low", "high")
+    return pd.DataFrame(
+        {
+            "category": label_column(tuple(listed)),
+            **{name: [getattr(one, name) for one in found] for name in columns},
+        }
+    )
+
+
+def mean_of(
+    estimate: SurveyEstimate, values: Mapping[Any, float] | None, level: float
+) -> MeanEstimate:
+    """See `SurveyEstimate.mean`."""
+    level, worth = check_level(level), _worth(estimate, values)
+    least, most = float(worth.min()), float(worth.max())
+    mean = float(worth @ estimate.proportions)
+    std_error = _error(float(worth @ estimate.covariance() @ worth))
+    free = estimate.degrees_of_freedom
+    if free < 1 or estimate.n < 2 or not np.isfinite(mean):
+        return MeanEstimate(mean, std_error, least, most)
+    if estimate.mechanism.channel.one_cell_each:
+        counts = _effective(estimate, worth, level) * estimate.cell_shares
+        scores = (estimate.cell_scores @ worth)[None]
+        alone = np.zeros(len(counts), dtype=np.intp)
+        ends = general_intervals.empirical_ends(scores, counts, alone, level)
+        low, high = float(ends.low[0]), float(ends.high[0])
+    else:
+        reach = student(level, free) * std_error
+        low, high = (mean - reach, mean + reach) if np.isfinite(reach) else (least, most)
+    return MeanEstimate(
+        mean, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most))
+    )
+
+
+def _worth(estimate: SurveyEstimate, values: Mapping[Any, float] | None) -> Floats:
+    """(k,) the number that each category stands for."""
+    given: list[Any] = list(estimate.categories)
+    if values is not None:
+        known = {_code(estimate, category): number for category, number in values.items()}
+        if len(known) != estimate.k:
+            raise ArgumentValueError(
+                f"values must give each of the {estimate.k} categories a number, found {len(known)}"
+            )
+        given = [known[code] for code in range(estimate.k)]
+    if not all(isinstance(one, numbers.Real) for one in given):
+        raise ArgumentTypeError(
+            "a mean needs numbers, and the categories are "
+            f"{Domain(estimate.categories).describe()}; give values, a mapping from category to "
+            "number"
+        )
+    return np.array([float(one) for one in given])
+
+
+def _effective(estimate: SurveyEstimate, contrast: Floats, level: float) -> float:
+    """Of how many reports of a simple random sample the interval of a sum of shares is."""
+    values = (estimate.cell_scores - estimate.proportions) @ contrast
+    spread = float(estimate.cell_shares @ values**2)
+    either = (estimate.covariance(), estimate.least_covariance())
+    variance = max(float(contrast @ one @ contrast) for one in either)
+    if spread > _ROUNDING and variance > 0:
+        size = 1 + spread / variance
+    else:
+        size = float(estimate.effective_n.min())
+    reach, simple = student(level, estimate.degrees_of_freedom), student(level, estimate.n - 1)
+    return size * min(1.0, (simple / reach) ** 2)
+
+
+def _error(variance: float) -> float:
+    return float(np.sqrt(variance)) if variance >= 0 else float("nan")
