@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import itertools
 import subprocess
@@ -50,6 +51,15 @@ if START.exists():
     RIVALS = list(rivals.RIVALS)
 else:
     QUESTIONS, RIVALS = (), []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen_objects():
+    """What thousands of tests left behind would make each collection between turns slow."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 # -- the law -------------------------------------------------------------------------------
