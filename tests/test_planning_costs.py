@@ -94,6 +94,15 @@ def test_where_all_carry_it():
     assert p * (1 - p) / (2 * p - 1) ** 2 == pytest.approx(break_even(1, 1, epsilon=1.0))
 
 
+def test_one_person_asked_directly():
+    """The direct error is f^2 + g (1 - 2 f): it falls with t, and at t = 1 is 0.37 > 0.21."""
+    direct = rr.surveys.direct(NO_YES)
+    assert 0.0 == break_even(1, 0.3, direct, accusing=1)
+    assert math.inf == break_even(1, 0.3, direct)
+    # f = 0.7: errors are equal where 0.49 - 0.4 g = 0.7 * 0.3, g = 0.7: nobody denies it.
+    assert 0.0 == pytest.approx(break_even(1, 0.7, direct), abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -181,12 +190,40 @@ def test_a_design_of_ones_own_joins():
     assert found.mechanisms["warner"].yes is True
 
 
+def test_designs_that_cannot_be_computed_are_left_out_with_a_word():
+    """At a tiny epsilon a matrix cannot be inverted, and people cannot be counted."""
+    found = at_epsilon(1e-6)
+    left = dict(found.left_out)
+    assert "its reports all but say nothing" == left["warner"]
+    kept = set(found.table["design"])
+    assert "kuk, 2 cards" in kept
+    assert kept == set(found.mechanisms)
+    assert not kept & set(left)
+    text = "left out: warner, forced_response"
+    assert text in repr(found)
+    assert text in found._repr_html_()
+    assert "it takes more than 2**53 people" == left["kuk, 4 cards"]
+    assert {} == plain(0.5).left_out
+    assert "left out" not in repr(plain(0.5)) + plain(0.5)._repr_html_()
+
+
+def test_the_number_of_categories_is_enough():
+    """Two answers by their number, as in every plan."""
+    found = at_epsilon(1.0, 2, half_width=0.3)
+    assert found.mechanisms["warner"].categories == (0, 1)
+    assert found.mechanisms["warner"].yes == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
         ((0,), ArgumentValueError, "above 0"),
         ((math.inf,), ArgumentValueError, "finite"),
         ((1.0, ["a", "b", "c"]), ArgumentValueError, "two"),
+        ((1.0, 0.1), ArgumentTypeError, "categories must be a list"),
+        ((1.0, "ny"), ArgumentTypeError, "categories must be a list"),
+        ((1e-9,), ArgumentValueError, "no design can be planned at epsilon 1e-09: warner"),
+        ((1e-17,), ArgumentValueError, "too coarse"),
         ((1.0, NO_YES, {"own": 3}), ArgumentTypeError, "designs..own.. must be a function"),
         ((1.0, NO_YES, {"own": (lambda p: p, 0, 1)}), ArgumentTypeError, "make mechanisms"),
         (

@@ -10,7 +10,7 @@ import scipy
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
-from rrstats.planning import detectable, people_for_power, power
+from rrstats.planning import detectable, people_for_power, power, powers
 
 NO_YES = ["no", "yes"]
 FORCED = rr.surveys.forced_response(NO_YES, 2 / 3, [1 / 6, 1 / 6])
@@ -46,13 +46,14 @@ DIRECT = rr.surveys.direct(NO_YES)
     ids=["forced", "two-sided", "mirrored", "null zero", "two samples", "two mirrored"],
 )
 def test_power_golden(n, share, mechanism, options, expected):
-    """One and two samples, one and two sides, as rr computes them."""
-    assert expected == pytest.approx(power(n, share, mechanism, **options), rel=1e-12)
+    """One and two samples, one and two sides, as rr computes them, by its formula."""
+    found = power(n, share, mechanism, exact=False, **options)
+    assert expected == pytest.approx(found, rel=1e-12)
 
 
 def test_groups_of_unequal_size_are_pooled_by_their_size():
     """A group of 300 with 0.4 and one of 100 with 0.2 have 0.35 in common if they do not differ."""
-    options = {"other": 0.2, "ratio": 1 / 3}
+    options = {"other": 0.2, "ratio": 1 / 3, "exact": False}
     assert power(300, 0.4, FORCED, **options, null=0.35) == power(300, 0.4, FORCED, **options)
 
     def variance(share):
@@ -68,12 +69,13 @@ def test_groups_of_unequal_size_are_pooled_by_their_size():
 
 def test_the_people_reach_the_power_asked():
     """rr 1.4.2 returns n = 205 for .80 here, whose power is .7903; 212 is the first that has it."""
-    options = {"against": 0, "alternative": "greater"}
+    options = {"against": 0, "alternative": "greater", "exact": False}
     assert 0.7903 == pytest.approx(power(205, 0.1, FORCED, **options), abs=5e-5)
     assert 212 == people_for_power(0.8, 0.1, FORCED, **options)
     assert power(212, 0.1, FORCED, **options) >= 0.8 > power(211, 0.1, FORCED, **options)
 
 
+@pytest.mark.parametrize("exact", [None, False])
 @pytest.mark.parametrize("wanted", [0.06, 0.5, 0.8, 0.999])
 @pytest.mark.parametrize(
     "options",
@@ -85,11 +87,11 @@ def test_the_people_reach_the_power_asked():
     ],
     ids=["value", "less", "groups", "unequal"],
 )
-def test_people_are_the_fewest(wanted, options):
-    """One person less has less power."""
-    found = people_for_power(wanted, 0.1, FORCED, **options)
-    assert power(found, 0.1, FORCED, **options) >= wanted
-    assert found == 1 or power(found - 1, 0.1, FORCED, **options) < wanted
+def test_people_are_the_fewest(wanted, options, exact):
+    """One person less has less power, by the law and by the formula."""
+    found = people_for_power(wanted, 0.1, FORCED, exact=exact, **options)
+    assert power(found, 0.1, FORCED, exact=exact, **options) >= wanted
+    assert found == 1 or power(found - 1, 0.1, FORCED, exact=exact, **options) < wanted
 
 
 # -- the exact law -----------------------------------------------------------------------------
@@ -153,6 +155,7 @@ def test_exact_power_of_two_groups_adds_up_both(mechanism, alternative):
     assert expected == pytest.approx(found, rel=1e-9, abs=1e-14)
 
 
+@pytest.mark.parametrize("exact", [None, True])
 @pytest.mark.parametrize(
     ("share", "against", "mechanism", "wanted"),
     [
@@ -164,11 +167,11 @@ def test_exact_power_of_two_groups_adds_up_both(mechanism, alternative):
         (0.2, 0.1, DIRECT, 0.99),
     ],
 )
-def test_exact_people_keep_the_power_from_there_on(share, against, mechanism, wanted):
+def test_exact_people_keep_the_power_from_there_on(share, against, mechanism, wanted, exact):
     """Power goes up and down with whole counts; up to three times as many never fall below."""
-    found = people_for_power(wanted, share, mechanism, against=against, exact=True)
+    found = people_for_power(wanted, share, mechanism, against=against, exact=exact)
     test = [
-        power(n, share, mechanism, against=against, exact=True) >= wanted
+        power(n, share, mechanism, against=against, exact=exact) >= wanted
         for n in range(max(1, found - 1), 3 * found)
     ]
     assert [found > 1, True] == [not test[0] or found == 1, all(test[found > 1 :])]
@@ -181,18 +184,74 @@ def test_exact_people_of_two_groups_reach_the_power():
         found = people_for_power(0.8, 0.3, FORCED, exact=True, **options)
         around = [power(found + d, 0.3, FORCED, exact=True, **options) for d in range(-1, 40)]
         assert around[0] < 0.8 <= min(around[1:])
-        assert found == pytest.approx(people_for_power(0.8, 0.3, FORCED, **options), rel=0.1)
+        formula = people_for_power(0.8, 0.3, FORCED, exact=False, **options)
+        assert found == pytest.approx(formula, rel=0.1)
 
 
 def test_the_normal_formula_is_the_limit_of_the_exact_law():
     """At 100,000 people both agree, and each answers within a moment."""
+
+    def both(question, *arguments, **options):
+        return [question(*arguments, FORCED, exact=exact, **options) for exact in (True, False)]
+
     for options in ({"against": 0.1}, {"against": 0.1, "alternative": "greater"}):
-        exact = power(100_000, 0.105, FORCED, exact=True, **options)
-        assert exact == pytest.approx(power(100_000, 0.105, FORCED, **options), abs=4e-3)
-    exact = power(20_000, 0.12, FORCED, other=0.1, exact=True)
-    assert exact == pytest.approx(power(20_000, 0.12, FORCED, other=0.1), abs=1e-3)
-    many = people_for_power(0.8, 0.1005, FORCED, against=0.1, exact=True)
-    assert many == pytest.approx(people_for_power(0.8, 0.1005, FORCED, against=0.1), rel=1e-3)
+        exact, formula = both(power, 100_000, 0.105, **options)
+        assert exact == pytest.approx(formula, abs=4e-3)
+    exact, formula = both(power, 20_000, 0.12, other=0.1)
+    assert exact == pytest.approx(formula, abs=1e-3)
+    exact, formula = both(people_for_power, 0.8, 0.1005, against=0.1)
+    assert exact == pytest.approx(formula, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected", "formula"), [(1, 789, 744), (4, 47, 30), (6, 29, 5), (8, 16, 1)]
+)
+def test_a_value_of_zero_takes_as_many_as_the_test_does(epsilon, expected, formula):
+    """By adding up the law; the formula lets its lower tail reject where no count can."""
+    m = rr.KRR(NO_YES, epsilon=epsilon)
+    assert expected == people_for_power(0.8, 0.1, m, against=0)
+    assert formula == people_for_power(0.8, 0.1, m, against=0, exact=False)
+    for n, enough in ((expected - 1, False), (expected, True)):
+        found = exact_power(n, 0.1, 0.0, m, "two-sided", 0.05)
+        assert enough == (found >= 0.8)
+        assert found == pytest.approx(power(n, 0.1, m, against=0), rel=1e-9)
+    with np.errstate(all="raise"):
+        curve = powers(0.1, [expected - 1, expected], against=0, mechanisms={"m": m}).table["m"]
+    assert [False, True] == (curve >= 0.8).tolist()
+
+
+def test_one_person_does_not_convince():
+    """One report of .999: a yes rejects, which has probability .999 x .1 + .001 x .9."""
+    expected = 0.999 * 0.1 + 0.001 * 0.9
+    assert expected == pytest.approx(power(1, 0.1, 2, 0.999, against=0), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((10**9 + 1, 0.1001, FORCED), {"against": 0.1}),
+        ((20_001, 0.11, FORCED), {"other": 0.1}),
+        ((1000, 0.13, FORCED), {"other": 0.1, "ratio": 1e12}),
+        ((500, 0.2, FORCED), {"other": 0.1, "null": 0.2}),
+        ((500, 0.2, rr.surveys.kuk(NO_YES, 0.75, 0.25, 2, yes="yes")), {"against": 0.1}),
+    ],
+    ids=["many", "many in groups", "a huge group", "null", "not binomial"],
+)
+def test_where_no_law_is_added_up_the_formula_answers(arguments, options):
+    """By default; asked for, the law is refused there with the reason."""
+    assert power(*arguments, exact=False, **options) == power(*arguments, **options)
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match="exact"):
+        power(*arguments, exact=True, **options)
+
+
+def test_the_people_of_the_law_and_of_the_formula_meet():
+    """Across the limit of the law the power asked is reached, and one person less has less."""
+    options = {"other": 0.1, "alternative": "greater"}
+    for wanted in (0.98770, 0.987742, 0.98778):  # the law has .987744 at 20,000
+        found = people_for_power(wanted, 0.125, FORCED, **options)
+        assert found == pytest.approx(20_000, rel=1e-3)
+        assert power(found, 0.125, FORCED, **options) >= wanted
+        assert power(found - 1, 0.125, FORCED, **options) < wanted
 
 
 # -- other designs -----------------------------------------------------------------------------
@@ -229,7 +288,7 @@ def test_power_of_reports_that_name_several_categories():
 # -- what can be noticed -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("exact", [None, False, True])
 @pytest.mark.parametrize(
     ("options", "sign"),
     [
@@ -256,7 +315,8 @@ def test_two_proportions_without_noise_need_the_textbook_number():
     textbook = (
         z[0] * math.sqrt(2 * 0.15 * 0.85) + z[1] * math.sqrt(0.1 * 0.9 + 0.2 * 0.8)
     ) ** 2 / 0.01
-    assert 199 == math.ceil(textbook) == people_for_power(0.8, 0.2, DIRECT, other=0.1)
+    found = people_for_power(0.8, 0.2, DIRECT, other=0.1, exact=False)
+    assert 199 == math.ceil(textbook) == found
 
 
 @pytest.mark.parametrize(
@@ -273,7 +333,11 @@ def test_two_proportions_without_noise_need_the_textbook_number():
         ),
         (lambda: power(100, 0.1, FORCED, against=0, significance=0), ArgumentValueError, "signif"),
         (lambda: power(100, 0.1, FORCED, against=0, exact="yes"), ArgumentTypeError, "exact"),
-        (lambda: power(100, 0.1, DIRECT, against=0), ArgumentValueError, "exact=True"),
+        (
+            lambda: power(100, 0.1, DIRECT, against=0, exact=False),
+            ArgumentValueError,
+            "leave exact out",
+        ),
         (lambda: power(100, 0.1, 2, 0.5, against=0), NotIdentifiable, "no information"),
         (
             lambda: power(10**10, 0.1, FORCED, against=0, exact=True),
@@ -313,7 +377,7 @@ def test_two_proportions_without_noise_need_the_textbook_number():
         (
             lambda: detectable(10, epsilon=0.1, against=0.5),
             ArgumentValueError,
-            "10 people reach a power of 0.05",
+            "10 people reach a power of 0.023 ",
         ),
         (lambda: detectable(10, epsilon=0.1), ArgumentTypeError, "found neither"),
         (
@@ -330,9 +394,12 @@ def test_what_cannot_be_planned_is_refused(call, error, words):
 
 
 def test_power_grows_with_people_and_epsilon():
-    """More people, more epsilon or a larger difference never hurt."""
+    """More people, more epsilon or a larger difference never hurt; by the law, many more."""
     grid = [
-        [[power(n, f, epsilon=e, against=0.1) for f in (0.15, 0.3)] for e in (0.5, 1, 3)]
+        [
+            [power(n, f, epsilon=e, against=0.1, exact=False) for f in (0.15, 0.3)]
+            for e in (0.5, 1, 3)
+        ]
         for n in (10, 100, 10_000)
     ]
     for axis in range(3):

@@ -13,6 +13,7 @@ import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
 from rrstats.planning import half_width, least_epsilon, people
 from rrstats.planning.questions import ask
+from rrstats.planning.widths import _counts_of_rows
 
 NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.7, yes="yes")
@@ -107,10 +108,59 @@ def test_a_grid_stands_for_all_counts_of_many_people():
         assert z * math.sqrt(rate * (1 - rate) / n) / 0.4 == pytest.approx(mean, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("n", "share", "mechanism"),
+    [
+        (30, 0.1, rr.KRR(NO_YES, 0.75)),
+        (60, 0.2, WARNER),
+        (100, 0.0, rr.KRR(range(12), epsilon=4.0)),
+    ],
+    ids=["30", "60", "rare"],
+)
+def test_rows_up_to_some_hundreds_are_planned_by_every_count(n, share, mechanism):
+    """An assured width is kept as often as asked, by the exact law, and the mean is the mean."""
+    law, widths = enumerated(mechanism, mechanism.k - 1, n, share, "rows")
+    options = {"target": "rows"}
+    assert law @ widths == pytest.approx(half_width(n, share, mechanism, **options), rel=1e-5)
+    for assurance in (0.5, 0.9):
+        found = half_width(n, share, mechanism, assurance=assurance, **options)
+        assert law[widths <= found + 1e-12].sum() >= assurance
+        assert law[widths < found - 1e-12].sum() < assurance
+
+
+def test_the_law_of_many_rows_is_normal():
+    """Where it is added up no longer, its mean and spread are those of the two binomials."""
+    few, many = (_counts_of_rows(n, n // 5, 0.3, 0.7) for n in (40_000, 4_000_000))
+    for n, (counts, weights) in ((40_000, few), (4_000_000, many)):
+        weights = weights / weights.sum()
+        mean = weights @ counts
+        assert 0.38 * n == pytest.approx(mean, abs=1e-3 * math.sqrt(n))
+        assert 0.21 * n == pytest.approx(weights @ (counts - mean) ** 2, rel=1e-3)
+
+
+def test_widths_of_very_many_people_are_those_of_many():
+    """At epsilon 1e-5 the interval of 2**40 people is cut: it says nothing of one of 4e13.
+
+    z^2 / epsilon^2 / 0.03^2 = 4.268e13 for a coin, in any design twice that for two cards.
+    """
+    z2 = float(scipy.special.ndtri(0.975)) ** 2
+    coin = rr.surveys.warner(NO_YES, 0.5 + 1e-5 / 4, yes="yes")
+    assert z2 * 1e10 / 0.03**2 == pytest.approx(people(0.03, 0.1, coin), rel=1e-3)
+    cards = rr.surveys.kuk(NO_YES, 0.5 + 1e-5 / 8, 0.5 - 1e-5 / 8, 2, yes="yes")
+    assert z2 * 2e10 / 0.03**2 == pytest.approx(people(0.03, 0.1, cards), rel=3e-3)
+    # 1 - 0.025^(1/n) when nobody has it: by 1 / n.
+    assert -math.log(0.025) / 2**51 == pytest.approx(half_width(2**50, 0.0, DIRECT), rel=1e-6)
+    for method in ("clopper-pearson", "blaker", "wilson", "wald"):
+        widths = [half_width(n, 0.1, epsilon=1, method=method) for n in (2**38, 2**52)]
+        assert widths[0] / 2**7 == pytest.approx(widths[1], rel=1e-5)
+
+
 def test_rows_on_a_grid_agree_with_every_count():
-    """For the rows at hand a count each half deviation gives the mean over all of them."""
-    law, widths = enumerated(WARNER, 1, 150, 0.2, "rows")
-    assert law @ widths == pytest.approx(half_width(150, 0.2, WARNER, target="rows"), rel=2e-3)
+    """For many rows at hand some 40 counts give the mean over all of them."""
+    counts, weights = _counts_of_rows(800, 160, 0.3, 0.7)
+    low, high = rr.intervals.rows_interval(counts, 800, 0.3, 0.7)
+    mean = weights @ (high - low) / weights.sum() / 2
+    assert mean == pytest.approx(half_width(800, 0.2, WARNER, target="rows"), rel=2e-3)
 
 
 def test_designs_without_binomial_counts_take_the_interval_at_the_expected_reports():

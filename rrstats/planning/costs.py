@@ -107,8 +107,10 @@ def _liars(n: int, f: float, u: float, error: float) -> float:
     # a g^2 + 2 b g + c = 0; the smaller g is the larger t.
     a, b, c = 1 - 1 / n, 1 / (2 * n) - f, f * f - error
     inside = b * b - a * c
-    if inside < 0:  # false accusations alone are worse, however many carriers deny
+    # False accusations alone are worse, however many deny; or one person is asked, and for a share
+    # of up to 1/2 every yes is an error.
+    if inside < 0 or b >= 0:
         return 0.0
-    g = c / (-b + math.sqrt(inside)) if b < 0 else (-b - math.sqrt(inside)) / a
+    g = c / (-b + math.sqrt(inside))
     t = 1 - (g - (1 - f) * u) / f
     return t if 0 <= t <= 1 else 0.0  # beyond 1: so many accuse that denials would mend it

@@ -2,11 +2,13 @@
 
 Two questions: whether one share differs from a value that is known (``against``), and whether
 it differs from the share of a second group, asked by the same mechanism (``other``).
-Law: with v(f) = s (1 - s) / (p - q)^2, or the channel's variance of one report,
-power = 1 - Phi((f0 + z sqrt(v(f0) / n) - f) / sqrt(v(f) / n)), and both tails for two sides; two
-groups add their variances, and f0 is a difference.  By request (``exact``) the binomial law of
-the reports instead: of the exact test that belongs to the default interval, and for two groups
-of the z test of two reported shares with their pooled variance.
+Law: the binomial law of the reports over the region of rejection of the exact test that belongs
+to the default interval; for two groups, of the z test of two reported shares with their pooled
+variance.  Where no count is binomial, for more people than that is added up for, and by request
+(``exact=False``) the normal formula: with v(f) = s (1 - s) / (p - q)^2, or the channel's variance
+of one report, 1 - Phi((f0 + z sqrt(v(f0) / n) - f) / sqrt(v(f) / n)), and both tails for two
+sides; two groups add their variances, and f0 is a difference.  The formula says too few people
+where few reports are expected: a value near 0 and a large epsilon, 5 instead of 29.
 The people returned reach the power that was asked: R's rr (1.4.2) stops at .790 for .80.
 Not for intervals: `people` plans a width.  For more than two categories at once see the
 power of the tests of goodness of fit.
@@ -42,7 +44,7 @@ def power(
     ratio: float = 1.0,
     alternative: str = "two-sided",
     significance: float = 0.05,
-    exact: bool = False,
+    exact: bool | None = None,
     category: Hashable = None,
     mix: Any = None,
 ) -> float:
@@ -53,24 +55,27 @@ def power(
     mechanism, prob, epsilon, category, mix : as in `half_width`.
     against : the value that the share is tested against; or
     other : the share that one expects in the second group, which has n times ``ratio`` people.
-    null : for two groups, the share of both if they do not differ; by default their mean.
+    null : for two groups, the share of both if they do not differ, by default their mean; for
+        the normal formula, which is taken where it is given.
     alternative : "two-sided", "greater" (the share than the value, or than the other) or "less".
     significance : the probability of a false alarm, in (0, 1).
-    exact : by the binomial law of the reports, of the exact test (two-sided: half of the
-        significance to each side) or the pooled z test; False: by the normal formula.
+    exact : True: by the binomial law of the reports, of the exact test (two-sided: half of the
+        significance to each side) or the pooled z test.  False: by the normal formula, as R's
+        rr.  By default the law where counts are binomial and n is at most 1,000,000,000, in the
+        first of two groups 20,000; else the formula.
     Raises ArgumentTypeError unless one of against and other is given.
 
     >>> die = {"prob_truth": 2/3, "prob_forced": [1/6, 1/6]}
     >>> import rrstats as rr
     >>> m = rr.surveys.forced_response(["no", "yes"], **die)
     >>> round(power(1000, 0.15, m, against=0.10), 3)
-    0.695
-    >>> round(power(1000, 0.15, m, against=0.10, exact=True), 3)
     0.669
+    >>> round(power(1000, 0.15, m, against=0.10, exact=False), 3)
+    0.695
     >>> round(power(1000, 0.25, m, other=0.15), 3)
     0.903
 
-    If 15% did it, 1,000 people notice in 7 of 10 surveys that it is not 10%.
+    If 15% did it, 1,000 people notice in 2 of 3 surveys that it is not 10%.
     """
     size = check_people(n)
     question = ask(mechanism, prob, epsilon, category=category, mix=mix)
@@ -91,7 +96,7 @@ def people_for_power(
     ratio: float = 1.0,
     alternative: str = "two-sided",
     significance: float = 0.05,
-    exact: bool = False,
+    exact: bool | None = None,
     category: Hashable = None,
     mix: Any = None,
 ) -> int:
@@ -99,20 +104,20 @@ def people_for_power(
 
     power : in (0, 1); 0.8 and 0.9 are usual.  The other arguments as in `power`.
     Returns the smallest n from which on the power is at least that; of two groups the
-    people of the first.  With ``exact`` power goes up and down with n, as counts are whole:
-    it holds for all larger n too, up to where its waves have died away.
+    people of the first.  By the exact law power goes up and down with n, as counts are whole:
+    it holds for larger n too, up to where its waves have died away, at most a million ahead.
     Raises ArgumentValueError where no n does: the share is not on the side of the alternative.
 
     >>> import rrstats as rr
     >>> m = rr.surveys.forced_response(["no", "yes"], 2/3, [1/6, 1/6])
     >>> n = people_for_power(0.8, 0.1, m, against=0, alternative="greater")
     >>> n, round(power(n, 0.1, m, against=0, alternative="greater"), 4)
-    (212, 0.8011)
-    >>> people_for_power(0.8, 0.1, m, against=0, alternative="greater", exact=True)
-    241
+    (241, 0.8079)
+    >>> people_for_power(0.8, 0.1, m, against=0, alternative="greater", exact=False)
+    212
 
-    212 people, one in ten of whom did it, show that somebody did in 4 of 5 surveys by the normal
-    formula; the exact test needs 241.
+    241 people, one in ten of whom did it, show that somebody did in 4 of 5 surveys; by the normal
+    formula 212 would be enough.
     """
     wanted = check_open(power, "power", why="; no number of people makes it certain" * (power == 1))
     question = ask(mechanism, prob, epsilon, category=category, mix=mix)
@@ -129,7 +134,7 @@ def people_for_power(
             f"{'the exact law is added up for: leave exact out' if exact else '2**53'}"
         )
     found = first(reached, max(1, math.ceil(start)))
-    return test.settle(found, wanted) if exact else found
+    return test.settle(found, wanted)
 
 
 def detectable(
@@ -144,7 +149,7 @@ def detectable(
     power: float = 0.8,
     alternative: str = "two-sided",
     significance: float = 0.05,
-    exact: bool = False,
+    exact: bool | None = None,
     category: Hashable = None,
     mix: Any = None,
 ) -> float:
@@ -156,9 +161,9 @@ def detectable(
     Raises ArgumentValueError where no share does, and says what power the farthest one has.
 
     >>> round(detectable(1000, epsilon=1.0, against=0.1), 4)
-    0.0899
+    0.0911
     >>> round(detectable(1000, epsilon=1.0, other=0.1), 4)
-    0.1288
+    0.1286
 
     At epsilon 1 a survey of 1,000 will see that a share is not 10% once it is 19%; of two groups
     of 1,000 that one has 10% and the other 23%.

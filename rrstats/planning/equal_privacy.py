@@ -11,18 +11,22 @@ Law: the largest number, by bisection over doubles, whose epsilon is at most the
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import scipy
 
 from rrstats.channel import check_target
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.domain import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.intervals import check_level
 from rrstats.mechanisms import Mechanism, is_mechanism, surveys
 from rrstats.planning.curves import shown, written
-from rrstats.planning.questions import ask, check_open, check_share
+from rrstats.planning.questions import MOST_PEOPLE, ask, check_open, check_share
 from rrstats.planning.widths import people
 from rrstats.privacy import check_epsilon, round_up
 
@@ -86,13 +90,14 @@ def at_epsilon(
     """Survey designs at one epsilon: their number, and how many people they take.
 
     epsilon : nats for one report, above 0 and finite.
-    categories, yes : two answers, and which is sensitive; by default True, or the last one.
+    categories, yes : two answers, or 2, and which is sensitive; by default True, or the last one.
     share, half_width, target, level : what is to be estimated, and how precisely; see `people`.
     designs : more designs, or others of the same names: a mapping from name to three things, a
         function of one number that makes a mechanism, that number where reports say nothing, and
         where they say all.  Epsilon must grow from the one to the other.
-    Returns a DesignsAtEpsilon: ``mechanisms`` by name, ``table``, ``plot()``.
-    Raises ArgumentValueError for numbers outside their ranges.
+    Returns a DesignsAtEpsilon: ``mechanisms`` by name, ``table``, ``plot()``; a design that cannot
+    be computed at so small an epsilon, or takes more than 2**53 people, is ``left_out``.
+    Raises ArgumentValueError for numbers outside their ranges, and where all are left out.
 
     >>> found = at_epsilon(1.0, share=0.1, half_width=0.03)
     >>> found.table[["design", "number", "people"]].head(3)
@@ -111,22 +116,54 @@ def at_epsilon(
         raise ArgumentValueError("epsilon must be above 0, got 0.0; at 0 no report says anything")
     expected = check_share(share, "share")
     width = check_open(half_width, "half_width", 0.5)
-    listed = list(categories)
+    if isinstance(categories, int) and not isinstance(categories, bool):
+        categories = range(categories)
+    listed = list(Domain(categories).categories)
     if yes is None and listed:
         yes = True if any(one is True for one in listed) else listed[-1]
     families = _families(listed, yes) | dict(designs or {})
-    found = {name: _solve(name, family, asked) for name, family in families.items()}
-    rows = [
-        _row(name, made, number, yes, expected, width, check_target(target), level)
-        for name, (made, number) in found.items()
-    ]
+    check_target(target)
+    check_level(level)
+    mechanisms: dict[str, Mechanism] = {}
+    rows, left_out = [], {}
+    for name, family in families.items():
+        solved = _solve(name, family, asked)
+        if solved is None and name in (designs or {}):
+            raise ArgumentValueError(
+                f"no number of designs[{name!r}] has an epsilon of at most {asked:g}"
+            )
+        if solved is None:
+            left_out[name] = "doubles are too coarse for its number"
+            continue
+        try:
+            row = _row(name, *solved, yes, expected, width, target, level)
+        except NotIdentifiable:
+            left_out[name] = "its reports all but say nothing"
+            continue
+        if row["people"] is None:
+            left_out[name] = "it takes more than 2**53 people"
+            continue
+        rows.append(row)
+        mechanisms[name] = solved[0]
+    if not rows:
+        raise ArgumentValueError(
+            f"no design can be planned at epsilon {asked:g}: {_reasons(left_out)}; ask for a "
+            "larger epsilon or a wider interval"
+        )
     table = pd.DataFrame(rows).sort_values("people", kind="stable", ignore_index=True)
-    mechanisms = {name: made for name, (made, _) in found.items()}
-    return DesignsAtEpsilon(asked, expected, width, mechanisms, table)
+    return DesignsAtEpsilon(asked, expected, width, mechanisms, table, left_out)
 
 
-def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float]:
-    """The mechanism that tells most at an epsilon of at most this, and its number."""
+def _reasons(left_out: Mapping[str, str]) -> str:
+    """Which designs are left out, by the reason."""
+    names: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        names.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(listed)} ({reason})" for reason, listed in names.items())
+
+
+def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float] | None:
+    """The mechanism that tells most at an epsilon of at most this, and its number, if any."""
     if not isinstance(family, tuple | list) or len(family) != 3 or not callable(family[0]):
         raise ArgumentTypeError(
             f"designs[{name!r}] must be a function of one number, that number where reports say "
@@ -144,11 +181,7 @@ def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float]:
             good, found = middle, made
         else:
             bad = middle
-    if found is None:
-        raise ArgumentValueError(
-            f"no number of designs[{name!r}] has an epsilon of at most {epsilon:g}"
-        )
-    return found, good
+    return None if found is None else (found, good)
 
 
 def _row(
@@ -161,14 +194,19 @@ def _row(
     target: str,
     level: float,
 ) -> dict[str, Any]:
-    """What a design costs."""
+    """What a design costs; people are None where these are more than can be counted."""
     question = ask(made, category=yes, target=target)
+    z = float(scipy.special.ndtri((1 + level) / 2))
+    countable = z**2 * question.spread(share) / width**2 < 0.99 * MOST_PEOPLE
+    needed = None
+    if countable:
+        needed = people(width, share, made, category=yes, target=target, level=level)
     return {
         "design": name,
         "number": number,
         "epsilon": made.epsilon,
         "variance": question.spread(share),
-        "people": people(width, share, made, category=yes, target=target, level=level),
+        "people": needed,
     }
 
 
@@ -180,6 +218,7 @@ class DesignsAtEpsilon:
     mechanisms : by name, each with an epsilon of at most that.
     table : the design that takes the fewest people first: design, number (its free number),
         epsilon (exact, rounded up), variance (of one report at the share), people.
+    left_out : why a design is not among them, by name.
     """
 
     epsilon: float
@@ -187,6 +226,7 @@ class DesignsAtEpsilon:
     half_width: float
     mechanisms: Mapping[str, Mechanism]
     table: pd.DataFrame
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """A copy of the table."""
@@ -200,10 +240,14 @@ class DesignsAtEpsilon:
         )
 
     def __repr__(self) -> str:
-        return f"{self._title}\n{written(self.table).to_string(index=False)}"
+        listed = f"{self._title}\n{written(self.table).to_string(index=False)}"
+        return f"{listed}\nleft out: {_reasons(self.left_out)}" if self.left_out else listed
 
     def _repr_html_(self) -> str:
-        return shown(self._title, self.table)
+        listed = shown(self._title, self.table)
+        if not self.left_out:
+            return listed
+        return f"{listed}<p>left out: {html.escape(_reasons(self.left_out))}</p>"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The people that each design takes, as bars on new or given matplotlib Axes."""

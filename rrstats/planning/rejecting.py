@@ -1,7 +1,8 @@
 """The tests that power is planned for: where they reject, and how often.
 
-`Formula` is the normal formula; `Exact` adds up the binomial law of the reports over the region of
-rejection of the exact test, and `ExactPair` over that of the z test of two groups.
+`Exact` adds up the binomial law of the reports over the region of rejection of the exact test, and
+`ExactPair` over that of the z test of two groups; `Formula` is the normal formula; `Usual` is the
+law up to as many people as it is added up for, and the formula beyond.
 Law: the reported share of n people is Bin(n, base + share (top - base)) / n.
 Source: rr's `power.rr.test` for the formula.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 """What is to be shown of the share: that it differs, is greater, or is less."""
 
 _MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
-"""People up to whom the law of the reports is added up, for one group and for two."""
+"""People up to whom the law of the reports is added up: one group, and the first of two."""
 
 _AT_ONCE = 4096
 _TAIL = 9.0
@@ -43,7 +45,7 @@ def described(
     ratio: float,
     alternative: str,
     significance: float,
-    exact: bool,
+    exact: bool | None,
 ) -> Formula:
     """The test that the arguments describe; raises where they do not."""
     check_pair(against, other)
@@ -51,8 +53,8 @@ def described(
         raise ArgumentValueError(
             f"alternative must be one of {list(ALTERNATIVES)}, got {alternative!r}"
         )
-    if not isinstance(exact, bool | np.bool_):
-        raise ArgumentTypeError(f"exact must be True or False, found {type(exact).__name__}")
+    if exact is not None and not isinstance(exact, bool | np.bool_):
+        raise ArgumentTypeError(f"exact must be True, False or None, found {type(exact).__name__}")
     share, significance = check_share(share, "share"), check_open(significance, "significance")
     proportion = as_number(ratio, "ratio")
     if not 0 < proportion < math.inf:
@@ -65,11 +67,23 @@ def described(
         second: float | None = None
         expected = check_share(against, "against")
     else:
+        if null is not None and exact:
+            raise ArgumentTypeError(
+                "null is for the normal formula: the test of two groups takes from the reports "
+                "what both have in common; leave null or exact out"
+            )
         second = check_share(other, "other")
         common = (share + proportion * second) / (1 + proportion)
         expected = common if null is None else check_share(null, "null")
-    kind = (Exact if other is None else ExactPair) if exact else Formula
+    if exact is None and (null is not None or question.rates is None):
+        exact = False
+    kind = Usual if exact is None else law_of(second) if exact else Formula
     return kind(question, share, second, expected, proportion, alternative, significance)
+
+
+def law_of(other: float | None) -> type[Exact]:
+    """The exact test of one group, or of two."""
+    return Exact if other is None else ExactPair
 
 
 def check_pair(against: float | None, other: float | None) -> None:
@@ -83,7 +97,11 @@ def check_pair(against: float | None, other: float | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """The power by the normal formula, as rr has it."""
+    """The power by the normal formula, as rr has it.
+
+    Off where few reports are expected on one side: at epsilon 6 it says that 5 people show 10%
+    against 0, and the exact test takes 29.
+    """
 
     question: Question
     share: float
@@ -119,9 +137,14 @@ class Formula:
         """The power at each n."""
         without, real = self.deviations
         if without == 0:
+            hint = (
+                "plan against another value"
+                if self.question.rates is None
+                else f"leave exact out, for at most {_MOST_EXACT:,} people"
+            )
             raise ArgumentValueError(
                 f"at a share of {self.null:g} no report of this design varies, so the normal "
-                "formula says nothing of a test against it; ask with exact=True"
+                f"formula says nothing of a test against it; {hint}"
             )
         scaled = np.sqrt(n.astype(np.float64)) * self.difference
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,21 +176,7 @@ class Formula:
 
     def settle(self, n: int, wanted: float) -> int:
         """The smallest n from which on the power is kept, at or after the one found."""
-        s = self.question.rate(self.null)
-        spread = max(s * (1 - s), 0.1 / n)
-        quantiles = abs(self.z) + abs(float(scipy.special.ndtri(wanted)))
-        # A wave lasts 1/s or 1/(1-s) people, and waves die away over so many (see the tests).
-        wave = (2 + 4 / quantiles) * math.sqrt(n / spread) + 3 / spread
-        ahead, start = math.ceil(min(wave * self._waves, 1e6)), n
-        while start <= n + ahead:
-            block = np.arange(start, min(start + _AT_ONCE, n + ahead + 1))
-            short = np.flatnonzero(self.power(block) < wanted)
-            if short.size:
-                n = int(block[short[-1]]) + 1
-            start = int(block[-1]) + 1
         return n
-
-    _waves = 1.0
 
 
 class Exact(Formula):
@@ -177,10 +186,7 @@ class Exact(Formula):
 
     def power(self, n: NDArray[Any]) -> Floats:
         """The sum of the law of the count over the region of rejection, at each n."""
-        if n.max() > self.most:
-            raise ArgumentValueError(
-                f"exact is for at most {self.most:,} people, got {n.max():,}; leave it out"
-            )
+        self._check(n)
         rate, null = self.question.rate(self.share), self.question.rate(self.null)
         size = n.astype(np.float64)
         tail = self.significance / (1 + (self.alternative == "two-sided"))
@@ -192,6 +198,40 @@ class Exact(Formula):
             found += _upper_tail(least, size, real_rate)
         return found
 
+    def settle(self, n: int, wanted: float) -> int:
+        """The smallest n from which on the power is kept, at or after the one found."""
+        s = self.question.rate(self.null)
+        spread = max(s * (1 - s), 0.1 / n)
+        quantiles = abs(self.z) + abs(float(scipy.special.ndtri(wanted)))
+        # A wave lasts 1/s or 1/(1-s) people, and waves die away over so many (see the tests).
+        wave = (2 + 4 / quantiles) * math.sqrt(n / spread) + 3 / spread
+        ahead, start = math.ceil(min(wave * self._waves(), 1e6)), n
+        while start <= n + ahead:
+            block = np.arange(start, min(start + _AT_ONCE, n + ahead + 1))
+            short = np.flatnonzero(self.power(block) < wanted)
+            if short.size:
+                n = int(block[short[-1]]) + 1
+            start = int(block[-1]) + 1
+        return n
+
+    def _waves(self) -> float:
+        """How far waves reach, beside those of one group."""
+        return 1.0
+
+    def added_up(self, n: NDArray[Any]) -> NDArray[np.bool_]:
+        """At which n the law is added up."""
+        return np.asarray(n <= self.most)
+
+    def _check(self, n: NDArray[Any]) -> None:
+        if not self.added_up(n).all():
+            raise ArgumentValueError(
+                f"exact is for at most {self._limit}, got {n.max():,}; leave it out"
+            )
+
+    @property
+    def _limit(self) -> str:
+        return f"{self.most:,} people"
+
     def _sides(self, reverse: bool) -> list[int]:
         """On which side of the null rate counts reject: 1 above, -1 below."""
         side = {"greater": [1], "less": [-1], "two-sided": [1, -1]}[self.alternative]
@@ -202,21 +242,27 @@ class ExactPair(Exact):
     """The power of the z test of two reported shares, pooled variance."""
 
     most = _MOST_EXACT_PAIRS
-    _waves = 0.1
+
+    def _waves(self) -> float:
+        return 0.1
 
     def power(self, n: NDArray[Any]) -> Floats:
         """The sum over the first group's counts of the second's tail that rejects, at each n."""
-        if n.max() > self.most:
-            raise ArgumentValueError(
-                f"exact is for at most {self.most:,} people in a group, got {n.max():,}; leave it "
-                "out"
-            )
+        self._check(n)
         base, top = self.question.rates or (0.0, 1.0)
         rates = self.question.rate(self.share), self.question.rate(self.other or 0.0)
         sides = self._sides(top < base)
         return np.array(
             [sum(self._rejects(int(size), rates, side) for side in sides) for size in n]
         )
+
+    def added_up(self, n: NDArray[Any]) -> NDArray[np.bool_]:
+        """At which n the law is added up: over the first group; the second may be larger."""
+        return np.asarray((n <= self.most) & (n * self.ratio <= _MOST_EXACT))
+
+    @property
+    def _limit(self) -> str:
+        return f"{self.most:,} people in the first group and {_MOST_EXACT:,} in the second"
 
     def _rejects(self, n: int, rates: tuple[float, float], side: int) -> float:
         """P(the first share exceeds the second by z pooled standard errors), for side 1."""
@@ -244,6 +290,36 @@ class ExactPair(Exact):
         return float(-np.diff(below) @ second)
 
 
+class Usual(Exact):
+    """The power by the exact law where it is added up, by the normal formula beyond."""
+
+    most = MOST_PEOPLE
+
+    @cached_property
+    def _law(self) -> Exact:
+        return law_of(self.other)(
+            self.question,
+            self.share,
+            self.other,
+            self.null,
+            self.ratio,
+            self.alternative,
+            self.significance,
+        )
+
+    def power(self, n: NDArray[Any]) -> Floats:
+        """Of each n by the one or the other."""
+        found, exact = np.empty(len(n)), self._law.added_up(n)
+        if exact.any():
+            found[exact] = self._law.power(n[exact])
+        if not exact.all():
+            found[~exact] = Formula.power(self, n[~exact])
+        return found
+
+    def _waves(self) -> float:
+        return self._law._waves()
+
+
 def _upper_tail(x: ArrayLike, size: ArrayLike, rate: float) -> Floats:
     """P(X >= x) for X ~ Bin(size, rate)."""
     inner = np.clip(x, 1, size)
@@ -254,15 +330,16 @@ def _upper_tail(x: ArrayLike, size: ArrayLike, rate: float) -> Floats:
 def _critical(size: Floats, rate: float, tail: float) -> Floats:
     """The least count whose upper tail is at most this; size + 1 where none is."""
     low, high = np.full_like(size, -1.0), size + 1
-    deviation = np.sqrt(size * rate * (1 - rate))
     z = float(-scipy.special.ndtri(tail))
-    near = np.clip(np.floor(size * rate + z * deviation), 0, size)
-    step = np.full_like(size, 4.0)
+    skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the edge itself
+    near = np.ceil(size * rate + z * np.sqrt(size * rate * (1 - rate)) + skew + 0.5)
+    near = np.clip(near, 0, size)
+    step = np.ones_like(size)
 
     def small(count: Floats) -> NDArray[np.bool_]:
         return np.asarray(_upper_tail(count, size, rate) <= tail)
 
-    # Strides from the normal guess, twice as far each time, until the edge is enclosed.
+    # Strides from the guess, twice as far each time, until the edge is enclosed.
     place = near
     while np.any(high - low > 1):
         inside = np.clip(place, low + 1, np.maximum(high - 1, low + 1))

@@ -3,6 +3,8 @@
 The width planned is that of the interval that `rr.estimate` will give, not that of a formula:
 where counts are binomial it is the mean, or a quantile, over the law of the count, of the default
 interval cut to [0, 1]; elsewhere it is the default interval at the reports that are expected.
+For the rows at hand every likely count is looked at up to about 500 rows; above, some of them: a
+width is then right to about one row.
 A half-width is half of high - low: intervals of small shares are not symmetric.
 Not for a test: `power` and `people_for_power` plan those.
 Law: about z sqrt(s (1 - s) / n) / abs(p - q) with s = q + f (p - q); the exact interval of the
@@ -47,14 +49,22 @@ and how many standard deviations they reach."""
 
 _MANY = 100_000_000
 
-_ROWS_STEP, _ROWS_REACH, _ROWS_FEW = 0.5, 4.5, 24
-"""For the rows at hand, where one interval takes a millisecond: a count each half deviation."""
+_ROWS_MOST, _ROWS_SMOOTH, _ROWS_REST, _ROWS_FEW = 100, 40, 1e-6, 24
+"""For the rows at hand, where one interval takes a millisecond: the most counts at which one is
+computed; where there are more, so many for a mean; the probability beyond them to each side; and
+up to how many rows nothing is left beyond."""
+
+_ROWS_ADDED = 10**7
+"""Products of a convolution, above which the law of the count of the rows is the normal one."""
 
 _AHEAD, _MOST_AHEAD = 40, 500
 """With an assurance, so many larger n must hold as well: counts are whole numbers."""
 
 _MOST_COMPUTED = 1 << 40
-"""Beyond so many people a width is carried on by 1 / sqrt(n): exact to six digits."""
+"""Beyond so many people the exact intervals lose digits."""
+
+_PLENTY = 1e9
+"""From so large a variance of the count on, they are Wilson's, and the count's law is normal."""
 
 _TOO_WIDE = "; an interval inside [0, 1] is never wider than that to both sides"
 
@@ -250,11 +260,12 @@ def _planned(
     rate = question.rate(share)
 
     def width(n: int) -> float:
-        size = min(n, _MOST_COMPUTED)
+        plenty = n > _MOST_COMPUTED and n * rate * (1 - rate) > _PLENTY
+        used = "wilson" if plenty and method != "wald" else method
         most = _MOST_COUNTS if assurance is not None or n < _MANY else _SMOOTH_COUNTS
-        counts, weights = _counts(size, rate, most)
-        low, high = intervals.population_interval(counts, size, base, top, level, method)
-        return _summary((high - low) / 2, weights, assurance) * math.sqrt(size / n)
+        counts, weights = _counts(n, rate, most)
+        low, high = intervals.population_interval(counts, n, base, top, level, used)
+        return _summary((high - low) / 2, weights, assurance)
 
     return width
 
@@ -276,6 +287,8 @@ def _counts(n: int, rate: float, most: int) -> tuple[Floats, Floats]:
     edges = np.append(np.arange(first, last + 1, step), last + 1).astype(np.float64)
     inner = np.clip(edges, 1, n)
     below = scipy.special.betaincc(inner, n - inner + 1, rate)  # P(X < edge)
+    if (variance := n * rate * (1 - rate)) > _PLENTY:
+        below = scipy.special.ndtr((edges - 0.5 - n * rate) / math.sqrt(variance))
     below = np.where(edges <= 0, 0.0, np.where(edges > n, 1.0, below))
     return (edges[:-1] + edges[1:] - 1) / 2, np.diff(below)
 
@@ -284,33 +297,51 @@ def _of_rows(
     n: int, share: float, base: float, top: float, level: float, assurance: float | None
 ) -> float:
     """The same for just these n rows, by the law Bin(N1, top) + Bin(n - N1, base)."""
-    ones = round(share * n)
-    mean = ones * top + (n - ones) * base
-    deviation = math.sqrt(ones * top * (1 - top) + (n - ones) * base * (1 - base))
-    if n <= _ROWS_FEW:
-        counts = np.arange(n + 1.0)
-        weights = np.convolve(_binomial(ones, top), _binomial(n - ones, base))
-    else:
-        steps = np.arange(-_ROWS_REACH, _ROWS_REACH + _ROWS_STEP, _ROWS_STEP)
-        counts = np.unique(np.clip(np.round(mean + steps * deviation), 0, n))
-        weights = np.exp(-(((counts - mean) / max(deviation, 1e-9)) ** 2) / 2)
-        weights = weights * np.gradient(counts) if len(counts) > 1 else np.ones(1)
+    counts, weights = _counts_of_rows(n, round(share * n), base, top)
+    if len(counts) > _ROWS_MOST:  # one count in the middle stands for its neighbours
+        step = -(-len(counts) // (_ROWS_MOST if assurance is not None else _ROWS_SMOOTH))
+        first = np.arange(0, len(counts), step)
+        last = np.append(first[1:], len(counts)) - 1
+        counts, weights = counts[(first + last) // 2], np.add.reduceat(weights, first)
     low, high = intervals.rows_interval(counts, n, base, top, level)
     return _summary((high - low) / 2, weights, assurance)
 
 
-def _binomial(n: int, rate: float) -> Floats:
-    """(n + 1,) the law of a small binomial count."""
-    return np.array([math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)])
+def _counts_of_rows(n: int, ones: int, base: float, top: float) -> tuple[Floats, Floats]:
+    """The likely counts of just these rows, and their probabilities."""
+    spread = [ones * top * (1 - top), (n - ones) * base * (1 - base)]
+    sizes = [min(2 * _REACH * math.sqrt(v) + 80, n + 1) for v in spread]
+    if sizes[0] * sizes[1] > _ROWS_ADDED:
+        mean, deviation = ones * top + (n - ones) * base, math.sqrt(sum(spread))
+        reach = -float(scipy.special.ndtri(_ROWS_REST)) * deviation
+        # Of many millions of counts some thousands are enough.
+        step = max(1, math.floor(deviation / 100))
+        counts = np.arange(max(0, math.floor(mean - reach)), min(n, mean + reach) + 1, step)
+        return counts, np.exp(-(((counts - mean) / deviation) ** 2) / 2)
+    parts = [_counts(ones, top, n + 1), _counts(n - ones, base, n + 1)]
+    weights = np.convolve(parts[0][1], parts[1][1])
+    counts = parts[0][0][0] + parts[1][0][0] + np.arange(float(len(weights)))
+    if n <= _ROWS_FEW:
+        return counts, weights
+    below, above = weights.cumsum(), weights[::-1].cumsum()[::-1]
+    likely = (below > _ROWS_REST) & (above > _ROWS_REST)
+    return counts[likely], weights[likely]
 
 
 def _typical(question: Question, share: float, n: int, level: float, method: str | None) -> float:
-    """The half-width at the reports that n people are expected to give."""
+    """The half-width at the reports that n people are expected to give.
+
+    Beyond 2**40 people carried on by 1 / sqrt(n) from where the interval is inside [0, 1]: to
+    three digits; where it never is, computed, to a few percent at 2**50.
+    """
     size = min(n, _MOST_COMPUTED)
-    counted = question.tally(share, size)
-    low, high = Estimate(counted, question.target).interval(level, method=method)
-    found = float(high[question.code] - low[question.code]) / 2
-    return found * math.sqrt(size / n)
+    while True:
+        counted = question.tally(share, size)
+        ends = Estimate(counted, question.target).interval(level, method=method)
+        low, high = float(ends.low[question.code]), float(ends.high[question.code])
+        if size == n or (low > 0 and high < 1):
+            return (high - low) / 2 * math.sqrt(size / n)
+        size = min(n, 4 * size)
 
 
 def first(reached: Callable[[int], bool], guess: int) -> int:
