@@ -7,7 +7,6 @@ outside [0, 1]; nothing is clipped silently, and tables inside the simplex are a
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats import general_intervals, likelihood
+from rrstats import combinations, general_intervals, likelihood
 from rrstats.channel import BinomialRates, check_target
 from rrstats.debiasing import fixed, interval_of_counts, project_to_simplex
 from rrstats.domain import Domain
@@ -357,12 +356,7 @@ class Estimate:
         >>> round(found.proportion, 3), round(found.std_error, 3)
         (0.25, 0.049)
         """
-        whole = np.zeros(self.k)
-        whole[[self._code(name) for name in among]] = 1
-        part = np.zeros(self.k)
-        part[self._code(category)] = 1
-        if not whole @ part:
-            raise ArgumentValueError(f"among must contain the category {category!r}")
+        part, whole = combinations.part_and_whole(self.categories, category, among)
         shares, covariance = self.proportions, self.covariance()
         top, bottom = float(part @ shares), float(whole @ shares)
         pairs = ((part, part), (part, whole), (whole, whole))
@@ -373,7 +367,8 @@ class Estimate:
             weights = np.stack([part, whole]) @ channel.weights(self.reported)
             ends = general_intervals.ratio_ends(weights, self.reported, channel.samples, level)
             low, high = min(low, ends[0]), max(high, ends[1])
-        return RatioEstimate(found, error, *_no_sliver(found, error, Interval(low, high), level))
+        cut = combinations.no_sliver(found, error, Interval(low, high), level)
+        return RatioEstimate(found, error, *cut)
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
         """The shares among the people of some categories: by default among those who answered.
@@ -390,23 +385,7 @@ class Estimate:
         0       no       0.667      0.023  0.621  0.712
         1      yes       0.333      0.023  0.288  0.379
         """
-        if among is None:
-            among = [category for category in self.categories if category is not None]
-            if len(among) == self.k:
-                raise ArgumentValueError(
-                    "among must name categories: non-response is not among those of this design, "
-                    f"{self._answers.describe()}, so all shares are of those who answered; to "
-                    "protect who did not, declare a missing category (None) when privatizing"
-                )
-        listed = list(among)
-        found = [self.share_among(category, listed, level) for category in listed]
-        columns = ("proportion", "std_error", "low", "high")
-        return pd.DataFrame(
-            {
-                "category": label_column(tuple(listed)),
-                **{name: [getattr(one, name) for one in found] for name in columns},
-            }
-        )
+        return combinations.shares_among(self.share_among, self.categories, among, level)
 
     def mean(
         self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
@@ -426,7 +405,7 @@ class Estimate:
         >>> round(found.mean, 3), round(found.std_error, 3)
         (0.22, 0.03)
         """
-        worth = self._numbers(values)
+        worth = combinations.numbers_of(self.categories, values)
         found = float(worth @ self.proportions)
         std_error = float(np.sqrt(max(float(worth @ self.covariance() @ worth), 0.0)))
         if self.k == 2:
@@ -454,25 +433,7 @@ class Estimate:
                 weights[:, used], self.reported[used], samples, level
             )
         cut = Interval(*(float(np.clip(end[0], 0, 1)) for end in ends))
-        return _no_sliver(found, error, cut, level)
-
-    def _numbers(self, values: Mapping[Any, float] | None) -> Floats:
-        """(k,) the number that each category stands for."""
-        if values is None:
-            given: list[Any] = list(self.categories)
-        else:
-            known = {self._code(category): number for category, number in values.items()}
-            if len(known) != self.k:
-                raise ArgumentValueError(
-                    f"values must give each of the {self.k} categories a number, found {len(known)}"
-                )
-            given = [known[code] for code in range(self.k)]
-        if not all(isinstance(one, numbers.Real) for one in given):
-            raise ArgumentTypeError(
-                f"a mean needs numbers, and the categories are {self._answers.describe()}; give "
-                "values, a mapping from category to number"
-            )
-        return np.array([float(one) for one in given])
+        return combinations.no_sliver(found, error, cut, level)
 
     def log_likelihood(self, proportions: Any = None) -> float:
         """The logarithm of the probability of these counts, at given shares of the classes.
@@ -622,17 +583,3 @@ class Estimate:
         doubt = f"<p>{IMPLAUSIBLE_TEXT}</p>" if self.implausible.any() else ""
         size = f"<p>target {self.target}, n = {self.n:,}, {self.missing:,} missing</p>"
         return f"{table}{size}<p>{html.escape(self._reading(largest))}</p>{doubt}"
-
-
-def _no_sliver(found: float, std_error: float, cut: Interval, level: float) -> tuple[float, float]:
-    """Ends in [0, 1]; of an estimate outside they reach as far inward as its noise.
-
-    Otherwise they would shrink the more the further off the estimate lies.
-    """
-    low, high = float(cut.low), float(cut.high)
-    reach = float(general_intervals.wald(np.zeros(1), np.array([std_error]), level).high[0])
-    if found < 0:
-        high = max(high, min(reach, 1.0))
-    if found > 1:
-        low = min(low, max(1 - reach, 0.0))
-    return low, high

@@ -42,6 +42,7 @@ ORDER = [
     "privatizing",
     "debiasing",
     "results",
+    "combinations",
     "estimates",
     "weighted",
     "groups",
