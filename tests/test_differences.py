@@ -13,7 +13,7 @@ from rrstats.differences import difference, sum_to_zero, uncut_interval
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimates import Estimate
 from rrstats.general_intervals import empirical_ends
-from rrstats.tallies import Cell
+from rrstats.tallies import Cell, Tally
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 CLEAR = rr.KRR(["no", "yes"], 0.95)
@@ -463,3 +463,90 @@ def test_groups_of_a_clustered_sample_have_right_standard_errors():
         found = difference(groups["f"], groups["m"])
         squares.append((found.differences[1] / found.std_error[1]) ** 2)
     assert 0.45 < np.mean(squares) < 1.9
+
+
+def in_clusters(sizes, rng, spread=1.0):
+    """An estimate of 25 people in each of some clusters that differ."""
+    rates = 0.05 + 0.9 / (1 + np.exp(-spread * rng.normal(size=sizes)))
+    cells = {
+        (None, place): Cell(25, np.array([25 - yes, yes]))
+        for place, yes in enumerate(rng.binomial(25, rates))
+    }
+    return rr.estimate(Tally(CLEAR, cells))
+
+
+def test_few_clusters_have_satterthwaites_degrees_of_freedom():
+    """Two samples, one sample and one without a design, and groups in clusters of their own."""
+    rng = np.random.default_rng(2)
+    a, b = in_clusters(4, rng), in_clusters(9, rng)
+    v, w = (np.maximum(one.variance, one.least_variance) for one in (a, b))
+    assert np.allclose((v + w) ** 2 / (v**2 / 3 + w**2 / 8), difference(a, b).degrees_of_freedom)
+    plain = counted([300, 200], CLEAR)
+    exact = (v + plain.variance) ** 2 / (v**2 / 3 + plain.variance**2 / 499)
+    assert np.allclose(exact, difference(a, plain).degrees_of_freedom)
+    # Wald's interval with these, where nothing is near 0 and 1
+    many = [counted([3000, 2000], CLEAR), in_clusters(12, rng, 0.5)]
+    found = difference(*many)
+    low, high = found.interval()
+    reach = stats.t.ppf(0.975, found.degrees_of_freedom) * found.std_error
+    assert np.allclose(2 * reach, high - low, rtol=0.06)
+    assert difference(plain, counted([30, 20], COIN)).degrees_of_freedom is None
+    groups, *_ = villages()
+    assert np.allclose(59, difference(groups["f"], groups["m"]).degrees_of_freedom)
+    # regions of one sample have nobody in common
+    region, place = np.repeat([0, 1], 150), np.repeat(np.arange(6), 50)
+    reports = np.where(rng.random(300) < np.linspace(0.2, 0.8, 3)[place % 3], "yes", "no")
+    one, two = rr.estimate(reports, CLEAR, by=region, strata=region, clusters=place).values()
+    assert (one.variance > one.least_variance).all()
+    exact = 2 * (one.variance + two.variance) ** 2 / (one.variance**2 + two.variance**2)
+    assert (exact > 2.5).all()
+    assert np.allclose(exact, difference(one, two).degrees_of_freedom)
+    only = rr.estimate(
+        ["no", "yes"] * 20, CLEAR, by=[1] * 4 + [2] * 36, clusters=np.arange(40) // 4
+    )
+    none = difference(only[1], only[2])
+    assert (none.degrees_of_freedom == 0).all()
+    assert [(-1, -1), (1, 1)] == [tuple(end) for end in none.interval()]
+    assert (none.p_value == 1).all()
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (3, 20)])
+def test_p_values_of_few_clusters_keep_their_level(sizes):
+    """True nulls are rejected 5% of the time; differences in standard errors twice as often.
+
+    A test with an exact level of 5% would have more than 8.7% with 2 of 1,000 seeds.
+    """
+    rng, far = np.random.default_rng(4), np.zeros(2)
+    for _ in range(300):
+        found = difference(*(in_clusters(size, rng) for size in sizes))
+        far += found.p_value[1] < 0.05, abs(found.differences[1] / found.std_error[1]) > 1.96
+    assert far[0] / 300 < 0.09
+    assert far[0] > 3
+    assert far[1] / 300 > 0.095
+
+
+def test_one_report_with_nearly_all_the_weight_shows_nothing():
+    """Its standard error is next to 0, and says nothing of how far the difference may be off."""
+    weights = np.ones(100)
+    weights[1] = 1e5
+    lopsided = rr.estimate(["no", "yes"] * 50, CLEAR, weights=weights)
+    found = difference(lopsided, counted([70, 30], CLEAR))
+    assert abs(found.differences[1]) > 12 * found.std_error[1]
+    assert (abs(found.z) < 2.5).all()
+    low, high = found.interval()
+    assert (high - low > 0.7).all()
+
+
+def test_groups_that_are_alike_by_luck_have_no_shorter_intervals():
+    """Where clusters differ less than rows do by chance, the covariance is no larger for it."""
+    cluster = np.repeat(np.arange(12), 80)
+    sex, place = np.tile(["f", "m"], 480), np.tile(np.arange(40).repeat(2), 12)
+    reports = np.where(place < 20 + np.where(cluster % 2, 1, -1), "yes", "no")
+    f, m = rr.estimate(reports, CLEAR, by=sex, clusters=cluster).values()
+    shared = f.covariance_with(m)[1, 1]
+    assert shared == pytest.approx(f.variance[1])
+    assert shared < f.least_variance[1] / 2
+    found = difference(f, m)
+    low, high = found.interval()
+    error = np.sqrt(f.least_variance + m.least_variance - 2 * shared)
+    assert np.allclose(2 * stats.t.ppf(0.975, 11) * error, high - low, rtol=0.02)

@@ -16,6 +16,7 @@ import pytest
 from scipy import optimize, special, stats
 
 import rrstats as rr
+from rrstats.cells import Cell
 from rrstats.crosstabs import Crosstab
 from rrstats.crosstabs.counting import count_rows
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
@@ -28,7 +29,9 @@ from rrstats.hypotheses import (
     homogeneity,
     independence,
 )
+from rrstats.hypotheses.laws import at_least
 from rrstats.hypotheses.tables import random_tables
+from rrstats.tallies import Tally
 from rrstats.variables import variable
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -691,3 +694,109 @@ def test_lists_of_categories_that_differ_are_shown():
     """Categories are declared, so that an error may say which are not the same."""
     with pytest.raises(ArgumentValueError, match="'yes' only in the first, 'maybe' only"):
         homogeneity(counted([3, 2], COIN), counted([3, 2], rr.KRR(["no", "maybe"], 0.75)))
+
+
+def clustered(seed, clusters=6, people=20, categories="abc"):
+    """A tally with weights of people in clusters that differ."""
+    rng = np.random.default_rng(seed)
+    design = rr.KRR(list(categories), 0.85)
+    cluster = np.repeat(np.arange(clusters), people)
+    shares = rng.dirichlet(0.5 * np.arange(1, 1 + design.k), size=clusters)
+    rates = shares @ design.channel.matrix.T
+    drawn = np.concatenate([rng.choice(design.k, people, p=one) for one in rates])
+    reports = np.array(design.categories)[drawn]
+    return rr.tally(reports, design, clusters=cluster, weights=rng.uniform(1, 3, len(drawn)))
+
+
+def test_tallies_with_a_design_are_tested_as_their_estimates():
+    """Weights, strata and clusters count whether a tally or its estimate is given."""
+    one, other = clustered(1), clustered(2)
+    pair = rr.estimate(one), rr.estimate(other)
+    shares = [0.2, 0.3, 0.5]
+    assert homogeneity(*pair) == homogeneity(one, other)
+    assert homogeneity(*pair) == homogeneity({"x": one, "y": other})
+    assert change(*pair) == change(one, other)
+    assert goodness_of_fit(pair[0], shares) == goodness_of_fit(one, shares)
+    plain = Tally.from_counts(one.reported, one.mechanism)
+    assert goodness_of_fit(plain, shares).statistic > 1.5 * goodness_of_fit(one, shares).statistic
+    groups = rr.tally(
+        ["no", "yes"] * 30, CLEAR, clusters=np.arange(60) // 6, by=np.arange(60) // 2 % 2
+    )
+    found = homogeneity(groups)
+    assert found == homogeneity({label: rr.estimate(each) for label, each in groups.items()})
+    assert "groups of one sample" in found.method
+    codes = np.random.default_rng(3).integers(4, size=60)
+    cells = {
+        (None, place): Cell(5, np.bincount(codes[place * 5 :][:5], minlength=4))
+        for place in range(12)
+    }
+    paired = Tally(PAIR, cells)
+    assert independence(rr.estimate(paired)) == independence(paired)
+
+
+def test_few_clusters_have_the_f_distribution():
+    """Satterthwaite's degrees of freedom for one contrast, Hotelling's law for several."""
+    one, other = (
+        rr.estimate(clustered(seed, size, categories="ab")) for seed, size in ((1, 5), (4, 9))
+    )
+    found = homogeneity(one, other)
+    assert (one.variance > one.least_variance).all()
+    assert (other.variance > other.least_variance).all()
+    v, w = one.variance[1], other.variance[1]
+    shift = one.proportions[1] - other.proportions[1]
+    free = (v + w) ** 2 / (v**2 / 4 + w**2 / 8)
+    assert found.statistic == pytest.approx(shift**2 / (v + w), rel=1e-9)
+    assert found.p_value == pytest.approx(stats.f.sf(found.statistic, 1, free), rel=1e-9)
+    three = rr.estimate(clustered(3))
+    fitted = goodness_of_fit(three, [0.2, 0.3, 0.5])
+    expected = stats.f.sf(fitted.statistic * 4 / (5 * 2), 2, 4)
+    assert fitted.p_value == pytest.approx(expected, rel=1e-9)
+    assert "F with 2 and 4 degrees" in fitted.method
+    # four contrasts of three samples: equal covariances would give 2.5 times those of one
+    many = homogeneity([rr.estimate(clustered(seed)) for seed in range(3)])
+    found_free = float(many.method.split(" and ")[1].split()[0]) + 3
+    assert 5 <= found_free <= 15
+    few = homogeneity([rr.estimate(clustered(seed, 2)) for seed in range(3)])
+    assert np.isnan(few.p_value)
+    assert "too few clusters" in few.notes[-1]
+
+
+def test_tests_of_few_clusters_keep_their_level():
+    """Of 400 true nulls with 3 clusters each 5% are rejected; by chi-squared more than 10%.
+
+    A test with an exact level of 5% would have more than 8.5% with 2 of 1,000 seeds.
+    """
+    rng, far = np.random.default_rng(8), np.zeros(2)
+    for _ in range(400):
+        pair = []
+        for _ in range(2):
+            rates = 0.1 + 0.8 * special.expit(2 * rng.normal(size=3))
+            yes = rng.binomial(25, rates)
+            cells = {
+                (None, c): Cell(25, np.array([25 - count, count])) for c, count in enumerate(yes)
+            }
+            pair.append(rr.estimate(Tally(CLEAR, cells)))
+        found = homogeneity(*pair)
+        far += found.p_value < 0.05, stats.chi2.sf(found.statistic, 1) < 0.05
+    assert far[0] / 400 < 0.085
+    assert far[1] / 400 > 0.10
+
+
+def test_no_contrast_varies_less_than_weights_and_strata_make_it():
+    """One report with nearly all the weight tells next to nothing, whatever its variance says."""
+    codes, weights = np.arange(100) % 2, np.ones(100)
+    weights[0] = 1e5
+    lopsided = rr.estimate(np.array(["no", "yes"])[codes], CLEAR, weights=weights)
+    fitted = goodness_of_fit(lopsided, [0.5, 0.5])
+    shift = (lopsided.proportions[0] - 0.5) ** 2
+    assert fitted.statistic == pytest.approx(shift / lopsided.least_variance[0], rel=1e-6)
+    assert fitted.statistic < shift / lopsided.variance[0] / 500
+    # by direction: what is larger stays, what is smaller is raised, also where both do not commute
+    rng = np.random.default_rng(2)
+    sums = rng.normal(size=(2, 3, 4))
+    least, found = (one @ one.T for one in sums - sums.mean(axis=1, keepdims=True))
+    raised = at_least(found, least)
+    for direction in rng.normal(size=(50, 3)):
+        most = max(direction @ one @ direction for one in (found, least))
+        assert direction @ raised @ direction >= most * (1 - 1e-9)
+    assert np.allclose(found + least, at_least(found + least, least))

@@ -24,7 +24,7 @@ from rrstats.differences import sum_to_zero
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimates import Estimate
-from rrstats.hypotheses.laws import distance, information_left, score_statistic
+from rrstats.hypotheses.laws import at_least, distance, information_left, score_statistic
 from rrstats.hypotheses.results import (
     TestPower,
     TestResult,
@@ -32,12 +32,14 @@ from rrstats.hypotheses.results import (
     few_expected,
     known,
     simulated,
+    upper_f,
     upper_tail,
 )
 from rrstats.intervals import check_level
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.results import said
 from rrstats.tallies import Tally, as_count, tally
+from rrstats.weighted import SurveyEstimate, survey_estimate
 
 __all__ = ["goodness_of_fit", "goodness_of_fit_power"]
 
@@ -86,7 +88,7 @@ def estimate_of(
     epsilon: float | None = None,
     group: Any = None,
 ) -> Any:
-    """An Estimate, from one, from a Tally, or from reports."""
+    """An Estimate, from one, from a Tally, or from reports; a SurveyEstimate of a sampled tally."""
     if hasattr(given, "proportions") and hasattr(given, "covariance"):
         if mechanism is not None or prob is not None or epsilon is not None:
             raise ArgumentTypeError("an estimate knows its mechanism; leave mechanism out")
@@ -94,7 +96,7 @@ def estimate_of(
     if isinstance(given, Tally):
         if mechanism is not None or prob is not None or epsilon is not None:
             raise ArgumentTypeError("a tally knows its mechanism; leave mechanism out")
-        return Estimate(given)
+        return survey_estimate(given) if given.sampled else Estimate(given)
     return Estimate(tally(given, mechanism, prob, epsilon=epsilon, group=group))
 
 
@@ -107,12 +109,32 @@ def has_cells(estimate: Any) -> bool:
 
 
 def null_covariance(estimate: Any, shares: Floats) -> Floats:
-    """The covariance of an estimate where these are the true shares, or else as it is."""
+    """The covariance of an estimate where these are the true shares, or else as it is.
+
+    Of a sample with weights or a design no contrast has less variance than strata and
+    weights by themselves give it: mostly that is luck, as `weighted.intervals` says.
+    """
     if isinstance(estimate, Estimate):
         channel = estimate.mechanism.channel
         if channel.classes == channel.k and not channel.samples.any():
             return np.asarray(channel.covariance(shares, estimate.target) / estimate.n)
-    return np.asarray(estimate.covariance())
+    found = np.asarray(estimate.covariance(), dtype=np.float64)
+    if isinstance(estimate, SurveyEstimate) and estimate.mechanism.channel.one_cell_each:
+        return at_least(found, estimate.least_covariance())
+    return found
+
+
+def wald_tail(value: float, df: int, free: float | None) -> tuple[float, str, tuple[str, ...]]:
+    """The p-value of a Wald statistic, what to add to the method's name, and notes.
+
+    free : degrees of freedom of the covariance; None for chi-squared.
+    """
+    if free is None:
+        return upper_tail(value, df), "", ()
+    left = free - df + 1
+    p_value = upper_f(value, df, left)
+    notes = ("too few clusters, or rows, for this test",) if np.isnan(p_value) else ()
+    return p_value, f", F with {df} and {max(left, 0):.4g} degrees of freedom", notes
 
 
 def goodness_of_fit(
@@ -137,7 +159,8 @@ def goodness_of_fit(
     exact : the p-value by listing all possible counts, for few reports of few kinds.
     simulations, seed : the p-value from so many simulated surveys; both or none.
     Returns a TestResult with k - 1 degrees of freedom.  Of an Estimate with target "rows" only
-    the noise is random: the null is about these rows.
+    the noise is random: the null is about these rows.  Of a Tally or an estimate with weights,
+    strata or clusters: Wald's test with the sample's covariance, by an F distribution.
     Warns where expected counts are too small for chi-squared.
     Raises ArgumentValueError for shares that are none, and where there are too many tables to
     list.
@@ -242,7 +265,8 @@ def _by_shares(found: Any, wanted: Floats, null: str) -> TestResult:
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
     value, df = sum_to_zero(np.asarray(found.proportions) - wanted, covariance)
     effective = known(left * found.n)
-    p_value = upper_tail(value, df)
+    p_value, name, doubts = wald_tail(value, df, getattr(found, "degrees_of_freedom", None))
+    method, notes = method + name, notes + doubts
     return TestResult(null, value, df, p_value, method, int(found.n), effective, notes)
 
 

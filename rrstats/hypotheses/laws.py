@@ -23,6 +23,7 @@ from rrstats.debiasing import project_to_simplex
 from rrstats.differences import summing
 
 __all__ = [
+    "at_least",
     "distance",
     "fit",
     "information",
@@ -118,6 +119,22 @@ def distance(counts: Any, expected: Any, statistic: str = "pearson") -> Floats:
         found = 2 * (counts * logs - (counts - expected))
     found = np.where(there, found, np.where(counts > 0, np.inf, 0.0))
     return np.asarray(found.sum(axis=-1))
+
+
+def at_least(covariance: Floats, least: Floats) -> Floats:
+    """(k, k) a covariance, made larger where a contrast has less variance than ``least`` gives it.
+
+    The same for every contrast that has more.
+    """
+    if not (np.isfinite(covariance).all() and np.isfinite(least).all()):
+        return covariance
+    values, vectors = np.linalg.eigh(least)
+    kept = values > 1e-10 * max(values[-1], 0.0)
+    root = vectors[:, kept] * np.sqrt(values[kept])
+    inverse = vectors[:, kept] / np.sqrt(values[kept])
+    ratios, turned = np.linalg.eigh(inverse.T @ covariance @ inverse)
+    lifted = root @ turned
+    return np.asarray(covariance + (lifted * np.maximum(1 - ratios, 0.0)) @ lifted.T)
 
 
 def score_statistic(

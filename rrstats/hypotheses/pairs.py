@@ -18,7 +18,7 @@ from rrstats.channel import Channel
 from rrstats.debiasing import project_to_simplex
 from rrstats.differences import sum_to_zero, summing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.hypotheses.goodness import has_cells, null_covariance
+from rrstats.hypotheses.goodness import has_cells, null_covariance, wald_tail
 from rrstats.hypotheses.laws import distance, fit, information, inside, score_statistic
 from rrstats.hypotheses.results import NAMES, TestResult, few_expected, known, upper_tail
 
@@ -175,5 +175,6 @@ def _as_one_by_shares(
     slope -= np.kron(rows[:, None], np.eye(c)) @ sum_columns
     shift = shares - np.outer(rows, columns).ravel()
     value, df = sum_to_zero(shift, slope @ covariance @ slope.T)
-    method = "Wald test of the joint shares against the product of their margins"
-    return TestResult(NULL, value, df, upper_tail(value, df), method, int(found.n))
+    p_value, name, notes = wald_tail(value, df, getattr(found, "degrees_of_freedom", None))
+    method = "Wald test of the joint shares against the product of their margins" + name
+    return TestResult(NULL, value, df, p_value, method, int(found.n), notes=notes)

@@ -27,6 +27,7 @@ __all__ = [
     "few_expected",
     "known",
     "simulated",
+    "upper_f",
     "upper_tail",
 ]
 
@@ -124,6 +125,17 @@ def upper_tail(statistic: float, df: int) -> float:
     if df < 1 or np.isnan(statistic):
         return float("nan")
     return float(scipy.special.chdtrc(df, statistic))
+
+
+def upper_f(value: float, df: int, free: float) -> float:
+    """The p-value of Wald's statistic whose covariance rests on df - 1 + free degrees of freedom.
+
+    NaN where these are too few.
+    Source: Korn and Graubard (1990), Hotelling's law.
+    """
+    if df < 1 or not free > 0 or np.isnan(value):
+        return float("nan")
+    return float(scipy.special.fdtrc(df, free, value * free / ((free + df - 1) * df)))
 
 
 def check_statistic(statistic: object) -> str:

@@ -10,15 +10,16 @@ Source: Binder (1983); what R's survey package calls the covariance matrix of `s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rrstats.weighted.sampling import SampleCells, variance_form
+from rrstats.weighted.sampling import SampleCells, degrees_of_freedom, variance_form
 
-__all__ = ["Group", "covariance_between"]
+__all__ = ["Group", "covariance_between", "free_together"]
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +53,17 @@ def covariance_between(first: Group, second: Group) -> Floats | None:
     here[: len(first.centred)] = first.centred
     there[len(first.centred) :] = second.centred
     return form.between(here, there)
+
+
+def free_together(groups: Sequence[Group]) -> int | None:
+    """Degrees of freedom of the reports of all; None where they are not groups of one sample."""
+    first, cells = groups[0], groups[0].cells
+    for other in groups[1:]:
+        both = _one_sample(replace(first, cells=cells), other)
+        if both is None:
+            return None
+        cells = both
+    return degrees_of_freedom(cells, first.sampled, probabilities=first.probabilities)
 
 
 def _one_sample(first: Group, second: Group) -> SampleCells | None:

@@ -30,13 +30,13 @@ from rrstats.mechanisms import Mechanism
 from rrstats.results import MeanEstimate, RatioEstimate, label_column
 from rrstats.tallies import Tally
 from rrstats.weighted import ratios, wording
-from rrstats.weighted.domains import Group, covariance_between
-from rrstats.weighted.intervals import share_intervals, student
+from rrstats.weighted.domains import Group, covariance_between, free_together
+from rrstats.weighted.intervals import share_intervals, student, uncut_intervals
 from rrstats.weighted.sampling import (
     LONELY,
     Form,
     SampleCells,
-    chances_missed,
+    degrees_of_freedom,
     plain_form,
     read_cells,
     sampled_shares,
@@ -328,6 +328,16 @@ class SurveyEstimate:
             return None
         return covariance_between(self._group, other._group)
 
+    def free_with(self, *others: Any) -> int | None:
+        """Degrees of freedom of these reports and those of other groups of the same sample.
+
+        None where `covariance_with` is.  Groups that share their clusters have those
+        of one; groups that share none have those of all.
+        """
+        if not all(isinstance(other, SurveyEstimate) for other in others):
+            return None
+        return free_together([self._group, *(other._group for other in others)])
+
     @property
     def _group(self) -> Group:
         return Group(self._cells, self._sampled, self._centred, self.probabilities, self.lonely)
@@ -336,16 +346,13 @@ class SurveyEstimate:
 
     @cached_property
     def degrees_of_freedom(self) -> int:
-        """Clusters (rows, where there are none) less strata.
+        """Clusters (rows, where there are none) less strata; of a group those that it is in.
 
         A stratum that is in the sample as a whole counts its rows: their coins are what is random.
+        Coverage of 95% intervals of groups in 2 to 5 of a sample's 30 to 40 clusters was 86% to
+        90% with all clusters counted.
         """
-        cells = self._cells
-        whole = self._sampled >= 1
-        if self.probabilities:
-            whole = cells.by_stratum(chances_missed(cells)[0]) == 0
-        free = np.where(whole, cells.by_stratum(cells.rows), cells.by_stratum(cells.units) - 1)
-        return int(free.sum())
+        return degrees_of_freedom(self._cells, self._sampled, probabilities=self.probabilities)
 
     @cached_property
     def _spread(self) -> Floats:
@@ -367,9 +374,12 @@ class SurveyEstimate:
     def design_effect(self) -> Floats:
         """(k,) variance over that of as many unweighted reports of a simple random sample.
 
-        Where all reports are the same, what the weights alone do (Kish).
+        Of `variance` or `least_variance`, whichever is larger: it is what intervals use.  With one
+        weight of 100,000 beside 99 of 1, `variance` alone would make 100 reports worth 1,966 and
+        not 1.  Where all reports are the same, what the weights alone do (Kish).
         """
-        return fixed(self.effect_of(self.variance))
+        effects = self.effect_of(self.variance), self.effect_of(self.least_variance)
+        return fixed(np.maximum(*effects))
 
     @property
     def effective_n(self) -> Floats:
@@ -399,7 +409,7 @@ class SurveyEstimate:
 
     # -- intervals -----------------------------------------------------------------------
 
-    @property
+    @cached_property
     def least_variance(self) -> Floats:
         """(k,) what `variance` would be if clusters, and who has which weight, made no difference.
 
@@ -423,6 +433,13 @@ class SurveyEstimate:
         weights vary a lot; 94.7% or more for finite populations and a census.
         """
         return share_intervals(self, level, method, simultaneous)
+
+    def uncut_interval(self, level: float, free: Floats) -> Interval:
+        """(k,) Wilson's or the empirical likelihood's intervals, which may leave [0, 1].
+
+        free : (k,) degrees of freedom to take instead of these, as a difference has others.
+        """
+        return uncut_intervals(self, level, free)
 
     def total_interval(self, level: float = 0.95) -> Interval:
         """(k,) intervals of the totals: t quantiles of standard errors to both sides; not cut."""

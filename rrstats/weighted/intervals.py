@@ -22,16 +22,18 @@ from rrstats.intervals import (
     METHOD,
     METHODS,
     Interval,
+    carry,
     check_level,
     check_method,
     check_simultaneous,
     population_interval,
+    wilson_rates,
 )
 
 if TYPE_CHECKING:
     from rrstats.weighted.estimates import SurveyEstimate
 
-__all__ = ["effective_sizes", "share_intervals", "student"]
+__all__ = ["effective_sizes", "share_intervals", "student", "uncut_intervals"]
 
 Floats = NDArray[np.float64]
 
@@ -39,19 +41,22 @@ _WHOLE_COUNTS = "blaker"
 """The method that is defined for whole counts only."""
 
 
-def student(level: float, free: int) -> float:
+def student(level: float, free: float) -> float:
     """How many standard errors an interval reaches to each side, at some degrees of freedom."""
     return float(scipy.special.stdtrit(free, (1 + level) / 2))
 
 
-def effective_sizes(estimate: SurveyEstimate, level: float) -> Floats:
-    """(k,) of how many reports of a simple random sample the intervals are; 0 for all of [0, 1]."""
-    free = estimate.degrees_of_freedom
-    if free < 1 or estimate.n < 2 or not estimate.weight:
+def effective_sizes(estimate: SurveyEstimate, level: float, free: Floats | None = None) -> Floats:
+    """(k,) of how many reports of a simple random sample the intervals are; 0 for all of [0, 1].
+
+    free : (k,) degrees of freedom, by default those of the estimate.
+    """
+    if estimate.degrees_of_freedom < 1 or estimate.n < 2 or not estimate.weight:
         return np.zeros(estimate.k)
-    effect = np.maximum(estimate.design_effect, estimate.effect_of(estimate.least_variance))
-    reach, simple = student(level, free), student(level, estimate.n - 1)
-    return np.asarray(estimate.n / effect * min(1.0, (simple / reach) ** 2))
+    given = np.full(estimate.k, estimate.degrees_of_freedom) if free is None else free
+    reach = scipy.special.stdtrit(given, (1 + level) / 2)
+    simple = student(level, estimate.n - 1)
+    return np.asarray(estimate.effective_n * np.minimum(1.0, (simple / reach) ** 2))
 
 
 def share_intervals(
@@ -76,6 +81,29 @@ def share_intervals(
         return _wald(estimate, level)
     counts = np.where(sizes > 0, np.clip(estimate.named[1], 0, 1) * sizes, 0.0)
     return population_interval(counts, sizes, rates.base, rates.top, level, method)
+
+
+def uncut_intervals(estimate: SurveyEstimate, level: float, free: Floats) -> Interval:
+    """(k,) intervals that may leave [0, 1], see `SurveyEstimate.uncut_interval`; or endless."""
+    channel, sizes = estimate.mechanism.channel, effective_sizes(estimate, level, free)
+    endless = np.full(estimate.k, np.inf)
+    if not (sizes > 0).all():
+        return Interval(-endless, endless)
+    if (rates := channel.binomial_rates) is not None:
+        counts = np.clip(estimate.named[1], 0, 1) * sizes
+        found = carry(wilson_rates(counts, sizes, level), rates.base, rates.top)
+    elif not channel.one_cell_each:
+        variance = np.fmax(estimate.variance, estimate.least_variance)
+        reach = scipy.special.stdtrit(free, (1 + level) / 2) * np.sqrt(variance)
+        found = Interval(estimate.proportions - reach, estimate.proportions + reach)
+    else:
+        weights, alone = estimate.cell_scores.T, np.zeros(channel.m, dtype=np.intp)
+        counts = sizes[:, None] * estimate.cell_shares
+        found = general_intervals.empirical_ends(weights, counts, alone, level)
+    # No interval leaves out its estimate.
+    low, high = (np.asarray(end) for end in found)
+    shares = estimate.proportions
+    return Interval(np.minimum(low, shares), np.maximum(high, shares))
 
 
 def _general(estimate: SurveyEstimate, level: float, method: str | None, sizes: Floats) -> Interval:

@@ -83,7 +83,8 @@ def share_among(
     if not ends:
         return RatioEstimate(ratio, std_error, 0.0, 1.0)
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-    return RatioEstimate(ratio, std_error, low, high)
+    reach = _reach(estimate, contrast / bottom, level)
+    return RatioEstimate(ratio, std_error, *_no_sliver(ratio, reach, low, high, (0.0, 1.0)))
 
 
 def shares_among(
@@ -130,9 +131,32 @@ def mean_of(
     else:
         reach = student(level, free) * std_error
         low, high = (mean - reach, mean + reach) if np.isfinite(reach) else (least, most)
-    return MeanEstimate(
-        mean, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most))
-    )
+    low, high = (float(np.clip(end, least, most)) for end in (low, high))
+    reach = _reach(estimate, worth, level)
+    return MeanEstimate(mean, std_error, *_no_sliver(mean, reach, low, high, (least, most)))
+
+
+def _reach(estimate: SurveyEstimate, contrast: Floats, level: float) -> float:
+    """How far a t quantile of the larger standard error of a sum of shares reaches."""
+    error = np.sqrt(max(_variance(estimate, contrast), 0.0))
+    return student(level, estimate.degrees_of_freedom) * float(error)
+
+
+def _no_sliver(
+    found: float, reach: float, low: float, high: float, room: tuple[float, float]
+) -> tuple[float, float]:
+    """Ends in the room; of an estimate outside they reach as far inward as its noise.
+
+    Otherwise they would shrink, to a point at last, the further off the estimate lies.  Reports
+    that are all alike show no noise, and then the ends are those of the room.
+    """
+    least, most = room
+    reach = reach if reach > _ROUNDING else most - least
+    if found < least:
+        high = max(high, min(least + reach, most))
+    if found > most:
+        low = min(low, max(most - reach, least))
+    return low, high
 
 
 def _worth(estimate: SurveyEstimate, values: Mapping[Any, float] | None) -> Floats:
@@ -157,15 +181,21 @@ def _worth(estimate: SurveyEstimate, values: Mapping[Any, float] | None) -> Floa
 def _effective(estimate: SurveyEstimate, contrast: Floats, level: float) -> float:
     """Of how many reports of a simple random sample the interval of a sum of shares is."""
     values = (estimate.cell_scores - estimate.proportions) @ contrast
-    spread = float(estimate.cell_shares @ values**2)
-    either = (estimate.covariance(), estimate.least_covariance())
-    variance = max(float(contrast @ one @ contrast) for one in either)
+    spread, variance = float(estimate.cell_shares @ values**2), _variance(estimate, contrast)
     if spread > _ROUNDING and variance > 0:
         size = 1 + spread / variance
     else:
         size = float(estimate.effective_n.min())
     reach, simple = student(level, estimate.degrees_of_freedom), student(level, estimate.n - 1)
     return size * min(1.0, (simple / reach) ** 2)
+
+
+def _variance(estimate: SurveyEstimate, contrast: Floats) -> float:
+    """Of a sum of shares, and no less than strata and weights by themselves give it."""
+    either = [estimate.covariance()]
+    if estimate.mechanism.channel.one_cell_each:
+        either.append(estimate.least_covariance())
+    return max(float(contrast @ one @ contrast) for one in either)
 
 
 def _error(variance: float) -> float:

@@ -30,6 +30,7 @@ __all__ = [
     "Form",
     "SampleCells",
     "chances_missed",
+    "degrees_of_freedom",
     "inverse_probabilities",
     "plain_form",
     "read_cells",
@@ -271,6 +272,22 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
     unseen = cells.by_stratum(cells.units) / np.maximum(cells.by_stratum(seen), 1.0)
     keep, keep2 = (np.where(certain, 0.0, kept) * unseen[cells.strata] for kept in (keep, keep2))
     return keep, keep2
+
+
+def degrees_of_freedom(cells: SampleCells, sampled: Floats, *, probabilities: bool = False) -> int:
+    """Clusters (rows, where there are none) with reports here, less strata with some.
+
+    A group that is in few clusters has a variance that rests on these, however many others the
+    sample has: they all add the same, nothing.  So do clusters without any weight.  A stratum that
+    is in the sample as a whole counts its rows: their coins are what is random.
+    """
+    counts = np.where(cells.first.any(axis=1), cells.rows, 0.0)
+    whole = sampled >= 1
+    if probabilities:
+        whole = cells.by_stratum(chances_missed(cells)[0]) == 0
+    rows = cells.by_stratum(counts)
+    units = cells.by_stratum(np.where(cells.alone, counts, np.minimum(counts, 1.0)))
+    return int(np.where(whole, rows, np.maximum(units - 1, 0.0)).sum())
 
 
 def _check_lonely(single: int, strata: int, lonely: str) -> None:

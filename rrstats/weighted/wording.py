@@ -19,6 +19,9 @@ __all__ = ["as_html", "as_text", "notes", "sentence"]
 _FEW = 8
 """With fewer degrees of freedom a variance is mostly luck."""
 
+_TOO_SURE = 2.0
+"""So many times its variance is what intervals use for it; then the standard error misleads."""
+
 _FORMATS: dict[Any, Any] = {
     **FORMATS,
     **dict.fromkeys(("effective_n", "total", "total_std_error"), "{:,.1f}".format),
@@ -62,6 +65,14 @@ def notes(estimate: SurveyEstimate) -> list[str]:
         found.append(
             f"The standard errors rest on {max(free, 0)} degrees of freedom (clusters less strata) "
             "and are rough; the intervals are wider for it."
+        )
+    too_sure = estimate.least_variance > _TOO_SURE * np.maximum(estimate.variance, 0.0)
+    if estimate.n and too_sure.any():
+        found.append(
+            f"The standard errors of {int(too_sure.sum())} of {estimate.k} categories are smaller "
+            "than the weights and strata by themselves allow, by luck or because few reports have "
+            "nearly all the weight: do not use them; intervals, tests, effective_n and "
+            "design_effect do not."
         )
     if estimate.implausible.any():
         found.append(IMPLAUSIBLE_TEXT)
