@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats import general_intervals
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.intervals import Interval
@@ -23,6 +22,8 @@ from rrstats.results import RatioEstimate, label_column
 __all__ = ["code_of", "no_sliver", "numbers_of", "part_and_whole", "shares_among"]
 
 Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
 
 
 def code_of(categories: tuple[Hashable, ...], category: Hashable) -> int:
@@ -91,15 +92,19 @@ def numbers_of(categories: tuple[Hashable, ...], values: Mapping[Any, float] | N
     return np.array([float(one) for one in given])
 
 
-def no_sliver(found: float, std_error: float, cut: Interval, level: float) -> tuple[float, float]:
-    """Ends in [0, 1]; of an estimate outside they reach as far inward as its noise.
+def no_sliver(
+    found: float, reach: float, cut: Interval, room: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float, float]:
+    """Ends in the room; of an estimate outside they reach as far inward as its noise.
 
-    Otherwise they would shrink the more the further off the estimate lies.
+    reach : a quantile of standard errors.  Otherwise ends would shrink, to a point at last, the
+    further off the estimate lies.  Reports that are all alike show no noise, and then the ends
+    are those of the room.
     """
-    low, high = float(cut.low), float(cut.high)
-    reach = float(general_intervals.wald(np.zeros(1), np.array([std_error]), level).high[0])
-    if found < 0:
-        high = max(high, min(reach, 1.0))
-    if found > 1:
-        low = min(low, max(1 - reach, 0.0))
+    (least, most), (low, high) = room, (float(cut.low), float(cut.high))
+    reach = reach if reach > _ROUNDING else most - least
+    if found < least - _ROUNDING:
+        high = max(high, min(least + reach, most))
+    if found > most + _ROUNDING:
+        low = min(low, max(most - reach, least))
     return low, high

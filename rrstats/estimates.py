@@ -367,7 +367,8 @@ class Estimate:
             weights = np.stack([part, whole]) @ channel.weights(self.reported)
             ends = general_intervals.ratio_ends(weights, self.reported, channel.samples, level)
             low, high = min(low, ends[0]), max(high, ends[1])
-        cut = combinations.no_sliver(found, error, Interval(low, high), level)
+        reach = float(general_intervals.wald(np.zeros(1), np.array([error]), level).high[0])
+        cut = combinations.no_sliver(found, reach, Interval(low, high))
         return RatioEstimate(found, error, *cut)
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
@@ -433,7 +434,8 @@ class Estimate:
                 weights[:, used], self.reported[used], samples, level
             )
         cut = Interval(*(float(np.clip(end[0], 0, 1)) for end in ends))
-        return combinations.no_sliver(found, error, cut, level)
+        reach = float(general_intervals.wald(np.zeros(1), np.array([error]), level).high[0])
+        return combinations.no_sliver(found, reach, cut)
 
     def log_likelihood(self, proportions: Any = None) -> float:
         """The logarithm of the probability of these counts, at given shares of the classes.

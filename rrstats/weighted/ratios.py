@@ -11,7 +11,6 @@ Source: Fieller (1954), as in `general_intervals.ratio`.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,9 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats import general_intervals
-from rrstats.domain import Domain
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.intervals import check_level
-from rrstats.results import MeanEstimate, RatioEstimate, label_column
+from rrstats import combinations, general_intervals
+from rrstats.intervals import Interval, check_level
+from rrstats.results import MeanEstimate, RatioEstimate
 from rrstats.weighted.intervals import student
 
 if TYPE_CHECKING:
@@ -37,24 +34,12 @@ Floats = NDArray[np.float64]
 _ROUNDING = 1e-12
 
 
-def _code(estimate: SurveyEstimate, category: Hashable) -> int:
-    answers = Domain(estimate.categories)
-    code = answers.code(category)
-    if code >= estimate.k:
-        raise ArgumentValueError(f"{category!r} is not among the categories {answers.describe()}")
-    return code
-
-
 def share_among(
     estimate: SurveyEstimate, category: Hashable, among: Iterable[Hashable], level: float
 ) -> RatioEstimate:
     """See `SurveyEstimate.share_among`."""
-    level, k = check_level(level), estimate.k
-    part, whole = np.zeros(k), np.zeros(k)
-    whole[[_code(estimate, name) for name in among]] = 1
-    part[_code(estimate, category)] = 1
-    if not whole @ part:
-        raise ArgumentValueError(f"among must contain the category {category!r}")
+    level = check_level(level)
+    part, whole = combinations.part_and_whole(estimate.categories, category, among)
     top, bottom = float(part @ estimate.proportions), float(whole @ estimate.proportions)
     covariance = estimate.covariance()
     ratio = top / bottom if bottom else np.nan
@@ -84,30 +69,19 @@ def share_among(
         return RatioEstimate(ratio, std_error, 0.0, 1.0)
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     reach = _reach(estimate, contrast / bottom, level)
-    return RatioEstimate(ratio, std_error, *_no_sliver(ratio, reach, low, high, (0.0, 1.0)))
+    cut = combinations.no_sliver(ratio, reach, Interval(low, high))
+    return RatioEstimate(ratio, std_error, *cut)
 
 
 def shares_among(
     estimate: SurveyEstimate, among: Iterable[Hashable] | None, level: float
 ) -> pd.DataFrame:
     """See `SurveyEstimate.among`."""
-    if among is None:
-        among = [category for category in estimate.categories if category is not None]
-        if len(among) == estimate.k:
-            raise ArgumentValueError(
-                "among must name categories: non-response is not among those of this design, "
-                f"{Domain(estimate.categories).describe()}, so all shares are of those who "
-                "answered; to protect who did not, declare a missing category (None) when "
-                "privatizing"
-            )
-    listed = list(among)
-    found = [share_among(estimate, category, listed, level) for category in listed]
-    columns = ("proportion", "std_error", "low", "high")
-    return pd.DataFrame(
-        {
-            "category": label_column(tuple(listed)),
-            **{name: [getattr(one, name) for one in found] for name in columns},
-        }
+    return combinations.shares_among(
+        lambda category, listed, at: share_among(estimate, category, listed, at),
+        estimate.categories,
+        among,
+        level,
     )
 
 
@@ -115,7 +89,7 @@ def mean_of(
     estimate: SurveyEstimate, values: Mapping[Any, float] | None, level: float
 ) -> MeanEstimate:
     """See `SurveyEstimate.mean`."""
-    level, worth = check_level(level), _worth(estimate, values)
+    level, worth = check_level(level), combinations.numbers_of(estimate.categories, values)
     least, most = float(worth.min()), float(worth.max())
     mean = float(worth @ estimate.proportions)
     std_error = _error(float(worth @ estimate.covariance() @ worth))
@@ -133,49 +107,14 @@ def mean_of(
         low, high = (mean - reach, mean + reach) if np.isfinite(reach) else (least, most)
     low, high = (float(np.clip(end, least, most)) for end in (low, high))
     reach = _reach(estimate, worth, level)
-    return MeanEstimate(mean, std_error, *_no_sliver(mean, reach, low, high, (least, most)))
+    cut = combinations.no_sliver(mean, reach, Interval(low, high), (least, most))
+    return MeanEstimate(mean, std_error, *cut)
 
 
 def _reach(estimate: SurveyEstimate, contrast: Floats, level: float) -> float:
     """How far a t quantile of the larger standard error of a sum of shares reaches."""
     error = np.sqrt(max(_variance(estimate, contrast), 0.0))
     return student(level, estimate.degrees_of_freedom) * float(error)
-
-
-def _no_sliver(
-    found: float, reach: float, low: float, high: float, room: tuple[float, float]
-) -> tuple[float, float]:
-    """Ends in the room; of an estimate outside they reach as far inward as its noise.
-
-    Otherwise they would shrink, to a point at last, the further off the estimate lies.  Reports
-    that are all alike show no noise, and then the ends are those of the room.
-    """
-    least, most = room
-    reach = reach if reach > _ROUNDING else most - least
-    if found < least:
-        high = max(high, min(least + reach, most))
-    if found > most:
-        low = min(low, max(most - reach, least))
-    return low, high
-
-
-def _worth(estimate: SurveyEstimate, values: Mapping[Any, float] | None) -> Floats:
-    """(k,) the number that each category stands for."""
-    given: list[Any] = list(estimate.categories)
-    if values is not None:
-        known = {_code(estimate, category): number for category, number in values.items()}
-        if len(known) != estimate.k:
-            raise ArgumentValueError(
-                f"values must give each of the {estimate.k} categories a number, found {len(known)}"
-            )
-        given = [known[code] for code in range(estimate.k)]
-    if not all(isinstance(one, numbers.Real) for one in given):
-        raise ArgumentTypeError(
-            "a mean needs numbers, and the categories are "
-            f"{Domain(estimate.categories).describe()}; give values, a mapping from category to "
-            "number"
-        )
-    return np.array([float(one) for one in given])
 
 
 def _effective(estimate: SurveyEstimate, contrast: Floats, level: float) -> float:
