@@ -519,6 +519,127 @@ def test_shares_and_posteriors_are_those_of_the_model():
     assert ["a", "b", "c"] == list(after)
 
 
+def test_marginal_effects_are_those_written_out():
+    """Slopes with the category as it is, differences between categories; errors, too."""
+    frame, y, _ = _world(n=500)
+    fit = logit_on_private(y > 2, frame, covariates={"x": THREE}, intercept=True)
+    z, p = frame["z"].to_numpy(), fit.estimates
+
+    def eta(theta):
+        return theta[0] + theta[1] * z[:, None] + np.r_[0, theta[2:4]]
+
+    def slope(theta):
+        logits = [np.zeros_like(z), *(theta[4:].reshape(2, 2) @ [np.ones_like(z), z])]
+        shares, yes = special.softmax(np.column_stack(logits), axis=1), special.expit(eta(theta))
+        return (shares * yes * (1 - yes)).sum(axis=1).mean() * theta[1]
+
+    def jumps(theta):
+        yes = special.expit(eta(theta)).mean(axis=0)
+        return np.array([slope(theta), yes[1] - yes[0], yes[2] - yes[0]])
+
+    found, slopes = fit.marginal_effects(), _slopes(jumps, p)
+    assert [("z", "slope"), ("x", "a to b"), ("x", "a to c")] == list(
+        zip(found["covariate"], found["change"], strict=True)
+    )
+    assert jumps(p) == pytest.approx(found["effect"].to_numpy(), rel=1e-6)
+    errors = np.sqrt(np.diag(slopes @ fit.covariance @ slopes.T))
+    assert errors == pytest.approx(found["std_error"].to_numpy(), rel=1e-4)
+    mean = fit.prevalence()
+    assert fit.predict()["prediction"].mean() == pytest.approx(mean["prevalence"].item())
+    assert mean["category"].item() is True
+    assert mean["low"].item() < mean["prevalence"].item() < mean["high"].item()
+
+
+def test_effects_of_a_line_are_its_coefficients():
+    """Without interactions; with two privatized covariates each is told beside the other."""
+    frame, y, _ = _world()
+    frame["w"] = np.array(_reported(np.arange(600) % 2, COIN), dtype=object)
+    how = {"covariates": {"x": THREE, "w": COIN}, "intercept": True, "method": "likelihood"}
+    fit = linear(y, frame, **how)
+    found, names = fit.marginal_effects(), ["z", "x[T.b]", "x[T.c]", "w[T.yes]"]
+    assert fit.params[names].tolist() == pytest.approx(found["effect"].tolist(), rel=1e-6)
+    assert fit.bse[names].tolist() == pytest.approx(found["std_error"].tolist(), rel=1e-5)
+    with pytest.raises(ArgumentTypeError, match="predict gives its mean"):
+        fit.prevalence()
+
+
+def test_nested_fits_on_privatized_covariates_compare():
+    """Twice the gain in log-likelihood; other reports, weights and clusters are refused."""
+    frame, y, _ = _world()
+    frame["v"] = np.cos(np.arange(600))
+    how = {"covariates": {"x": THREE}, "intercept": True}
+
+    def fitted(columns, **options):
+        return logit_on_private(y > 2, frame[columns], **how | options)
+
+    large, small = fitted(["z", "v", "x"]), fitted(["z", "x"])
+    test = small.compare(large)
+    assert 2 * (large.log_likelihood - small.log_likelihood) == pytest.approx(test.statistic)
+    assert 3 == test.df  # v explains the outcome and the two logits of the category
+    assert test == large.lr_test(small)
+    assert 2 == small.compare(fitted(["z", "x"], covariate_model="constant")).df
+    with pytest.raises(ArgumentValueError, match="special case"):
+        fitted(["v", "x"]).compare(small)
+    with pytest.raises(ArgumentValueError, match="same privatized covariates"):
+        large.compare(logit_on_private(y > 1, frame[["z", "x"]], **how))
+    clustered = fitted(["z", "x"], clusters=np.arange(600) // 4)
+    with pytest.raises(ArgumentValueError, match="use wald_test"):
+        large.compare(clustered)
+    assert "AIC" not in clustered.summary()
+    with pytest.raises(ArgumentTypeError, match="found ScoreResult"):
+        large.compare(linear(y, frame[["z", "x"]], **how))
+
+
+def test_what_a_fit_has_not_names_the_way():
+    """Scores have no likelihood and no model of the categories: the message says what has."""
+    frame, y, _ = _world()
+    fit = linear(y, frame, covariates={"x": THREE}, intercept=True)
+    for name, way in (
+        ("compare", "wald_test"),
+        ("marginal_effects", "the coefficients are the effects"),
+        ("prevalence", "predict gives its mean"),
+        ("posterior", "method='likelihood'"),
+    ):
+        with pytest.raises(AttributeError, match=f"ScoreResult has no {name}: .*{way}"):
+            getattr(fit, name)
+        assert not hasattr(fit, name)
+    with pytest.raises(AttributeError, match=r"has no colour$"):
+        fit.colour  # noqa: B018
+    with pytest.raises(ArgumentTypeError, match=r"true categories .* \['x'\]"):
+        fit.predict()
+    told = fit.predict(pd.DataFrame({"x": ["a", "c"], "z": [0.0, 1.0]}, index=[7, 3]))
+    assert ["z", "x", "prediction", "std_error", "low", "high"] == list(told)
+    assert [7, 3] == told.index.tolist()
+    with pytest.raises(ArgumentValueError, match="not alpha"):
+        fit.conf_int(0.05)
+
+
+def test_titles_name_the_outcome():
+    """By the name of the column, and of a yes or no by what is modelled."""
+    frame, y, _ = _world()
+    how = {"covariates": {"x": THREE}, "intercept": True}
+    pay = pd.Series(y, name="pay")
+    for method, words in (
+        ("scores", " by scores, privatized: x"),
+        ("likelihood", ", privatized: x"),
+    ):
+        assert (
+            f"Linear regression of 'pay'{words}" == linear(pay, frame, **how, method=method).title
+        )
+    assert "Linear regression of the outcome by scores" in linear(y, frame, **how).title
+    told = logit_on_private((pay > 2).rename("rich"), frame, **how).title
+    assert "Logistic regression of 'rich' being True, privatized: x" == told
+
+
+def test_an_outcome_that_explains_itself_is_refused():
+    """Also beside privatized covariates."""
+    pytest.importorskip("formulaic")
+    frame, y, _ = _world()
+    for fit in (linear, logit_on_private):
+        with pytest.raises(ArgumentValueError, match="'y' stands on both sides"):
+            fit("y ~ x + np.log(y)", frame.assign(y=y > 2), covariates={"x": THREE})
+
+
 def test_a_summary_says_what_was_fitted():
     """The table names the privatized columns, what they are worth, and what was assumed."""
     frame, y, _ = _world()
@@ -670,3 +791,118 @@ def test_intervals_cover(method):
         low, high = fit.conf_int().loc["x[T.1]"]
         hits += low <= 1 <= high
     assert_at_least(hits, worlds, 0.93, false_alarm=1e-9, tests=3)
+
+
+# -- what the shares go with ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + x:z", "y ~ x / z", "y ~ 0 + x + x:z"])
+@pytest.mark.parametrize("mechanism", [COIN, THREE], ids=["two", "three"])
+def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism):
+    """``x + x:z`` is ``x * z`` in other words; its shares were constant, and its effects biased."""
+    pytest.importorskip("formulaic")
+    frame, y, _ = _world(400, mechanism)
+    frame["y"] = (y > np.median(y)).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = [rr.logit(one, frame, covariates={"x": mechanism}) for one in ("y ~ x * z", formula)]
+    whole, other = fits
+    assert whole.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-6)
+    assert whole.df_model == other.df_model
+    shares = [name for name in whole.params.index if "=" in name]
+    assert whole.params[shares].tolist() == pytest.approx(other.params[shares].tolist(), abs=1e-4)
+    for data in (frame[["z"]].head(5), frame[["z", "x"]].head(5)):
+        one, two = (fit.predict(data)["prediction"].tolist() for fit in fits)
+        assert one == pytest.approx(two, abs=1e-5)
+    one, two = (fit.marginal_effects()["effect"].tolist() for fit in fits)
+    assert one == pytest.approx(two, abs=1e-4)
+
+
+def test_shares_of_a_factor_in_an_interaction_and_constant_ones():
+    """Each level has shares of its own; with constant ones that is said."""
+    pytest.importorskip("formulaic")
+    frame, y, _ = _world(500, COIN)
+    frame["g"] = np.array(list("pqr"))[np.arange(500) % 3]
+    frame["y"] = y
+    options = {"covariates": {"x": COIN}, "method": "likelihood"}
+    fit = rr.linear("y ~ 0 + x:g", frame, **options)
+    assert 3 == sum("x=yes" in name for name in fit.params.index)
+    fit = rr.linear("y ~ x + x:z", frame, covariate_model="constant", **options)
+    assert 1 == sum("x=yes" in name for name in fit.params.index)
+    assert "taken to be the same whatever the ordinary covariates" in fit.summary()
+
+
+# -- how much reports are worth ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("noisy", [0, 1])
+def test_direct_answers_are_worth_themselves(clustered, weighted, noisy):
+    """Also where errors differ between the groups: 699,057 of 20,000 was said of such answers."""
+    rng = np.random.default_rng(1)
+    n = 2000
+    labels = rng.integers(0, 100, n)
+    x = ((rng.random(n) < 0.05) | (labels < 5)).astype(int)
+    y = 1 + 2 * x + rng.normal(size=n) * np.where(x == noisy, 1, 0.05)
+    y += rng.normal(size=100)[labels]
+    frame = pd.DataFrame({"x": np.array(["no", "yes"])[x]})
+    fit = linear(
+        y, frame, covariates={"x": surveys.direct(["no", "yes"])}, intercept=True,
+        clusters=labels if clustered else None,
+        weights=rng.random(n) if weighted else None,
+    )  # fmt: skip
+    assert [n] == pytest.approx(fit.effective_n.tolist())
+    assert fit.effective_n.iloc[0] <= n
+
+
+def test_reports_are_worth_the_variances_that_samples_show():
+    """People times the variance with known categories over that of scores, in 300 samples.
+
+    Errors of one category are 20 times as large.  The ratio of two variances of 300 samples has
+    an error of about 12% (of its logarithm sqrt(4 / 300)); mean effective_n must be within 50%.
+    """
+    rng = np.random.default_rng(5)
+    n, known, scored, told = 3000, [], [], []
+    for _ in range(300):
+        x = (rng.random(n) < 0.4).astype(int)
+        y = 2 * x + rng.normal(size=n) * np.where(x, 0.05, 1)
+        reports = np.where(rng.random(n) < 0.75, x, 1 - x)
+        frame = pd.DataFrame({"x": np.array(["no", "yes"])[reports]})
+        fit = linear(y, frame, covariates={"x": COIN}, intercept=True)
+        known.append(y[x == 1].mean() - y[x == 0].mean())
+        scored.append(fit.params.iloc[1])
+        told.append(fit.effective_n.iloc[0])
+    assert n * np.var(known) / np.var(scored) == pytest.approx(np.mean(told), rel=0.5)
+
+
+def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
+    """Beside a direction without information others fade: they had errors of hundreds."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({"z": rng.normal(size=1500)})
+    frame["x"] = np.array(["no", "yes"])[rng.integers(0, 2, 1500)]
+    y = (frame["z"] > 0).astype(int)
+    with pytest.warns(BoundaryWarning):
+        fit = logit_on_private(y, frame, covariates={"x": COIN}, intercept=True)
+    assert not np.isfinite(fit.bse[["Intercept", "z", "x[T.yes]"]]).any()
+    assert fit.effective_n.isna().all()
+    assert (fit.bse.iloc[3:] < 1).all()
+
+
+def test_rows_of_weight_0_take_no_part():
+    """They are no people of the fit, and no likelihood is told beside weights."""
+    frame, y, _ = _world(600, COIN)
+    weights = np.where(np.arange(600) % 3, np.random.default_rng(1).random(600), 0)
+    used = weights > 0
+    outcome = (y > np.median(y)).astype(int)
+    for fit in (
+        lambda y, frame, w: linear(y, frame, covariates={"x": COIN}, intercept=True, weights=w),
+        lambda y, frame, w: logit_on_private(
+            y, frame, covariates={"x": COIN}, intercept=True, weights=w
+        ),
+    ):
+        whole, left = fit(outcome, frame, weights), fit(outcome[used], frame[used], weights[used])
+        assert 400 == whole.nobs == left.nobs
+        assert left.params.tolist() == pytest.approx(whole.params.tolist())
+        assert left.bse.tolist() == pytest.approx(whole.bse.tolist())
+        assert not {"log-likelihood", "AIC", "BIC"} & {name for name, _ in whole.facts()}

@@ -16,6 +16,7 @@ from rrstats.errors import (
     ArgumentValueError,
     BoundaryWarning,
     MissingPackageError,
+    SmallCountsWarning,
 )
 from rrstats.regression import (
     cauchit,
@@ -492,7 +493,10 @@ def test_formulas_are_made_again_for_new_data():
     formula = "answer ~ center(age) + I(age**2) + C(club)"
     found = logit(formula, frame, mechanism=DICE)
     again = found.predict(frame.drop(columns="answer").iloc[[5, 17]])
-    assert found.predict().iloc[[5, 17]].to_numpy() == pytest.approx(again.to_numpy(), abs=1e-10)
+    assert ["age", "club", "prevalence", "std_error", "low", "high"] == list(again)
+    assert frame.loc[[5, 17], "age"].tolist() == again["age"].tolist()
+    same = found.predict().iloc[[5, 17]]
+    assert same.to_numpy() == pytest.approx(again[list(same)].to_numpy(), abs=1e-10)
     assert [5, 17] == again.index.tolist()
     gap = frame.iloc[[5, 17]].assign(age=[np.nan, 50.0])
     assert [True, False] == found.predict(gap)["prevalence"].isna().tolist()
@@ -514,6 +518,72 @@ def test_effects_of_a_square_move_together():
     assert (moved[1] - moved[0]) / 2e-3 == pytest.approx(effects["effect"].iloc[0], rel=1e-5)
     assert ["slope", "0 to 1", "0 to 2"] == effects["change"].tolist()
     assert 5 == len(beta)
+
+
+def stepped(n=700):
+    """A world with a number of few values beside the age."""
+    return world(n=n).assign(days=lambda d: ((d["age"] * 7 + d["club"] * 3) % 8).astype(int))
+
+
+@pytest.mark.parametrize("cut", ["days > 3", "days > 2.5", "days // 3"])
+def test_a_step_of_few_values_is_told_level_by_level(cut):
+    """A number in a comparison has no slope, wherever the jump lies; the others keep theirs."""
+    pytest.importorskip("formulaic")
+    frame = stepped()
+    found = logit(f"answer ~ age + C({cut})", frame, mechanism=DICE)
+    effects = found.marginal_effects()
+    assert ["slope", *(f"0 to {day}" for day in range(1, 8))] == effects["change"].tolist()
+    ends = [found.predict(frame.assign(days=day))["prevalence"].mean() for day in range(8)]
+    assert [end - ends[0] for end in ends[1:]] == pytest.approx(effects["effect"].tolist()[1:])
+    assert 0 == effects["std_error"][1]
+    assert 0.01 < effects["std_error"].iloc[-1] < 0.2
+    alone = logit("answer ~ age", frame, mechanism=DICE).marginal_effects()
+    assert alone["effect"][0] == pytest.approx(effects["effect"][0], rel=0.05)
+
+
+@pytest.mark.parametrize("term", ["I(age > 50)", "age:C(age > 50.5)", "I(age % 10)"])
+def test_a_step_of_many_values_is_told_between_the_quartiles(term):
+    """A jump anywhere in the columns of the age, also beside a smooth one, leaves no slope."""
+    pytest.importorskip("formulaic")
+    frame = stepped()
+    found = logit(f"answer ~ age + {term} + club", frame, mechanism=DICE)
+    low, high = np.quantile(frame["age"], [0.25, 0.75], method="nearest")
+    effects = found.marginal_effects()
+    assert [f"{low:.0f} to {high:.0f}", "slope"] == effects["change"].tolist()
+    ends = [found.predict(frame.assign(age=end))["prevalence"].mean() for end in (low, high)]
+    assert ends[1] - ends[0] == pytest.approx(effects["effect"][0])
+
+
+def test_a_spline_has_one_slope_within_the_values_seen():
+    """Steps end where the fit has seen nothing, as there a spline is not known."""
+    pytest.importorskip("formulaic")
+    frame = stepped()
+    found = logit("answer ~ bs(age, df=4)", frame, mechanism=DICE)
+    row = found.marginal_effects().set_index("change").loc[["slope"]]
+    ages, h = frame["age"], 1e-4
+    before, after = ((ages + move).clip(ages.min(), ages.max()).to_numpy() for move in (-h, h))
+    told = [found.predict(frame.assign(age=age))["prevalence"] for age in (before, after)]
+    slope = ((told[1] - told[0]) / (after - before)).mean()
+    assert slope == pytest.approx(row["effect"].item(), rel=1e-4)
+    assert 1 == len(row)
+
+
+def test_kinks_have_slopes_and_roots_at_0_have_none():
+    """What is continuous has a slope where it is finite; a slope that grows with the step is none.
+
+    A covariate with some far values has the slope of its logarithm, too.
+    """
+    pytest.importorskip("formulaic")
+    frame = stepped().assign(pay=lambda d: np.exp(np.linspace(-6, 6, len(d))))
+    for formula in (
+        "answer ~ np.maximum(age - 50, 0)",
+        "answer ~ np.log(pay)",
+        "answer ~ poly(age, 3)",
+    ):
+        found = logit(formula, frame, mechanism=DICE).marginal_effects()
+        assert ["slope"] == found["change"].tolist()
+    found = logit("answer ~ np.sqrt(days)", frame, mechanism=DICE).marginal_effects()
+    assert [f"0 to {day}" for day in range(1, 8)] == found["change"].tolist()
 
 
 def test_posteriors_are_bayes():
@@ -544,6 +614,97 @@ def test_only_nested_fits_of_the_same_reports_compare():
         both.compare(fitted(["age"], link=probit))
     with pytest.raises(ArgumentTypeError, match="another fit"):
         both.compare("age")
+
+
+def test_clustered_people_have_no_likelihood_ratio():
+    """Whatever needs independent people is refused; the summary has a Wald test instead."""
+    frame = world(n=300)
+    homes, columns = np.arange(300) % 50, frame[["age", "club"]]
+    how = {"mechanism": DICE, "intercept": True}
+    found = logit(frame["answer"], columns, clusters=homes, **how)
+    less = logit(frame["answer"], columns[["age"]], clusters=homes, **how)
+    for call in (
+        lambda: found.compare(less),
+        lambda: found.conf_int(method="profile"),
+        lambda: found.with_vcov("observed").goodness_of_fit(),
+    ):
+        with pytest.raises(ArgumentValueError, match=r"clusters= they are not.*use wald_test"):
+            call()
+    test, text = found.wald_test(["age", "club"]), found.summary()
+    assert f"against one prevalence  Wald chi2(2) = {test.statistic:.2f}, p =" in text
+    assert "AIC" not in text
+    assert "in clusters they are not" in text
+    few = logit(frame["answer"], columns, clusters=homes % 39, **how)
+    assert "not tested: 39 clusters are few for 2 coefficients" in few.summary()
+    robust = logit(frame["answer"], columns, vcov="robust", **how)
+    assert f"Wald chi2(2) = {robust.wald_test(['age', 'club']).statistic:.2f}" in robust.summary()
+    assert robust.compare(logit(frame["answer"], columns[["age"]], **how)).df == 1
+
+
+def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
+    """Where most expected counts are small the p-values are left out, with a warning and the way.
+
+    Coarse covariates have them, and a sentence.
+    """
+    frame = world(n=400)
+    x = np.linspace(-1, 1, 400)
+    with pytest.warns(SmallCountsWarning, match="800 of 800 .* left out .* coarser covariates"):
+        found = logit(frame["answer"], x, mechanism=DICE, intercept=True).goodness_of_fit()
+    assert np.isnan([found.pearson_pvalue, found.deviance_pvalue]).all()
+    assert "coarser covariates" in repr(found)
+    coarse = logit(frame["answer"], x.round(), mechanism=DICE, intercept=True).goodness_of_fit()
+    assert () == coarse.notes
+    assert 0 < coarse.deviance_pvalue < 1
+    assert "the model holds" in repr(coarse)
+
+
+def test_tests_read_as_sentences():
+    """A test says its numbers and what the reports say of the null."""
+    frame = world(n=400)
+    large, small = (
+        logit(frame["answer"], frame[columns], mechanism=DICE, intercept=True)
+        for columns in (["age", "club"], ["club"])
+    )
+    for test, null in (
+        (large.compare(small), "the smaller model is enough"),
+        (large.wald_test("age"), "the coefficient is 0"),
+        (large.wald_test(["age", "club"]), "the coefficients are all 0"),
+    ):
+        assert f"chi2({test.df}) = {test.statistic:.2f}, p = {test.pvalue:.3g}; " in repr(test)
+        assert repr(test).endswith(f"the reports speak against it that {null}")
+    assert "do not contradict" in repr(type(large.wald_test("age"))(0.3, 1, 0.58))
+    assert "nothing can be said" in repr(type(large.wald_test("age"))(np.nan, 1, np.nan))
+
+
+@pytest.mark.parametrize(
+    "ask", ["conf_int", "predict", "prevalence", "marginal_effects", "summary"]
+)
+def test_a_level_that_is_an_alpha_is_refused(ask):
+    """An interval of 5% is nobody's wish; the message says what to give."""
+    found = logit(world(n=100)["answer"], world(n=100)[["age"]], mechanism=DICE, intercept=True)
+    with pytest.raises(ArgumentValueError, match=r"not alpha, so for alpha = 0.05 give level=0.95"):
+        getattr(found, ask)(level=0.05)
+    assert getattr(found, ask)(level=0.5) is not None
+
+
+def test_predictions_stand_beside_their_profiles():
+    """Columns of the profiles come first, renamed where they clash, a row for each category."""
+    frame = world(n=100)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
+    told = found.predict(pd.DataFrame({"income": [1, 2], "age": [30, 60]}, index=["x", "y"]))
+    assert ["age", "prevalence", "std_error", "low", "high"] == list(told)
+    assert {"x": 30, "y": 60} == told["age"].to_dict()
+    assert [30, 60] == found.predict([[30], [60]])["age"].tolist()
+    assert "age" not in found.predict()
+    assert "age" not in found.predict({"age": [30]}, average=True)
+    draw, three = np.random.default_rng(1), rr.KRR(list("abc"), 0.8)
+    low = pd.DataFrame({"low": draw.normal(size=90)})
+    several = logit(draw.choice(list("abc"), 90), low, mechanism=three, intercept=True)
+    told = several.predict(pd.DataFrame({"low": [0.5, 1.5]}))
+    assert [0.5] * 3 + [1.5] * 3 == told["profile_low"].tolist()
+    assert list("abcabc") == told["category"].tolist()
+    assert [0, 0, 0, 1, 1, 1] == told.index.tolist()
+    assert [1, 1] == pytest.approx(told.groupby("profile_low")["prevalence"].sum().tolist())
 
 
 def test_the_wald_test_of_one_coefficient_is_its_z_squared():
@@ -690,6 +851,7 @@ def test_levels_never_seen_are_not_quoted():
         ("answer ~ np.log(age - 1000)", "finite"),
         ("answer ~ 0", "no covariates"),
         ("answers ~ age", "did you mean 'answer'"),
+        ("answer ~ C(answer) + age", "'answer' stands on both sides"),
     ],
 )
 def test_formulas_that_are_none(formula, words):
@@ -710,6 +872,18 @@ def test_all_reports_alike_explain_nothing():
     """A constant outcome is refused before anything is fitted."""
     with pytest.raises(ArgumentValueError, match="all 20 reports are the same"):
         logit(["no"] * 20, np.arange(20.0), mechanism=DICE)
+
+
+def test_an_outcome_that_was_answered_directly_names_the_way():
+    """Reports without a mechanism may be answers: the message names the design for these."""
+    frame = world(n=60)
+    with pytest.raises(ArgumentTypeError, match=r"mechanism=rr.surveys.direct\(\[\.\.\.\]\)"):
+        logit(frame["answer"], frame[["age"]], intercept=True)
+    direct = rr.surveys.direct(NO_YES)
+    assert 60 == logit(frame["answer"], frame[["age"]], mechanism=direct, intercept=True).nobs
+    with pytest.raises(ArgumentTypeError) as caught:  # what was given is wrong, and said alone
+        logit(frame["answer"], frame[["age"]], mechanism=3)
+    assert "direct(" not in str(caught.value)
 
 
 def test_other_links_are_for_two_categories():
@@ -736,3 +910,122 @@ def test_offsets_are_given_again_for_new_rows():
         found.predict(frame[[]])
     again = found.predict(frame[[]], offset=frame["age"] / 100)
     assert found.predict()["prevalence"].tolist() == pytest.approx(again["prevalence"].tolist())
+
+
+# -- several maxima ----------------------------------------------------------------------------
+
+
+def noisy(seed, level=-2.0, slope=0.5, prob=0.75, n=300):
+    """Few reports of two covariates behind much noise, and their log-likelihood, written out."""
+    draw = np.random.default_rng(seed)
+    columns = np.column_stack([np.ones(n), draw.normal(size=(n, 2))])
+    slopes = np.r_[level, slope * draw.normal(size=2)]
+    truth = draw.random(n) < INVERSE[logit](columns @ slopes)
+    reports = np.where(draw.random(n) < prob, truth, ~truth).astype(int)
+
+    def of(b):
+        yes = 1 - prob + (2 * prob - 1) * scipy.special.expit(columns @ b)
+        return np.log(np.where(reports == 1, yes, 1 - yes)).sum()
+
+    return reports, columns, of
+
+
+@pytest.mark.parametrize("seed", [18, 293])
+def test_an_interior_maximum_is_kept_where_the_edge_is_higher(seed):
+    """Of 18 steeper starts that led to the edge (seed 18) each estimate there was the worse one.
+
+    Of seed 293 the first climb goes to the edge, and one from slopes of a single column does not.
+    """
+    reports, columns, of = noisy(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.75))
+    at = found.params.to_numpy()
+    assert np.isfinite(at).all()
+    assert found.log_likelihood == pytest.approx(of(at))
+    nearby = np.random.default_rng(0).normal(scale=0.05, size=(50, 3))
+    assert max(of(at + step) for step in nearby) < of(at)
+    assert "interior maximum.  The likelihood is higher by" in found.summary()
+
+
+def test_a_fit_without_an_interior_maximum_stays_at_the_edge():
+    """Gentler starts do not make one up."""
+    reports, columns, _ = noisy(17)
+    with pytest.warns(BoundaryWarning):
+        found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.75))
+    assert np.isinf(found.params).all()
+
+
+@pytest.mark.parametrize("seed", [14, 30, 44])
+def test_a_profile_interval_ends_where_there_are_several_maxima(seed):
+    """It holds the estimate, and its ends lose what they should, or are infinite."""
+    reports, columns, of = noisy(seed, -1.5, 1.0, 0.7)
+    found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.7))
+    ends = found.conf_int(method="profile")
+    assert ((ends["low"] < found.params) & (found.params < ends["high"])).all()
+    for place, name in enumerate(found.params.index):
+        rest = [one for one in range(3) if one != place]
+        for end in ends.loc[name][np.isfinite(ends.loc[name])]:
+
+            def held(free, end=end, place=place, rest=rest):
+                b = np.empty(3)
+                b[place], b[rest] = end, free
+                return -of(b)
+
+            start = found.params.to_numpy()[rest]
+            reached = -scipy.optimize.minimize(held, start).fun
+            assert 3.8415 == pytest.approx(2 * (found.log_likelihood - reached), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("loss", "end"),
+    [
+        (lambda b: b**2, 2.0),
+        (lambda b: b**2 if b < 1.5 else 30.0, np.inf),  # jumps over the limit
+        (lambda b: b**2 if b < 1.1 else b - 2.0, np.inf),  # falls: a higher maximum
+        (lambda b: 1 - np.exp(-b), np.inf),
+    ],
+)
+def test_the_end_of_a_profile_interval_is_where_its_own_loss_is_the_limit(loss, end):
+    """Beyond another maximum nothing is rejected for sure, and no search goes on for ever."""
+    from rrstats.regression.profiles import _Line
+
+    line = _Line.__new__(_Line)
+    line.best, line.loss = 0.0, loss
+    assert end == pytest.approx(line.end(1, 1.0, 4.0), abs=1e-4)
+
+
+def test_a_category_in_a_wald_test_is_all_its_parameters():
+    """It was the last parameter of all; a covariate's name means it in all categories."""
+    draw = np.random.default_rng(3)
+    x = draw.normal(size=(900, 2))
+    reports = np.array(list("abc"))[draw.integers(0, 3, 900)]
+    found = logit(reports, x, mechanism=rr.KRR(list("abc"), 0.8), intercept=True)
+    whole = np.eye(6)
+    for terms, places in [
+        ("b", [0, 1, 2]),
+        ("x1", [1, 4]),
+        (("b", "x1"), [1]),
+        (["b", ("c", "x2")], [0, 1, 2, 5]),
+        (["b", ("b", "x2")], [0, 1, 2]),
+    ]:
+        assert found.wald_test(whole[places]) == found.wald_test(terms)
+    assert found.wald_test(whole[[1]]) == found.wald_test([[0, 1, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("terms", [[[0, 1, 2]], [[0], [1, 2]], [["b"]], ["zz"], [0, 1], [], "a"])
+def test_a_wald_test_refuses_what_it_does_not_know(terms):
+    """A baseline has no parameters, and numbers are no names."""
+    reports = np.array(list("abc"))[np.random.default_rng(3).integers(0, 3, 300)]
+    found = logit(reports, None, mechanism=rr.KRR(list("abc"), 0.8))
+    with pytest.raises(ArgumentValueError, match="terms must be"):
+        found.wald_test(terms)
+
+
+def test_a_wald_test_of_a_name_that_is_two_things_asks_which():
+    """A category that is called as a covariate."""
+    reports = np.array(["a", "x1", "c"])[np.random.default_rng(3).integers(0, 3, 300)]
+    x = np.random.default_rng(4).normal(size=300)
+    found = logit(reports, x, mechanism=rr.KRR(["a", "x1", "c"], 0.8), intercept=True)
+    with pytest.raises(ArgumentValueError, match="both a category and a covariate"):
+        found.wald_test("x1")

@@ -7,7 +7,7 @@ By products of columns where these lose nothing, else by QR over blocks of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentValueError
 
-__all__ = ["Basis", "blocks", "orthonormal"]
+__all__ = ["Basis", "blocks", "by_source", "orthonormal", "source_of"]
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +27,10 @@ _WELL = 1e-6
 
 _COLLINEAR = 1e-9
 """Columns of length 1 have a combination this short: the covariates say the same twice."""
+
+
+_MOST_NAMED = 12
+"""Covariates that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +55,14 @@ def orthonormal(matrix: Floats, names: tuple[str, ...], weights: Floats | None =
     lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     if not np.isfinite(lengths).all():
         large = [name for name, one in zip(names, lengths, strict=True) if not np.isfinite(one)]
-        raise ArgumentValueError(f"the covariates {large} are too large to square; rescale them")
+        raise ArgumentValueError(
+            f"the covariates {by_source(large)} are too large to square; rescale them"
+        )
     if not lengths.all():
         zero = [name for name, length in zip(names, lengths, strict=True) if not length]
-        raise ArgumentValueError(f"the covariates {zero} are 0 in all rows; leave them out")
+        raise ArgumentValueError(
+            f"the covariates {by_source(zero)} are 0 in all rows; leave them out"
+        )
     gram = np.zeros((len(names), len(names)))
     for part in blocks(len(matrix)):
         gram += matrix[part].T @ matrix[part]
@@ -77,9 +85,9 @@ def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floa
         told = [name for name, one in zip(names, involved, strict=True) if one]
         count = int(short.sum())
         raise ArgumentValueError(
-            f"the covariates {told} are collinear over the {len(matrix)} rows: {count} of them "
-            f"follow{'s' * (count == 1)} from the others, so their coefficients cannot be told "
-            "apart; leave out as many"
+            f"the covariates {by_source(told)} are collinear over the {len(matrix)} rows: {count} "
+            f"of them follow{'s' * (count == 1)} from the others, so their coefficients cannot be "
+            "told apart; leave out as many"
         )
     return np.asarray(np.linalg.inv(triangle) / lengths[:, None])
 
@@ -87,3 +95,25 @@ def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floa
 def blocks(rows: int) -> Iterator[slice]:
     """All rows, in blocks."""
     return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
+
+
+def source_of(name: str) -> str:
+    """What a column of a design is made of, without the level, which is a cell of the data."""
+    return name.partition("[")[0] or name
+
+
+def by_source(names: Iterable[str]) -> list[str]:
+    """Columns of a design for an error: of factors their name and how many, and not too many."""
+    counts: dict[str, int] = {}
+    levels = set()
+    for name in names:
+        source = source_of(name)
+        counts[source] = counts.get(source, 0) + 1
+        if source != name:
+            levels.add(source)
+    told = [
+        f"{source} ({count} column{'s' * (count > 1)})" if source in levels else source
+        for source, count in counts.items()
+    ]
+    more = len(told) - _MOST_NAMED
+    return [*told[:_MOST_NAMED], f"{more} more"] if more > 1 else told

@@ -6,23 +6,32 @@ predictions for people whose category is known or is not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentValueError
-from rrstats.intervals import check_level
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.regression.covariate_effects import (
+    average,
+    check_nested,
+    framed,
+    marginal,
+    means,
+    others,
+)
 from rrstats.regression.doubts import Doubt
-from rrstats.regression.frames import Design
+from rrstats.regression.fitted import LikelihoodRatioTest
+from rrstats.regression.frames import Design, table_of
 from rrstats.regression.maxima import Fitted
 from rrstats.regression.mixtures import Mixture
-from rrstats.regression.results import RegressionResult
-from rrstats.regression.unseen import Unseen, again
+from rrstats.regression.results import RegressionResult, beside_profiles, confidence
+from rrstats.regression.share_columns import ShareColumns
+from rrstats.regression.unseen import Unseen
 from rrstats.regression.wording import BoundaryWarning, ConvergenceWarning
 
 __all__ = ["CovariateResult"]
@@ -43,6 +52,7 @@ class CovariateResult(RegressionResult):
     params : the outcome's coefficients, for numbers ``sigma`` (the errors' standard deviation),
     then the logits of each class against the first, named as ``smoker=yes: age``.
     unseen : the covariates.  covariate_model : "logistic" or "constant".
+    event : the category whose probability is modelled; None where the outcome is a number.
     other_maxima : log-likelihoods of lower maxima that other starts led to.
     """
 
@@ -51,9 +61,15 @@ class CovariateResult(RegressionResult):
     design: Design
     names: tuple[str, ...]
     order: list[int]
-    share_names: list[str]
+    share_columns: ShareColumns
     covariate_model: str
     from_formula: bool
+    event: Hashable
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "goodness_of_fit": "it is for ordinary covariates of few values; compare this fit with a "
+        "larger one (compare), of interactions say"
+    }
 
     @classmethod
     def of(
@@ -64,10 +80,11 @@ class CovariateResult(RegressionResult):
         design: Design,
         names: tuple[str, ...],
         order: list[int],
-        share_names: list[str],
+        share_columns: ShareColumns,
         covariate_model: str,
         vcov: str,
         from_formula: bool,
+        event: Hashable = None,
     ) -> CovariateResult:
         """The result in the order and the units of the user."""
         b, own = fit.mixture.columns, fit.mixture.outcome.own
@@ -77,7 +94,9 @@ class CovariateResult(RegressionResult):
         if own:
             values[b] = scale[b] = np.exp(fit.theta[b])
         covariance = fit.covariance[np.ix_(turn, turn)] * np.outer(scale, scale)
-        classes = [f"{one}: {column}" for one in unseen.class_names()[1:] for column in share_names]
+        classes = [
+            f"{one}: {column}" for one in unseen.class_names()[1:] for column in share_columns.names
+        ]
         found = cls(
             title=title,
             index=pd.Index([*names, *["sigma"] * own, *classes], dtype=object),
@@ -93,9 +112,10 @@ class CovariateResult(RegressionResult):
             design=design,
             names=names,
             order=order,
-            share_names=share_names,
+            share_columns=share_columns,
             covariate_model=covariate_model,
             from_formula=from_formula,
+            event=event,
         )
         return found
 
@@ -127,7 +147,7 @@ class CovariateResult(RegressionResult):
     def doubts(self) -> list[Doubt]:
         """Sentences on what the data leave open."""
         found = []
-        if not self.converged:
+        if not self.converged and not self.fit.lost.any():
             text = f"no maximum of the likelihood was reached in {self.iterations} steps."
             found.append(Doubt(text, ConvergenceWarning))
         if self.fit.lost.any():
@@ -184,7 +204,9 @@ class CovariateResult(RegressionResult):
         return found
 
     def _has_ordinary(self) -> bool:
-        return bool(self.fit.mixture.same.shape[1] > 1)
+        mixture = self.fit.mixture
+        alone = mixture.same.shape[1] <= 1
+        return not alone or bool((mixture.varying != mixture.varying[:, :1]).any())
 
     # -- the covariates ----------------------------------------------------------------------
 
@@ -194,7 +216,7 @@ class CovariateResult(RegressionResult):
         The mean over these people of P(category | covariates), for the population they come from:
         the standard error holds the sampling of the people.  Intervals on the logit scale.
         """
-        half = scipy.special.ndtri(0.5 + check_level(level) / 2)
+        half = _half(level)
         mixture, rows = self.fit.mixture, []
         for place, column in enumerate(self.unseen.columns):
             for code, category in enumerate(column.categories):
@@ -238,41 +260,80 @@ class CovariateResult(RegressionResult):
             *true* categories (profiles: "a smoker of 40"); without them, and for the people of the
             fit (None), it is the mean over the true categories by P(category | covariates).
         Standard errors by the delta method; of a probability the interval is made on the logit
-        scale.
+        scale.  The covariates of the profiles given stand in front.
         """
-        half = scipy.special.ndtri(0.5 + check_level(level) / 2)
-        mixture, index, known = self._again(data)
-        theta, covariance = self.fit.theta, self.fit.covariance
-        free = np.where(np.isfinite(covariance), covariance, 0.0)
-        eta = mixture.predictors(theta, slice(None))
-        number = bool(mixture.outcome.own)
-        means = eta if number else scipy.special.expit(eta)
-        slopes = np.ones_like(eta) if number else means * (1 - means)
-        b = mixture.columns
-        gradient = np.zeros((mixture.rows, mixture.size))
-        if known is None:
-            shares = np.exp(mixture.log_shares(theta, slice(None)))
-            value = (shares * means).sum(axis=0)
-            gains = (shares * (means - value))[1:].T
-            wide = gains[:, :, None] * mixture.shares[:, None, :]
-            gradient[:, b + mixture.outcome.own :] = wide.reshape(mixture.rows, -1)
-        else:
-            shares = (np.arange(mixture.classes)[:, None] == known).astype(np.float64)
-            value = (shares * means).sum(axis=0)
-        design = mixture.design(slice(None))
-        gradient[:, :b] = np.einsum("cr,crb->rb", shares * slopes, design)
-        error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", gradient, free, gradient), 0))
-        blind = (np.abs(gradient[:, self.fit.lost]) > 1e-8).any(axis=1)
-        error = np.where(blind, np.nan, error)
-        if number:
-            low, high = value - half * error, value + half * error
-        else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                middle, reach = scipy.special.logit(value), half * error / (value * (1 - value))
-            low, high = scipy.special.expit(middle - reach), scipy.special.expit(middle + reach)
-        return pd.DataFrame(
-            {"prediction": value, "std_error": error, "low": low, "high": high}, index=index
-        )
+        half = _half(level)
+        mixture, frame, known = self._again(data)
+        value, gradient = means(self.fit, mixture, known)
+        found = framed(self.fit, value, gradient, half, bool(mixture.outcome.own))
+        if frame is None:
+            return found.set_axis(self.design.frame.index)
+        shown = [*self.design.sources, *self.unseen.names]
+        columns = [name for name in dict.fromkeys(shown) if name in frame.columns]
+        return beside_profiles(frame[columns], found.set_axis(frame.index))
+
+    def prevalence(self, level: float = 0.95) -> pd.DataFrame:
+        """The mean of P(event) over the people of the fit, with its interval by the delta method.
+
+        Raises ArgumentTypeError where the outcome is a number.
+        """
+        if self.fit.mixture.outcome.own:
+            raise ArgumentTypeError(
+                "prevalence is of a yes or no, and this outcome is a number: predict gives its mean"
+            )
+        found = average(self.fit, _half(level)).rename(columns={"prediction": "prevalence"})
+        found.insert(0, "category", pd.Series([self.event], dtype=object))
+        return found
+
+    def marginal_effects(self, level: float = 0.95) -> pd.DataFrame:
+        """Average marginal effects: by how much the mean outcome changes with each covariate.
+
+        Of an ordinary covariate as in `OutcomeResult.marginal_effects`, people's true categories
+        being what they are; of a privatized one the mean difference to its first category, the
+        other covariates being what they are.  Columns: effect, std_error, z, p, low, high.
+        """
+        return marginal(self, confidence(level))
+
+    # -- likelihood --------------------------------------------------------------------------
+
+    def compare(self, other: CovariateResult) -> LikelihoodRatioTest:
+        """A likelihood-ratio test of two nested fits, whichever is given first.
+
+        Both must have the same privatized covariates, whose reports are part of the likelihood;
+        for the effect of one of these use `wald_test`.  An ordinary covariate that is left out is
+        left out of the model of the true categories, too, and the test is of both.
+        Raises ArgumentValueError for fits of other data, where neither is a special case of the
+        other, and where there is no likelihood: with weights, or with people in clusters.
+        """
+        if not isinstance(other, CovariateResult):
+            raise ArgumentTypeError(
+                "compare needs another fit by likelihood of the same reports, found "
+                f"{type(other).__name__}"
+            )
+        large, small = sorted((self, other), key=lambda one: -one.df_model)
+        for one in (large, small):
+            if one._no_likelihood:
+                raise ArgumentValueError(
+                    "a likelihood-ratio test needs people who are independent and count alike, and "
+                    "with weights= or clusters= they are not; use wald_test"
+                )
+            if not one.converged:
+                raise ArgumentValueError("a likelihood-ratio test needs a fit that converged")
+        check_nested(large, small)
+        statistic = max(0.0, 2 * (large.log_likelihood - small.log_likelihood))
+        df = large.df_model - small.df_model
+        return LikelihoodRatioTest(statistic, df, float(scipy.special.chdtrc(df, statistic)))
+
+    lr_test = compare
+
+    @property
+    def _no_likelihood(self) -> bool:
+        return self.fit.mixture.weights is not None or self.vcov == "clustered"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What stands above the table; the likelihood, AIC and BIC where they are of the data."""
+        dropped = ("log-likelihood", "AIC", "BIC") if self._no_likelihood else ()
+        return [one for one in super().facts() if one[0] not in dropped]
 
     def _first(self, profiles: NDArray[np.intp]) -> NDArray[np.intp]:
         """(rows,) the first class that shows each person's profile."""
@@ -280,11 +341,11 @@ class CovariateResult(RegressionResult):
         first = [int(np.argmax(self.unseen.shows == profile)) for profile in range(count)]
         return np.asarray(np.array(first)[profiles])
 
-    def _again(self, data: Any) -> tuple[Mixture, Any, NDArray[np.intp] | None]:
-        """The mixture of other people, their index, and their classes where these are known."""
+    def _again(self, data: Any) -> tuple[Mixture, pd.DataFrame | None, NDArray[np.intp] | None]:
+        """The mixture of other people, their frame, and their classes where these are known."""
         if data is None:
-            return self.fit.mixture, self.design.frame.index, None
-        frame = pd.DataFrame(dict(data)) if isinstance(data, Mapping) else data
+            return self.fit.mixture, None, None
+        frame = table_of(data)
         if not isinstance(frame, pd.DataFrame):
             frame = pd.DataFrame(np.asarray(data), columns=list(self.design.sources))
         there = [name in frame.columns for name in self.unseen.names]
@@ -294,19 +355,12 @@ class CovariateResult(RegressionResult):
                 "true categories), or none"
             )
         known = self._first(self.unseen.codes(frame)) if there and all(there) else None
-        matrices = again(self.unseen, self.design, frame, self.from_formula)
-        same = self.fit.mixture.same.shape[1]
-        turned = [matrix[:, self.order] for matrix in matrices]
-        varying = np.stack([matrix[:, same:] for matrix in turned])[self.unseen.shows]
-        ordinary, ones = turned[0][:, :same], np.ones((len(frame), 1))
-        shares = ordinary
-        if self.share_names == ["Intercept"]:
-            shares = ones
-        elif len(self.share_names) > same:
-            shares = np.hstack([ones, ordinary])
-        given = np.ones((len(frame), len(self.unseen.shows)))
-        outcome = self.fit.mixture.outcome
-        return Mixture(outcome, given, ordinary, varying, shares), frame.index, known
+        return others(self, frame), frame, known
+
+
+def _half(level: float) -> float:
+    """Half the width of an interval in standard errors."""
+    return float(scipy.special.ndtri(0.5 + confidence(level) / 2))
 
 
 def _share(mixture: Mixture, fit: Fitted, mine: NDArray[np.bool_]) -> tuple[float, float]:

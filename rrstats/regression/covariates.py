@@ -31,13 +31,14 @@ from rrstats.group_means import numbers
 from rrstats.metadata import find
 from rrstats.regression.covariate_results import CovariateResult
 from rrstats.regression.doubts import Doubt
-from rrstats.regression.frames import column_or_values, outcome_name
+from rrstats.regression.frames import check_ordinary, column_or_values, outcome_name, table_of
 from rrstats.regression.maxima import VCOVS, fitted
 from rrstats.regression.mixtures import Binary, Mixture, Normal
 from rrstats.regression.mixtures import Outcome as Law
 from rrstats.regression.opening import Opened, open_columns
 from rrstats.regression.outcomes import outcome_of
 from rrstats.regression.scores import ScoreResult, score_fit
+from rrstats.regression.share_columns import ShareColumns, share_columns
 from rrstats.variables import Variable, ordinary, variable
 
 __all__ = ["COVARIATE_MODELS", "METHODS", "linear", "logit_on_private"]
@@ -114,6 +115,7 @@ def linear(
     """
     if method not in METHODS:
         raise ArgumentValueError(f"method must be 'scores' or 'likelihood', got {method!r}")
+    data = table_of(data)
     formula, values = _split(outcome, data)
     recorded = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
     if recorded is not None:
@@ -121,7 +123,8 @@ def linear(
             f"the outcome {values.name!r} is privatized, and linear needs ordinary numbers; for a "
             "privatized answer of two categories use logit"
         )
-    y = numbers(values, "the outcome", _length(values, data))
+    _check_outcome(formula, data)
+    y, told = numbers(values, "the outcome", _length(values, data)), _told(values, "the outcome")
     absent, rows = {"the outcome": np.isnan(y)}, len(y)
     if method == "scores" and (covariate_model is not None or vcov not in (None, *_ROBUST)):
         raise ArgumentValueError(
@@ -129,15 +132,16 @@ def linear(
             "need no model of the covariate and no law of the errors"
         )
     opened, keep = open_columns(
-        absent, rows, formula, data, covariates, group, weights, clusters, missing, intercept
-    )
+        absent, rows, formula, data, covariates, group, weights, clusters, missing, intercept,
+        values,
+    )  # fmt: skip
     y = y if keep is None else y[keep]
     if method == "scores":
-        result = _scored(y, opened, keep, formula is not None)
+        result = _scored(y, opened, keep, formula is not None, told)
         _say(result.doubts())
         return result
     fit = _fit(
-        "linear regression", Normal(y), opened, keep, covariate_model or "logistic",
+        f"Linear regression of {told}", Normal(y), opened, keep, covariate_model or "logistic",
         _kind(vcov, weights, clusters), formula is not None,
     )  # fmt: skip
     if skewed := _skewed(fit, y, opened, keep):
@@ -146,12 +150,19 @@ def linear(
     return fit
 
 
-def _scored(y: Floats, opened: Opened, keep: Booleans | None, from_formula: bool) -> ScoreResult:
+def _scored(
+    y: Floats,
+    opened: Opened,
+    keep: Booleans | None,
+    from_formula: bool,
+    told: str = "the outcome",
+) -> ScoreResult:
     """`linear` by scores."""
     return score_fit(
         y, opened.unseen, opened.unseen.scores(keep, len(y)), opened.design, opened.names,
         opened.order, opened.same, opened.varying, opened.weights, opened.clusters,
         "robust" if opened.clusters is None else "clustered", from_formula,
+        told,
     )  # fmt: skip
 
 
@@ -196,12 +207,14 @@ def logit_on_private(
         made them in mechanism, prob, epsilon or their own attrs.  event : the category that is
         modelled, by default the last.  For the other arguments see `linear`.
     """
+    data = table_of(data)
     formula, values = _split(outcome, data)
     recorded = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
     if isinstance(values, Variable):
         seen = values
     elif mechanism is None and prob is None and epsilon is None and recorded is None:
-        seen = ordinary(values)
+        _check_outcome(formula, data)
+        seen = ordinary(_used(values))
     else:
         labels = column_or_values(group, data, _length(values, data), "group")
         sampled = labels if _sampled(mechanism, recorded) else None
@@ -216,18 +229,20 @@ def logit_on_private(
             f"found {seen.k} categories and {seen.shown.shape[1]} classes"
         )
     coded = outcome_of(seen, last=event)
-    title = f"logistic regression of {coded.categories[1]!r}"
+    event = coded.categories[1]
+    title = f"Logistic regression of {_told(seen, 'the answer')} being {event!r}"
 
     absent = {"the outcome": seen.missing()}
     opened, keep = open_columns(
-        absent, seen.rows, formula, data, covariates, group, weights, clusters, missing, intercept
-    )
+        absent, seen.rows, formula, data, covariates, group, weights, clusters, missing, intercept,
+        values,
+    )  # fmt: skip
     taken = coded.take(keep)
     told, _ = taken.told(np.empty(0))
     no, yes = told if taken.cells is None else told[:, taken.cells]
     return _fit(
         title, Binary(no, yes), opened, keep, covariate_model, _kind(vcov, weights, clusters),
-        formula is not None,
+        formula is not None, event,
     )  # fmt: skip
 
 
@@ -250,6 +265,25 @@ def _split(outcome: Any, data: Any) -> tuple[str | None, Any]:
     return outcome, column_of(data, outcome_name(outcome))
 
 
+def _check_outcome(formula: str | None, data: Any) -> None:
+    """Raise MetadataError for an outcome that may hold reports under another name."""
+    if formula is not None:
+        check_ordinary(data, [outcome_name(formula)])
+
+
+def _used(values: Any) -> Any:
+    """Values without the categories that nobody has."""
+    if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
+        return getattr(values, "cat", values).remove_unused_categories()
+    return values
+
+
+def _told(values: Any, unnamed: str) -> str:
+    """What an outcome is called."""
+    name = getattr(values, "name", None)
+    return unnamed if name is None else repr(name)
+
+
 def _length(values: Any, data: Any) -> int:
     return len(values) if data is None or not hasattr(data, "__len__") else len(data)
 
@@ -262,17 +296,18 @@ def _fit(
     covariate_model: str,
     vcov: str,
     from_formula: bool,
+    event: Any = None,
 ) -> CovariateResult:
     """A regression by likelihood."""
     if covariate_model not in COVARIATE_MODELS:
         raise ArgumentValueError(
             f"covariate_model must be 'logistic' or 'constant', got {covariate_model!r}"
         )
-    mixture, share_names = _mixture(law, opened, covariate_model, keep)
-    found = fitted(mixture, opened.ordered, share_names, vcov, opened.clusters)
+    mixture, shares = _mixture(law, opened, covariate_model, keep)
+    found = fitted(mixture, opened.ordered, shares.names, vcov, opened.clusters)
     result = CovariateResult.of(
         found, f"{title}, {opened.unseen.listed}", opened.unseen, opened.design, opened.names,
-        opened.order, share_names, covariate_model, vcov, from_formula,
+        opened.order, shares, covariate_model, vcov, from_formula, event,
     )  # fmt: skip
     _say(result.doubts())
     return result
@@ -299,33 +334,19 @@ def _kind(vcov: str | None, weights: Any, clusters: Any) -> str:
 
 def _mixture(
     law: Law, opened: Opened, covariate_model: str, keep: Booleans | None
-) -> tuple[Mixture, list[str]]:
+) -> tuple[Mixture, ShareColumns]:
     """The mixture, and the columns of the model of the class."""
     unseen, same, varying = opened.unseen, opened.same, opened.varying
     if unseen.classes > len(varying):  # classes finer than what they show
         alike = not varying.strides[1]
         varying = (varying[:, :1] if alike else varying)[unseen.shows]
         varying = np.broadcast_to(varying, (unseen.classes, len(same), varying.shape[2]))
-    shares, share_names = _share_columns(
-        same, [opened.names[place] for place in opened.order[: same.shape[1]]], covariate_model
-    )
+    shares = share_columns(same, opened.varying, opened.ordered, unseen.names, covariate_model)
     given = unseen.given(keep) if unseen.columns else np.ones((len(same), 1))
     if never := int((~given.any(axis=1)).sum()):
         raise ArgumentValueError(
             f"{never} of {len(given)} rows hold reports that their design never makes; give the "
             "mechanism that made them"
         )
-    return Mixture(law, given, same, varying, shares, opened.weights), share_names
-
-
-def _share_columns(
-    same: Floats, names: list[str], covariate_model: str
-) -> tuple[Floats, list[str]]:
-    """The columns of the model of the class: ones, and for "logistic" all ordinary columns."""
-    ones = np.ones((len(same), 1))
-    if covariate_model == "constant" or not same.shape[1]:
-        return ones, ["Intercept"]
-    explained = same @ np.linalg.lstsq(same, ones, rcond=None)[0]
-    if np.abs(explained - 1).max() < 1e-8:
-        return same, names
-    return np.hstack([ones, same]), ["Intercept", *names]
+    columns = shares.of(same, opened.varying)
+    return Mixture(law, given, same, varying, columns, opened.weights), shares

@@ -7,7 +7,7 @@ Intervals of probabilities are made where they are nearly normal, on the scale o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,27 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentValueError
+from rrstats.hypotheses.results import few_expected
+from rrstats.regression.changes import Effect, changes, moved
 from rrstats.regression.fitting import blocks
 
 if TYPE_CHECKING:
     from rrstats.regression.fitted import OutcomeResult
 
-__all__ = ["goodness", "marginal", "mean_shares", "shares_of"]
+__all__ = ["goodness", "marginal", "mean_shares", "shares_of", "tested"]
 
 Floats = NDArray[np.float64]
+
+_SMALL = 5
+"""Where most expected counts are below this there is no p-value: of true models with a profile for
+each of 800 people, tests at 5% rejected 100% (deviance) and 0% (Pearson)."""
+
+_LEFT_OUT = "here it is left out (NaN); "
+
+_COARSER = (
+    "fit coarser covariates (ages in classes), so that more people share a profile, or compare the "
+    "model with a larger one (compare)"
+)
 
 
 def shares_of(
@@ -83,9 +96,19 @@ def _mean(
     result: OutcomeResult, columns: Floats, offset: Floats | None, weights: Floats | None
 ) -> tuple[Floats, Floats]:
     """(k,) mean probabilities, and their (k, parameters) slopes."""
+    return _summed(result, columns, offset, _normed(weights, len(columns)))
+
+
+def _normed(weights: Floats | None, rows: int) -> Floats:
+    weight = np.ones(rows) if weights is None else weights
+    return np.asarray(weight / weight.sum())
+
+
+def _summed(
+    result: OutcomeResult, columns: Floats, offset: Floats | None, weight: Floats
+) -> tuple[Floats, Floats]:
+    """(k,) weighted sums of probabilities, and their (k, parameters) slopes."""
     problem, law = result.problem, result.problem.law
-    weight = np.ones(len(columns)) if weights is None else weights
-    weight = weight / weight.sum()
     mean, slopes = np.zeros(problem.outcome.k), np.zeros((problem.outcome.k, problem.size))
     for part in blocks(len(columns)):
         eta = _eta(result, columns[part], None if offset is None else offset[part])
@@ -134,66 +157,65 @@ def _framed(shares: Floats, error: Floats, level: float) -> pd.DataFrame:
 
 
 def marginal(result: OutcomeResult, level: float) -> pd.DataFrame:
-    """A row for each covariate, or for each level beyond the first, and category."""
+    """A row for each change of each covariate, and category."""
     found = []
     for name in result.design.sources:
-        for change, mean, slopes in _changes(result, name):
-            error = _errors(slopes, result._inner)
+        for change, effect in _changes(result, name):
             for place, category in enumerate(result.problem.outcome.categories):
                 if result.event is None or place == 1:
-                    found.append((name, change, category, mean[place], error[place]))
+                    ends = effect.values[place], effect.errors[place]
+                    found.append((name, change, category, *ends))
     columns = ["covariate", "change", "category", "effect", "std_error"]
     frame = pd.DataFrame(found, columns=columns)
     if result.unknown.size:
         frame["std_error"] = np.nan
+    frame = tested(frame, level)
+    return frame if result.event is None else frame.drop(columns="category")
+
+
+def tested(frame: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Effects with z, p and Wald intervals, of columns effect and std_error."""
     half = scipy.special.ndtri(0.5 + level / 2) * frame["std_error"]
     frame["z"] = frame["effect"] / frame["std_error"]
     frame["p"] = 2 * scipy.special.ndtr(-np.abs(frame["z"].to_numpy(dtype=np.float64)))
     frame["low"], frame["high"] = frame["effect"] - half, frame["effect"] + half
-    return frame if result.event is None else frame.drop(columns="category")
+    return frame
 
 
-def _changes(result: OutcomeResult, name: str) -> list[tuple[str, Floats, Floats]]:
-    """What changes of one covariate do to the (k,) mean probabilities, with slopes."""
-    column = result.design.frame[name]
-    number = pd.api.types.is_numeric_dtype(column.dtype)
-    if number and not pd.api.types.is_bool_dtype(column.dtype):
-        values = column.to_numpy(dtype=np.float64)
-        if not np.isin(values, (0.0, 1.0)).all():
-            step = 1e-4 * (float(values.std()) or 1.0)
-            try:
-                return [_change(result, name, "slope", values - step, values + step, 2 * step)]
-            except ArgumentValueError:
-                pass  # the numbers are levels of a factor, and between them there are none
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        present = set(column.unique())
-        levels = [one for one in column.cat.categories if one in present]
-    else:
-        levels = sorted(column.unique())
-    whole = [pd.Series([one] * len(column), dtype=column.dtype) for one in levels]
-    return [
-        _change(result, name, f"{levels[0]} to {one}", whole[0], other, 1.0)
-        for one, other in zip(levels[1:], whole[1:], strict=True)
-    ]
+def _changes(result: OutcomeResult, name: str) -> list[tuple[str, Effect]]:
+    """What changes of one covariate do to the (k,) mean probabilities."""
+    problem, design = result.problem, result.design
+    weight = _normed(problem.weights, len(problem.columns))
 
+    def effect(before: Any, after: Any, width: Floats | None) -> Effect:
+        parts = []
+        for values in (before, after):
+            columns = design.build(moved(design.frame, name, values)) @ result.basis.back
+            each = weight if width is None else weight / width
+            parts.append(_summed(result, columns, problem.offset, each))
+        (mean, slopes), (mean_, slopes_) = parts
+        return Effect(mean_ - mean, _errors(slopes_ - slopes, result._inner))
 
-def _change(
-    result: OutcomeResult, name: str, told: str, before: Any, after: Any, step: float
-) -> tuple[str, Floats, Floats]:
-    ends = []
-    for values in (before, after):
-        frame = result.design.frame.copy(deep=False)
-        frame[name] = np.asarray(values) if isinstance(values, np.ndarray) else values.array
-        columns = result.design.build(frame) @ result.basis.back
-        ends.append(_mean(result, columns, result.problem.offset, result.problem.weights))
-    (mean, slopes), (mean_, slopes_) = ends
-    return told, (mean_ - mean) / step, (slopes_ - slopes) / step
+    return changes(design.frame, design.build, name, effect)
 
 
 # -- fit ----------------------------------------------------------------------------------
 
 
-def goodness(result: OutcomeResult) -> tuple[float, float, int, float, float, int, float]:
+class Goodness(NamedTuple):
+    """The fields of a GoodnessOfFit."""
+
+    pearson: float
+    deviance: float
+    df: int
+    pearson_pvalue: float
+    deviance_pvalue: float
+    groups: int
+    smallest_expected: float
+    notes: tuple[str, ...]
+
+
+def goodness(result: OutcomeResult) -> Goodness:
     """Observed against expected reports in groups of rows with equal predictors and sample."""
     problem, outcome = result.problem, result.problem.outcome
     if outcome.siblings is None or outcome.cells is None:
@@ -223,5 +245,11 @@ def goodness(result: OutcomeResult) -> tuple[float, float, int, float, float, in
         )
     pearson = float(((observed - expected) ** 2 / expected).sum())
     deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
+    sparse = float((expected < _SMALL).mean()) > 0.5
+    remedy = _LEFT_OUT + _COARSER if sparse else _COARSER
     one_p, other_p = (float(scipy.special.chdtrc(df, value)) for value in (pearson, deviance))
-    return pearson, deviance, df, one_p, other_p, len(one), float(expected.min())
+    if sparse:
+        one_p = other_p = float("nan")
+    notes = few_expected(np.asarray(expected, dtype=np.float64), remedy)
+    least = float(expected.min())
+    return Goodness(pearson, deviance, df, one_p, other_p, len(one), least, notes)

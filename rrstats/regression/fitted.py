@@ -18,11 +18,16 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.intervals import check_level
 from rrstats.regression import effects, profiles
 from rrstats.regression.fitting import Basis, Fit, Problem, best, blocks, fit, known
-from rrstats.regression.frames import Design
-from rrstats.regression.results import RegressionResult, standard_errors
+from rrstats.regression.frames import Design, offset_of
+from rrstats.regression.results import (
+    RegressionResult,
+    beside_profiles,
+    confidence,
+    standard_errors,
+    verdict,
+)
 
 __all__ = ["KINDS", "GoodnessOfFit", "LikelihoodRatioTest", "OutcomeResult"]
 
@@ -33,7 +38,11 @@ KINDS = ("observed", "expected", "opg", "robust", "clustered")
 the sandwiches of the first with the products of rows and of clusters."""
 
 
-@dataclass(frozen=True)
+_CLUSTERS = 20
+"""Clusters for each coefficient, below which a test of all of them is not offered."""
+
+
+@dataclass(frozen=True, repr=False)
 class LikelihoodRatioTest:
     """Twice the gain in log-likelihood, its degrees of freedom, the p-value by chi-squared."""
 
@@ -41,13 +50,18 @@ class LikelihoodRatioTest:
     df: int
     pvalue: float
 
+    def __repr__(self) -> str:
+        null = "the smaller model is enough"
+        return f"Likelihood-ratio test: {verdict(self.statistic, self.df, self.pvalue, null)}"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class GoodnessOfFit:
     """Counts of reports in groups of equal covariates against those that the model expects.
 
     pearson, deviance : chi-squared statistics, on ``df`` degrees of freedom.
-    smallest_expected : the smallest expected count; below about 1 the p-values mean little.
+    smallest_expected : the smallest expected count.
+    notes : what is to be said where expected counts are too small for these p-values.
     """
 
     pearson: float
@@ -57,6 +71,20 @@ class GoodnessOfFit:
     deviance_pvalue: float
     groups: int
     smallest_expected: float
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Fit of the model in {self.groups:,} groups of equal covariates, the smallest "
+            f"expected count {self.smallest_expected:.2g}:"
+        ]
+        for name, value, p in (
+            ("Pearson", self.pearson, self.pearson_pvalue),
+            ("deviance", self.deviance, self.deviance_pvalue),
+        ):
+            null = "" if self.notes else "the model holds"  # doubtful p-values get no sentence
+            lines.append(f"{name}: {verdict(value, self.df, p, null)}")
+        return "\n".join([*lines, *self.notes])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -98,7 +126,8 @@ class OutcomeResult(RegressionResult):
         """Intervals of the coefficients: columns low and high.
 
         method : "wald", from the standard errors; "profile", all values that a likelihood-ratio
-            test does not reject, better where reports are few or prevalence is near 0 or 1.
+            test does not reject, better where reports are few or prevalence is near 0 or 1; an end
+            is infinite where the likelihood falls too little, or has another maximum on the way.
         """
         if method == "wald":
             return super().conf_int(level)
@@ -106,7 +135,7 @@ class OutcomeResult(RegressionResult):
             raise ArgumentValueError(f"method must be 'wald' or 'profile', got {method!r}")
         self._check_likelihood("a profile likelihood interval")
         ends = profiles.intervals(
-            self.problem, self.found, self._back, self.endless, check_level(level)
+            self.problem, self.found, self._back, self.endless, confidence(level)
         )
         return pd.DataFrame({"low": ends[:, 0], "high": ends[:, 1]}, index=self.index)
 
@@ -138,8 +167,8 @@ class OutcomeResult(RegressionResult):
     def compare(self, other: OutcomeResult) -> LikelihoodRatioTest:
         """A likelihood-ratio test of two nested fits, whichever is given first.
 
-        Raises ArgumentValueError for fits of other data, and where neither is a special case of
-        the other.
+        Raises ArgumentValueError for fits of other data, where neither is a special case of the
+        other, and where there is no likelihood: with weights, or with people in clusters.
         """
         if not isinstance(other, OutcomeResult):
             raise ArgumentTypeError(
@@ -161,6 +190,11 @@ class OutcomeResult(RegressionResult):
                 f"{what} needs a likelihood, and with probability weights there is none; use "
                 "wald_test"
             )
+        if self.clusters is not None:
+            raise ArgumentValueError(
+                f"{what} needs people who are independent, and with clusters= they are not, so "
+                "that it would find too much; use wald_test, whose errors know of the clusters"
+            )
         if not self.converged:
             raise ArgumentValueError(f"{what} needs a fit that converged")
 
@@ -178,16 +212,23 @@ class OutcomeResult(RegressionResult):
 
         data : profiles, by default the rows of the fit.  average : their mean instead.
         offset : of the profiles, where the fit has one.
-        Returns columns prevalence, std_error, low, high, one row for each profile (of several
-        categories one for each and category); intervals are made on the scale of the link, and
-        hold the covariates fixed.  Profiles with missing values have NaN.
+        Returns the covariates of the profiles given, then columns prevalence, std_error, low,
+        high, one row for each profile (of several categories one for each and category);
+        intervals are made on the scale of the link, and hold the covariates fixed.  Profiles with
+        missing values have NaN.
         """
-        level = check_level(level)
-        columns, shift, index = self._profiles(data, offset)
+        level = confidence(level)
+        frame = None if data is None else self.design.framed(data)
+        offset = offset if frame is None else offset_of(offset, data, len(frame))
+        columns, shift, index = self._profiles(frame, offset)
         if average:
             weights = self.problem.weights if data is None else None
             return effects.mean_shares(self, columns, shift, weights, level)
-        return effects.shares_of(self, columns, shift, index, level)
+        found = effects.shares_of(self, columns, shift, index, level)
+        if frame is None:
+            return found
+        copies = len(found) // max(len(frame), 1)  # a row for each category
+        return beside_profiles(frame.iloc[np.arange(len(frame)).repeat(copies)], found)
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
         """The mean prevalence over the rows of the fit, with its interval by the delta method."""
@@ -198,9 +239,12 @@ class OutcomeResult(RegressionResult):
 
         For a number the mean slope, for a factor or a 0/1 column the mean difference to its first
         level; a formula is made again for every change, so that squares and interactions move
-        along.  Columns: effect, std_error, z, p, low, high.
+        along.  A number whose columns jump (``I(age > 50)``, ``x // 3``) or have no finite slope
+        has none: then differences to its lowest value, or with more than 12 values that between
+        its quartiles.  For the effect of the step make it a column of the frame.
+        Columns: effect, std_error, z, p, low, high; ``change`` says which.
         """
-        return effects.marginal(self, check_level(level))
+        return effects.marginal(self, confidence(level))
 
     def posterior(self) -> pd.DataFrame:
         """P(true answer | report, covariates) for each row of the fit; sums to 1.
@@ -217,17 +261,20 @@ class OutcomeResult(RegressionResult):
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Pearson's and the deviance test over groups of equal covariates.
 
-        For covariates of few values; where groups are small the p-values mean little.
+        For covariates of few values.  Warns SmallCountsWarning where groups are so small that
+        chi-squared is not the law: an expected count below 1, or more than a fifth below 5; where
+        more than half are below 5 the p-values are NaN.
         """
         self._check_likelihood("a test of fit")
         return GoodnessOfFit(*effects.goodness(self))
 
-    def _profiles(self, data: Any, offset: Any) -> tuple[Floats, Floats | None, pd.Index[Any]]:
+    def _profiles(
+        self, data: pd.DataFrame | None, offset: Any
+    ) -> tuple[Floats, Floats | None, pd.Index[Any]]:
         """Orthonormal columns of profiles, their offset and their index."""
         if data is None:
             return self.problem.columns, self.problem.offset, self.design.frame.index
-        matrix = self.design.again(data)
-        index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(matrix))
+        matrix, index = self.design.again(data), data.index
         shift = None
         if self.problem.offset is not None:
             if offset is None:
@@ -240,16 +287,32 @@ class OutcomeResult(RegressionResult):
     def facts(self) -> list[tuple[str, str]]:
         """What stands above the table."""
         found = super().facts()
-        if self.weighted:
-            return [one for one in found if one[0] not in ("AIC", "BIC")]
-        if self.index[0] == "Intercept" and self.df_model > 1 and self.event is not None:
-            gain = max(0.0, 2 * (self.log_likelihood - self.log_likelihood_null))
-            df = self.df_model - 1 - len(self.problem.outcome.free)
-            if df:
-                p = float(scipy.special.chdtrc(df, gain))
-                told = f"chi2({df}) = {gain:.2f}, p = {p:.3g}"
-                found.insert(2, ("against one prevalence", told))
+        if self.weighted or self.clusters is not None:
+            found = [one for one in found if one[0] not in ("AIC", "BIC")]
+        if self.index[0] == "Intercept" and self.event is not None:
+            place = [name for name, _ in found].index("log-likelihood") + 1
+            found[place:place] = self._against_one_prevalence()
         return found
+
+    def _against_one_prevalence(self) -> list[tuple[str, str]]:
+        """A test of all coefficients but the intercept, if there are any."""
+        df = self.df_model - 1 - len(self.problem.outcome.free)
+        if not df:
+            return []
+        if self.vcov in ("robust", "clustered") or self.clusters is not None:
+            count = np.inf if self.clusters is None else int(self.clusters.max()) + 1
+            if count < _CLUSTERS * df:  # their covariance is far too small in some direction
+                told = f"not tested: {count} clusters are few for {df} coefficients"
+                return [("against one prevalence", told)]
+            try:
+                test = self.wald_test(np.eye(self.df_model)[1 : 1 + df])
+            except ArgumentValueError:  # some have no standard error
+                return []
+            told = f"Wald {verdict(test.statistic, df, test.pvalue)}"
+        else:
+            gain = max(0.0, 2 * (self.log_likelihood - self.log_likelihood_null))
+            told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
+        return [("against one prevalence", told)]
 
 
 def replaced(problem: Problem, columns: Floats) -> Problem:

@@ -16,7 +16,7 @@ Nocedal and Wright (2006), ch. 3 (step control).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,15 @@ _MANY = 5000
 _STEEPER = (3.0, 10.0)
 """Of 800 fits to pure noise with a maximum the first start missed it in 13, mostly by slopes that
 were too small; with these 3 of 680 are missed."""
+
+_GENTLER = (1.0, 2.0)
+"""How far the linear predictor moves by slopes in an endless direction, to start from."""
+
+_AXES = 8
+"""So many columns have starts of their own, both ways, where the first climb is endless."""
+
+_PLATEAU = 1e-4
+"""Information in parts of that at the start, below which a maximum is a plateau."""
 
 _NEAR = 1e-14
 """The squared length of the last step, in standard errors."""
@@ -277,6 +286,7 @@ class Fit:
     theta : parameters.  log_likelihood, score : there.  converged : whether nothing is left to
     gain.  endless : the direction in which the likelihood rises for ever, or None.
     scale : the largest information at the start, to which nothing is compared.
+    edge : by how much the likelihood is higher at the edge, as far as that was seen.
     """
 
     theta: Floats
@@ -286,38 +296,90 @@ class Fit:
     iterations: int
     endless: Floats | None
     scale: float
+    edge: float = 0.0
 
 
 def best(problem: Problem) -> Fit:
-    """The highest of the maxima above several fixed starts.
+    """The highest interior maximum above several fixed starts; at the edge only if there is none.
 
-    Where reports are few and noise is large there may be several maxima.  Beside the one above
-    `Problem.start`, those above steeper slopes of the same kind are tried.
+    Where reports are few and noise is large there may be several maxima, and some with prevalences
+    of 0 and 1 alone, which follow the noise as a classifier would.  Of 1,000 fits to 300 reports
+    the edge was seen to be the higher in 18; each time its probabilities lay farther from the true
+    ones, by 0.17 on average and the interior ones by 0.13.  `Fit.edge` tells of it.
+    Beside the climb from `Problem.start` there are some from steeper slopes of the same kind, or,
+    where it is endless, from gentler ones and from slopes of one column each.  Other maxima, at the
+    edge above all, may stay unseen.
     """
-    found, start = fit(problem), problem.start()
-    if found.endless is not None or len(problem.columns) > _MANY or problem.size == 1:
-        return found
-    first = found.theta
-    for factor in _STEEPER:
-        other = fit(problem, start + factor * (first - start))
-        higher = other.log_likelihood - found.log_likelihood
-        if other.converged and (higher > 1e-6 or (not found.converged and higher > -1e-6)):
-            found = other
-    return found
+    first, start = fit(problem), problem.start()
+    if problem.size == 1 or len(problem.columns) > _MANY or _is_direct(problem.outcome):
+        return first
+    found = [first]
+    for other in _further(problem, first, start):
+        climbed = fit(problem, other)
+        if climbed.converged:
+            found.append(climbed)
+    edge = max((one.log_likelihood for one in found if one.endless is not None), default=-np.inf)
+    inside = [one for one in found if one.endless is None]
+    if len(inside) == len(found) and np.ptp([one.log_likelihood for one in inside]) <= 1e-6:
+        return _highest(found)  # mostly: one maximum
+    proper = [one for one in inside if _is_proper(problem, one)]
+    if not proper:
+        return _highest(found)
+    best = _highest(proper)
+    return replace(best, edge=max(0.0, edge - best.log_likelihood))
 
 
-def fit(problem: Problem, start: Floats | None = None, within: Floats | None = None) -> Fit:
+def _further(problem: Problem, first: Fit, start: Floats) -> list[Floats]:
+    """Where to start beside `Problem.start`."""
+    way = first.theta - start
+    if first.endless is None:
+        return [start + factor * way for factor in _STEEPER]
+    unit = np.sqrt(len(problem.columns)) * np.eye(problem.size)
+    each = unit[: min(problem.law.predictors * problem.p, _AXES)]
+    gentle = [start + size / problem.furthest(way) * way for size in _GENTLER]
+    return [*gentle, *(start + each), *(start - each)]
+
+
+def _highest(found: list[Fit]) -> Fit:
+    """The highest, and of those as high the first that converged."""
+    best = found[0]
+    for other in found[1:]:
+        higher = other.log_likelihood - best.log_likelihood
+        if higher > 1e-6 or (not best.converged and higher > -1e-6):
+            best = other
+    return best
+
+
+def _is_proper(problem: Problem, found: Fit) -> bool:
+    """Whether a maximum is one to all sides, and no plateau on the way to the edge."""
+    if not found.converged:
+        return False
+    information = problem.at(found.theta, ["observed"]).sums["observed"]
+    return bool(np.linalg.eigvalsh(information)[0] > _PLATEAU * found.scale)
+
+
+def _is_direct(outcome: Outcome) -> bool:
+    """Whether each report tells the class: then there is one maximum, or none."""
+    return bool((np.count_nonzero(outcome.table, axis=1) <= 1).all())
+
+
+def fit(
+    problem: Problem,
+    start: Floats | None = None,
+    within: Floats | None = None,
+    steps: int = STEPS,
+) -> Fit:
     """Climb to the maximum.
 
     start : by default `Problem.start`.  within : (parameters, d) orthonormal directions to which
-        steps are confined; by default all.
+        steps are confined; by default all.  steps : at most so many.
     """
     theta = problem.start() if start is None else start
     inside = np.eye(problem.size) if within is None else within
     stalled = 0
     state = problem.at(theta, [problem.scoring])
     scale = float(np.linalg.eigvalsh(state.sums[problem.scoring])[-1])
-    for iteration in range(1, STEPS + 1):
+    for iteration in range(1, steps + 1):
         score = inside.T @ state.score
         reach, least = _FAR + problem.furthest(theta), 1e-14 * scale
         while True:
@@ -339,7 +401,7 @@ def fit(problem: Problem, start: Floats | None = None, within: Floats | None = N
         stalled = stalled + 1 if flat and (length > _STILL or not newton) else 0
         if stalled >= 3:
             return Fit(theta, state.log_likelihood, state.score, True, iteration, step, scale)
-    return Fit(theta, state.log_likelihood, state.score, False, STEPS, None, scale)
+    return Fit(theta, state.log_likelihood, state.score, False, steps, None, scale)
 
 
 def _uphill(

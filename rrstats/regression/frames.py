@@ -12,10 +12,10 @@ when one is given.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,13 +24,30 @@ from numpy.typing import NDArray
 
 from rrstats.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.group_means import numbers
+from rrstats.metadata import KEY, find, write
+from rrstats.regression.bases import by_source, source_of
+from rrstats.variables import refuse_renamed, refuse_reports
 
-__all__ = ["Covariates", "Design", "column_or_values", "covariates", "outcome_name", "whole_rows"]
+__all__ = [
+    "Covariates",
+    "Design",
+    "check_index",
+    "check_ordinary",
+    "column_or_values",
+    "covariates",
+    "offset_of",
+    "outcome_name",
+    "table_of",
+    "whole_rows",
+]
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 INTERCEPT = "Intercept"
+
+_QUOTED = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +71,7 @@ class Design:
         data : a frame that has the columns `sources`, or for arrays an array of as many columns.
         Raises ArgumentValueError for columns that are not there and levels that the fit never saw.
         """
-        frame = self._framed(data)
+        frame = self.framed(data)
         missing = np.asarray(frame.isna().any(axis=1), dtype=np.bool_)
         if not missing.any():
             return self.build(frame)
@@ -63,13 +80,15 @@ class Design:
             found[~missing] = self.build(frame[~missing])
         return found
 
-    def _framed(self, data: Any) -> pd.DataFrame:
+    def framed(self, data: Any) -> pd.DataFrame:
         """The columns that the matrix is made of."""
-        if isinstance(data, Mapping):
-            data = pd.DataFrame(dict(data))
+        if isinstance(data, pd.Series) and len(self.sources) == 1:
+            return data.to_frame(self.sources[0])
+        data = table_of(data)
         if isinstance(data, pd.DataFrame):
-            columns = {name: column_of(data, name) for name in self.sources}
+            columns = {name: _called(data, name) for name in self.sources}
             return pd.DataFrame(columns, index=data.index)
+        _refuse_masked(data)
         table = np.asarray(data)
         if table.ndim == 1 and len(self.sources) == 1:
             table = table[:, None]
@@ -104,13 +123,19 @@ class Covariates(Protocol):
 
 
 def covariates(
-    data: Any, formula: str | None = None, *, rows: int, intercept: bool = False
+    data: Any,
+    formula: str | None = None,
+    *,
+    rows: int,
+    intercept: bool = False,
+    whole: Iterable[Any] = (),
 ) -> Covariates:
     """Open covariates.
 
     data : a frame; without a formula also an (rows, p) array, or None for an intercept alone.
     formula : of which the right side is used; it says itself whether there is an intercept.
     rows : how many there must be.  intercept : whether to add one to an array or frame.
+    whole : columns of a formula whose categories all count; others lose those that no row has.
     Raises MissingPackageError for a formula without formulaic, and ArgumentTypeError or
     ArgumentValueError for what is no covariate.
     """
@@ -119,7 +144,14 @@ def covariates(
             raise ArgumentTypeError(
                 "intercept is for arrays; a formula has one unless it says '- 1'"
             )
-        return _Formula(_right(formula), _frame(data), str(formula).partition("~")[2].strip())
+        text = str(formula).partition("~")[2].strip()
+        opened = _Formula(_right(formula), _frame(data), text, frozenset(map(str, whole)))
+        if (name := outcome_name(formula)) in opened.sources:
+            raise ArgumentValueError(
+                f"the outcome {name!r} stands on both sides of the formula, and explains itself; "
+                "leave it out on the right"
+            )
+        return opened
     if data is None:
         return _Columns(pd.DataFrame(index=range(rows)), intercept=True)
     found = _Columns(_table(data), intercept=intercept)
@@ -128,6 +160,32 @@ def covariates(
             f"data must have one row for each of the {rows} reports, found {found.rows}"
         )
     return found
+
+
+def table_of(data: Any) -> Any:
+    """What was given, a Series and a mapping of columns as a frame, with what these say of
+    themselves.
+    """
+    if isinstance(data, pd.Series):
+        data = {"x1" if data.name is None else data.name: data}
+    if not isinstance(data, Mapping):
+        return data
+    try:
+        frame = pd.DataFrame(dict(data))
+    except (TypeError, ValueError):
+        sizes = [str(np.shape(column)) for column in data.values()]
+        raise ArgumentValueError(
+            "data must have columns of one axis and equal lengths, found the shapes "
+            f"{', '.join(sizes[:20])}; of one row give lists of one"
+        ) from None
+    records = [
+        replace(record, name=name)
+        for name, column in data.items()
+        if isinstance(column, pd.Series) and (record := find(column.attrs, column.name))
+    ]
+    if records:
+        frame.attrs[KEY] = write(records)
+    return frame
 
 
 def outcome_name(formula: str) -> str:
@@ -165,8 +223,12 @@ def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Boole
     return np.asarray(keep)
 
 
-def column_or_values(given: Any, data: Any, rows: int, name: str) -> Any:
-    """A column of data by its name, or values as they are; checked for length and index."""
+def column_or_values(given: Any, data: Any, rows: int, name: str, outcome: Any = None) -> Any:
+    """A column of data by its name, or values as they are; checked for length and index.
+
+    outcome : what has the index of the rows where data has none.
+    Raises ArgumentValueError for reports, which are not what people are.
+    """
     if given is None:
         return None
     if isinstance(given, str):
@@ -174,22 +236,41 @@ def column_or_values(given: Any, data: Any, rows: int, name: str) -> Any:
             raise ArgumentTypeError(
                 f"{name} may be the name of a column where data is a frame; give the values"
             )
-        return column_of(data, given)
+        given = column_of(data, given)
     check_index(given, data, name)
+    check_index(given, outcome, name, "the outcome")
+    refuse_reports(given, name, "give a column that was not privatized")
     found = len(given) if hasattr(given, "__len__") else "something else"
     if found != rows:
         raise ArgumentValueError(f"{name} must have one value for each of {rows} rows, got {found}")
     return given
 
 
-def check_index(values: Any, data: Any, name: str) -> None:
+def check_index(values: Any, data: Any, name: str, beside: str = "data") -> None:
     """Raise where two labelled columns have other labels: rows would be matched by position."""
     both = isinstance(values, pd.Series) and isinstance(data, pd.Series | pd.DataFrame)
     if both and not values.index.equals(data.index):
+        argument = name.removeprefix("the ")
         raise ArgumentValueError(
-            f"{name} has another index than data, so it is not clear which rows belong together; "
-            f"align it, or give {name}.to_numpy() to match by position"
+            f"{name} has another index than {beside}, so it is not clear which rows belong "
+            f"together; align it, or give {argument}.to_numpy() to match by position"
         )
+
+
+def check_ordinary(data: pd.DataFrame, names: Iterable[Hashable]) -> None:
+    """Raise MetadataError where a column that would be taken as it stands may hold reports."""
+    for name in names:
+        with contextlib.suppress(TypeError):  # cells without a hash are no labels: said later
+            refuse_renamed(data, name)
+
+
+def offset_of(offset: Any, data: Any, rows: int) -> Any:
+    """The (rows,) offset of profiles: a number, values or a column of data; None stays None."""
+    if offset is None:
+        return None
+    scalar = not isinstance(offset, str) and np.ndim(offset) == 0
+    values = [offset] * rows if scalar else column_or_values(offset, data, rows, "offset")
+    return numbers(values, "offset", rows)
 
 
 # -- columns as they stand -------------------------------------------------------------------
@@ -217,27 +298,32 @@ class _Columns:
         frame = self.frame if keep is None else self.frame[keep]
         sources = self.sources
         names = (INTERCEPT, *sources) if self.intercept else sources
-        if len(set(names)) != len(names):
-            raise ArgumentValueError(f"covariates must have names of their own, found {names}")
-
-        def build(data: pd.DataFrame) -> Floats:
-            matrix = np.empty((len(data), len(names)))
-            matrix[:, : len(names) - len(sources)] = 1.0
-            for place, column in enumerate(_numeric(data), len(names) - len(sources)):
-                matrix[:, place] = column
-            return _finite(matrix, names)
-
+        _check_names(names)
+        build = _Stood(names, len(names) - len(sources))
         return Design(build(frame), names, sources, frame, build)
+
+
+@dataclass(frozen=True)
+class _Stood:
+    """Makes the matrix of columns as they stand, after so many columns of ones."""
+
+    names: tuple[str, ...]
+    ones: int
+
+    def __call__(self, data: pd.DataFrame) -> Floats:
+        matrix = np.empty((len(data), len(self.names)))
+        matrix[:, : self.ones] = 1.0
+        for place, column in enumerate(_numeric(data), self.ones):
+            matrix[:, place] = column
+        return _finite(matrix, self.names)
 
 
 def _table(data: Any) -> pd.DataFrame:
     """Covariates without a formula as a frame of columns with names."""
+    data = table_of(data)
     if isinstance(data, pd.DataFrame):
         return data.set_axis([str(name) for name in data.columns], axis=1)
-    if isinstance(data, pd.Series):
-        return data.to_frame("x1" if data.name is None else str(data.name))
-    if isinstance(data, Mapping):
-        return _table(pd.DataFrame(dict(data)))
+    _refuse_masked(data)
     table = np.asarray(data)
     if table.ndim == 1:
         table = table[:, None]
@@ -249,13 +335,39 @@ def _table(data: Any) -> pd.DataFrame:
     return pd.DataFrame(table, columns=[f"x{place}" for place in range(1, table.shape[1] + 1)])
 
 
+def _refuse_masked(data: Any) -> None:
+    """Raise for arrays with masked cells: as plain arrays they show what stands behind the mask."""
+    if np.ma.is_masked(data):
+        raise ArgumentTypeError(
+            f"data must not be masked, found {int(np.ma.getmaskarray(data).sum())} masked cells; "
+            "give data.filled(...), or a frame with NaN, of which missing= says what to do"
+        )
+
+
+def _called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """The column of that name, or the one whose label reads like it (2020, a pair)."""
+    if name in frame.columns:
+        return column_of(frame, name)
+    alike = [place for place, label in enumerate(frame.columns) if str(label) == name]
+    return frame.iloc[:, alike[0]] if len(alike) == 1 else column_of(frame, name)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise ArgumentValueError(
+            f"covariates must have names of their own, found more than one of {by_source(twice)}; "
+            "rename a column or a level"
+        )
+
+
 def _numeric(frame: pd.DataFrame) -> list[Floats]:
     found = []
     for place, name in enumerate(frame.columns):
         column = frame.iloc[:, place]
-        if not pd.api.types.is_numeric_dtype(column.dtype):
+        kind = column.dtype
+        if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
             raise ArgumentTypeError(
-                f"covariate {name!r} must hold numbers, found a column of type {column.dtype}; a "
+                f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
                 f"formula with C({name}) makes a factor of it"
             )
         found.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -272,6 +384,7 @@ class _Formula:
     terms: Any
     data: pd.DataFrame
     text: str
+    whole: frozenset[str]
 
     @property
     def rows(self) -> int:
@@ -284,46 +397,181 @@ class _Formula:
         )
         return tuple(name for name in found if name in self.data.columns)
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The columns that are used."""
+        columns = {name: column_of(self.data, name) for name in self.sources}
+        return pd.DataFrame(columns, index=self.data.index)
+
     def missing(self) -> dict[str, Booleans]:
-        return _gaps(self.data[list(self.sources)])
+        return _gaps(self.frame)
 
     def design(self, keep: Booleans | None = None) -> Design:
-        frame = self.data[list(self.sources)]
-        frame = frame if keep is None else frame[keep]
-        matrix, spec = self._materialized(self.terms, frame)
+        frame = _with_used_levels(self.frame if keep is None else self.frame[keep], self.whole)
+        looked_up = {
+            str(factor.expr)
+            for term in self.terms
+            for factor in term.factors
+            if factor.eval_method.value == "lookup"
+        }
+        maker = _Maker(self.text, frozenset(looked_up), tuple(map(str, self.data.columns)))
+        matrix, spec = maker.matrix(self.terms, frame)
         names = tuple(str(name) for name in spec.column_names)
         if not names:
             raise ArgumentValueError("the formula has no covariates and no intercept")
+        for expression, levels in _levels_of(spec).items():
+            if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
+                raise ArgumentValueError(
+                    f"levels of {expression!r} read alike, such as 1 and '1'; make texts or "
+                    "numbers of all"
+                )
+        _check_names(names)
+        return Design(
+            _finite(matrix, names), names, self.sources, frame, _Again(maker, spec, names)
+        )
 
-        def build(data: pd.DataFrame) -> Floats:
-            return _finite(self._materialized(spec, data)[0], names)
 
-        return Design(_finite(matrix, names), names, self.sources, frame, build)
+@dataclass(frozen=True, eq=False)
+class _Again:
+    """Makes the matrix of a formula as the fit did."""
 
-    def _materialized(self, terms: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:
+    maker: _Maker
+    spec: Any
+    names: tuple[str, ...]
+
+    def __call__(self, data: pd.DataFrame) -> Floats:
+        return _finite(self.maker.matrix(self.spec, _with_used_levels(data))[0], self.names)
+
+
+def _with_used_levels(frame: pd.DataFrame, whole: Iterable[str] = ()) -> pd.DataFrame:
+    """The frame without categories that no row has: their columns would be 0.
+
+    whole : columns that keep theirs.
+    """
+    used = {
+        str(name): frame[name].cat.remove_unused_categories()
+        for name, kind in frame.dtypes.items()
+        if isinstance(kind, pd.CategoricalDtype) and str(name) not in whole
+    }
+    return frame.assign(**used) if used else frame
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the matrix of a formula's right side.
+
+    looked_up : columns that it uses as they stand.  columns : those of the frame, for errors.
+    """
+
+    text: str
+    looked_up: frozenset[str]
+    columns: tuple[str, ...]
+
+    def matrix(self, terms: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:
         """The matrix of a frame, and what makes it again."""
-        from formulaic.errors import DataMismatchWarning, FormulaicError
+        from formulaic.errors import FormulaicError
+        from formulaic.materializers import PandasMaterializer
 
+        frame = self._plain(frame)
         if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
             frame = pd.DataFrame({INTERCEPT: np.zeros(len(frame))}, index=frame.index)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):  # log(0): `_finite` says so
-            warnings.simplefilter("error", DataMismatchWarning)
-            try:
-                made = terms.get_model_matrix(frame, na_action="ignore", output="numpy")
-            except DataMismatchWarning:
-                raise ArgumentValueError(
-                    "data has levels of a factor that were not among those of the fit, so nothing "
-                    "can be said of them; leave these rows out"
-                ) from None
-            except FormulaicError as error:
-                known = "not present in the dataset" in str(error)
-                why = "it names a column that is not there" if known else type(error).__name__
-                raise ArgumentValueError(
-                    f"the formula '{self.text}' cannot be made of these columns ({why}); the "
-                    f"columns are {_listed(tuple(map(str, self.data.columns)))}"
-                ) from None
-        matrix = np.asarray(made, dtype=np.float64)
-        return matrix.reshape(len(frame), -1), made.model_spec
+        maker = PandasMaterializer(frame)
+        try:
+            with np.errstate(all="ignore"):  # log(0): `_finite` says so
+                _check_levels(terms, maker.layered_context)
+                made = maker.get_model_matrix(terms, na_action="ignore", output="numpy")
+                matrix = np.asarray(made, dtype=np.float64)
+        except (FormulaicError, NameError) as error:
+            missing = isinstance(error, NameError) or "not present in the dataset" in str(error)
+            why = "it names a column that is not there" if missing else type(error).__name__
+            raise ArgumentValueError(
+                f"the formula '{self.text}' cannot be made of these columns ({why}); the columns "
+                f"are {_listed(self.columns)}"
+            ) from None
+        except ArgumentValueError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError):
+            # Not chained: their messages quote cells.
+            kinds = [f"{name!r} of type {kind}" for name, kind in frame.dtypes.items()]
+            raise ArgumentTypeError(
+                f"the formula '{self.text}' cannot be made of columns of these types: "
+                f"{', '.join(kinds[:20])}; give numbers, or texts for a factor"
+            ) from None
+        return matrix.reshape(len(frame), len(made.model_spec.column_names)), made.model_spec
+
+    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame with columns of types that formulaic knows; nothing is missing in them."""
+        found: dict[str, Any] = {}
+        for name in map(str, frame.columns):
+            column = frame[name]
+            kind: Any = column.dtype
+            dated = isinstance(kind, pd.PeriodDtype) or getattr(kind, "kind", "O") in "mM"
+            if name in self.looked_up and (dated or pd.api.types.is_complex_dtype(kind)):
+                raise ArgumentTypeError(
+                    f"covariate {name!r} must hold numbers or texts, found a column of type "
+                    f"{kind}; make a number of it first, such as days or years"
+                )
+            if not dated and (wanted := _plain_kind(kind)) is not None:
+                found[name] = column.astype(wanted)
+        return frame.assign(**found) if found else frame
+
+
+def _plain_kind(kind: Any) -> Any:
+    """The type that formulaic knows, of a column of texts or numbers that has another."""
+    if isinstance(kind, pd.StringDtype):
+        return None if str(kind) == "str" else object
+    if not isinstance(kind, pd.api.extensions.ExtensionDtype):
+        return None
+    plain = getattr(kind, "numpy_dtype", None)  # of categories and intervals there is none
+    if plain is None or plain.kind == "b":
+        return plain
+    if not pd.api.types.is_numeric_dtype(kind):
+        return object
+    return np.float64 if plain.hasobject else plain  # decimals
+
+
+def _levels_of(spec: Any) -> dict[str, Any]:
+    """The levels of the factors that a fit has seen, by their expressions."""
+    return {
+        expression: state["categories"]
+        for expression, (_, state) in spec.encoder_state.items()
+        if isinstance(state, dict) and "categories" in state
+    }
+
+
+def _check_levels(terms: Any, context: Mapping[str, Any]) -> None:
+    """Raise for levels that a fit has not seen, or that C(..., levels=) does not name.
+
+    formulaic only warns of them, quoting cells, and makes them the first level.  Whether a warning
+    is raised or not shown is one setting of all threads, so that none must come.
+
+    terms : a formula, or what a fit has made of it.
+    """
+    from formulaic import ModelSpec
+    from formulaic.utils.stateful_transforms import stateful_eval
+
+    spec = ModelSpec.from_spec(terms)
+    known = _levels_of(spec)
+    expressions = {str(factor.expr) for term in spec.formula for factor in term.factors}
+    for expression in known or [one for one in sorted(expressions) if "levels" in one]:
+        inner, levels = _factor_of(expression)
+        state = dict(spec.transform_state)
+        if expression in known:
+            seen = known[expression]
+        elif levels is None:
+            continue
+        else:
+            seen = stateful_eval(levels, context, {}, state, spec)
+        if inner in context:
+            values = context[inner]
+        else:
+            values = stateful_eval(inner, context, {}, state, spec)
+        found = pd.Series(getattr(values, "__wrapped__", values)).unique().tolist()
+        if set(found).difference(seen):
+            raise ArgumentValueError(
+                "data has levels of a factor that were not among those of the fit, or of the "
+                "formula, so nothing can be said of them; leave these rows out"
+            )
 
 
 def _parsed(formula: str) -> Any:
@@ -335,6 +583,10 @@ def _parsed(formula: str) -> Any:
             "a formula needs formulaic: pip install 'rrstats[formula]'; or give arrays, the "
             "reports first and then data= with one column for each covariate"
         ) from None
+    if "`1`" in formula:
+        raise ArgumentValueError(
+            "a formula takes `1` for its intercept and not for a column; rename that column"
+        )
     try:
         return Formula(formula)
     except FormulaicError:
@@ -358,17 +610,38 @@ def _names(factor: Any) -> list[str]:
         return [str(factor.expr)]
     if factor.eval_method.value != "python":
         return []
-    quoted = re.findall(r"`([^`]+)`", factor.expr)
-    tree = ast.parse(re.sub(r"`[^`]+`", "0", factor.expr), mode="eval")
+    tree, quoted = _tree(factor.expr)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return quoted + [
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called
+    return [
+        quoted.get(node.id, node.id)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and id(node) not in called
     ]
 
 
+def _tree(expression: str) -> tuple[ast.expr, dict[str, str]]:
+    """A factor of a formula as a tree, and what its names stand for that are in backticks."""
+    quoted = {f"_quoted_{place}_": name for place, name in enumerate(_QUOTED.findall(expression))}
+    places = iter(quoted)
+    return ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval").body, quoted
+
+
+def _factor_of(expression: str) -> tuple[str, str | None]:
+    """What C(...) makes a factor of, and its levels if it names them; of others the expression."""
+    if not expression.startswith("C("):
+        return expression, None
+    tree, quoted = _tree(expression)
+    if not isinstance(tree, ast.Call) or ast.unparse(tree.func) != "C" or not tree.args:
+        return expression, None
+    levels = [keyword.value for keyword in tree.keywords if keyword.arg == "levels"]
+    told = [ast.unparse(tree.args[0]), *map(ast.unparse, levels)]
+    for place, name in quoted.items():
+        told = [one.replace(place, f"`{name}`") for one in told]
+    return told[0], told[1] if levels else None
+
+
 def _frame(data: Any) -> pd.DataFrame:
-    if isinstance(data, Mapping):
-        return pd.DataFrame(dict(data))
+    data = table_of(data)
     if not isinstance(data, pd.DataFrame):
         raise ArgumentTypeError(
             f"a formula needs a frame with its columns as data, found {type(data).__name__}"
@@ -388,11 +661,14 @@ def _finite(matrix: Floats, names: tuple[str, ...]) -> Floats:
     if np.isfinite(total):
         return matrix
     bad = ~np.isfinite(matrix)
-    counts = bad.sum(axis=0).tolist()
-    if told := [f"{count} in {name!r}" for name, count in zip(names, counts, strict=True) if count]:
+    found: dict[str, Booleans] = {}
+    for place in np.flatnonzero(bad.any(axis=0)):
+        source = source_of(names[place])
+        found[source] = bad[:, place] | found.get(source, False)
+    if told := [f"{int(rows.sum())} in {source!r}" for source, rows in found.items()]:
         raise ArgumentValueError(
             f"covariates must be finite, found infinite or undefined values in {len(matrix)} rows: "
-            f"{', '.join(told)}"
+            f"{', '.join(told[:20])}"
         )
     return matrix
 

@@ -88,37 +88,62 @@ def _cauchy_density(eta: Floats, shares: Floats) -> Floats:
     return np.asarray(1 / (np.pi * (1 + eta * eta)))
 
 
+def _logistic_tails(eta: Floats) -> tuple[Floats, Floats]:
+    return scipy.special.expit(eta), scipy.special.expit(-eta)
+
+
+def _logistic_slope(eta: Floats, shares: Floats) -> Floats:
+    return np.asarray(shares[0] * shares[1] * (shares[0] - shares[1]))
+
+
+def _logistic_quantile(p: Floats, q: Floats) -> Floats:
+    return np.asarray(np.log(p) - np.log(q))
+
+
+def _normal_tails(eta: Floats) -> tuple[Floats, Floats]:
+    return scipy.special.ndtr(eta), scipy.special.ndtr(-eta)
+
+
+def _normal_slope(eta: Floats, shares: Floats) -> Floats:
+    return np.asarray(-eta * _normal_density(eta, shares))
+
+
+def _normal_quantile(p: Floats, q: Floats) -> Floats:
+    return np.asarray(np.where(p < q, scipy.special.ndtri(p), -scipy.special.ndtri(q)))
+
+
+def _hazard_tails(eta: Floats) -> tuple[Floats, Floats]:
+    return -np.expm1(-_hazard(eta)), np.exp(-_hazard(eta))
+
+
+def _hazard_slope(eta: Floats, shares: Floats) -> Floats:
+    return np.asarray(_hazard_density(eta, shares) * (1 - _hazard(eta)))
+
+
+def _hazard_quantile(p: Floats, q: Floats) -> Floats:
+    return np.asarray(np.log(np.where(p < q, -np.log1p(-p), -np.log(q))))
+
+
+def _cauchy_tails(eta: Floats) -> tuple[Floats, Floats]:
+    return np.arctan2(1, -eta) / np.pi, np.arctan2(1, eta) / np.pi
+
+
+def _cauchy_slope(eta: Floats, shares: Floats) -> Floats:
+    return np.asarray(-2 * np.pi * eta * _cauchy_density(eta, shares) ** 2)
+
+
+def _cauchy_quantile(p: Floats, q: Floats) -> Floats:
+    return np.where(p < q, -1 / np.tan(np.pi * p), 1 / np.tan(np.pi * q))
+
+
+# Named functions: a result that holds a link can be pickled.
 LINKS: dict[str, Link] = {
     link.name: link
     for link in (
-        Link(
-            "logit",
-            lambda eta: (scipy.special.expit(eta), scipy.special.expit(-eta)),
-            _logistic_density,
-            lambda eta, shares: shares[0] * shares[1] * (shares[0] - shares[1]),
-            lambda p, q: np.log(p) - np.log(q),
-        ),
-        Link(
-            "probit",
-            lambda eta: (scipy.special.ndtr(eta), scipy.special.ndtr(-eta)),
-            _normal_density,
-            lambda eta, shares: -eta * _normal_density(eta, shares),
-            lambda p, q: np.where(p < q, scipy.special.ndtri(p), -scipy.special.ndtri(q)),
-        ),
-        Link(
-            "cloglog",
-            lambda eta: (-np.expm1(-_hazard(eta)), np.exp(-_hazard(eta))),
-            _hazard_density,
-            lambda eta, shares: _hazard_density(eta, shares) * (1 - _hazard(eta)),
-            lambda p, q: np.log(np.where(p < q, -np.log1p(-p), -np.log(q))),
-        ),
-        Link(
-            "cauchit",
-            lambda eta: (np.arctan2(1, -eta) / np.pi, np.arctan2(1, eta) / np.pi),
-            _cauchy_density,
-            lambda eta, shares: -2 * np.pi * eta * _cauchy_density(eta, shares) ** 2,
-            lambda p, q: np.where(p < q, -1 / np.tan(np.pi * p), 1 / np.tan(np.pi * q)),
-        ),
+        Link("logit", _logistic_tails, _logistic_density, _logistic_slope, _logistic_quantile),
+        Link("probit", _normal_tails, _normal_density, _normal_slope, _normal_quantile),
+        Link("cloglog", _hazard_tails, _hazard_density, _hazard_slope, _hazard_quantile),
+        Link("cauchit", _cauchy_tails, _cauchy_density, _cauchy_slope, _cauchy_quantile),
     )
 }
 

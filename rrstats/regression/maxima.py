@@ -35,6 +35,9 @@ _FIRST_LOOK = 10_000
 _NO_INFORMATION = 1e-6
 """Of a direction in standard units; the standard error would be 1000."""
 
+_FADED = 1e-5
+"""Of the largest information: less is none where a direction has none already."""
+
 _RUN_OFF = 6.0
 """A coefficient without information beyond this, in standard units, is on its way to infinity."""
 
@@ -101,6 +104,8 @@ def fitted(
     theta = base + back @ best.theta
     values, vectors = np.linalg.eigh(-best.sums.hessian)
     flat = values < _NO_INFORMATION
+    if flat.any():  # the climb ended on its way to the edge, where other directions fade, too
+        flat = values < max(_NO_INFORMATION, _FADED * float(values[-1]))
     bread = (vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T
     covariance = back @ _covariance(standard, best.theta, bread, vcov, clusters) @ back.T
     lost = _lost(back @ vectors[:, flat], _units(mixture))

@@ -20,14 +20,16 @@ from numpy.typing import NDArray
 
 from rrstats.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.metadata import read
+from rrstats.metadata import find, read
 from rrstats.regression import fitted
 from rrstats.regression.fitted import OutcomeResult
 from rrstats.regression.fitting import Problem, best, orthonormal
 from rrstats.regression.frames import (
     check_index,
+    check_ordinary,
     column_or_values,
     outcome_name,
+    table_of,
     whole_rows,
 )
 from rrstats.regression.frames import covariates as covariates_of
@@ -91,8 +93,11 @@ def logit(
 
     Returns an OutcomeResult; ``print(result.summary())``.
     Raises ArgumentValueError for collinear covariates, reports that are all alike, and columns
-    that do not fit.  Warns BoundaryWarning where the likelihood is largest at a prevalence
+    that do not fit.  Warns BoundaryWarning where the likelihood has no maximum but at prevalences
     of 0 or 1 (all reports together, or of some covariates): such coefficients are infinite.
+    Where reports are few and noise is large there are often several maxima.  The highest interior
+    one of a few fixed starts is given, with a note where the likelihood was seen to be higher at
+    the edge; not all maxima are seen (above 5,000 rows there is one start).
     Formula: log L = sum log sum_j P(report | j) P(j | x); Magder and Hughes (1997).
 
     >>> import numpy as np, rrstats as rr
@@ -107,6 +112,7 @@ def logit(
 
     Each step of x multiplies the odds of a true yes by exp(0.597) = 1.8.
     """
+    data = table_of(data)
     options = {
         "mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group, "event": event,
         "intercept": intercept, "weights": weights, "clusters": clusters, "missing": missing,
@@ -174,6 +180,7 @@ def cauchit(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
 
 def _seen(link: str, outcome: Any, data: Any, options: dict[str, Any]) -> OutcomeResult:
     """A regression on covariates as they stand."""
+    data = table_of(data)
     if private := _private(outcome, data):
         raise ArgumentValueError(
             f"the covariates {private} hold reports, which {link} would take for the truth; use "
@@ -187,10 +194,11 @@ def _private(outcome: Any, data: Any) -> list[str]:
     if not isinstance(data, pd.DataFrame) or not (records := read(data.attrs)):
         return []
     made = {record.name for record in records}
-    if not isinstance(outcome, str):
-        return [str(name) for name in data.columns if name in made]
-    opened = covariates_of(data, outcome, rows=len(data))
-    return [name for name in opened.sources if name in made]
+    used = list(data.columns)
+    if isinstance(outcome, str):
+        used = list(covariates_of(data, outcome, rows=len(data)).sources)
+    check_ordinary(data, [name for name in used if name not in made])
+    return [str(name) for name in used if name in made]
 
 
 def _regress(
@@ -217,8 +225,17 @@ def _regress(
     if formula is None:
         check_index(values, data, "outcome")
     rows = len(values) if hasattr(values, "__len__") else 0
-    sampled = column_or_values(group, data, rows, "group")
-    seen = variable(values, mechanism, prob, epsilon=epsilon, group=sampled)
+    sampled = column_or_values(group, data, rows, "group", values)
+    try:
+        seen = variable(values, mechanism, prob, epsilon=epsilon, group=sampled)
+    except ArgumentTypeError as error:
+        record = find(getattr(values, "attrs", {}), getattr(values, "name", None))
+        if any(one is not None for one in (mechanism, prob, epsilon, record)):
+            raise
+        raise ArgumentTypeError(
+            f"{error}, or where people answered directly say so: mechanism=rr.surveys.direct([...])"
+            " with the possible answers"
+        ) from None
     law = law_of(link, seen.k)
     if seen.k > 2 and event is not None:
         raise ArgumentTypeError(f"event is for two categories; of {seen.k} name the baseline")
@@ -227,11 +244,11 @@ def _regress(
 
     numbers = {"weights": weights, "frequencies": frequencies, "offset": offset}
     given = {
-        name: _numbers(column_or_values(column, data, rows, name), name)
+        name: _numbers(column_or_values(column, data, rows, name, values), name)
         for name, column in numbers.items()
         if column is not None
     }
-    labels = column_or_values(clusters, data, rows, "clusters")
+    labels = column_or_values(clusters, data, rows, "clusters", values)
     codes = None if labels is None else pd.factorize(pd.Series(labels))[0]
     absent = {"the reports": _unreported(seen, reports), **opened.missing()}
     absent |= {name: np.isnan(column) for name, column in given.items()}
@@ -280,7 +297,9 @@ def _regress(
         log_likelihood=found.log_likelihood,
         converged=found.converged,
         iterations=found.iterations,
-        notes=notes(reports, basis.columns, found, endless, weights is not None),
+        notes=notes(
+            reports, basis.columns, found, endless, weights is not None, grouped is not None
+        ),
         event=reports.categories[1] if reports.k == 2 else None,
         problem=problem,
         basis=basis,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,13 @@ from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentValueError
 from rrstats.group_means import numbers
-from rrstats.regression.frames import Design, column_or_values, covariates, whole_rows
+from rrstats.regression.frames import (
+    Design,
+    check_index,
+    column_or_values,
+    covariates,
+    whole_rows,
+)
 from rrstats.regression.unseen import Unseen, designs, open_unseen
 
 __all__ = ["Opened", "open_columns"]
@@ -55,13 +62,21 @@ def open_columns(
     clusters: Any,
     missing: str,
     intercept: bool,
+    outcome: Any = None,
 ) -> tuple[Opened, Booleans | None]:
-    """Columns, weights and clusters of the rows that are used, and which these are."""
+    """Columns, weights and clusters of the rows that are used, and which these are.
+
+    absent : where the outcome is missing.  outcome : its values, to compare indexes with.
+    """
+    if not rows:
+        raise ArgumentValueError("there must be at least one row, found none")
+    if formula is None:
+        check_index(outcome, data, "the outcome")
     unseen = open_unseen(data, given, _sources(data, formula), group)
     unseen.check_informative()
-    w = column_or_values(weights, data, rows, "weights")
+    w = column_or_values(weights, data, rows, "weights", outcome)
     w = None if w is None else _checked_weights(w, rows)
-    in_cluster = column_or_values(clusters, data, rows, "clusters")
+    in_cluster = column_or_values(clusters, data, rows, "clusters", outcome)
     codes = None if in_cluster is None else pd.factorize(pd.Series(in_cluster))[0]
     gaps = {**absent, **_gaps(data, formula, unseen, rows, intercept), **unseen.missing()}
     if w is not None:
@@ -70,6 +85,13 @@ def open_columns(
         gaps["clusters"] = codes < 0
     keep = whole_rows(missing, gaps, rows)
     if w is not None:
+        used = (w if keep is None else w[keep]) > 0
+        if not used.any():
+            raise ArgumentValueError("weights must leave somebody, found that all are 0")
+        if not used.all():  # rows that stand for nobody take no part
+            kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
+            kept[kept] = used
+            keep = kept
         w = w if keep is None else w[keep]
         w = w / w.mean()
     if codes is not None:
@@ -90,10 +112,10 @@ def _checked_weights(given: Any, rows: int) -> Floats:
     return found
 
 
-def _sources(data: Any, formula: str | None) -> list[str]:
+def _sources(data: Any, formula: str | None) -> list[Hashable]:
     """The columns that the model may use."""
     if formula is None:
-        return [str(name) for name in data.columns] if isinstance(data, pd.DataFrame) else []
+        return list(data.columns) if isinstance(data, pd.DataFrame) else []
     opened = covariates(data, formula, rows=len(data))
     return list(opened.sources)
 
@@ -106,7 +128,7 @@ def _gaps(
         opened = covariates(unseen.framed(data, None), formula, rows=rows)
         return opened.missing()
     if isinstance(data, pd.DataFrame):
-        data = data.drop(columns=[name for name in data.columns if str(name) in unseen.names])
+        data = unseen.others(data)
         if not data.shape[1]:
             return {}
     return covariates(data, None, rows=rows, intercept=intercept).missing()

@@ -145,8 +145,10 @@ def outcome_of(variable: Variable, first: Any = None, last: Any = None) -> Outco
     for name, category, place in (("baseline", first, 0), ("event", last, variable.k)):
         if category is not None:
             if category not in variable.categories:
+                # Categories that no mechanism declares are cells.
+                known = f" {list(variable.categories)}" if variable.private else ""
                 raise ArgumentValueError(
-                    f"{name} must be one of the categories {list(variable.categories)}, got "
+                    f"{name} must be one of the {variable.k} categories{known} of the outcome, got "
                     f"{category!r}"
                 )
             code = variable.categories.index(category)

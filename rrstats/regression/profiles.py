@@ -2,7 +2,9 @@
 
 For a value b the likelihood is climbed with the coefficient held at b; the interval ends where
 twice the loss reaches the quantile of chi-squared on one degree of freedom.  An end that is not
-reached is infinite.  Source: Venzon and Moolgavkar (1988); here by bisection on climbs.
+reached is infinite, and so is one on whose way the climbs come to another maximum: nothing is
+rejected there for sure.
+Source: Venzon and Moolgavkar (1988); here by secants over climbs.
 """
 
 from __future__ import annotations
@@ -16,6 +18,21 @@ from rrstats.regression.fitting import Fit, Problem, fit, known
 __all__ = ["intervals"]
 
 Floats = NDArray[np.float64]
+
+_STEPS = 60
+"""Steps of one climb: they start near."""
+
+_HALVINGS = 40
+"""Values at which an end is looked for, at most."""
+
+_PART, _NEAR = 1e-4, 1e-7
+"""An end is known to this part of half a Wald interval; or its loss to this part of the limit."""
+
+_HIGHER = 1e-4
+"""A loss that falls by more on the way out is that of another maximum."""
+
+_JUMP = 0.05
+"""So is one that jumps by this part of the limit."""
 
 
 def intervals(problem: Problem, found: Fit, back: Floats, endless: Floats, level: float) -> Floats:
@@ -70,7 +87,7 @@ class _Line:
         near = min(self.starts, key=lambda known: abs(known - value))
         start = self.starts[near] + (value - near) * self.row / self.length**2
         if self.inside.shape[1]:
-            held = fit(self.problem, start, self.inside)
+            held = fit(self.problem, start, self.inside, _STEPS)
             self.starts[value] = held.theta
             reached = held.log_likelihood
         else:
@@ -78,14 +95,40 @@ class _Line:
         return 2 * (self.found.log_likelihood - reached)
 
     def end(self, sign: int, half: float, limit: float) -> float:
-        """Where the loss reaches the limit on one side; infinite where it does not."""
-        inner, outer = self.best, self.best + sign * half
+        """Where the loss reaches the limit on one side; infinite where it does not.
+
+        Infinite, too, where the climb comes to another maximum, so that the loss falls or jumps.
+        """
+        inner, outer, low = self.best, self.best + sign * half, -limit
         for _ in range(12):
-            if self.loss(outer) >= limit:
-                return float(
-                    scipy.optimize.brentq(
-                        lambda value: self.loss(value) - limit, inner, outer, xtol=1e-9 * half
-                    )
-                )
-            inner, outer = outer, self.best + 1.7 * (outer - self.best)
+            high = self.loss(outer) - limit
+            if high < low - _HIGHER:
+                break
+            if high >= 0:
+                found = self._between(inner, outer, low, high, limit, _PART * half)
+                return sign * np.inf if found is None else found
+            inner, outer, low = outer, self.best + 1.7 * (outer - self.best), high
         return sign * np.inf
+
+    def _between(
+        self, inner: float, outer: float, low: float, high: float, limit: float, within: float
+    ) -> float | None:
+        """Where the loss crosses the limit, by secants (Illinois); None where it jumps over it."""
+        below, above, side = low, high, 0
+        for _ in range(_HALVINGS):
+            if abs(outer - inner) <= within:
+                break
+            share = below / (below - above)
+            middle = inner + min(max(share, 0.01), 0.99) * (outer - inner)
+            value = self.loss(middle) - limit
+            if abs(value) <= _NEAR * limit:
+                return middle
+            if value > 0:
+                outer, high, above = middle, value, value
+                below, side = below / 2 if side == 1 else below, 1
+            else:
+                inner, low, below = middle, value, value
+                above, side = above / 2 if side == -1 else above, -1
+        if high - low > _JUMP * limit:
+            return None
+        return inner - low * (outer - inner) / (high - low) if high > low else outer

@@ -7,9 +7,10 @@ error, rather than a large number with a larger one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,18 +20,29 @@ from numpy.typing import NDArray
 from rrstats.errors import ArgumentValueError
 from rrstats.intervals import check_level
 
-__all__ = ["RegressionResult", "WaldTest", "standard_errors"]
+__all__ = [
+    "RegressionResult",
+    "WaldTest",
+    "beside_profiles",
+    "confidence",
+    "standard_errors",
+    "verdict",
+]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WaldTest:
     """A test of several coefficients at once: chi-squared, its degrees of freedom, the p-value."""
 
     statistic: float
     df: int
     pvalue: float
+
+    def __repr__(self) -> str:
+        what = "the coefficient is" if self.df == 1 else "the coefficients are all"
+        return f"Wald test: {verdict(self.statistic, self.df, self.pvalue, f'{what} 0')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -54,6 +66,16 @@ class RegressionResult:
     converged: bool
     iterations: int
     notes: Sequence[str] = field(default=())
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what other fits have, and this one has not, what there is instead."""
+            why = type(self)._elsewhere.get(name)
+            told = f"{type(self).__name__} has no {name}"
+            raise AttributeError(told if why is None else f"{told}: {why}", name=name, obj=self)
 
     @property
     def params(self) -> pd.Series[float]:
@@ -105,14 +127,18 @@ class RegressionResult:
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Wald intervals of the coefficients: columns low and high."""
-        half = scipy.special.ndtri(0.5 + check_level(level) / 2) * self.bse
+        half = scipy.special.ndtri(0.5 + confidence(level) / 2) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
 
     def wald_test(self, terms: Any) -> WaldTest:
         """Test that some coefficients are all 0.
 
+        With clustered errors and few clusters chi-squared rejects too often: of true nulls of 3
+        covariates fixed within clusters, at 5%, it rejected 11% with 60 clusters, 55% with 8.
+
         terms : names of parameters, or an (r, p) matrix whose product with the coefficients
-            is 0 under the hypothesis.
+            is 0 under the hypothesis.  Of several categories names are pairs of category and
+            covariate, and either alone means all parameters that have it.
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
@@ -127,20 +153,45 @@ class RegressionResult:
         return WaldTest(statistic, rank, float(scipy.special.chdtrc(rank, statistic)))
 
     def _contrasts(self, terms: Any) -> Floats:
-        if isinstance(terms, np.ndarray) and np.issubdtype(terms.dtype, np.number):
-            found = np.atleast_2d(terms.astype(np.float64))
-            if found.ndim != 2 or found.shape[1] != self.df_model:
+        nested = isinstance(terms, list) and any(isinstance(one, list) for one in terms)
+        kind = getattr(terms, "dtype", None)
+        if nested or (isinstance(terms, np.ndarray) and np.issubdtype(kind, np.number)):
+            try:
+                found = np.atleast_2d(np.asarray(terms, dtype=np.float64))
+            except (TypeError, ValueError):
+                found = np.empty((0, 0))
+            if found.ndim != 2 or found.shape[1] != self.df_model or not np.isfinite(found).all():
                 raise ArgumentValueError(
-                    f"terms must be a matrix of {self.df_model} columns, found {found.shape}"
+                    f"terms must be a matrix of {self.df_model} columns of numbers, one for each "
+                    f"parameter, or names of parameters, found the shape {found.shape}"
                 )
             return found
-        named = list(terms) if isinstance(terms, list | set | pd.Index) else [terms]
-        strange = [name for name in named if name not in self.index]
+        several = isinstance(terms, list | set | pd.Index | np.ndarray)
+        named = list(terms) if several else [terms]
+        places = [self._named(name) for name in named]
+        strange = [name for name, place in zip(named, places, strict=True) if not place]
         if strange or not named:
             raise ArgumentValueError(
                 f"terms must be names of parameters, {list(self.index)}, found {strange}"
             )
-        return np.eye(self.df_model)[self.index.get_indexer_for(pd.Index(named))]
+        return np.eye(self.df_model)[list(dict.fromkeys(itertools.chain(*places)))]
+
+    def _named(self, name: Any) -> list[int]:
+        """The places of the parameters of that name; of pairs also all with it in one level."""
+        exact = [place for place, label in enumerate(self.index) if _equal(label, name)]
+        if exact or self.index.nlevels == 1:
+            return exact
+        levels = [
+            [place for place, label in enumerate(self.index) if _equal(label[level], name)]
+            for level in range(self.index.nlevels)
+        ]
+        there = [found for found in levels if found]
+        if len(there) > 1:
+            both = " and a ".join(map(str, self.index.names))
+            raise ArgumentValueError(
+                f"terms has {name!r}, which is both a {both}; name pairs of {list(self.index)}"
+            )
+        return there[0] if there else []
 
     # -- the table --------------------------------------------------------------------------
 
@@ -199,6 +250,50 @@ class RegressionResult:
         import html
 
         return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def _equal(label: Any, name: Any) -> bool:
+    """Whether a name is that label: 1 is not True."""
+    return (
+        isinstance(name, Hashable)
+        and isinstance(label, bool) == isinstance(name, bool)
+        and bool(label == name)
+    )
+
+
+def verdict(statistic: float, df: int, p: float, null: str = "") -> str:
+    """What a test by chi-squared says of its null; without a null its numbers alone."""
+    told = f"chi2({df}) = {statistic:.2f}, p = {p:.3g}"
+    if not null:
+        return told
+    if np.isnan(p):
+        return f"{told}; nothing can be said of whether {null}"
+    if p <= 0.05:
+        return f"{told}; the reports speak against it that {null}"
+    return f"{told}; the reports do not contradict that {null}"
+
+
+def confidence(level: object) -> float:
+    """A confidence level of at least 0.5; a lower one is mostly meant as what it leaves out."""
+    found = check_level(level)
+    if found < 0.5:
+        raise ArgumentValueError(
+            f"level must be at least 0.5, got {found:g}: it is the confidence and not alpha, so "
+            f"for alpha = {found:g} give level={1 - found:g}"
+        )
+    return found
+
+
+def beside_profiles(profiles: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Predictions with the covariates that they are for in front, of the same rows.
+
+    Covariates that are called as a column of the predictions get "profile_" before their names.
+    """
+    held = {
+        f"profile_{name}" if name in found.columns else name: profiles[name].array
+        for name in profiles.columns
+    }
+    return pd.concat([pd.DataFrame(held, index=found.index), found], axis=1)
 
 
 def standard_errors(covariance: Floats) -> Floats:

@@ -18,19 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentValueError, NotIdentifiable
-from rrstats.intervals import check_level
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
 from rrstats.regression.doubts import Doubt
-from rrstats.regression.frames import Design
+from rrstats.regression.frames import Design, table_of
 from rrstats.regression.maxima import check_columns
-from rrstats.regression.results import RegressionResult
+from rrstats.regression.results import RegressionResult, beside_profiles, confidence
 from rrstats.regression.unseen import Unseen, again
 
 __all__ = ["ScoreResult", "score_fit"]
@@ -39,6 +38,13 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 16
 """Rows times profiles that are worked on at once."""
+
+_TESTS = "scores have no likelihood; wald_test tests coefficients"
+
+_NO_MODEL = (
+    "scores have no model of the privatized covariates; a fit with method='likelihood' has, and "
+    "rrstats.estimate gives their shares"
+)
 
 _FAINT = 2.0
 """Fewer standard errors of variation are within noise of none."""
@@ -50,8 +56,8 @@ class ScoreResult(RegressionResult):
 
     sigma2 : the unbiased estimate of the errors' variance; noise may carry it below 0.
     effective_n : for each coefficient of a privatized covariate, from how many known answers it is
-        as good: people times its variance if all were known, over its variance; NaN where noise
-        leaves that below 0.
+        as good: people times its variance if all were known, over its variance, both whatever the
+        law of the errors; NaN where noise leaves that below 0.
     signal : for each of these the variation of its column beside all others, by its standard error.
         Below 2 it is within noise of 0, and the effect may be anything.
     """
@@ -62,6 +68,18 @@ class ScoreResult(RegressionResult):
     unseen: Unseen
     design: Design
     from_formula: bool
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "compare": _TESTS,
+        "lr_test": _TESTS,
+        "goodness_of_fit": _TESTS,
+        "marginal_effects": "in a linear regression the coefficients are the effects, params with "
+        "conf_int; where squares or interactions are in it, differences of predict, or a fit with "
+        "method='likelihood'",
+        "prevalence": "the outcome is a number; predict gives its mean for profiles",
+        "posterior": _NO_MODEL,
+        "shares": _NO_MODEL,
+    }
 
     def facts(self) -> list[tuple[str, str]]:
         """What stands above the table: there is no likelihood."""
@@ -90,16 +108,25 @@ class ScoreResult(RegressionResult):
         found = [doubt.text for doubt in self.doubts()]
         if len(self.effective_n):
             worth = "; ".join(f"{name} {n:,.0f}" for name, n in self.effective_n.dropna().items())
+            worth = worth or "not known (noise)"
             found.append(f"{self.nobs:,} reports tell as much as so many known answers: {worth}.")
         return found
 
-    def predict(self, data: Any, level: float = 0.95) -> pd.DataFrame:
-        """The expected outcome for profiles: columns prediction, std_error, low, high.
+    def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
+        """The expected outcome for profiles: the covariates, prediction, std_error, low, high.
 
-        data : a frame with all covariates; those that were privatized hold *true* categories.
+        data : a frame with all covariates; those that were privatized hold *true* categories.  The
+            people of the fit will not do: their categories are not known, and scores have no model
+            of them.
         """
-        half = scipy.special.ndtri(0.5 + check_level(level) / 2)
-        frame = pd.DataFrame(dict(data)) if isinstance(data, Mapping) else data
+        if data is None:
+            raise ArgumentTypeError(
+                "predict needs data, profiles with the true categories of the privatized "
+                f"covariates {list(self.unseen.names)}: those of the people of the fit are not "
+                "known, and scores have no model of them (method='likelihood' has)"
+            )
+        half = scipy.special.ndtri(0.5 + confidence(level) / 2)
+        frame = table_of(data)
         if not isinstance(frame, pd.DataFrame):
             raise ArgumentValueError("data must be a frame with the covariates as columns")
         known = self.unseen.codes(frame)
@@ -107,7 +134,7 @@ class ScoreResult(RegressionResult):
         matrix = matrices[known, np.arange(len(frame))]
         value = matrix @ self.estimates
         error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix), 0))
-        return pd.DataFrame(
+        found = pd.DataFrame(
             {
                 "prediction": value,
                 "std_error": error,
@@ -116,6 +143,8 @@ class ScoreResult(RegressionResult):
             },
             index=frame.index,
         )
+        shown = dict.fromkeys([*self.design.sources, *self.unseen.names])
+        return beside_profiles(frame[list(shown)], found)
 
 
 def score_fit(
@@ -131,11 +160,12 @@ def score_fit(
     clusters: NDArray[np.intp] | None,
     vcov: str,
     from_formula: bool,
+    outcome: str,
 ) -> ScoreResult:
     """Solve the equations.
 
     scores : (rows, C) of the profiles.  same : (rows, s).  varying : (C, rows, v).  order : places
-    of these columns among names.
+    of these columns among names.  outcome : what it is called in the title.
     """
     check_columns(same, varying, [names[place] for place in order], 0)
     squares = np.sqrt(np.concatenate([(same**2).mean(axis=0), (varying**2).mean(axis=(0, 1))]))
@@ -149,16 +179,17 @@ def score_fit(
             "no inverse; more people are needed"
         ) from None
     beta, b = bread @ cross, len(squares)
-    meat, sigma2 = problem.spread(squares, beta, clusters)
+    meat, known, sigma2 = problem.spread(squares, beta, clusters)
     covariance = bread @ meat @ bread
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = len(y) * sigma2 * np.diag(bread) / np.diag(covariance)
+        parts = np.diag(bread @ known @ bread) / np.diag(covariance)
+    worth = len(y) * np.minimum(parts, 1.0)  # above 1 it is noise, or rounding
     tail = [names[j] for j in order[same.shape[1] :]]
     signal = problem.signal(squares, bread)[same.shape[1] :]
     place = np.argsort(order)
     scale = 1 / squares[place]
     return ScoreResult(
-        title=f"linear regression by scores, {unseen.listed}",
+        title=f"Linear regression of {outcome} by scores, {unseen.listed}",
         index=pd.Index(list(names), dtype=object),
         estimates=beta[place] * scale,
         covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
@@ -222,21 +253,27 @@ class _Problem:
 
     def spread(
         self, sizes: Floats, beta: Floats, clusters: NDArray[np.intp] | None
-    ) -> tuple[Floats, float]:
-        """(b, b) the sum of products of the rows' equations, or the clusters'; errors' variance."""
+    ) -> tuple[Floats, Floats, float]:
+        """Two (b, b) sums of products of the equations of rows or clusters; errors' variance.
+
+        The second sum estimates what the first were if all categories were known: of a row by its
+        scores, which are unbiased for that, too; products of two rows have the same mean in both.
+        """
         n, b = len(self.y), len(beta)
-        meat, errors = np.zeros((b, b)), 0.0
+        alone, known, errors = np.zeros((b, b)), np.zeros((b, b)), 0.0
         groups = None if clusters is None else np.zeros((int(clusters.max()) + 1, b))
         for rows, design, scores in self._blocks(sizes):
-            residual = self.y[rows] - design @ beta
+            residual, weight = self.y[rows] - design @ beta, self.weights[rows]
             each = np.einsum("cr,crb->rb", scores * residual, design, optimize=True)
-            each *= self.weights[rows, None]
-            errors += float(((scores * residual**2).sum(axis=0) * self.weights[rows]).sum())
-            if groups is None or clusters is None:
-                meat += each.T @ each
-            else:
+            each *= weight[:, None]
+            errors += float(((scores * residual**2).sum(axis=0) * weight).sum())
+            alone += each.T @ each
+            flat = design.reshape(-1, b)
+            known += flat.T @ ((scores * (weight * residual) ** 2).reshape(-1, 1) * flat)
+            if groups is not None and clusters is not None:
                 np.add.at(groups, clusters[rows], each)
-        if groups is None:
-            return meat * n / (n - b), errors / (n - b)
-        factor = len(groups) / (len(groups) - 1) * (n - 1) / (n - b)
-        return groups.T @ groups * factor, errors / (n - b)
+        factor, meat = n / (n - b), alone
+        if groups is not None:
+            factor = len(groups) / (len(groups) - 1) * (n - 1) / (n - b)
+            meat = groups.T @ groups
+        return meat * factor, (meat - alone + known) * factor, errors / (n - b)

@@ -18,11 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.columns import column_of
+from rrstats.containers import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import Mechanism
 from rrstats.metadata import read
-from rrstats.regression.frames import Design, covariates
+from rrstats.regression.frames import Design, check_ordinary, covariates
 from rrstats.results import said
-from rrstats.variables import Variable, variable, variables
+from rrstats.variables import Reports, Variable, variable, variables
 
 __all__ = ["MOST_CLASSES", "Unseen", "again", "designs", "open_unseen"]
 
@@ -42,10 +44,25 @@ class Unseen:
 
     columns: tuple[Variable, ...]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The columns without their reports: these have open readers, and a fit is done with them.
+
+        What is left says what the classes are and how they were reported.
+        """
+        kept = [
+            one if one.mechanism is None else (one.name, one.rows, one.mechanism)
+            for one in self.columns
+        ]
+        return {"kept": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        columns = [one if isinstance(one, Variable) else _emptied(*one) for one in state["kept"]]
+        object.__setattr__(self, "columns", tuple(columns))
+
     @property
-    def names(self) -> tuple[str, ...]:
-        """What formulas call them."""
-        return tuple(str(column.name) for column in self.columns)
+    def names(self) -> tuple[Any, ...]:
+        """Their labels in the frame; in a formula texts."""
+        return tuple(column.name for column in self.columns)
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:
@@ -132,7 +149,13 @@ class Unseen:
     @property
     def listed(self) -> str:
         """The covariates in a line."""
-        return f"privatized: {', '.join(self.names)}" if self.columns else "no covariate privatized"
+        if not self.columns:
+            return "no covariate privatized"
+        return f"privatized: {', '.join(map(str, self.names))}"
+
+    def others(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The columns of a frame that are not among them."""
+        return data.loc[:, [name not in self.names for name in data.columns]]
 
     def framed(self, data: pd.DataFrame, profile: Sequence[int] | None) -> pd.DataFrame:
         """The frame with everybody in one profile; None for all categories by turns."""
@@ -150,9 +173,10 @@ class Unseen:
             place = {category: code for code, category in enumerate(column.categories)}
             codes = np.array([place.get(answer, -1) for answer in column_of(frame, name).tolist()])
             if bad := int((codes < 0).sum()):
+                # Of an ordinary column categories are cells.
+                named = f" {list(column.categories)[:8]}" if column.private else ""
                 raise ArgumentValueError(
-                    f"{bad} of {len(frame)} rows of {name!r} are none of the true categories "
-                    f"{list(column.categories)[:8]}"
+                    f"{bad} of {len(frame)} rows of {name!r} are none of the true categories{named}"
                 )
             found = found * column.k + codes.astype(np.intp)
         return found
@@ -170,6 +194,13 @@ class Unseen:
             )
 
 
+def _emptied(name: Hashable, rows: int, mechanism: Mechanism) -> Variable:
+    """A private column without its reports."""
+    container, reader = open_reports([], mechanism.report_space)
+    reports = Reports(mechanism, container, reader, None)
+    return Variable(name, mechanism.categories, rows, reports)
+
+
 def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
     texts = [said(category) for category in categories]
     if len(set(texts)) < len(texts):  # 1 and "1" are different answers
@@ -177,26 +208,37 @@ def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def open_unseen(data: Any, given: Any, wanted: Sequence[str], group: Any) -> Unseen:
+def open_unseen(data: Any, given: Any, wanted: Sequence[Hashable], group: Any) -> Unseen:
     """The privatized covariates: those given, and those that the frame says of itself.
 
     given : mapping from column to mechanism or `Variable`, or None.
-    wanted : the columns that the model uses.
+    wanted : the columns that the model uses, by their labels in the frame.
     """
     named = {} if given is None else given
     if not isinstance(named, Mapping):
         raise ArgumentTypeError(
             f"covariates must be a mapping from column to mechanism, found {type(given).__name__}"
         )
-    if strange := [name for name in named if str(name) not in wanted]:
+    described: dict[Hashable, Any] = {}
+    strange = []
+    for key, how in named.items():
+        labels = [key] if key in wanted else [name for name in wanted if str(name) == str(key)]
+        if len(labels) == 1 and labels[0] not in described:
+            described[labels[0]] = how
+        else:
+            strange.append(key)
+    if strange:
         raise ArgumentValueError(
-            f"covariates must be columns that the model uses, {list(wanted)}, found also {strange}"
+            "covariates must be columns that the model uses, each once, "
+            f"{list(wanted)[:20]}, found also {strange}"
         )
     recorded = [record.name for record in read(getattr(data, "attrs", None) or {})]
-    private = [name for name in wanted if name in named or name in recorded]
+    private = [name for name in wanted if name in described or name in recorded]
+    if isinstance(data, pd.DataFrame):
+        check_ordinary(data, [name for name in wanted if name not in private])
     found = []
     for name in private:
-        how = named.get(name)
+        how = described.get(name)
         if isinstance(how, Variable):
             found.append(replace(how, name=name))
         elif group is None or isinstance(group, str):
@@ -215,14 +257,15 @@ def designs(
     Without a formula a covariate adds a column for each category but the first.
     """
     if formula is not None:
-        opened = covariates(unseen.framed(data, None), formula, rows=len(data))
+        framed = unseen.framed(data, None)
+        opened = covariates(framed, formula, rows=len(data), whole=unseen.names)
         design = opened.design(keep)
         frame = design.frame
         matrices = [design.again(unseen.framed(frame, profile)) for profile in unseen.profiles]
         return design, matrices if unseen.columns else [design.matrix], design.names
     table = data
     if isinstance(data, pd.DataFrame):
-        table = data.drop(columns=[name for name in data.columns if str(name) in unseen.names])
+        table = unseen.others(data)
     rows = unseen.columns[0].rows if unseen.columns else len(data)
     if isinstance(table, pd.DataFrame) and not table.shape[1]:
         table = None  # an intercept alone

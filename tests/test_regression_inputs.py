@@ -1,0 +1,573 @@
+"""What a regression takes for its rows, its outcome and its covariates, and what it refuses.
+
+How these could be wrong and nobody notice: rows matched by position, a column of reports taken for
+the truth, a cell of the data in an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, BoundaryWarning, MetadataError
+
+COIN = rr.KRR(["no", "yes"], 0.8)
+SECRET = "S3CR3T"
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Pay that rises by 2 for smokers and by 1 for drinkers; of both only reports are seen."""
+    rng = np.random.default_rng(1)
+    n = 3000
+    smokes, drinks = rng.integers(0, 2, (2, n))
+    answers = np.array(["no", "yes"])
+    frame = pd.DataFrame(
+        {
+            "pay": 10 + 2 * smokes + drinks + rng.normal(size=n),
+            "smoker": answers[smokes],
+            "drinker": answers[drinks],
+            "age": rng.normal(size=n),
+            "weight": rng.uniform(1, 2, n),
+            "region": rng.choice(list("abc"), n),
+            "voted": answers[rng.integers(0, 2, n)],
+        }
+    )
+    for name in ("smoker", "drinker"):
+        frame = frame.rr.simulate(name, COIN, seed=3)
+    return frame
+
+
+def bare(frame):
+    """The frame without what it says of itself."""
+    return pd.DataFrame(frame.to_dict("list"))
+
+
+# -- which rows belong together ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda f, turned: rr.linear(turned.pay, f[["drinker"]], intercept=True),
+        lambda f, turned: rr.linear(turned.pay, {"d": f.age}, intercept=True),
+        lambda f, turned: rr.logit(turned.voted, f[["drinker"]], intercept=True),
+        lambda f, turned: rr.logit(turned.smoker, f.age, intercept=True),
+        lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), weights=turned.weight),
+        lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), clusters=turned.region),
+        lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), offset=turned.weight),
+        lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), frequencies=turned.pay),
+        lambda f, turned: rr.linear(f.pay, f[["age"]].to_numpy(), weights=turned.weight),
+        lambda f, turned: rr.linear(f.pay, f[["age"]].to_numpy(), clusters=turned.region),
+        lambda f, turned: rr.logit(f.voted, f[["drinker"]], weights=turned.weight),
+    ],
+)
+def test_series_of_another_order_are_refused(people, fit):
+    """Outcome, weights, clusters, offset and frequencies are never matched by position."""
+    turned = people.sample(frac=1, random_state=1)
+    with pytest.raises(ArgumentValueError, match="has another index than"):
+        fit(people, turned)
+
+
+def test_the_offset_of_profiles_goes_with_them(people):
+    """A Series of another order is refused; a column's name, values and a number mean the same."""
+    fit = rr.logit(people.smoker, people[["age"]], offset=people.weight, intercept=True)
+    few = people.head(4)
+    with pytest.raises(ArgumentValueError, match="offset has another index than data"):
+        fit.predict(few, offset=few.weight[::-1])
+    expected = fit.predict(few, offset=few.weight)["prevalence"].tolist()
+    assert fit.predict(few, offset="weight")["prevalence"].tolist() == expected
+    array = few[["age"]].to_numpy()
+    assert fit.predict(array, offset=few.weight.to_numpy())["prevalence"].tolist() == expected
+    assert fit.predict(array, offset=few.weight)["prevalence"].tolist() == expected
+    ones = fit.predict(few, offset=1)["prevalence"].tolist()
+    assert fit.predict(few, offset=[1.0] * 4)["prevalence"].tolist() == ones
+    with pytest.raises(ArgumentTypeError, match="offset must be numbers") as caught:
+        fit.predict(few, offset=pd.Series([SECRET] * 4))
+    assert SECRET not in str(caught.value)
+    with pytest.raises(ArgumentValueError, match="one value for each of 4 rows, got 3"):
+        fit.predict(few, offset=[1.0, 2.0, 3.0])
+
+
+# -- reports are not taken for the truth ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [2020, "2020"])
+def test_covariates_are_found_by_any_label(people, key):
+    """A column that is called by a number is unmixed as one that is called by a text."""
+    frame = bare(people)
+    expected = rr.linear(frame.pay, frame[["smoker"]], covariates={"smoker": COIN}, intercept=True)
+    data = frame[["smoker"]].set_axis([2020], axis=1)
+    found = rr.linear(frame.pay, data, covariates={key: COIN}, intercept=True)
+    assert found.params.tolist() == pytest.approx(expected.params.tolist())
+    assert list(found.params.index) == ["Intercept", "2020[T.yes]"]
+    assert rr.logit(frame.voted, data, covariates={key: COIN}, intercept=True).unseen.names
+
+
+def test_covariates_are_found_by_pairs(people):
+    """Of a column index of two levels the label is a pair."""
+    frame = bare(people)
+    data = frame[["smoker", "age"]]
+    expected = rr.linear(frame.pay, data, covariates={"smoker": COIN}, intercept=True)
+    data = data.set_axis(pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]), axis=1)
+    found = rr.linear(frame.pay, data, covariates={("a", "b"): COIN}, intercept=True)
+    assert found.params.tolist() == pytest.approx(expected.params.tolist())
+
+
+@pytest.mark.parametrize("given", [{2021: COIN}, {2020: COIN, "2020": COIN}, {"smoker": COIN}])
+def test_every_mechanism_must_be_of_a_column(people, given):
+    """A mechanism that no column was found for is not passed over."""
+    data = people[["smoker"]].set_axis([2020], axis=1)
+    data.attrs.clear()
+    with pytest.raises(ArgumentValueError, match=r"each once, \[2020\], found also"):
+        rr.linear(people.pay, data, covariates=given, intercept=True)
+
+
+def test_series_of_reports_are_what_their_frame_is(people):
+    """A Series, and a mapping of them, says of itself what the frame of one column says."""
+    for fit in (rr.linear, rr.logit):
+        outcome = people.pay if fit is rr.linear else people.smoker
+        expected = fit(outcome, people[["drinker"]], intercept=True).params.tolist()
+        for data in (people.drinker, {"d": people.drinker}, {"drinker": people.drinker}):
+            assert fit(outcome, data, intercept=True).params.tolist() == pytest.approx(expected)
+    for link in (rr.probit, rr.cloglog, rr.cauchit):
+        for data in (people.drinker, {"d": people.drinker}):
+            with pytest.raises(ArgumentValueError, match="hold reports"):
+                link(people.smoker, data, intercept=True)
+
+
+def test_reports_are_no_weights_and_no_clusters(people):
+    """Weights, clusters, offsets and frequencies are of people, and reports are not."""
+    data = people[["age"]]
+    for name in ("weights", "clusters", "offset", "frequencies"):
+        with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
+            rr.logit(people.smoker, data, intercept=True, **{name: people.drinker})
+    for name in ("weights", "clusters"):
+        with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
+            rr.linear(people.pay, data, intercept=True, **{name: people.drinker})
+    with pytest.raises(ArgumentValueError, match=r"'smoker' is privatized.* use logit"):
+        rr.linear(people.smoker, data, intercept=True)
+
+
+def test_columns_of_reports_are_no_weights_and_no_clusters(people):
+    """Nor if they are named."""
+    pytest.importorskip("formulaic")
+    for name in ("weights", "clusters", "offset", "frequencies"):
+        with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
+            rr.logit("smoker ~ age", people, **{name: "drinker"})
+
+
+@pytest.mark.parametrize("formula", ["pay ~ s", "s ~ drinker", "s ~ age", "voted ~ drinker + s"])
+def test_renamed_reports_are_refused(people, formula):
+    """Reports under another name are no truth, neither as covariate nor as outcome."""
+    pytest.importorskip("formulaic")
+    renamed = people.rename(columns={"smoker": "s"})
+    fit = rr.linear if formula.startswith("pay") else rr.logit
+    if formula == "s ~ age":  # nothing else is privatized: then a mechanism is asked for
+        with pytest.raises(ArgumentTypeError, match="give the mechanism"):
+            fit(formula, renamed)
+        return
+    with pytest.raises(MetadataError, match="column 's' may hold reports"):
+        fit(formula, renamed)
+
+
+def test_renamed_columns_of_covariates_are_refused(people):
+    """Without a formula too; other columns of a part of the frame stand as they are."""
+    renamed = people.rename(columns={"smoker": "s"})
+    for data in (renamed[["s"]], renamed[["age", "s"]]):
+        for fit in (rr.linear, rr.logit):
+            with pytest.raises(MetadataError, match="column 's' may hold reports"):
+                fit(people.pay if fit is rr.linear else people.voted, data, intercept=True)
+        with pytest.raises(MetadataError, match="column 's' may hold reports"):
+            rr.probit(people.drinker, data, intercept=True)
+    expected = rr.linear(people.pay, people[["smoker"]], intercept=True).params.tolist()
+    found = rr.linear(people.pay, renamed[["s"]], covariates={"s": COIN}, intercept=True)
+    assert found.params.tolist() == pytest.approx(expected)
+    assert rr.linear(people.pay, people[["age"]], intercept=True).nobs == len(people)
+    assert rr.logit(people.smoker, people[["age"]], intercept=True).nobs == len(people)
+
+
+# -- what a formula takes ------------------------------------------------------------------------
+
+
+def test_factors_of_any_text_type_are_factors(people):
+    """Nullable texts make the columns that plain ones make, and no error that quotes them."""
+    pytest.importorskip("formulaic")
+    frame = people[["smoker", "region"]]
+    expected = rr.logit("smoker ~ region", frame).params
+    kinds = ["string[python]", "category", object]
+    try:
+        import pyarrow as pa
+    except ImportError:
+        pass
+    else:
+        kinds += ["string[pyarrow]", pd.ArrowDtype(pa.string())]
+        kinds += [pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))]
+    for kind in kinds:
+        if "dictionary" in str(kind):
+            coded = pa.array(frame.region.tolist()).dictionary_encode()
+            column = pd.Series(pd.arrays.ArrowExtensionArray(coded))
+        else:
+            column = frame.region.astype(kind)
+        for formula in ("smoker ~ region", "smoker ~ C(region)"):
+            found = rr.logit(formula, frame.assign(region=column))
+            assert found.params.tolist() == pytest.approx(expected.tolist())
+            again = found.predict(pd.DataFrame({"region": column.head(3)}))
+            assert again["prevalence"].tolist() == pytest.approx(
+                found.predict()["prevalence"].head(3).tolist()
+            )
+
+
+def test_numbers_of_any_type_are_numbers(people):
+    """Nullable numbers and truth values make one column, as plain ones do."""
+    pytest.importorskip("formulaic")
+    plain = (people.age > 0).astype(int)
+    expected = rr.logit("smoker ~ x", people.assign(x=plain)).params.tolist()
+    for kind in ("Int64", "Float64", "boolean"):
+        found = rr.logit("smoker ~ x", people.assign(x=plain.astype(kind)))
+        assert list(found.params.index) == ["Intercept", "x"]
+        assert found.params.tolist() == pytest.approx(expected)
+
+
+def _dated(frame):
+    days = pd.Series(pd.date_range("2020-01-01", periods=len(frame)))
+    return {"day": days, "span": days - days[0], "period": days.dt.to_period("D"), "wave": 1j}
+
+
+@pytest.mark.parametrize("name", ["day", "span", "period", "wave"])
+def test_dates_and_complex_numbers_are_refused(people, name):
+    """They are no numbers of a model, in a formula or out of it, in a fit or in a profile."""
+    frame = people.assign(**_dated(people))
+    with pytest.raises(ArgumentTypeError, match=f"'{name}' must hold numbers"):
+        rr.logit(frame.smoker, frame[[name]], intercept=True)
+    pytest.importorskip("formulaic")
+    with pytest.raises(ArgumentTypeError, match=f"'{name}' must hold numbers or texts"):
+        rr.logit(f"smoker ~ {name}", frame)
+    fit = rr.logit("smoker ~ age", frame)
+    with pytest.raises(ArgumentTypeError, match="'age' must hold numbers"):
+        fit.predict(pd.DataFrame({"age": frame[name].head(3)}))
+
+
+@pytest.mark.parametrize(
+    ("cells", "formula"),
+    [
+        ([[SECRET]], "smoker ~ x"),
+        ([[SECRET]], "smoker ~ C(x)"),
+        ([SECRET, 1.5], "smoker ~ x - 1 + I(x + 1)"),
+        ([SECRET, "b"], "smoker ~ np.log(x)"),
+        ([SECRET, "b"], "smoker ~ bs(x, df=4)"),
+        ([SECRET, "b"], "smoker ~ center(x)"),
+    ],
+)
+def test_errors_of_a_formula_quote_no_cell(people, cells, formula):
+    """What formulaic and pandas say of a column is not passed on, for it has cells in it."""
+    pytest.importorskip("formulaic")
+    column = pd.Series([cells[place % len(cells)] for place in range(len(people))], dtype=object)
+    with pytest.raises(
+        (ArgumentTypeError, ArgumentValueError), match="cannot be made of"
+    ) as caught:
+        rr.logit(formula, people.assign(x=column))
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_errors_of_profiles_quote_no_cell(people):
+    """A text for a number, and a level that the fit has not seen, are refused without the cell."""
+    pytest.importorskip("formulaic")
+    fit = rr.logit("smoker ~ age + region", people)
+    for changed in ({"age": SECRET}, {"region": SECRET}, {"region": [[SECRET]] * 2}):
+        with pytest.raises((ArgumentTypeError, ArgumentValueError)) as caught:
+            fit.predict(people.head(2).assign(**changed))
+        assert SECRET not in str(caught.value)
+
+
+def test_errors_of_many_levels_name_the_column(people):
+    """Collinear and separated factors are told by name and number of columns."""
+    pytest.importorskip("formulaic")
+    levels = [f"{SECRET}{place % 50}" for place in range(len(people))]
+    frame = people.assign(one=levels, two=[f"{level}!" for level in levels])
+    with pytest.raises(ArgumentValueError, match=r"\['one \(49 columns\)', 'two \(49 c") as caught:
+        rr.logit("smoker ~ one + two", frame)
+    assert SECRET not in str(caught.value)
+    assert len(str(caught.value)) < 300
+    few = frame.head(150)
+    grows = r"parameters (Intercept, )?one \(\d+ columns\) grow"
+    with pytest.warns(BoundaryWarning, match=grows) as told:
+        rr.logit("smoker ~ one", few)
+    assert not any(SECRET in str(one.message) for one in told)
+    with pytest.raises(ArgumentValueError, match=r"undefined values.* 3000 in 'one'") as caught:
+        rr.logit("smoker ~ one:x", frame.assign(x=np.inf))
+    assert SECRET not in str(caught.value)
+
+
+def test_many_collinear_covariates_are_not_all_listed():
+    """After a dozen names the others are counted."""
+    ones = np.ones((40, 30))
+    with pytest.raises(ArgumentValueError, match=r"'x12', '18 more'\] are collinear"):
+        rr.logit(["no", "yes"] * 20, ones, mechanism=COIN)
+
+
+def test_an_unknown_event_is_not_answered_with_cells(people):
+    """Categories are listed where a mechanism declares them, and those of plain answers are not."""
+    outcome = people.voted.replace("no", SECRET)
+    with pytest.raises(ArgumentValueError, match="event must be one of the 2 categories") as caught:
+        rr.logit(outcome, people[["drinker"]], intercept=True, event="maybe")
+    assert SECRET not in str(caught.value)
+    with pytest.raises(ArgumentValueError, match=r"2 categories \['no', 'yes'\] of"):
+        rr.logit(people.smoker, people[["age"]], intercept=True, event="maybe")
+
+
+def test_masked_cells_are_refused(people):
+    """What stands behind a mask is no value; in a mapping it is missing, as in pandas."""
+    values = people[["age"]].to_numpy()
+    masked = np.ma.masked_array(values, mask=values > 2)
+    count = int((values > 2).sum())
+    fit = rr.logit(people.smoker, np.ma.masked_array(values), intercept=True)
+    for call in (
+        lambda: rr.logit(people.smoker, masked, intercept=True),
+        lambda: rr.linear(people.pay, masked, intercept=True),
+        lambda: fit.predict(masked),
+    ):
+        with pytest.raises(ArgumentTypeError, match=f"masked, found {count} masked cells"):
+            call()
+    with pytest.raises(ArgumentValueError, match=f"{count} in covariate 'x'"):
+        rr.logit(people.smoker, {"x": masked[:, 0]}, intercept=True)
+
+
+@pytest.mark.parametrize(
+    "columns", [{"a": [1.0, 2.0], "b": [1.0]}, {"a": np.ones((2, 2)), "b": [1.0, 2.0]}]
+)
+def test_mappings_of_uneven_columns_are_refused(columns):
+    """Shapes are told."""
+    with pytest.raises(ArgumentValueError, match=r"columns of one axis and equal lengths, found"):
+        rr.logit(["no", "yes"], columns, mechanism=COIN)
+
+
+@pytest.mark.parametrize(
+    ("formula", "changed", "words"),
+    [
+        ("smoker ~ Intercept", {"Intercept": 1.5}, r"more than one of \['Intercept'\]"),
+        ("smoker ~ age + `1`", {"1": 1.5}, "takes `1` for its intercept"),
+        ("`1` ~ age", {"1": 1.5}, "takes `1` for its intercept"),
+        ("smoker ~ C(x)", {"x": ["b", 1, "1"] * 1000}, "levels of 'C.x.' read alike"),
+    ],
+)
+def test_names_that_a_formula_reads_otherwise_are_refused(people, formula, changed, words):
+    """A column that formulaic would drop, or name as another, is refused."""
+    pytest.importorskip("formulaic")
+    frame = people.assign(**{k: v if np.iterable(v) else people.age for k, v in changed.items()})
+    with pytest.raises(ArgumentValueError, match=words):
+        rr.logit(formula, frame)
+
+
+def test_columns_that_are_there_twice_are_refused(people):
+    """Which of the two a formula means cannot be known."""
+    pytest.importorskip("formulaic")
+    frame = people.copy()
+    frame.insert(0, "age", 1.0, allow_duplicates=True)
+    for fit in (rr.logit, rr.linear):
+        with pytest.raises(ArgumentValueError, match="column 'age' is there 2 times"):
+            fit("smoker ~ age" if fit is rr.logit else "pay ~ age", frame)
+    assert rr.logit("smoker ~ weight", frame).nobs == len(people)
+
+
+def test_columns_called_by_numerals_are_columns(people):
+    """Only `1` is read otherwise; an Intercept of one's own goes without the formula's."""
+    pytest.importorskip("formulaic")
+    expected = rr.logit("smoker ~ age", people).params.tolist()
+    for name in ("0", "2020", "a b"):
+        found = rr.logit(f"smoker ~ `{name}`", people.assign(**{name: people.age}))
+        assert found.params.tolist() == pytest.approx(expected)
+    ones = people.assign(Intercept=1.0)
+    assert rr.logit("smoker ~ Intercept + age - 1", ones).params.tolist() == pytest.approx(expected)
+
+
+def test_frames_without_rows_are_refused(people):
+    """Without people there is nothing to fit."""
+    empty = people.head(0)
+    with pytest.raises(ArgumentValueError, match="at least one row, found none"):
+        rr.linear(empty.age, empty[["drinker"]], intercept=True)
+    pytest.importorskip("formulaic")
+    for formula in ("age ~ weight", "age ~ drinker", "age ~ 1"):
+        with pytest.raises(ArgumentValueError, match="at least one row, found none"):
+            rr.linear(formula, empty)
+    with pytest.raises(ArgumentValueError, match="at least one report, found none"):
+        rr.logit("smoker ~ age", empty)
+
+
+# -- levels that a fit has not seen --------------------------------------------------------------
+
+FACTORS = [
+    "region",
+    "C(region)",
+    "C(region, Treatment('b'))",
+    "C(`the region`)",
+    "C(region + 'x')",
+    "region.str.upper()",
+    "C(region, levels=['c', 'b', 'a'])",
+]
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_levels_that_were_not_seen_are_refused_without_a_warning(people, factor):
+    """A level of its own is never the first level, and formulaic's warning, which quotes it, is
+    not given.
+    """
+    pytest.importorskip("formulaic")
+    frame = people.assign(**{"the region": people.region})
+    fit = rr.logit(f"smoker ~ {factor}", frame)
+    few = frame.head(3)
+    assert fit.predict(few)["prevalence"].tolist() == pytest.approx(
+        fit.predict()["prevalence"].head(3).tolist()
+    )
+    strange = few.assign(**{"region": SECRET, "the region": SECRET})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(ArgumentValueError, match="levels of a factor") as caught:
+            fit.predict(strange)
+        with pytest.raises(ArgumentValueError, match="levels of a factor"):
+            rr.logit("smoker ~ C(region, levels=['b', 'a'])", people)
+    assert not told
+    assert SECRET not in str(caught.value)
+
+
+def test_levels_are_compared_in_all_threads(people):
+    """Fits and predictions of several threads see every strange level and leave filters alone.
+
+    With a filter of warnings for the time of a call a few per thousand went through.
+    """
+    pytest.importorskip("formulaic")
+    frame = people.head(200)
+    fit = rr.logit("smoker ~ C(region)", frame)
+    strange = frame.head(2).assign(region="z")
+    passed = []
+
+    def work():
+        for _ in range(25):
+            with contextlib.suppress(ArgumentValueError):
+                passed.append(fit.predict(strange))
+
+    before = list(warnings.filters)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (passed, told) == ([], [])
+    assert warnings.filters == before
+
+
+# -- results that travel -------------------------------------------------------------------------
+
+
+def _same(fit, data):
+    """A fit that was pickled says and predicts the same."""
+    again = pickle.loads(pickle.dumps(fit))
+    assert again.params.equals(fit.params)
+    assert again.summary() == fit.summary()
+    pd.testing.assert_frame_equal(again.predict(data), fit.predict(data))
+    return again
+
+
+@pytest.mark.parametrize("link", [rr.logit, rr.probit, rr.cloglog, rr.cauchit])
+def test_results_can_be_pickled(people, link):
+    """Of every link, and what is computed of the fit afterwards is the same."""
+    fit = link(people.smoker, people[["age"]], intercept=True)
+    again = _same(fit, people[["age"]].head(3))
+    pd.testing.assert_frame_equal(again.marginal_effects(), fit.marginal_effects())
+    assert again.compare(link(people.smoker, None)).df == 1
+
+
+def test_multinomial_results_can_be_pickled(people):
+    """So can those of three categories."""
+    three = rr.KRR(["a", "b", "c"], 0.7)
+    reports = people.region.rr.simulate(three, seed=1)
+    _same(rr.logit(reports, people[["age"]], intercept=True), people[["age"]].head(3))
+
+
+@pytest.mark.parametrize("formula", ["age*drinker + C(region)", "drinker + bs(age, df=4)"])
+def test_results_of_formulas_and_private_covariates_can_be_pickled(people, formula):
+    """The columns of new data are made as the fit made them; reports do not travel along."""
+    pytest.importorskip("formulaic")
+    data = people.head(3).assign(drinker="yes")
+    _same(rr.linear(f"pay ~ {formula}", people), data)
+    _same(rr.linear(f"pay ~ {formula}", people, method="likelihood"), data)
+    again = _same(rr.logit(f"voted ~ {formula}", people), data)
+    assert again.unseen.columns[0].mechanism == COIN
+    assert again.unseen.columns[0].rows == len(people)
+    _same(rr.logit(f"smoker ~ {formula.replace('drinker', 'weight')}", people), data)
+
+
+def test_results_without_a_formula_and_private_covariates_can_be_pickled(people):
+    """The same, of columns as they stand and of a covariate that was declared."""
+    data = people.head(3).assign(drinker="no")
+    _same(rr.linear(people.pay, people[["age", "drinker"]], intercept=True), data)
+    plain = rr.linear(people.pay, people[["age"]], intercept=True)
+    _same(plain, data[["age"]])
+
+
+# -- levels that nobody has ----------------------------------------------------------------------
+
+
+def test_a_level_that_no_row_has_is_no_column():
+    """Of a cut, and where rows with missing values held it alone; its column would be 0."""
+    pytest.importorskip("formulaic")
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=600)
+    frame = pd.DataFrame({"y": np.array(["no", "yes"])[rng.integers(0, 2, 600)], "x": z})
+    frame["g"] = pd.cut(z, [-5, -1, 0, 1, 5, 9])
+    cut = rr.logit("y ~ g", frame, mechanism=COIN)
+    plain = rr.logit("y ~ g", frame.assign(g=frame.g.astype(str)), mechanism=COIN)
+    assert 4 == len(cut.params)
+    assert plain.log_likelihood == pytest.approx(cut.log_likelihood)
+    again = cut.predict(frame.head(9))["prevalence"]
+    assert cut.predict()["prevalence"].head(9).tolist() == pytest.approx(again.tolist())
+    frame["x"] = frame.x.where(z < 1)
+    dropped = rr.logit("y ~ g + x", frame, mechanism=COIN, missing="drop")
+    assert ["Intercept", "g[T.(-1, 0]]", "g[T.(0, 1]]", "x"] == list(dropped.params.index)
+
+
+def test_a_private_covariate_keeps_categories_that_the_rows_might_not_show():
+    """The classes are those of the mechanism, whatever rows are left (here each second one)."""
+    pytest.importorskip("formulaic")
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"s": np.array(["no", "yes"])[rng.integers(0, 2, 400)]})
+    frame["y"] = rng.normal(size=400)
+    frame["x"] = np.where(np.arange(400) % 2, np.nan, rng.normal(size=400))
+    fit = rr.linear("y ~ s + x", frame, covariates={"s": COIN}, missing="drop")
+    assert ["Intercept", "s[T.yes]", "x"] == list(fit.params.index)
+
+
+def test_an_ordinary_outcome_has_the_categories_that_somebody_has():
+    """An unused one made three of two."""
+    rng = np.random.default_rng(3)
+    codes, x = rng.integers(0, 2, (2, 400))
+    frame = pd.DataFrame({"s": np.array(["no", "yes"])[x]})
+    fits = [
+        rr.logit(outcome, frame, covariates={"s": COIN}, intercept=True)
+        for outcome in (
+            pd.Series(pd.Categorical.from_codes(codes, ["u", "v", "w"])),
+            pd.Categorical.from_codes(codes, ["u", "v", "w"]),
+            pd.Series(np.array(["u", "v"])[codes]),
+        )
+    ]
+    assert fits[2].params.tolist() == fits[0].params.tolist() == fits[1].params.tolist()
+
+
+@pytest.mark.parametrize("method", ["scores", "likelihood"])
+def test_profiles_without_a_length_are_refused(people, method):
+    """Numbers in a mapping do not say how many people there are."""
+    data = bare(people)[["drinker", "age"]]
+    fit = rr.linear(people.pay, data, covariates={"drinker": COIN}, intercept=True, method=method)
+    with pytest.raises(ArgumentValueError, match="of one row give lists of one"):
+        fit.predict({"age": 1, "drinker": "no"})
+    assert 1 == len(fit.predict({"age": [1], "drinker": ["no"]}))
