@@ -19,9 +19,7 @@ def place_of(data: pd.DataFrame, name: Any) -> int:
     places: Any
     if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
         # Not quoted: it may hold answers.
-        raise ArgumentTypeError(
-            f"a column is given by its name, found {type(name).__name__}"
-        )
+        raise ArgumentTypeError(f"a column is given by its name, found {type(name).__name__}")
     try:
         places = data.columns.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):

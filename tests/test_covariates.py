@@ -906,3 +906,12 @@ def test_rows_of_weight_0_take_no_part():
         assert left.params.tolist() == pytest.approx(whole.params.tolist())
         assert left.bse.tolist() == pytest.approx(whole.bse.tolist())
         assert not {"log-likelihood", "AIC", "BIC"} & {name for name, _ in whole.facts()}
+
+
+def test_columns_without_text_names_are_predicted_from_the_same_frame():
+    """Frames made of arrays have numbers for names, which fit and predict alike."""
+    rng = np.random.default_rng(0)
+    x, z = rng.integers(0, 2, 500), rng.normal(size=500)
+    frame = pd.DataFrame({0: np.where(rng.random(500) < 0.75, x, 1 - x), 1: z})
+    fit = rr.linear(1 + 2 * x + z, frame, covariates={0: rr.KRR([0, 1], 0.75)}, intercept=True)
+    assert set(fit.predict(frame.head(3)).columns[:2]) == {0, 1}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentValueError
-from rrstats.regression.bases import orthonormal
+from rrstats.regression.bases import by_source, orthonormal
 from rrstats.regression.mixtures import NO_ERROR, Climb, Mixture, Normal, climb
 
 __all__ = ["VCOVS", "Fitted", "fitted"]
@@ -142,8 +142,8 @@ def check_columns(same: Floats, varying: Floats, names: Sequence[str], parameter
         involved = np.abs(short).max(axis=0) > 1e-6
         told = [name for name, one in zip(names, involved, strict=True) if one]
         raise ArgumentValueError(
-            f"the columns {told} are collinear, or 0, over the {len(same)} rows and all true "
-            f"categories: leave out {len(short)} of them"
+            f"the columns {by_source(told)} are collinear, or 0, over the {len(same)} rows and all "
+            f"true categories: leave out {len(short)} of them"
         )
     if len(same) <= max(parameters, len(names)):
         raise ArgumentValueError(

@@ -143,8 +143,10 @@ class ScoreResult(RegressionResult):
             },
             index=frame.index,
         )
-        shown = dict.fromkeys([*self.design.sources, *self.unseen.names])
-        return beside_profiles(frame[list(shown)], found)
+        labels = {str(label): label for label in frame.columns}
+        wanted = dict.fromkeys(map(str, (*self.design.sources, *self.unseen.names)))
+        shown = [labels[name] for name in wanted]
+        return beside_profiles(frame[shown], found)
 
 
 def score_fit(
