@@ -19,17 +19,12 @@ from rrstats import (
     datasets,
     errors,
     estimators,
-    hypotheses,
     intervals,
     metadata,
-    planning,
     privacy,
 )
 from rrstats.accessor import FrameAccessor, SeriesAccessor
-from rrstats.associations import correlation, correlations, cramers_v, odds_ratio, phi
 from rrstats.channel import SupportChannel
-from rrstats.crosstabs import Crosstab, crosstab
-from rrstats.differences import Difference, difference
 from rrstats.errors import (
     BoundaryWarning,
     ConvergenceWarning,
@@ -48,7 +43,6 @@ from rrstats.errors import (
 )
 from rrstats.estimates import Estimate
 from rrstats.estimators import SimplexTable, estimate
-from rrstats.group_means import Means, means
 from rrstats.groups import GroupEstimates
 from rrstats.intervals import Interval
 from rrstats.matrices import MatrixChannel
@@ -71,13 +65,18 @@ from rrstats.posteriors import posterior
 from rrstats.privacy import epsilon_from_prob, explain, prob_from_epsilon
 from rrstats.privatizing import check, privatize, privatize_bool, privatize_frame
 from rrstats.randomness import SecureGenerator
-from rrstats.regression import RegressionResult, cauchit, cloglog, linear, logit, probit
 from rrstats.simulation import simulate, simulate_frame
 from rrstats.tallies import Tally, tally
 from rrstats.weighted import SurveyEstimate
 
 if TYPE_CHECKING:
-    from rrstats import files
+    from rrstats import files, hypotheses, planning
+    from rrstats.associations import correlation, cramers_v, odds_ratio, phi
+    from rrstats.associations.correlations import correlations
+    from rrstats.crosstabs import Crosstab, crosstab
+    from rrstats.differences import Difference, difference
+    from rrstats.group_means import Means, means
+    from rrstats.regression import RegressionResult, cauchit, cloglog, linear, logit, probit
 
 __version__ = "0.1.0"
 
@@ -162,10 +161,29 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`rr.files`, imported where it is first used: it needs pyarrow."""
-    if name == "files":
-        import importlib
+_WITHIN = {
+    "associations": ("correlation", "correlations", "cramers_v", "odds_ratio", "phi"),
+    "crosstabs": ("Crosstab", "crosstab"),
+    "differences": ("Difference", "difference"),
+    "group_means": ("Means", "means"),
+    "regression": ("RegressionResult", "cauchit", "cloglog", "linear", "logit", "probit"),
+}
+_WHERE = {name: module for module, names in _WITHIN.items() for name in names}
+_MODULES = ("files", "hypotheses", "planning")
 
-        return importlib.import_module("rrstats.files")
+
+def __getattr__(name: str) -> Any:
+    """What analysis needs, imported where it is first used; `rr.files` needs pyarrow, too."""
+    import importlib
+
+    if name in _MODULES:
+        return importlib.import_module(f"rrstats.{name}")
+    if name in _WHERE:
+        found = getattr(importlib.import_module(f"rrstats.{_WHERE[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'rrstats' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

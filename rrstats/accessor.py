@@ -7,16 +7,14 @@ each method is a call of the public function of the same name.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from rrstats.columns import column_of
-from rrstats.crosstabs import Crosstab, crosstab
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import estimate
-from rrstats.group_means import Means, means
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import read
 from rrstats.privacy import total_epsilon
@@ -26,9 +24,12 @@ from rrstats.privatizing import (
     privatize_frame,
     refuse_options,
 )
-from rrstats.regression import linear, logit
 from rrstats.simulation import simulate, simulate_frame
 from rrstats.tallies import tally
+
+if TYPE_CHECKING:
+    from rrstats.crosstabs import Crosstab
+    from rrstats.group_means import Means
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
@@ -216,6 +217,8 @@ class FrameAccessor:
         >>> table.table().round(2).loc["yes"].tolist()
         [0.11, 0.11]
         """
+        from rrstats.crosstabs import crosstab
+
         return crosstab(
             self._data,
             *columns,
@@ -241,6 +244,8 @@ class FrameAccessor:
         values, by, group, weights : names of columns.  mechanism : of ``by``, where the frame does
             not say it.  For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
         """
+        from rrstats.group_means import means
+
         return means(
             column_of(self._data, values),
             self._reports(by),
@@ -253,10 +258,14 @@ class FrameAccessor:
 
     def logit(self, formula: str, **options: Any) -> Any:
         """`rrstats.logit` of a formula in this frame's columns; options as there."""
+        from rrstats.regression import logit
+
         return logit(formula, self._data, **options)
 
     def linear(self, formula: str, **options: Any) -> Any:
         """`rrstats.linear` of a formula in this frame's columns; options as there."""
+        from rrstats.regression import linear
+
         return linear(formula, self._data, **options)
 
     def tally(
