@@ -84,8 +84,6 @@ class Cell:
             and self.powers == other.powers
         )
 
-    __hash__ = None  # type: ignore[assignment]  # holds arrays
-
 
 class Sums:
     """Counts and sums of weights, by place and report cell; a place is a group and its stratum.

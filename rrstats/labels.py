@@ -13,7 +13,7 @@ import datetime
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -71,21 +71,23 @@ def decode(document: Iterable[Any]) -> list[Hashable]:
 def _decode_one(item: Any) -> Hashable:
     try:
         if item is None or type(item) in (bool, int, str):
-            return item  # type: ignore[no-any-return]  # untagged, written by hand
+            plain: Hashable = item  # untagged, written by hand
+            return plain
         if type(item) is float:
             return _float(item)
         ((tag, value),) = item.items()
         if tag == "missing" and value is True:
             return None
         if tag in ("bool", "int", "str") and type(value).__name__ == tag:
-            return value  # type: ignore[no-any-return]  # its type was compared with the tag
-        readers: dict[str, Any] = {
+            tagged: Hashable = value
+            return tagged
+        readers: dict[str, Callable[[Any], Hashable]] = {
             "float": _float,
             "bytes": bytes.fromhex,
             "date": datetime.date.fromisoformat,
             "tuple": lambda parts: tuple(decode(parts)),
         }
-        return readers[tag](value)  # type: ignore[no-any-return]  # each reader gives a category
+        return readers[tag](value)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise MetadataError(
             "a category in a document must be a JSON value or one tag with a value, "

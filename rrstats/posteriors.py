@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.containers import form_of, open_reports
+from rrstats.containers import form_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.mechanisms.samples import sample_codes
+from rrstats.mechanisms import Mechanism
+from rrstats.variables import reports_of
 
 __all__ = ["posterior"]
 
@@ -38,27 +38,20 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     >>> posterior(["yes"], rr.KRR(["no", "yes"], 0.75), {"no": 0.99, "yes": 0.01}).round(4)
     array([[0.9706, 0.0294]])
     """
-    described = as_mechanism(mechanism)
+    opened = reports_of(reports, mechanism, group=group)
+    described = opened.mechanism
     shares = _shares(prior, described)
-    container, read = open_reports(reports, described.report_space)
-    encoded = read(container.cells)
-    if encoded.unknown:
-        raise ArgumentValueError(
-            f"{encoded.unknown} of {container.rows} reports are not among the possible reports "
-            f"{described.report_space.describe()}"
-        )
-    samples = sample_codes(described, group, container.rows, reports)
-    found = np.tile(shares, (container.rows, 1))
-    given = np.delete(np.arange(container.rows), encoded.absent)
-    codes = encoded.codes[given]
-    if samples is not None:
-        codes = described.cells(codes, samples[given])  # type: ignore[attr-defined]  # has samples
-    told = form_of(described.report_space).told(codes)
+    everything = slice(None)
+    encoded = opened.read(everything)
+    opened.refuse(encoded.unknown)
+    found = np.tile(shares, (opened.rows, 1))
+    given = np.delete(np.arange(opened.rows), encoded.absent)
+    told = form_of(described.report_space).told(opened.given(encoded, everything))
     weights = described.channel.likelihood(told) * shares
     totals = weights.sum(axis=1, keepdims=True)
     if not (totals > 0).all():
         raise ArgumentValueError(
-            f"{int((totals == 0).sum())} of {container.rows} reports are impossible under this "
+            f"{int((totals == 0).sum())} of {opened.rows} reports are impossible under this "
             "design and prior"
         )
     found[given] = weights / totals

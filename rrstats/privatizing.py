@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms import Chain, Mechanism, as_mechanism, is_mechanism
-from rrstats.mechanisms.samples import sample_codes
+from rrstats.mechanisms.samples import Samples, sample_codes
 from rrstats.metadata import Record, find, record_columns
 from rrstats.randomness import (
     BLOCK_ROWS,
@@ -125,7 +125,7 @@ def randomize_block(
     # Words are drawn for every row, so that they tell nothing of how many were unknown.
     codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), k, only=outside)
     if samples is not None:
-        codes = mechanism.join(codes, samples)  # type: ignore[attr-defined]  # it has samples
+        codes = cast(Samples, mechanism).join(codes, samples)
     return mechanism.randomize(codes, source, block)
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.cells import Cell, Sums
+from rrstats.channel import SupportChannel
 from rrstats.containers import form_of
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -150,8 +151,6 @@ class Tally:
         """The cells that have reports: an empty part changes nothing."""
         return {key: cell for key, cell in self.cells.items() if cell.rows or cell.others}
 
-    __hash__ = None  # type: ignore[assignment]  # holds arrays
-
     def __repr__(self) -> str:
         return f"Tally(n={self.n}, missing={self.missing}, {self.mechanism!r})"
 
@@ -205,7 +204,7 @@ def _reports(reported: NDArray[np.int64], n: int | None, is_label: bool) -> int:
 
 def _check_supports(mechanism: Mechanism, reported: NDArray[np.int64], n: int) -> None:
     """Raise for counts of supported categories that n reports cannot have."""
-    fewest, most = mechanism.channel.support_sizes  # type: ignore[attr-defined]  # it has subsets
+    fewest, most = cast(SupportChannel, mechanism.channel).support_sizes
     total = int(reported.sum())
     if not n * fewest <= total <= n * most:
         named = f"{fewest}" if fewest == most else f"{fewest} to {most}"

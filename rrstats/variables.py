@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from rrstats.containers import Container, form_of, open_container, open_reports
 from rrstats.encoding import Read, Reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
-from rrstats.mechanisms.samples import by_row, check_aligned, sample_codes
+from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
 from rrstats.metadata import Record, find, read
 from rrstats.randomness import BLOCK_ROWS
 
@@ -73,7 +73,7 @@ class Reports:
         if self.samples is None:
             return codes
         mine = np.delete(self.samples[part], outside)
-        return np.asarray(self.mechanism.cells(codes, mine))  # type: ignore[attr-defined]
+        return cast(Samples, self.mechanism).cells(codes, mine)
 
     def flat(self, codes: NDArray[Any]) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
         """The cells of some reports, and of which report each is: None where each has one."""

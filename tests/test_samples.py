@@ -593,3 +593,13 @@ def test_designs_of_pairs_refuse_single_answers(dtype):
     lie_design = rr.surveys.stochastic_lie_detector(YES_NO, [0.2, 0.8], yes="yes")
     with pytest.raises(ArgumentTypeError, match="true answers of this design are tuples"):
         lie_design.privatize(column, group=[1, 2])
+
+
+def test_a_posterior_is_of_what_the_reports_say_of_themselves():
+    """Reports that name their mechanism need none, and refuse another."""
+    reports = rr.privatize(pd.Series(["no", "yes"], name="answer"), ["no", "yes"], 0.75)
+    prior = {"no": 0.5, "yes": 0.5}
+    found = rr.posterior(reports, None, prior)
+    assert sorted(found[0].round(12).tolist()) == [0.25, 0.75]
+    with pytest.raises(rr.MetadataError, match="prob"):
+        rr.posterior(reports, rr.KRR(["no", "yes"], 0.9), prior)

@@ -320,10 +320,10 @@ def _settle(part: Path, mode: int) -> None:
 def _open_up(path: Path, mode: int, descriptor: int = -1) -> None:
     """Give a file its mode; a folder may also be entered by whoever may read it."""
     here = path if descriptor < 0 else descriptor
-    found = os.stat(here).st_mode  # noqa: PTH116  # of the open file, where there is one
+    found = os.stat(here).st_mode  # noqa: PTH116  # a Path has no descriptor
     if stat.S_ISDIR(found):
         mode |= (mode & 0o444) >> 2 | (found & stat.S_ISGID)
-    os.chmod(here, mode)  # noqa: PTH101  # of the open file, where there is one
+    os.chmod(here, mode)  # noqa: PTH101  # a Path has no descriptor
 
 
 def _sync(path: Path) -> None:

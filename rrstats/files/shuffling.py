@@ -204,7 +204,7 @@ class _Bucket:
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
         self.bytes = 0
         self._schema = schema
-        self._file: Any = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
+        self._file: Any = tempfile.TemporaryFile(  # noqa: SIM115  # open until close()
             dir=folder, prefix=".rrstats-", buffering=1 << 16
         )
         try:

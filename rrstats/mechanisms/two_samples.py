@@ -11,7 +11,7 @@ Public as functions of `rr.surveys`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -85,8 +85,7 @@ def unrelated_question_two_samples(
         )
         for sample, p in _by_sample(prob_sensitive, "prob_sensitive").items()
     }
-    classes = next(iter(parts.values())).categories
-    return Samples(parts, shows={pair: pair[0] for pair in classes})  # type: ignore[index]  # classes are pairs
+    return _showing_first(parts)
 
 
 def cheater_detection(
@@ -176,5 +175,10 @@ def stochastic_lie_detector(
         )
         for sample, p in _by_sample(prob_statement, "prob_statement").items()
     }
-    classes = next(iter(parts.values())).categories
-    return Samples(parts, shows={pair: pair[0] for pair in classes})  # type: ignore[index]  # classes are pairs
+    return _showing_first(parts)
+
+
+def _showing_first(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
+    """The samples of designs whose classes are pairs, read for the first of each pair."""
+    pairs = cast("tuple[tuple[Hashable, Hashable], ...]", next(iter(parts.values())).categories)
+    return Samples(parts, shows={pair: pair[0] for pair in pairs})
