@@ -5,28 +5,34 @@ matrix of the rows that are used, and `Design.again` the same columns of another
 the fit has seen (levels of factors, means of centred columns, knots of splines), so that
 predictions mean what the coefficients do.
 A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
-unless ``intercept=True``.  Source of formulas: formulaic (Wilkinson's notation), imported here
-when one is given.
+unless ``intercept=True``.  Formulas are read in `formulas`.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats.columns import column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.group_means import numbers
-from rrstats.metadata import KEY, find, write
-from rrstats.regression.bases import by_source, source_of
+from rrstats.regression.designs import (
+    INTERCEPT,
+    Booleans,
+    Design,
+    Floats,
+    check_names,
+    finite,
+    gaps,
+    refuse_masked,
+    table_of,
+)
+from rrstats.regression.formulas import Formula, frame_of, outcome_name, right_side
 from rrstats.variables import refuse_renamed, refuse_reports
 
 __all__ = [
@@ -41,63 +47,6 @@ __all__ = [
     "table_of",
     "whole_rows",
 ]
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-
-INTERCEPT = "Intercept"
-
-_QUOTED = re.compile(r"`([^`]+)`")
-
-
-@dataclass(frozen=True, eq=False)
-class Design:
-    """A matrix of covariates, and how to make it again.
-
-    matrix : (rows, p) finite numbers.  names : of its p columns.
-    sources : the columns of a frame that it is made of; for arrays the names of its columns.
-    frame : these columns, of the rows of the matrix.
-    """
-
-    matrix: Floats
-    names: tuple[str, ...]
-    sources: tuple[str, ...]
-    frame: pd.DataFrame
-    build: Callable[[pd.DataFrame], Floats]
-
-    def again(self, data: Any) -> Floats:
-        """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
-
-        data : a frame that has the columns `sources`, or for arrays an array of as many columns.
-        Raises ArgumentValueError for columns that are not there and levels that the fit never saw.
-        """
-        frame = self.framed(data)
-        missing = np.asarray(frame.isna().any(axis=1), dtype=np.bool_)
-        if not missing.any():
-            return self.build(frame)
-        found = np.full((len(frame), len(self.names)), np.nan)
-        if not missing.all():
-            found[~missing] = self.build(frame[~missing])
-        return found
-
-    def framed(self, data: Any) -> pd.DataFrame:
-        """The columns that the matrix is made of."""
-        if isinstance(data, pd.Series) and len(self.sources) == 1:
-            return data.to_frame(self.sources[0])
-        data = table_of(data)
-        if isinstance(data, pd.DataFrame):
-            columns = {name: _called(data, name) for name in self.sources}
-            return pd.DataFrame(columns, index=data.index)
-        _refuse_masked(data)
-        table = np.asarray(data)
-        if table.ndim == 1 and len(self.sources) == 1:
-            table = table[:, None]
-        if table.ndim != 2 or table.shape[1] != len(self.sources):
-            raise ArgumentValueError(
-                f"data must have the columns {_listed(self.sources)}, in this order or as a frame, "
-                f"found an array of shape {table.shape}"
-            )
-        return pd.DataFrame(table, columns=list(self.sources))
 
 
 class Covariates(Protocol):
@@ -145,7 +94,7 @@ def covariates(
                 "intercept is for arrays; a formula has one unless it says '- 1'"
             )
         text = str(formula).partition("~")[2].strip()
-        opened = _Formula(_right(formula), _frame(data), text, frozenset(map(str, whole)))
+        opened = Formula(right_side(formula), frame_of(data), text, frozenset(map(str, whole)))
         if (name := outcome_name(formula)) in opened.sources:
             raise ArgumentValueError(
                 f"the outcome {name!r} stands on both sides of the formula, and explains itself; "
@@ -160,44 +109,6 @@ def covariates(
             f"data must have one row for each of the {rows} reports, found {found.rows}"
         )
     return found
-
-
-def table_of(data: Any) -> Any:
-    """What was given, a Series and a mapping of columns as a frame, with what these say of
-    themselves.
-    """
-    if isinstance(data, pd.Series):
-        data = {"x1" if data.name is None else data.name: data}
-    if not isinstance(data, Mapping):
-        return data
-    try:
-        frame = pd.DataFrame(dict(data))
-    except (TypeError, ValueError):
-        sizes = [str(np.shape(column)) for column in data.values()]
-        raise ArgumentValueError(
-            "data must have columns of one axis and equal lengths, found the shapes "
-            f"{', '.join(sizes[:20])}; of one row give lists of one"
-        ) from None
-    records = [
-        replace(record, name=name)
-        for name, column in data.items()
-        if isinstance(column, pd.Series) and (record := find(column.attrs, column.name))
-    ]
-    if records:
-        frame.attrs[KEY] = write(records)
-    return frame
-
-
-def outcome_name(formula: str) -> str:
-    """The column on the left of a formula; raises where there is no single one."""
-    left = getattr(_parsed(formula), "lhs", None)
-    factors = [factor for term in left or () for factor in term.factors]
-    if len(factors) != 1 or factors[0].eval_method.value != "lookup":
-        raise ArgumentValueError(
-            "the left side of a formula must be the name of the column of the outcome, as in "
-            "'smoker ~ age + C(region)'; names with spaces stand in backticks"
-        )
-    return str(factors[0].expr)
 
 
 def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Booleans | None:
@@ -273,9 +184,6 @@ def offset_of(offset: Any, data: Any, rows: int) -> Any:
     return numbers(values, "offset", rows)
 
 
-# -- columns as they stand -------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class _Columns:
     """Numeric columns, one each in the matrix."""
@@ -292,13 +200,13 @@ class _Columns:
         return tuple(self.frame.columns)
 
     def missing(self) -> dict[str, Booleans]:
-        return _gaps(self.frame)
+        return gaps(self.frame)
 
     def design(self, keep: Booleans | None = None) -> Design:
         frame = self.frame if keep is None else self.frame[keep]
         sources = self.sources
         names = (INTERCEPT, *sources) if self.intercept else sources
-        _check_names(names)
+        check_names(names)
         build = _Stood(names, len(names) - len(sources))
         return Design(build(frame), names, sources, frame, build)
 
@@ -315,7 +223,7 @@ class _Stood:
         matrix[:, : self.ones] = 1.0
         for place, column in enumerate(_numeric(data), self.ones):
             matrix[:, place] = column
-        return _finite(matrix, self.names)
+        return finite(matrix, self.names)
 
 
 def _table(data: Any) -> pd.DataFrame:
@@ -323,7 +231,7 @@ def _table(data: Any) -> pd.DataFrame:
     data = table_of(data)
     if isinstance(data, pd.DataFrame):
         return data.set_axis([str(name) for name in data.columns], axis=1)
-    _refuse_masked(data)
+    refuse_masked(data)
     table = np.asarray(data)
     if table.ndim == 1:
         table = table[:, None]
@@ -333,31 +241,6 @@ def _table(data: Any) -> pd.DataFrame:
             f"an array of type {table.dtype} with {table.ndim} axes"
         )
     return pd.DataFrame(table, columns=[f"x{place}" for place in range(1, table.shape[1] + 1)])
-
-
-def _refuse_masked(data: Any) -> None:
-    """Raise for arrays with masked cells: as plain arrays they show what stands behind the mask."""
-    if np.ma.is_masked(data):
-        raise ArgumentTypeError(
-            f"data must not be masked, found {int(np.ma.getmaskarray(data).sum())} masked cells; "
-            "give data.filled(...), or a frame with NaN, of which missing= says what to do"
-        )
-
-
-def _called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """The column of that name, or the one whose label reads like it (2020, a pair)."""
-    if name in frame.columns:
-        return column_of(frame, name)
-    alike = [place for place, label in enumerate(frame.columns) if str(label) == name]
-    return frame.iloc[:, alike[0]] if len(alike) == 1 else column_of(frame, name)
-
-
-def _check_names(names: tuple[str, ...]) -> None:
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise ArgumentValueError(
-            f"covariates must have names of their own, found more than one of {by_source(twice)}; "
-            "rename a column or a level"
-        )
 
 
 def _numeric(frame: pd.DataFrame) -> list[Floats]:
@@ -372,306 +255,3 @@ def _numeric(frame: pd.DataFrame) -> list[Floats]:
             )
         found.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return found
-
-
-# -- formulas ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Formula:
-    """The right side of a formula over the columns of a frame."""
-
-    terms: Any
-    data: pd.DataFrame
-    text: str
-    whole: frozenset[str]
-
-    @property
-    def rows(self) -> int:
-        return len(self.data)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        found = dict.fromkeys(
-            name for term in self.terms for factor in term.factors for name in _names(factor)
-        )
-        return tuple(name for name in found if name in self.data.columns)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The columns that are used."""
-        columns = {name: column_of(self.data, name) for name in self.sources}
-        return pd.DataFrame(columns, index=self.data.index)
-
-    def missing(self) -> dict[str, Booleans]:
-        return _gaps(self.frame)
-
-    def design(self, keep: Booleans | None = None) -> Design:
-        frame = _with_used_levels(self.frame if keep is None else self.frame[keep], self.whole)
-        looked_up = {
-            str(factor.expr)
-            for term in self.terms
-            for factor in term.factors
-            if factor.eval_method.value == "lookup"
-        }
-        maker = _Maker(self.text, frozenset(looked_up), tuple(map(str, self.data.columns)))
-        matrix, spec = maker.matrix(self.terms, frame)
-        names = tuple(str(name) for name in spec.column_names)
-        if not names:
-            raise ArgumentValueError("the formula has no covariates and no intercept")
-        for expression, levels in _levels_of(spec).items():
-            if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
-                raise ArgumentValueError(
-                    f"levels of {expression!r} read alike, such as 1 and '1'; make texts or "
-                    "numbers of all"
-                )
-        _check_names(names)
-        return Design(
-            _finite(matrix, names), names, self.sources, frame, _Again(maker, spec, names)
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Again:
-    """Makes the matrix of a formula as the fit did."""
-
-    maker: _Maker
-    spec: Any
-    names: tuple[str, ...]
-
-    def __call__(self, data: pd.DataFrame) -> Floats:
-        return _finite(self.maker.matrix(self.spec, _with_used_levels(data))[0], self.names)
-
-
-def _with_used_levels(frame: pd.DataFrame, whole: Iterable[str] = ()) -> pd.DataFrame:
-    """The frame without categories that no row has: their columns would be 0.
-
-    whole : columns that keep theirs.
-    """
-    used = {
-        str(name): frame[name].cat.remove_unused_categories()
-        for name, kind in frame.dtypes.items()
-        if isinstance(kind, pd.CategoricalDtype) and str(name) not in whole
-    }
-    return frame.assign(**used) if used else frame
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Makes the matrix of a formula's right side.
-
-    looked_up : columns that it uses as they stand.  columns : those of the frame, for errors.
-    """
-
-    text: str
-    looked_up: frozenset[str]
-    columns: tuple[str, ...]
-
-    def matrix(self, terms: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:
-        """The matrix of a frame, and what makes it again."""
-        from formulaic.errors import FormulaicError
-        from formulaic.materializers import PandasMaterializer
-
-        frame = self._plain(frame)
-        if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
-            frame = pd.DataFrame({INTERCEPT: np.zeros(len(frame))}, index=frame.index)
-        maker = PandasMaterializer(frame)
-        try:
-            with np.errstate(all="ignore"):  # log(0): `_finite` says so
-                _check_levels(terms, maker.layered_context)
-                made = maker.get_model_matrix(terms, na_action="ignore", output="numpy")
-                matrix = np.asarray(made, dtype=np.float64)
-        except (FormulaicError, NameError) as error:
-            missing = isinstance(error, NameError) or "not present in the dataset" in str(error)
-            why = "it names a column that is not there" if missing else type(error).__name__
-            raise ArgumentValueError(
-                f"the formula '{self.text}' cannot be made of these columns ({why}); the columns "
-                f"are {_listed(self.columns)}"
-            ) from None
-        except ArgumentValueError:
-            raise
-        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError):
-            # Not chained: their messages quote cells.
-            kinds = [f"{name!r} of type {kind}" for name, kind in frame.dtypes.items()]
-            raise ArgumentTypeError(
-                f"the formula '{self.text}' cannot be made of columns of these types: "
-                f"{', '.join(kinds[:20])}; give numbers, or texts for a factor"
-            ) from None
-        return matrix.reshape(len(frame), len(made.model_spec.column_names)), made.model_spec
-
-    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame with columns of types that formulaic knows; nothing is missing in them."""
-        found: dict[str, Any] = {}
-        for name in map(str, frame.columns):
-            column = frame[name]
-            kind: Any = column.dtype
-            dated = isinstance(kind, pd.PeriodDtype) or getattr(kind, "kind", "O") in "mM"
-            if name in self.looked_up and (dated or pd.api.types.is_complex_dtype(kind)):
-                raise ArgumentTypeError(
-                    f"covariate {name!r} must hold numbers or texts, found a column of type "
-                    f"{kind}; make a number of it first, such as days or years"
-                )
-            if not dated and (wanted := _plain_kind(kind)) is not None:
-                found[name] = column.astype(wanted)
-        return frame.assign(**found) if found else frame
-
-
-def _plain_kind(kind: Any) -> Any:
-    """The type that formulaic knows, of a column of texts or numbers that has another."""
-    if isinstance(kind, pd.StringDtype):
-        return None if str(kind) == "str" else object
-    if not isinstance(kind, pd.api.extensions.ExtensionDtype):
-        return None
-    plain = getattr(kind, "numpy_dtype", None)  # of categories and intervals there is none
-    if plain is None or plain.kind == "b":
-        return plain
-    if not pd.api.types.is_numeric_dtype(kind):
-        return object
-    return np.float64 if plain.hasobject else plain  # decimals
-
-
-def _levels_of(spec: Any) -> dict[str, Any]:
-    """The levels of the factors that a fit has seen, by their expressions."""
-    return {
-        expression: state["categories"]
-        for expression, (_, state) in spec.encoder_state.items()
-        if isinstance(state, dict) and "categories" in state
-    }
-
-
-def _check_levels(terms: Any, context: Mapping[str, Any]) -> None:
-    """Raise for levels that a fit has not seen, or that C(..., levels=) does not name.
-
-    formulaic only warns of them, quoting cells, and makes them the first level.  Whether a warning
-    is raised or not shown is one setting of all threads, so that none must come.
-
-    terms : a formula, or what a fit has made of it.
-    """
-    from formulaic import ModelSpec
-    from formulaic.utils.stateful_transforms import stateful_eval
-
-    spec = ModelSpec.from_spec(terms)
-    known = _levels_of(spec)
-    expressions = {str(factor.expr) for term in spec.formula for factor in term.factors}
-    for expression in known or [one for one in sorted(expressions) if "levels" in one]:
-        inner, levels = _factor_of(expression)
-        state = dict(spec.transform_state)
-        if expression in known:
-            seen = known[expression]
-        elif levels is None:
-            continue
-        else:
-            seen = stateful_eval(levels, context, {}, state, spec)
-        if inner in context:
-            values = context[inner]
-        else:
-            values = stateful_eval(inner, context, {}, state, spec)
-        found = pd.Series(getattr(values, "__wrapped__", values)).unique().tolist()
-        if set(found).difference(seen):
-            raise ArgumentValueError(
-                "data has levels of a factor that were not among those of the fit, or of the "
-                "formula, so nothing can be said of them; leave these rows out"
-            )
-
-
-def _parsed(formula: str) -> Any:
-    try:
-        from formulaic import Formula
-        from formulaic.errors import FormulaicError
-    except ImportError:
-        raise MissingPackageError(
-            "a formula needs formulaic: pip install 'rrstats[formula]'; or give arrays, the "
-            "reports first and then data= with one column for each covariate"
-        ) from None
-    if "`1`" in formula:
-        raise ArgumentValueError(
-            "a formula takes `1` for its intercept and not for a column; rename that column"
-        )
-    try:
-        return Formula(formula)
-    except FormulaicError:
-        raise ArgumentValueError(
-            f"'{formula}' is no formula; write one as 'smoker ~ age + C(region)'"
-        ) from None
-
-
-def _right(formula: str) -> Any:
-    right = getattr(_parsed(formula), "rhs", None)
-    if right is None or isinstance(right, tuple):
-        raise ArgumentValueError(
-            f"'{formula}' must have an outcome and covariates, as in 'smoker ~ age + C(region)'"
-        )
-    return right
-
-
-def _names(factor: Any) -> list[str]:
-    """The names that a factor of a formula looks up, apart from those that it calls."""
-    if factor.eval_method.value == "lookup":
-        return [str(factor.expr)]
-    if factor.eval_method.value != "python":
-        return []
-    tree, quoted = _tree(factor.expr)
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return [
-        quoted.get(node.id, node.id)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and id(node) not in called
-    ]
-
-
-def _tree(expression: str) -> tuple[ast.expr, dict[str, str]]:
-    """A factor of a formula as a tree, and what its names stand for that are in backticks."""
-    quoted = {f"_quoted_{place}_": name for place, name in enumerate(_QUOTED.findall(expression))}
-    places = iter(quoted)
-    return ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval").body, quoted
-
-
-def _factor_of(expression: str) -> tuple[str, str | None]:
-    """What C(...) makes a factor of, and its levels if it names them; of others the expression."""
-    if not expression.startswith("C("):
-        return expression, None
-    tree, quoted = _tree(expression)
-    if not isinstance(tree, ast.Call) or ast.unparse(tree.func) != "C" or not tree.args:
-        return expression, None
-    levels = [keyword.value for keyword in tree.keywords if keyword.arg == "levels"]
-    told = [ast.unparse(tree.args[0]), *map(ast.unparse, levels)]
-    for place, name in quoted.items():
-        told = [one.replace(place, f"`{name}`") for one in told]
-    return told[0], told[1] if levels else None
-
-
-def _frame(data: Any) -> pd.DataFrame:
-    data = table_of(data)
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(
-            f"a formula needs a frame with its columns as data, found {type(data).__name__}"
-        )
-    return data
-
-
-def _gaps(frame: pd.DataFrame) -> dict[str, Booleans]:
-    """For each column with missing values, where they are."""
-    found = {str(name): np.asarray(frame[name].isna(), dtype=np.bool_) for name in frame.columns}
-    return {f"covariate {name!r}": where for name, where in found.items() if where.any()}
-
-
-def _finite(matrix: Floats, names: tuple[str, ...]) -> Floats:
-    """The matrix, if all is finite; raises otherwise, with the columns and how many."""
-    total = float(matrix.sum())
-    if np.isfinite(total):
-        return matrix
-    bad = ~np.isfinite(matrix)
-    found: dict[str, Booleans] = {}
-    for place in np.flatnonzero(bad.any(axis=0)):
-        source = source_of(names[place])
-        found[source] = bad[:, place] | found.get(source, False)
-    if told := [f"{int(rows.sum())} in {source!r}" for source, rows in found.items()]:
-        raise ArgumentValueError(
-            f"covariates must be finite, found infinite or undefined values in {len(matrix)} rows: "
-            f"{', '.join(told[:20])}"
-        )
-    return matrix
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
