@@ -24,6 +24,7 @@ ORDER = [
     "rooms",
     "containers",
     "randomness",
+    "keyed",
     "privacy",
     "likelihood",
     "intervals",
@@ -34,12 +35,15 @@ ORDER = [
     "subsets",
     "mechanisms",
     "metadata",
+    "opendp",
     "variables",
     "rows",
+    "condensed",
     "cells",
     "tallies",
     "posteriors",
     "privatizing",
+    "client",
     "debiasing",
     "results",
     "combinations",
@@ -55,12 +59,14 @@ ORDER = [
     "regression",
     "planning",
     "simulation",
+    "auditing",
     "accessor",
     "plots",
     "datasets",
     "pages",
     "statements",
     "files",
+    "engines",
     "__init__",
     "cli",
     "__main__",
@@ -71,6 +77,7 @@ DOWNWARD = {
     ("domain", "encoding"): "Domain.encode",
     ("channel", "matrices"): "SupportChannel.then",
     ("mechanisms", "privatizing"): "m.privatize",
+    ("mechanisms", "client"): "m.report",
     ("mechanisms", "metadata"): "Rappor.instantaneous",
     ("mechanisms", "posteriors"): "m.posterior",
     ("mechanisms", "tallies"): "m.tally",
@@ -86,6 +93,7 @@ DOWNWARD = {
 }
 
 HEAVY = {"matplotlib", "pyarrow", "cryptography", "hypothesis", "narwhals", "joblib"}
+HEAVY |= {"dask", "distributed", "duckdb", "polars", "pyspark"}
 
 
 def _module(path: Path) -> str:
@@ -155,7 +163,9 @@ def test_optional_and_heavy_packages_are_imported_where_used(path):
     """At the top of a module stand only numpy, pandas, scipy and the standard library."""
     at_top = {name.partition(".")[0] for name, top in _imports(path) if top}
     # `rr.files` is itself imported where it is used.
-    allowed = {"pyarrow"} if _module(path) == "files" else set()
+    allowed = {"pyarrow"} if _module(path) in ("files", "engines") else set()
+    if _module(path) == "engines":
+        allowed |= {path.stem} | ({"distributed"} if path.stem == "dask" else set())
     assert (at_top & HEAVY) - allowed == set()
 
 

@@ -26,6 +26,7 @@ import os
 import re
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +34,19 @@ import numpy as np
 import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.mechanisms import Mechanism
+from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import KEY, Record, read
 from rrstats.privatizing import MISSING, UNKNOWN
 
 __all__ = [
+    "Wanted",
     "cast_words",
     "check_one_sample",
     "is_document",
     "read_document",
     "read_plan",
     "resolved",
+    "wanted_columns",
     "whole_words",
 ]
 
@@ -60,6 +63,61 @@ def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:
             f"the mechanism of column {column!r} has the samples {list(mechanism.groups)}, which "
             "files do not tell apart yet; read the columns into a DataFrame and use group= there"
         )
+
+
+# -- what is asked for ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One column that is to be privatized, and how."""
+
+    name: Any
+    mechanism: Mechanism
+    unknown: str
+    missing: str
+
+
+def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
+    """The columns that a mapping or a plan asks for."""
+    is_plan = isinstance(columns, str | Path | list) or (
+        isinstance(columns, Mapping) and set(columns) == {"v", "columns"}
+    )
+    if not is_plan:
+        if not isinstance(columns, Mapping):
+            raise ArgumentTypeError(
+                "columns must be a mapping from column to mechanism, or a plan, found "
+                f"{type(columns).__name__}"
+            )
+        found = [Wanted(n, as_mechanism(given), unknown, missing) for n, given in columns.items()]
+    else:
+        if (unknown, missing) != ("warn", "unknown"):
+            raise ArgumentTypeError(
+                "a plan says for each column what unknown and missing mean; leave them out"
+            )
+        records = columns if isinstance(columns, list) else None
+        if isinstance(columns, str | Path):
+            records = read_plan(Path(columns))
+        elif records is None:
+            records = read({KEY: columns})
+        found = [_asked(record) for record in records]
+    if not found:
+        raise ArgumentValueError("columns must name at least one column, found none")
+    twice = [w.name for i, w in enumerate(found) if w.name in [o.name for o in found[:i]]]
+    if twice:
+        raise ArgumentValueError(f"column {twice[0]!r} is asked for twice")
+    return found
+
+
+def _asked(record: object) -> Wanted:
+    if not isinstance(record, Record):
+        raise ArgumentTypeError(f"a plan must be a list of records, found {type(record).__name__}")
+    if record.simulated or record.keyed:
+        raise ArgumentValueError(
+            f"the plan calls column {record.name!r} simulated or keyed, which no plan can ask for; "
+            "leave it out"
+        )
+    return Wanted(record.name, record.resolve(), record.unknown, record.missing)
 
 
 # -- plan files ----------------------------------------------------------------------------

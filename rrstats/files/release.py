@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,20 +20,16 @@ from typing import Any
 import pyarrow as pa
 
 from rrstats.containers import form_of
-from rrstats.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-)
 from rrstats.files import documents
 from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.parts import Part, ahead, even_groups
-from rrstats.files.plans import check_one_sample, read_plan
+from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
 from rrstats.files.publishing import Publication
 from rrstats.files.shuffling import Shuffle
-from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.metadata import KEY, Record, read, write
+from rrstats.mechanisms import Mechanism
+from rrstats.metadata import Record, write
 from rrstats.privacy import total_epsilon
 from rrstats.privatizing import ColumnRelease, recorded_mechanism, warn_of
 
@@ -145,7 +141,7 @@ def privatize_file(
     began = time.monotonic()
     origin = open_source(source)
     place = check_target(origin, target)
-    wanted = _wanted(columns, unknown, missing)
+    wanted = wanted_columns(columns, unknown, missing)
     made = _prepare(origin, wanted, again, rng)
     records = [column.record() for column in made]
     per_row = max(
@@ -183,57 +179,7 @@ def privatize_file(
 # -- what is to be done --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    name: Any
-    mechanism: Mechanism
-    unknown: str
-    missing: str
-
-
-def _wanted(columns: Any, unknown: str, missing: str) -> list[_Wanted]:
-    """The columns that a mapping or a plan asks for."""
-    is_plan = isinstance(columns, str | Path | list) or (
-        isinstance(columns, Mapping) and set(columns) == {"v", "columns"}
-    )
-    if not is_plan:
-        if not isinstance(columns, Mapping):
-            raise ArgumentTypeError(
-                "columns must be a mapping from column to mechanism, or a plan, found "
-                f"{type(columns).__name__}"
-            )
-        found = [_Wanted(n, as_mechanism(given), unknown, missing) for n, given in columns.items()]
-    else:
-        if (unknown, missing) != ("warn", "unknown"):
-            raise ArgumentTypeError(
-                "a plan says for each column what unknown and missing mean; leave them out"
-            )
-        records = columns if isinstance(columns, list) else None
-        if isinstance(columns, str | Path):
-            records = read_plan(Path(columns))
-        elif records is None:
-            records = read({KEY: columns})
-        found = [_asked(record) for record in records]
-    if not found:
-        raise ArgumentValueError("columns must name at least one column, found none")
-    twice = [w.name for i, w in enumerate(found) if w.name in [o.name for o in found[:i]]]
-    if twice:
-        raise ArgumentValueError(f"column {twice[0]!r} is asked for twice")
-    return found
-
-
-def _asked(record: object) -> _Wanted:
-    if not isinstance(record, Record):
-        raise ArgumentTypeError(f"a plan must be a list of records, found {type(record).__name__}")
-    if record.simulated or record.keyed:
-        raise ArgumentValueError(
-            f"the plan calls column {record.name!r} simulated or keyed, which no plan can ask for; "
-            "leave it out"
-        )
-    return _Wanted(record.name, record.resolve(), record.unknown, record.missing)
-
-
-def _prepare(origin: Source, wanted: Iterable[_Wanted], again: bool, rng: Any) -> list[_Column]:
+def _prepare(origin: Source, wanted: Iterable[Wanted], again: bool, rng: Any) -> list[_Column]:
     """The columns, checked against the source's declarations."""
     found = []
     for place, asked in enumerate(wanted):
