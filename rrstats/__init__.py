@@ -45,6 +45,7 @@ from rrstats.estimates import Estimate
 from rrstats.estimators import SimplexTable, estimate
 from rrstats.groups import GroupEstimates
 from rrstats.intervals import Interval
+from rrstats.keyed import Key, new_key
 from rrstats.matrices import MatrixChannel
 from rrstats.mechanisms import (
     KRR,
@@ -93,6 +94,7 @@ __all__ = [
     "IllConditionedWarning",
     "ImplausibleReportsWarning",
     "Interval",
+    "Key",
     "MatrixChannel",
     "MatrixDesign",
     "Means",
@@ -143,6 +145,7 @@ __all__ = [
     "logit",
     "means",
     "metadata",
+    "new_key",
     "odds_ratio",
     "phi",
     "planning",

@@ -33,7 +33,15 @@ from rrstats.encoding import Reader, reader
 from rrstats.errors import ArgumentTypeError
 from rrstats.rooms import NUMPY_MISSING, ListRoom, Room, room_for
 
-__all__ = ["Container", "Form", "Table", "form_of", "open_container", "open_reports"]
+__all__ = [
+    "Container",
+    "Form",
+    "Table",
+    "engine_hint",
+    "form_of",
+    "open_container",
+    "open_reports",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +307,31 @@ def open_container(values: Any) -> Container:
         return Container([values], "scalar", ())
     raise ArgumentTypeError(
         "values must be a list, tuple, array, Series, Index, Arrow array or one answer, "
-        f"found {type(values).__name__}; convert it to one of these"
+        f"found {type(values).__name__}{engine_hint(values) or '; convert it to one of these'}"
         + ("; for counts of reports use rr.Tally.from_counts" if isinstance(values, dict) else "")
+    )
+
+
+_SINKS = {
+    "dask": "rrstats.engines.dask.privatize_parquet",
+    "pyspark": "rrstats.engines.spark.privatize_parquet",
+    "polars": "rrstats.engines.polars.sink_privatized",
+}
+
+
+def engine_hint(values: Any) -> str:
+    """What to use for a frame or column of an engine; empty for all else.
+
+    Lazy frames are computed anew for every use, and each time the noise would be drawn anew.
+    """
+    engine = type(values).__module__.partition(".")[0]
+    if engine not in _SINKS:
+        return ""
+    return (
+        f" of {engine}: a lazy frame is computed again for every use, and fresh noise would be "
+        f"drawn each time, which gives the answers away; {_SINKS[engine]} writes reports once, "
+        "and a lazy frame can have keyed ones (key= and id=; import rrstats.engines."
+        f"{'spark' if engine == 'pyspark' else engine})"
     )
 
 

@@ -7,46 +7,43 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rrstats.column_release import MISSING, UNKNOWN, ColumnRelease
 from rrstats.columns import column_of, place_of
-from rrstats.containers import Container, open_container
+from rrstats.containers import engine_hint, open_container
 from rrstats.domain import Domain
-from rrstats.encoding import Encoded, encode, encoder, is_arrow_text
+from rrstats.encoding import encode
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     MetadataError,
     SimulationWarning,
-    UnknownAnswersError,
     UnknownAnswersWarning,
     warn,
 )
+from rrstats.keyed import KeyedRows
 from rrstats.mechanisms import Chain, Mechanism, as_mechanism, is_mechanism
-from rrstats.mechanisms.samples import Samples, sample_codes
+from rrstats.mechanisms.samples import sample_codes
 from rrstats.metadata import Record, find, record_columns
-from rrstats.randomness import (
-    BLOCK_ROWS,
-    REPLACEMENT_STREAM,
-    SecureGenerator,
-    Source,
-    below,
-    open_source,
-)
+from rrstats.randomness import SecureGenerator
 
-__all__ = ["ColumnRelease", "check", "privatize", "privatize_bool", "privatize_frame"]
+__all__ = [
+    "MISSING",
+    "UNKNOWN",
+    "ColumnRelease",
+    "check",
+    "privatize",
+    "privatize_bool",
+    "privatize_frame",
+]
 
-OPTIONS = ("unknown", "missing", "group", "again", "rng", "threads")
-UNKNOWN = ("warn", "uniform", "raise")
-MISSING = ("unknown", "keep", "raise")
+OPTIONS = ("unknown", "missing", "group", "again", "rng", "threads", "key", "id")
 
 UNKNOWN_TEXT = (
     "some answers are missing or not among the categories; each was answered uniformly at random, "
@@ -74,230 +71,6 @@ def refuse_options(given: Mapping[str, object], function: str) -> None:
             f"{function} has no argument {name!r}; it has prob, epsilon, {', '.join(OPTIONS)}, "
             "and always returns something new"
         )
-
-
-def _check_policies(unknown: object, missing: object, domain: Domain) -> None:
-    for name, value, allowed in (("unknown", unknown, UNKNOWN), ("missing", missing, MISSING)):
-        if not isinstance(value, str):
-            raise ArgumentTypeError(
-                f"{name} must be one of {list(allowed)}, found {type(value).__name__}"
-            )
-        if value not in allowed:
-            raise ArgumentValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
-    if domain.missing_code is not None and missing != "unknown":
-        raise ArgumentValueError(
-            f"missing={missing!r} contradicts the categories, which have a missing value: there, "
-            "not answering is an answer like any other; leave missing= out"
-        )
-
-
-def _check_threads(threads: object, cells: Any) -> int:
-    if threads is None:
-        # Arrow works on a block of text for milliseconds, and without the interpreter; blocks of
-        # codes are so short that threads would wait for one another.
-        return min(_cores(), 4) if is_arrow_text(cells) else 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer):
-        raise ArgumentTypeError(f"threads must be an integer, found {type(threads).__name__}")
-    if threads < 1:
-        raise ArgumentValueError(f"threads must be at least 1, got {threads}")
-    return int(threads)
-
-
-def _cores() -> int:
-    """The processors that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-def randomize_block(
-    mechanism: Mechanism,
-    encoded: Encoded,
-    source: Source,
-    block: int,
-    samples: NDArray[np.intp] | None = None,
-) -> NDArray[Any]:
-    """Reports of one block of answers, of which those that no category serves are made uniform.
-
-    encoded : given away; its codes may become the reports.
-    samples : the sample of each row, where the mechanism has several.
-    """
-    codes, outside, k = encoded.codes, encoded.outside, mechanism.domain.k
-    # Words are drawn for every row, so that they tell nothing of how many were unknown.
-    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), k, only=outside)
-    if samples is not None:
-        codes = cast(Samples, mechanism).join(codes, samples)
-    return mechanism.randomize(codes, source, block)
-
-
-class ColumnRelease:
-    """One column, privatized whole or in parts: all declarations checked, nothing drawn yet.
-
-    like : the column, or any cells of its type: only the type counts here.
-    mechanism, unknown, missing, rng, threads : as for `privatize`.
-    column : the place of the column in the release; columns never share words.
-    Each part gets the next blocks of words of one key, so parts never share noise either, from
-    whatever thread they come; a forked process must make its own, and a copy is refused.
-    ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
-    outside the categories, and that are missing where missing is not a category; they are the
-    steward's, and private.
-
-    >>> import numpy as np, rrstats as rr
-    >>> release = ColumnRelease(np.array([], dtype=int), rr.KRR([1, 2, 3], 0.5))
-    >>> len(release.reports(np.array([1, 2]))), len(release.reports(np.array([3]))), release.rows
-    (2, 1, 3)
-    """
-
-    def __init__(
-        self,
-        like: Any,
-        mechanism: Mechanism,
-        *,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        rng: Any = None,
-        column: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        _check_policies(unknown, missing, mechanism.domain)
-        container = open_container(like)
-        self._threads = _check_threads(threads, container.cells)
-        self.mechanism = mechanism
-        self._encode = encoder(mechanism.domain, container.cells)
-        self._table = container.table(mechanism.report_space, keep_missing=missing == "keep")
-        self.type = getattr(self._table, "type", getattr(self._table, "dtype", None))
-        self._answer_type = container.dtype
-        self._policies = {"unknown": unknown, "missing": missing}
-        self._rng, self._column = rng, column
-        self._source: Source | None = None
-        self._process = os.getpid()
-        self._blocks = 0
-        self._one_at_a_time = threading.Lock()
-        self.rows = self.unknown = self.missing = 0
-
-    @property
-    def source(self) -> Source:
-        """Where the words come from; the key is drawn when first asked for."""
-        with self._one_at_a_time:
-            if self._source is None:
-                self._source = open_source(self._rng, column=self._column)
-            return self._source
-
-    def _take_blocks(self, count: int) -> int:
-        """The first of the next blocks, which nobody else gets, even if drawing them fails."""
-        if os.getpid() != self._process:
-            raise ArgumentTypeError(
-                "a ColumnRelease cannot go on in a forked process: both would draw the same noise; "
-                "create one in each process"
-            )
-        with self._one_at_a_time:
-            first = self._blocks
-            self._blocks += count
-            return first
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError(
-            "a ColumnRelease cannot be pickled: two copies would share their noise"
-        )
-
-    @property
-    def outside(self) -> int:
-        """How many answers so far the policies treat as unknown."""
-        return self.unknown + (self.missing if self._policies["missing"] == "unknown" else 0)
-
-    @property
-    def warns(self) -> bool:
-        """Whether the named warning is due."""
-        return bool(self._policies["unknown"] == "warn" and self.outside)
-
-    def look(self, values: Any) -> None:
-        """Count what the policies may refuse among some answers; draws nothing."""
-        container = open_container(values)
-        k = self.mechanism.domain.k
-        for rows in self._parts(container):
-            encoded = Encoded(self._encode(container.part(rows)), k)
-            self._add(len(encoded.codes), encoded.unknown, encoded.missing)
-
-    def refuse(self) -> None:
-        """Raise UnknownAnswersError for answers seen so far that were asked to be refused.
-
-        Then counts from the beginning: what was looked at is still to be privatized.
-        """
-        unknown, missing = self.unknown, self.missing
-        outside, rows, domain = self.outside, self.rows, self.mechanism.domain
-        self.rows = self.unknown = self.missing = 0
-        if self._policies["missing"] == "raise" and missing:
-            raise UnknownAnswersError(
-                f"{missing} of {rows} answers are missing; declare None among the categories "
-                "(--with-missing), choose missing='unknown' or 'keep', or drop them first"
-            )
-        if self._policies["unknown"] == "raise" and outside:
-            absent = outside - unknown
-            raise UnknownAnswersError(
-                f"{outside} of {rows} answers are not among the {domain.k} categories "
-                f"{domain.describe()} ({absent} missing; answer type: {self._type_name}); "
-                "rr.check (rrstats check) lists them for the steward"
-            )
-
-    @property
-    def may_refuse(self) -> bool:
-        """Whether answers must be looked at before anything is drawn."""
-        return "raise" in self._policies.values()
-
-    def reports(self, values: Any, group: Any = None) -> Any:
-        """The reports of the next answers, in the container that came in.
-
-        group : the sample of each answer, where the mechanism has several.
-        """
-        container = open_container(values)
-        samples = sample_codes(self.mechanism, group, container.rows, values)
-        keep = self._policies["missing"] == "keep"
-        room = container.room(self._table, keep)
-        parts = list(enumerate(self._parts(container)))
-        source, first = self.source, self._take_blocks(len(parts))
-
-        def one_block(part: tuple[int, slice]) -> tuple[int, int]:
-            block, rows = part
-            encoded = Encoded(self._encode(container.part(rows)), self.mechanism.domain.k)
-            absent = encoded.absent
-            found = encoded.unknown, len(absent)
-            mine = None if samples is None else samples[rows]
-            codes = randomize_block(self.mechanism, encoded, source, first + block, mine)
-            room.put(rows, codes, absent if keep else None)
-            return found
-
-        if self._threads == 1 or len(parts) < 2:
-            found = [one_block(part) for part in parts]
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(min(self._threads, len(parts))) as pool:
-                found = list(pool.map(one_block, parts))
-        for (_, rows), (unknown, missing) in zip(parts, found, strict=True):
-            self._add(rows.stop - rows.start, unknown, missing)
-        return container.wrap(room.reports())
-
-    def facts(self) -> tuple[Mechanism, dict[str, Any]]:
-        """The mechanism and the other facts of the column's record."""
-        return self.mechanism, {**self._policies, "simulated": not self.source.secure}
-
-    @staticmethod
-    def _parts(container: Container) -> list[slice]:
-        rows = container.rows
-        return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
-
-    def _add(self, rows: int, unknown: int, missing: int) -> None:
-        with self._one_at_a_time:
-            self.rows += rows
-            self.unknown += unknown
-            self.missing += missing
-
-    @property
-    def _type_name(self) -> str:
-        """The answers' type; NumPy's names for text would tell the longest answer's length."""
-        dtype = self._answer_type
-        if isinstance(dtype, np.dtype) and dtype.kind in "SU":
-            return "text" if dtype.kind == "U" else "bytes"
-        return str(dtype)
 
 
 def _check_index(values: Any) -> None:
@@ -349,7 +122,7 @@ def warn_of(releases: Iterable[ColumnRelease]) -> None:
     releases = list(releases)
     if any(release.warns for release in releases):
         warn(UNKNOWN_TEXT, UnknownAnswersWarning)
-    if not all(release.source.secure for release in releases):
+    if not all(release.secure for release in releases):
         warn(SIMULATED_TEXT, SimulationWarning)
 
 
@@ -361,10 +134,18 @@ class _Job:
     release: ColumnRelease
     recorded: Mechanism
     group: Any
+    keyed: KeyedRows | None
 
     @classmethod
     def prepare(
-        cls, values: Any, mechanism: Mechanism, again: bool, rng: Any, group: Any, **options: Any
+        cls,
+        values: Any,
+        mechanism: Mechanism,
+        again: bool,
+        rng: Any,
+        group: Any,
+        ids: Any,
+        **options: Any,
     ) -> _Job:
         release = ColumnRelease(values, mechanism, rng=rng, **options)
         _check_index(values)
@@ -373,13 +154,14 @@ class _Job:
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
         rows = open_container(values).rows
         sample_codes(mechanism, group, rows, values)  # raises before words are drawn
+        keyed = release.rows_of(ids, rows, values)
         if release.may_refuse:
             release.look(values)
             release.refuse()
-        return cls(values, release, recorded, group)
+        return cls(values, release, recorded, group, keyed)
 
     def run(self) -> Any:
-        return self.release.reports(self.values, self.group)
+        return self.release.reports(self.values, self.group, self.keyed)
 
     def facts(self) -> tuple[Mechanism, dict[str, Any]]:
         """How the reports were made, to be recorded beside them."""
@@ -398,6 +180,9 @@ def privatize(
     again: bool = False,
     rng: Any = None,
     threads: int | None = None,
+    key: Any = None,
+    id: Any = None,
+    column: Hashable = None,
     **refused: object,
 ) -> Any:
     """Replace each true answer by a randomized report.
@@ -421,6 +206,12 @@ def privatize(
     threads : how many share the blocks of a large column; by default up to four for text held
         by Arrow and one for all else, where more gain nothing.  Never changes the law, nor the
         result under given words.
+    key, id : for keyed reports, which are the same whenever they are computed: 32 secret bytes
+        from `rr.new_key`, and the (n,) ids of the persons (whole numbers, 16 bytes or text; or a
+        list of such columns).  It hides a value, not whether or when it changed; epsilon counts
+        for every distinct value of a person; rows with the same id and value have the same noise;
+        whoever has the key has nearly everything.  See `rrstats.keyed`.
+    column : the column's name, which keyed noise depends on; a Series has one.
     Raises ArgumentValueError or ArgumentTypeError for bad arguments, UnknownAnswersError as
     asked; no message quotes an answer.
     The promise: each report is epsilon-LDP for its answer.  Every call is a new release,
@@ -433,8 +224,9 @@ def privatize(
     """
     refuse_options(refused, "privatize")
     mechanism = as_mechanism(categories, prob, epsilon)
-    options = {"unknown": unknown, "missing": missing, "threads": threads}
-    job = _Job.prepare(values, mechanism, again, rng, group, **options)
+    named = getattr(values, "name", None) if column is None else column
+    options = {"unknown": unknown, "missing": missing, "threads": threads, "key": key}
+    job = _Job.prepare(values, mechanism, again, rng, group, id, name=named, **options)
     reports = job.run()
     if isinstance(reports, pd.Series):
         record_columns(reports.attrs, {reports.name: job.facts()})
@@ -466,6 +258,8 @@ def privatize_frame(
     again: bool = False,
     rng: Any = None,
     threads: int | None = None,
+    key: Any = None,
+    id: Any = None,
     **refused: object,
 ) -> pd.DataFrame:
     """A new frame with some columns privatized, each with a key of its own.
@@ -473,6 +267,7 @@ def privatize_frame(
     data : a DataFrame; it is not changed.  columns : mapping from column to its mechanism.
     unknown, missing, again, rng, threads : as for `privatize`, for all these columns.
     group : the column that says which sample each row is in, for mechanisms with several.
+    key, id : as for `privatize`; the name of the column of ids, or a list of names.
     Returns a frame with the same index, columns and column order; ``attrs["rrstats"]`` says
     how the columns were made.  Everything is checked before anything is drawn.
     Raises ArgumentValueError for a column that is not there, or there twice, or whose name the
@@ -486,7 +281,8 @@ def privatize_frame(
     """
     refuse_options(refused, "privatize")
     if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
+        found = f"{type(data).__name__}{engine_hint(data)}"
+        raise ArgumentTypeError(f"data must be a DataFrame, found {found}")
     if not isinstance(columns, Mapping):
         raise ArgumentTypeError(
             "columns must be a mapping from column to mechanism, found "
@@ -494,14 +290,19 @@ def privatize_frame(
         )
     if not columns:
         raise ArgumentValueError("columns must name at least one column, found none")
-    options = {"unknown": unknown, "missing": missing, "threads": threads}
+    options = {"unknown": unknown, "missing": missing, "threads": threads, "key": key}
     jobs: dict[Hashable, _Job] = {}
     samples = None if group is None else column_of(data, group)
+    ids = None if id is None else [column_of(data, one) for one in _names(id)]
     for place, (name, given) in enumerate(columns.items()):
         column, mechanism = column_of(data, name), as_mechanism(given)
         mine = None if mechanism.groups is None else samples
         jobs[column.name] = _Job.prepare(
-            column, mechanism, again, rng, mine, column=place, **options
+            column, mechanism, again, rng, mine, ids, column=place, name=column.name, **options
+        )
+    if secret := [one.name for one in ids or [] if one.name in jobs]:
+        raise ArgumentValueError(
+            f"id must be a public column, and {secret[0]!r} is to be privatized"
         )
     if samples is not None and (
         samples.name in jobs or not any(j.group is not None for j in jobs.values())
@@ -519,6 +320,11 @@ def privatize_frame(
     record_columns(released.attrs, {name: job.facts() for name, job in jobs.items()})
     warn_of(job.release for job in jobs.values())
     return released
+
+
+def _names(id: Any) -> list[Any]:
+    """The names that one name or a list of them stands for."""
+    return list(id) if isinstance(id, list) else [id]
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:

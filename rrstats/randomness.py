@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, NoReturn, Protocol, runtime_checkable
@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError
+from rrstats.errors import ArgumentTypeError, MissingPackageError
 
 __all__ = [
     "BLOCK_ROWS",
@@ -34,9 +34,11 @@ __all__ = [
     "Substream",
     "below",
     "cells",
+    "cipher_blocks",
     "coin",
     "open_source",
     "permutation",
+    "secret_bytes",
 ]
 
 BLOCK_ROWS = 1 << 18
@@ -104,6 +106,33 @@ def _ciphers() -> Any:
     except ImportError:
         return None
     return ciphers.Cipher, algorithms.AES, modes
+
+
+def secret_bytes(count: int) -> bytes:
+    """Bytes from the operating system, for a secret that is to be kept."""
+    return os.urandom(count)
+
+
+def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint64]]:
+    """AES-256 of 16-byte blocks, each by itself; (n, 2) in and out, bytes as they stand.
+
+    Raises MissingPackageError without the `cryptography` package.
+    """
+    if (ciphers := _ciphers()) is None:
+        raise MissingPackageError(
+            "keyed reports need AES; install cryptography (pip install cryptography)"
+        )
+    cipher, aes, modes = ciphers
+    prepared = cipher(aes(key), modes.ECB())
+
+    def encrypt(blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        # update_into asks for one cipher block more than it writes.
+        room = np.empty(blocks.size + 2, dtype="<u8")
+        given = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8)
+        prepared.encryptor().update_into(given, room.view(np.uint8))
+        return room[: blocks.size].reshape(-1, 2)
+
+    return encrypt
 
 
 class FreshWords:
@@ -179,11 +208,15 @@ class SecureGenerator:
 
 
 class Substream:
-    """The streams of a later stage: the same source behind an offset."""
+    """The streams of a later stage, or of some rows: the same source behind an offset.
 
-    def __init__(self, source: Source, stage: int) -> None:
+    mine : (n,) indices of the rows of the block that this is for; all of them by default.
+    """
+
+    def __init__(self, source: Source, stage: int, mine: NDArray[np.intp] | None = None) -> None:
         self._source = source
         self._offset = stage * STREAMS_PER_STAGE
+        self._mine = mine
         self.bits = source.bits
         self.secure = source.secure
 
@@ -191,6 +224,8 @@ class Substream:
         self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
     ) -> NDArray[Any]:
         """The words of ``stream`` in this stage."""
+        if self._mine is not None:
+            rows = self._mine if isinstance(rows, int) else self._mine[rows]
         return self._source.words(stream + self._offset, block, rows, round, bits)
 
     def __reduce__(self) -> NoReturn:

@@ -775,7 +775,7 @@ def test_progress_counts_rows_not_batches(folder, monkeypatch):
 SLOW = """
 import sys, time
 from rrstats import cli
-from rrstats.privatizing import ColumnRelease
+from rrstats.column_release import ColumnRelease
 def slow(release, values):
     print("ready", flush=True)
     time.sleep(60)

@@ -20,8 +20,8 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats import privatizing
-from rrstats.privatizing import ColumnRelease
+from rrstats import column_release
+from rrstats.column_release import ColumnRelease
 from rrstats.randomness import BLOCK_ROWS
 
 WORDS = ["never", "once", "often"]
@@ -86,13 +86,13 @@ def test_threads_count_and_keep_missing_answers_alike(threads):
 
 def test_threads_by_default_where_they_help(monkeypatch):
     """Text in Arrow is shared among at most four processors, codes among none."""
-    monkeypatch.setattr(privatizing, "_cores", lambda: 8)
+    monkeypatch.setattr(column_release, "_cores", lambda: 8)
     for cells, expected in ((np.array([1, 2]), 1), (["never"], 1), (pd.Categorical(["x"]), 1)):
-        assert expected == privatizing._check_threads(None, cells)
+        assert expected == column_release._check_threads(None, cells)
     arrow = pytest.importorskip("pyarrow")
     for cells in (arrow.array(["x"]), pd.array(["x"], dtype=pd.ArrowDtype(arrow.string()))):
-        assert privatizing._check_threads(None, cells) == 4
-    assert privatizing._check_threads(None, arrow.array([1])) == 1
+        assert column_release._check_threads(None, cells) == 4
+    assert column_release._check_threads(None, arrow.array([1])) == 1
 
 
 def test_the_type_of_reports_is_known_before_anything_is_drawn():
@@ -183,7 +183,7 @@ def test_blocks_of_a_part_that_failed_are_never_used_again(monkeypatch):
     release = ColumnRelease(np.array([], np.uint8), CODES, rng=source)
     truth = np.zeros(10, dtype=np.uint8)
     with monkeypatch.context() as patched:
-        patched.setattr(privatizing, "randomize_block", lambda *_: 1 / 0)
+        patched.setattr(column_release, "randomize_block", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             release.reports(truth)
     release.reports(truth)

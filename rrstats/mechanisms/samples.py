@@ -192,7 +192,7 @@ class Samples(Verbs):
         for place, part in enumerate(self.parts):
             mine = np.flatnonzero(sample == place)
             own = (codes[mine] - place * self.domain.k).astype(self.domain.dtype)
-            reports[mine] = part.randomize(own, Substream(source, stage), block)
+            reports[mine] = part.randomize(own, Substream(source, stage, mine), block)
             stage += rounds_of(part)
         return reports
 

@@ -1,0 +1,436 @@
+"""Keyed reports are the same whenever they are computed, and differ wherever they must."""
+
+import hashlib
+import hmac
+import itertools
+import json
+import os
+import pickle
+import stat
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import EXAMPLES
+from chance import assert_law
+
+import rrstats as rr
+from rrstats import keyed, randomness
+from rrstats.containers import open_reports
+from rrstats.identities import identity
+from rrstats.labels import encode
+
+pytest.importorskip("cryptography")
+
+try:
+    import pyarrow as pa
+except ImportError:
+    pa = None
+
+KEY = rr.Key(bytes(range(32)))
+M = rr.KRR(["a", "b", "c", "d"], 0.7)
+
+
+def answers_of(mechanism, rows):
+    """Answers of all categories in turn, one unknown and one missing among them."""
+    picked = [mechanism.categories[row % mechanism.k] for row in range(rows)]
+    picked[7], picked[11] = object(), None
+    return picked
+
+
+def released(mechanism, answers, ids, **options):
+    if mechanism.groups is not None:
+        options["group"] = [mechanism.groups[i % len(mechanism.groups)] for i in ids]
+    options = {"unknown": "uniform", "column": "answer", "key": KEY, **options}
+    return rr.privatize(list(answers), mechanism, id=list(ids), **options)
+
+
+# -- the words -----------------------------------------------------------------------------
+
+
+def word_by_hand(key, column, mechanism, id_block, kind, value, stream, turn):
+    """One word, from the description in the module alone."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    def aes(subkey, block):
+        return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor().update(block)
+
+    def subkey(purpose):
+        said = {
+            "column": encode([column])[0],
+            "ids": 1,
+            "mechanism": mechanism.to_dict(),
+            "purpose": purpose,
+            "rrstats keyed": 1,
+        }
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+    four = [value, turn, stream // 4, kind]
+    tag = b"".join(number.to_bytes(4, "little") for number in four)
+    state = bytes(one ^ other for one, other in zip(aes(subkey("id"), id_block), tag, strict=True))
+    block = aes(subkey("words"), state)
+    return int.from_bytes(block[stream % 4 * 4 :][:4], "little")
+
+
+@pytest.mark.parametrize(
+    ("id", "block", "kind"),
+    [
+        (5, (5).to_bytes(16, "little"), 1),
+        (-5, (-5).to_bytes(16, "little", signed=True), 1),
+        (2**64 - 1, (2**64 - 1).to_bytes(16, "little"), 1),
+        (b"0123456789abcdef", b"0123456789abcdef", 2),
+        ("Zoë", hashlib.blake2b("Zoë".encode(), digest_size=16).digest(), 3),
+        (b"short", hashlib.blake2b(b"short", digest_size=16).digest(), 4),
+    ],
+)
+def test_words_are_what_the_module_says(id, block, kind):
+    """Each word follows from key, name, mechanism, id, value, stream and round as described."""
+    rows = keyed.KeyedColumn(KEY, "answer", M.to_dict()).rows([identity([id, id])])
+    words = rows.words(slice(0, 2), np.array([0, 3]))
+    for stream, turn in [(0, 0), (1, 0), (6, 2), (randomness.REPLACEMENT_STREAM, 1)]:
+        expected = [
+            word_by_hand(KEY, "answer", M, block, kind, value, stream, turn) for value in (0, 3)
+        ]
+        assert expected == words.words(stream, 9, 2, turn, 8).tolist()
+        assert expected[1:] == words.words(stream, 0, np.array([1]), turn, 32).tolist()
+
+
+def test_reports_of_version_1_never_change():
+    """Frozen: the reports of ten ids under a known key, as first computed on 2026-11-21."""
+    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=range_of(10), column="answer")
+    assert "".join(found) == "abcdabbdab"
+    names = [f"P{i:03}" for i in range(10)]
+    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=names, column="answer")
+    assert "".join(found) == "aaddccabdc"
+
+
+def range_of(n):
+    return list(range(n))
+
+
+def test_two_blocks_and_two_columns_of_ids():
+    """Several columns of ids name a person together, in their order."""
+    n = 1000
+    answers = ["a"] * n
+    one, two = list(range(n)), [i % 7 for i in range(n)]
+    both = rr.privatize(answers, M, key=KEY, id=[one, two], column="q")
+    assert both == rr.privatize(answers, M, key=KEY, id=[np.array(one), pd.Series(two)], column="q")
+    others = [[two, one], [one, one], [one], one]
+    found = [rr.privatize(answers, M, key=KEY, id=other, column="q") for other in others]
+    for other in found[:2]:
+        assert other != both
+    assert found[2] == found[3] != both
+    swapped = [str(i) for i in two]
+    assert rr.privatize(answers, M, key=KEY, id=[one, swapped], column="q") != both
+
+
+# -- the same, whatever the way ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_reports_do_not_depend_on_order_or_partition(name):
+    """Shuffled, cut into parts, or one by one: each row's report is its own."""
+    mechanism, n = EXAMPLES[name](), 60
+    try:
+        mechanism.to_dict()
+    except rr.errors.ArgumentValueError:
+        pytest.skip("no JSON form")
+    answers, ids = answers_of(mechanism, n), range_of(n)
+    whole = released(mechanism, answers, ids)
+    order = np.random.default_rng(1).permutation(n).tolist()
+    shuffled = released(mechanism, [answers[i] for i in order], order)
+    assert shuffled == [whole[i] for i in order]
+    parts = [released(mechanism, answers[s:e], ids[s:e]) for s, e in [(0, 1), (1, 20), (20, n)]]
+    assert list(itertools.chain(*parts)) == whole
+
+
+def test_small_and_large_calls_agree():
+    """The width of the first word does not depend on how many rows there are."""
+    n = randomness.BLOCK_ROWS + 5000
+    ids = np.arange(n)
+    for m in (M, rr.KRR(range(1000), 0.5), rr.OptimizedUnary(range(9), epsilon=1.0)):
+        answers = np.resize(np.array(m.categories), n)
+        whole = rr.privatize(answers, m, key=KEY, id=ids, column="q")
+        for part in (slice(0, 10), slice(n - 4500, n)):
+            again = rr.privatize(answers[part], m, key=KEY, id=ids[part], column="q")
+            assert np.array_equal(again, whole[part])
+    threads = rr.privatize(answers, m, key=KEY, id=ids, column="q", threads=3)
+    assert np.array_equal(threads, whole)
+
+
+def test_every_container_gives_the_same_reports():
+    """List, tuple, array, Series, frame and accessor agree under one key."""
+    n = 500
+    answers, ids = [M.categories[i % 4] for i in range(n)], range_of(n)
+    whole = released(M, answers, ids)
+    frame = pd.DataFrame({"id": ids, "answer": answers, "age": 1})
+    found = [
+        rr.privatize(tuple(answers), M, key=KEY, id=ids, column="answer"),
+        rr.privatize(np.array(answers), M, key=KEY, id=np.array(ids), column="answer"),
+        rr.privatize(frame["answer"], M, key=KEY, id=frame["id"]),
+        rr.privatize(frame["answer"].astype("category"), M, key=KEY, id=frame["id"]),
+        frame["answer"].rr.privatize(M, key=KEY, id=frame["id"]),
+        rr.privatize_frame(frame, {"answer": M}, key=KEY, id="id")["answer"],
+        frame.rr.privatize("answer", M, key=KEY, id="id")["answer"],
+        frame.rr.privatize("answer", M, key=KEY, id=["id"])["answer"],
+    ]
+    for one in found:
+        assert list(one) == whole
+
+
+WHOLE = [3, 0, 2**40, 7]
+TEXT = ["P3", "", "Zoë", "P7"]
+SIXTEEN = [bytes(16), b"0123456789abcdef", b"fedcba9876543210", b"\xff" * 16]
+
+IDS = {
+    "int64": (WHOLE, lambda v: np.array(v)),
+    "uint64": (WHOLE, lambda v: np.array(v, dtype=np.uint64)),
+    "Series": (WHOLE, lambda v: pd.Series(v)),
+    "Int64": (WHOLE, lambda v: pd.array(v, dtype="Int64")),
+    "objects": (WHOLE, lambda v: np.array(v, dtype=object)),
+    "categorical": (WHOLE, lambda v: pd.Categorical(v)),
+    "category": (TEXT, lambda v: pd.Series(v, dtype="category")),
+    "str": (TEXT, lambda v: pd.Series(v)),
+    "text": (TEXT, lambda v: np.array(v)),
+    "text objects": (TEXT, lambda v: pd.Series(v, dtype=object)),
+    "python strings": (TEXT, lambda v: pd.array(v, dtype="string[python]")),
+    "UUIDs": (SIXTEEN, lambda v: [uuid.UUID(bytes=one) for one in v]),
+    "V16": (SIXTEEN, lambda v: np.frombuffer(b"".join(v), dtype="V16")),
+}
+ARROW_IDS = {
+    "Arrow integers": (WHOLE, lambda v: pa.array(v)),
+    "Arrow unsigned": (WHOLE, lambda v: pa.array(v, pa.uint64())),
+    "ArrowDtype": (WHOLE, lambda v: pd.Series(v, dtype="int64[pyarrow]")),
+    "Arrow strings": (TEXT, lambda v: pa.array(v)),
+    "Arrow chunks": (TEXT, lambda v: pa.chunked_array([v[:1], v[1:]])),
+    "Arrow dictionary": (TEXT, lambda v: pa.array(v).dictionary_encode()),
+    "pyarrow strings": (TEXT, lambda v: pd.array(v, dtype="string[pyarrow]")),
+    "Arrow binary": (SIXTEEN, lambda v: pa.array(v, pa.binary())),
+    "Arrow 16 bytes": (SIXTEEN, lambda v: pa.array(v, pa.binary(16))),
+    "a slice of Arrow": (SIXTEEN, lambda v: pa.array([v[0], *v], pa.binary(16))[1:]),
+}
+
+
+def check_ids(ids, make):
+    blocks, kinds = identity(ids).read(slice(1, 4))
+    found, same_kinds = identity(make(ids)).read(slice(1, 4))
+    assert np.array_equal(found, blocks)
+    assert np.array_equal(same_kinds, kinds)
+
+
+@pytest.mark.parametrize("form", IDS)
+def test_an_id_is_the_same_person_in_every_container(form):
+    """The 16 bytes and the kind of an id do not depend on the column that holds it."""
+    check_ids(*IDS[form])
+
+
+@pytest.mark.skipif(pa is None, reason="pyarrow is not installed")
+@pytest.mark.parametrize("form", ARROW_IDS)
+def test_an_id_is_the_same_person_in_arrow(form):
+    """The 16 bytes and the kind of an id do not depend on Arrow's type for it."""
+    check_ids(*ARROW_IDS[form])
+
+
+# -- different, wherever it must be --------------------------------------------------------
+
+ROWS = 100_000
+
+
+def codes_of(answers, ids=None, mechanism=M, column="answer", key=KEY):
+    ids = np.arange(ROWS) if ids is None else ids
+    reports = rr.privatize(answers, mechanism, key=key, id=ids, column=column)
+    _, read = open_reports(reports, mechanism.report_space)
+    return read(reports).codes.astype(int)
+
+
+def share_that_cancels(one, other, shift):
+    """How many rows have y1 - y2 = x1 - x2 modulo 4, under independent noise and in truth."""
+    p, q = 0.7, 0.1
+    cancels = int(np.count_nonzero((one - other) % 4 == shift % 4))
+    return [cancels, ROWS - cancels], [p * p + 3 * q * q, 1 - p * p - 3 * q * q]
+
+
+SAME = np.resize(np.array(M.categories), ROWS)
+OTHER = np.roll(SAME, -1)
+
+SEPARATED = {
+    "another value of the same person": {"answers": OTHER},
+    "another column": {"column": "other"},
+    "another key": {"key": rr.Key(bytes(range(1, 33)))},
+    "another prob": {"mechanism": rr.KRR(M.categories, np.nextafter(0.7, 1))},
+    "other categories": {"mechanism": rr.KRR(["a", "b", "c", "e"], 0.7)},
+    "other persons": {"ids": np.arange(ROWS) + ROWS},
+    "text for numbers": {"ids": np.arange(ROWS).astype(str)},
+}
+
+
+@pytest.mark.parametrize("what", SEPARATED)
+def test_noise_is_no_two_time_pad(what):
+    """P(y1 - y2 = x1 - x2) is p^2 + (k-1) q^2, and not 1, over 100,000 ids; false alarm 1e-9."""
+    given = {"answers": SAME, **SEPARATED[what]}
+    answers = given.pop("answers")
+    if "other categories" in what:
+        answers = np.where(answers == "d", "e", answers)
+    one, other = codes_of(SAME), codes_of(answers, **given)
+    assert_law(*share_that_cancels(one, other, -1 if answers is OTHER else 0))
+
+
+def test_the_version_separates(monkeypatch):
+    """A later version of the words shares no noise with this one; false alarm 1e-9."""
+    one = codes_of(SAME)
+    monkeypatch.setattr(keyed, "VERSION", 2)
+    assert_law(*share_that_cancels(one, codes_of(SAME), 0))
+
+
+def test_a_planted_two_time_pad_is_seen(monkeypatch):
+    """Without the value among what the words depend on, every row cancels."""
+    words = keyed.KeyedRows.words
+    monkeypatch.setattr(
+        keyed.KeyedRows, "words", lambda self, rows, values: words(self, rows, values * 0)
+    )
+    counts, law = share_that_cancels(codes_of(SAME), codes_of(OTHER), -1)
+    assert counts == [ROWS, 0]
+    with pytest.raises(AssertionError):
+        assert_law(counts, law)
+
+
+def test_reports_follow_the_law():
+    """Over 100,000 ids the reports of each answer have the mechanism's law; false alarm 1e-9."""
+    for mechanism in (M, M.then(rr.KRR(M.categories, 0.8))):
+        codes = codes_of(SAME, mechanism=mechanism)
+        truth = np.arange(ROWS) % 4
+        counts = [np.bincount(codes[truth == x], minlength=4) for x in range(4)]
+        assert_law(counts, np.array(mechanism.channel.matrix, dtype=float).T)
+
+
+def test_samples_share_no_noise():
+    """One person in two samples gets independent noise, though the answer is the same."""
+    mixed = rr.Samples({"one": rr.KRR([0, 1], 0.75), "two": rr.KRR([0, 1], 0.75)})
+    ids, answers = np.arange(ROWS), np.zeros(ROWS, dtype=int)
+    options = {"key": KEY, "id": ids, "column": "q"}
+    first, second = (
+        rr.privatize(answers, mixed, group=np.full(ROWS, g), **options) for g in ("one", "two")
+    )
+    equal = int(np.count_nonzero(first == second))
+    assert_law([equal, ROWS - equal], [0.625, 0.375])
+
+
+def test_unknown_and_missing_answers_are_uniform():
+    """An answer that is no category is answered uniformly, alike for missing; false alarm 1e-9."""
+    ids = np.arange(40_000)
+    options = {"key": KEY, "id": ids, "column": "q", "unknown": "uniform"}
+    unknown = rr.privatize(["?"] * len(ids), M, **{**options, "id": list(ids)})
+    missing = rr.privatize([None] * len(ids), M, **{**options, "id": list(ids)})
+    assert unknown == missing
+    assert_law([unknown.count(c) for c in M.categories], [0.25] * 4)
+    kept = rr.privatize(["a", None], M, key=KEY, id=[1, 2], column="q", missing="keep")
+    assert kept[1] is None
+
+
+# -- what is recorded, and what is refused -------------------------------------------------
+
+
+def test_metadata_say_that_reports_are_keyed_and_nothing_of_the_key():
+    """The document says keyed; no attrs, repr or error holds a byte of the key."""
+    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
+    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    (column,) = out.attrs["rrstats"]["columns"]
+    assert (column["keyed"], column["simulated"]) == (True, False)
+    shown = repr(KEY) + str(KEY) + f"{KEY}" + f"{KEY:>40}" + "%s %r" % (KEY, KEY)  # noqa: UP031  # old ways to show must hide it too
+    assert repr(bytes(KEY))[2:20] not in shown
+    assert KEY.hex()[:8] not in shown + json.dumps(out.attrs)
+    assert bytes(KEY) == bytes(range(32))
+    assert pickle.loads(pickle.dumps(KEY)) == KEY
+    assert type(pickle.loads(pickle.dumps(KEY))) is rr.Key
+
+
+def test_a_second_round_over_reports_is_recorded():
+    """again=True works with a key as it does without."""
+    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
+    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    with pytest.raises(rr.MetadataError):
+        out.rr.privatize("answer", M, key=KEY, id="id")
+    twice = out.rr.privatize("answer", M, key=KEY, id="id", again=True)
+    assert twice.rr.mechanisms["answer"] == M.then(M)
+
+
+def test_a_key_lies_in_a_file_of_its_own(tmp_path):
+    """save() makes a private file and never replaces one; read() gives the key back."""
+    path = tmp_path / "key"
+    key = rr.new_key()
+    key.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert rr.Key.read(path) == key
+    with pytest.raises(rr.errors.FileError, match="cannot write the key"):
+        key.save(path)
+    with pytest.raises(rr.errors.FileError, match="cannot read the key"):
+        rr.Key.read(tmp_path / "none")
+
+
+REFUSED = {
+    "short": ({"key": b"x" * 31}, "at least 32 bytes, found 31"),
+    "not random": ({"key": b"0" * 32}, "must be random"),
+    "text": ({"key": "a password that is long enough, is it?"}, "found str"),
+    "number": ({"key": 7}, "found int"),
+    "no id": ({"id": None}, "give id="),
+    "no key": ({"key": None}, "give key= too"),
+    "no name": ({"column": None}, "the column's name"),
+    "missing id": ({"id": [1, None]}, "1 of 2 missing"),
+    "NaN": ({"id": pd.Series([1.0, None])}, "1 of 2 missing"),
+    "floats": ({"id": np.array([1.0, 2.0])}, "held as floats"),
+    "float objects": ({"id": [1.0, 2.0]}, "found a float"),
+    "bools": ({"id": [True, False]}, "found a bool"),
+    "NumPy bytes": ({"id": np.array([b"a", b"b"])}, "drops zeros"),
+    "too few": ({"id": [1]}, "each of the 2 answers, found 1"),
+    "one": ({"id": 5}, "found one value"),
+    "too long": ({"id": [1, 2**127]}, "at most 127 bits"),
+    "many columns": ({"id": [[1, 2]] * 5}, "one to 4 columns, found 5"),
+    "generator too": ({"rng": rr.SecureGenerator()}, "give one"),
+    "column": ({"column": object()}, "JSON"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_bad_keys_and_ids_are_refused(what):
+    """The error names the argument and the rule, and quotes neither key nor id."""
+    changed, message = REFUSED[what]
+    options = {"key": KEY, "id": [1, 2], "column": "q", **changed}
+    with pytest.raises(rr.RRStatsError, match=message) as caught:
+        rr.privatize(["a", "b"], M, **options)
+    assert "password" not in str(caught.value).replace("a password or a number", "")
+
+
+def test_ids_of_a_frame_are_public_and_aligned():
+    """The id is no private column, and two Series with other indexes are not matched."""
+    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
+    with pytest.raises(rr.errors.ArgumentValueError, match="public"):
+        frame.rr.privatize("answer", M, key=KEY, id="answer")
+    with pytest.raises(rr.errors.ArgumentValueError, match="another index"):
+        rr.privatize(frame["answer"], M, key=KEY, id=pd.Series([1, 2], index=[5, 6]))
+
+
+def test_categories_without_a_json_form_are_refused():
+    """What the words depend on must be the same tomorrow."""
+    odd = rr.KRR([frozenset({1}), frozenset({2})], 0.75)
+    with pytest.raises(rr.errors.ArgumentValueError, match="JSON form"):
+        rr.privatize([frozenset({1})], odd, key=KEY, id=[1], column="q")
+
+
+def test_nothing_is_drawn_from_the_operating_system(monkeypatch):
+    """Keyed reports take no entropy, and forked processes agree."""
+    monkeypatch.setattr(os, "urandom", lambda n: pytest.fail("entropy was drawn"))
+    assert released(M, "abcd", range_of(4)) == released(M, "abcd", range_of(4))
+
+
+def test_words_cannot_be_pickled():
+    """Neither the column's words nor a block's leave the process."""
+    column = keyed.KeyedColumn(KEY, "answer", M.to_dict())
+    rows = column.rows([identity([1])])
+    for one in (column, rows, rows.words(slice(0, 1), np.array([0]))):
+        with pytest.raises(rr.errors.ArgumentTypeError):
+            pickle.dumps(one)
+    assert "0x" not in repr(column)
+    with pytest.raises(rr.errors.ArgumentValueError, match="beyond"):
+        rows.words(slice(0, 1), np.array([0])).words(0, 0, 1, 2**32, 32)
