@@ -177,8 +177,10 @@ class _Column:
     def noise(self) -> str | None:
         if self.record.keyed:
             return (
-                "The noise was computed from a secret key: it protects only as long as nobody "
-                "learns the key, and it does not hide when a person's answer changes."
+                "The noise was computed from a secret key and the person's id: it protects only as "
+                "long as nobody learns the key. Whoever gives the same answer again gets the same "
+                "report, so it does not hide whether or when an answer changed, and epsilon counts "
+                "once for every distinct answer that a person ever gives in this column."
             )
         return None
 
