@@ -71,7 +71,7 @@ from rrstats.tallies import Tally, tally
 from rrstats.weighted import SurveyEstimate
 
 if TYPE_CHECKING:
-    from rrstats import files, hypotheses, planning
+    from rrstats import client, files, hypotheses, planning
     from rrstats.associations import correlation, cramers_v, odds_ratio, phi
     from rrstats.associations.correlations import correlations
     from rrstats.crosstabs import Crosstab, crosstab
@@ -126,6 +126,7 @@ __all__ = [
     "__version__",
     "cauchit",
     "check",
+    "client",
     "cloglog",
     "correlation",
     "correlations",
@@ -172,7 +173,7 @@ _WITHIN = {
     "regression": ("RegressionResult", "cauchit", "cloglog", "linear", "logit", "probit"),
 }
 _WHERE = {name: module for module, names in _WITHIN.items() for name in names}
-_MODULES = ("files", "hypotheses", "planning")
+_MODULES = ("client", "files", "hypotheses", "planning")
 
 
 def __getattr__(name: str) -> Any:

@@ -139,16 +139,16 @@ class FreshWords:
     """Words of one call: AES-256 in counter mode under a key that nobody else ever has.
 
     The counter is (stream, round, block, position), so no two addresses share a word.
-    Without the `cryptography` package each word comes from `os.urandom`: slower, same law,
-    and asking twice gives two answers.
+    Without the `cryptography` package, or where nothing is to be stretched, each word comes from
+    `os.urandom`: slower but for a handful of words, same law, and asking twice gives two answers.
     """
 
     bits: int | None = None
     secure = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, stretched: bool = True) -> None:
         self._aes = None
-        if (ciphers := _ciphers()) is not None:
+        if stretched and (ciphers := _ciphers()) is not None:
             self._cipher, aes, self._modes = ciphers
             self._aes = aes(os.urandom(32))
             # Counter mode is this on the counters one by one: cheaper where there are few.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from rrstats.errors import MetadataError
 from rrstats.privacy import round_up
 
 if TYPE_CHECKING:
+    from rrstats.client import Client
     from rrstats.mechanisms.chain import Chain
     from rrstats.mechanisms.protocol import Mechanism
 
@@ -95,6 +97,43 @@ class Verbs:
         from rrstats.privatizing import privatize
 
         return privatize(values, self, **options)
+
+    @cached_property
+    def _client(self) -> Client:
+        from rrstats.client import Client
+
+        return Client(self)
+
+    def report(self, value: object, **options: Any) -> Any:
+        """The report of one answer, by the same work for every answer: `client.Client.report`.
+
+        value : the answer, whatever it is; a missing or unknown one is answered uniformly, without
+            a word.  Never raises because of it, unless ``unknown="raise"``.
+        group : the label of its sample, where the mechanism has several.
+        Returns what `rrstats.privatize` gives for one value.
+
+        >>> import rrstats as rr
+        >>> rr.KRR(["no", "yes"], 0.75).report("yes") in ("no", "yes")
+        True
+        """
+        return self._client.report(value, **options)
+
+    def encode_report(self, report: Any) -> str:
+        """A report as text, which for one mechanism is always as long: `client.ReportText`.
+
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.75)
+        >>> m.decode_report(m.encode_report("yes")), len(m.encode_report("no"))
+        ('yes', 23)
+        """
+        return self._client.text.encode(report)
+
+    def decode_report(self, text: str) -> Any:
+        """The report of a text; ArgumentValueError for one of another design or version.
+
+        For many texts use `rrstats.client.decode_reports`.
+        """
+        return self._client.text.decode(text)
 
     def tally(self, reports: Any, **options: Any) -> Any:
         """`rrstats.tally` of reports that this mechanism made."""

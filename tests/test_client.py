@@ -1,0 +1,499 @@
+"""One answer at a time: the law, the same work for every answer, and reports as text."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import pickle
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import hostile
+from catalogue import AWKWARD, EXAMPLES, WITH_MATRIX
+from scripted import Counting, Recorded
+
+import rrstats as rr
+from rrstats import client
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+
+NAMES = list(EXAMPLES)
+M = rr.KRR(["never", "once", "often"], 0.75)
+
+
+def groups_of(mechanism):
+    """The options that say which sample an answer is in, one for each sample."""
+    return [{}] if mechanism.groups is None else [{"group": label} for label in mechanism.groups]
+
+
+# -- the law ---------------------------------------------------------------------------------------
+
+
+class OutOfWordsError(Exception):
+    """The path has no further word."""
+
+
+class OnePath:
+    """Words of one row in the order in which they are asked for."""
+
+    secure = True
+
+    def __init__(self, bits, path):
+        self.bits, self._left = bits, list(path)
+
+    def words(self, stream, block, rows, round, bits):
+        count = rows if isinstance(rows, int) else len(rows)
+        if count and not self._left:
+            raise OutOfWordsError
+        return np.array([self._left.pop(0) for _ in range(count)], dtype=np.uint8)
+
+
+def law_of(call, bits, depth):
+    """The exact law of ``call(source)`` over all words of so many bits; what is undecided.
+
+    Follows only the words that are asked for; after ``depth`` of them a path is undecided.
+    """
+    law, undecided, paths = {}, Fraction(0), [()]
+    while paths:
+        path = paths.pop()
+        share = Fraction(1, 1 << bits * len(path))
+        try:
+            report = call(OnePath(bits, path))
+        except OutOfWordsError:
+            if len(path) == depth:
+                undecided += share
+            else:
+                paths += [(*path, word) for word in range(1 << bits)]
+            continue
+        law[report] = law.get(report, 0) + share
+    return law, undecided
+
+
+def check_law(reported, law, bits, depth):
+    found, undecided = law_of(reported, bits, depth)
+    assert undecided <= Fraction(1, 2)
+    assert set(found) <= {report for report, prob in law.items() if prob}
+    for report, prob in law.items():
+        low = found.get(report, 0)
+        assert low <= prob <= low + undecided
+
+
+LAWS = [
+    "KRR, coin",
+    "KRR, three",
+    "KRR, five",
+    "KRR, not dyadic",
+    "KRR, labels: bool and missing",
+    "Chain, two rounds",
+    "MatrixDesign, three truths, four reports",
+    "MatrixDesign, thirds",
+    "SurveyDesign, two coins",
+    "SurveyDesign, three cards",
+]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_law(name):
+    """Over all streams of tiny words a report has the published law; an unknown answer's is that
+    of a uniform category."""
+    mechanism = EXAMPLES[name]()
+    k, reports = mechanism.domain.k, mechanism.report_space.categories
+    bits = max(2, (k - 1).bit_length())
+    depth = max(10 // bits, 4)
+    entries = mechanism.channel.entries
+    for code, answer in enumerate([*mechanism.domain.categories, object()]):
+        shares = [row[code] if code < k else sum(row) / k for row in entries]
+        law = dict(zip(reports, shares, strict=True))
+        check_law(lambda source, a=answer: mechanism.report(a, rng=source), law, bits, depth)
+
+
+def test_law_of_subsets():
+    """Over all streams of tiny words every set of bits has the product of their probabilities."""
+    mechanism = rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25)
+    for code, answer in [(1, "b"), (None, "zz")]:
+        law = {}
+        for bits in itertools.product([0, 1], repeat=3):
+            packed = bytes([bits[0] + 2 * bits[1] + 4 * bits[2]])
+            truths = range(3) if code is None else [code]
+            for truth in truths:
+                ones = [Fraction(3 if place == truth else 1, 4) for place in range(3)]
+                share = math.prod(
+                    p if bit else 1 - p for p, bit in zip(ones, bits, strict=True)
+                ) / len(truths)
+                law[packed] = law.get(packed, 0) + share
+        check_law(lambda source, a=answer: mechanism.report(a, rng=source), law, 3, 4)
+
+
+def test_a_wrong_law_is_caught():
+    """The enumeration sees a report that is off by little, and one that cannot be."""
+    right = {"no": Fraction(1, 4), "yes": Fraction(3, 4)}
+    m = rr.KRR(["no", "yes"], 0.75)
+    check_law(lambda source: m.report("yes", rng=source), right, 2, 3)
+    near = rr.KRR(["no", "yes"], 0.75 + 2**-20)
+    with pytest.raises(AssertionError):
+        check_law(lambda source: near.report("yes", rng=source), right, 2, 16)
+    with pytest.raises(AssertionError):
+        check_law(lambda source: m.report("no", rng=source), right, 2, 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_sampler(name):
+    """Under the same words a report is what `privatize` makes of the answer, for all mechanisms."""
+    mechanism = EXAMPLES[name]()
+    answers = [*mechanism.domain.categories, "no category", float("nan"), 2**70]
+    for seed, answer in enumerate(answers):
+        for options in groups_of(mechanism):
+            given = {name: [label] for name, label in options.items()}
+            (expected,) = rr.privatize(
+                [answer], mechanism, unknown="uniform", rng=Counting(seed), **given
+            )
+            found = mechanism.report(answer, rng=Counting(seed), **options)
+            assert expected == found
+            assert type(expected) is type(found)
+
+
+# -- the same work for every answer ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_do_not_depend_on_the_answer(name):
+    """Known, unknown, missing and hostile answers ask for the same words."""
+    mechanism = EXAMPLES[name]()
+    answers = [*mechanism.domain.categories, None, "no category", *hostile().values()]
+    for options in groups_of(mechanism):
+        logs = []
+        for answer in answers:
+            source = Recorded(Counting(5))
+            mechanism.report(answer, rng=source, **options)
+            logs.append(source.log)
+        assert len(logs[0]) >= 1
+        assert all(log == logs[0] for log in logs)
+
+
+def lines_of(call):
+    """The lines of rrstats that a call runs, in their order."""
+    ran, before = [], sys.gettrace()
+
+    def trace(frame, event, _):
+        if "rrstats" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            ran.append((frame.f_code.co_filename, frame.f_lineno))
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return ran
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [AWKWARD[kind] for kind in AWKWARD if kind != "mixed"] + [range(40)],
+    ids=[kind for kind in AWKWARD if kind != "mixed"] + ["forty"],
+)
+def test_lines_do_not_depend_on_the_answer(categories):
+    """Every category, and an unknown answer of their type, runs the same lines of code."""
+    mechanism = rr.KRR(categories, 0.5)
+    unknown = {"str": "zz", "bytes": b"zz", "tuple": ("zz",), "int": 77, "float": 77.5}
+    answers = list(mechanism.categories)
+    answers += [unknown[kind] for kind in (type(answers[0]).__name__,) if kind in unknown]
+    mechanism.report(answers[0])  # prepares the client
+
+    def ran(answer, words):
+        return lines_of(lambda: mechanism.report(answer, rng=words))
+
+    for seed in range(3):
+        paths = [ran(answer, Counting(seed)) for answer in answers]
+        assert len(paths[0]) > 20
+        assert all(path == paths[0] for path in paths)
+
+
+class HostileType(type):
+    """A type that raises when it is looked up."""
+
+    def __hash__(cls):
+        raise ValueError("secret")
+
+
+class OfHostileType(metaclass=HostileType):
+    """An answer of such a type."""
+
+
+class OfNoModule:
+    """An answer whose type names no module."""
+
+    __module__ = 5
+
+
+def test_hostile_answers_are_answered():
+    """No answer makes a report fail, whatever it does when it is looked at, and none is told."""
+    for name in ("KRR, labels: mixed", "Rappor, published", "MatrixDesign, thirds"):
+        mechanism = EXAMPLES[name]()
+        odd = [OfHostileType(), OfNoModule(), [1], {}, np.arange(3), pd.Series(["a"]), M, Fraction]
+        for answer in [*hostile().values(), *odd]:
+            mechanism.encode_report(mechanism.report(answer))
+
+
+def test_an_answer_may_be_a_container():
+    """A tuple is one answer, as designs of two questions need, and so is a scalar of Arrow."""
+    m = rr.surveys.unrelated_question_two_samples([False, True], [0.7, 0.25])
+    assert m.report((True, False), group=1) in (True, False)
+    pa = pytest.importorskip("pyarrow")
+    for seed in range(5):
+        expected = M.report("once", rng=Counting(seed))
+        assert expected == M.report(pa.scalar("once"), rng=Counting(seed))
+
+
+# -- where words come from -------------------------------------------------------------------------
+
+
+def test_words_are_those_of_the_operating_system(monkeypatch):
+    """Each word is asked of the operating system; nothing is drawn ahead or kept."""
+    asked = []
+
+    def urandom(size):
+        asked.append(size)
+        return bytes(size)  # all coins are the truth, all integers 0
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    assert ["never", "once", "often"] == [M.report(answer) for answer in M.categories]
+    # A replacement below 3, a coin, a lie below 2: a byte, 8 bytes, a byte.
+    assert 3 * [1, 8, 1] == asked
+    assert M.report("no category") == "never"
+    assert 4 * [1, 8, 1] == asked
+
+
+def test_every_report_is_drawn_anew():
+    """200 reports over 1,000 categories at no information are not all alike."""
+    m = rr.KRR(range(1000), 0.001)
+    assert len({m.report(7) for _ in range(200)}) > 100  # 18 expected to repeat; 100: never
+
+
+def test_other_sources():
+    """A SecureGenerator is silent; NumPy's generators are for teaching, and say so."""
+    assert M.report("once", rng=rr.SecureGenerator()) in M.categories
+    with pytest.warns(rr.SimulationWarning, match="never release") as caught:
+        M.report("once", rng=np.random.default_rng(1))
+    assert caught[0].filename == __file__
+    with pytest.raises(ArgumentTypeError, match="rng must be None"):
+        M.report("once", rng=7)
+
+
+def test_a_used_mechanism_can_be_pickled():
+    """What a mechanism prepared for its reports hinders neither copies nor equality."""
+    M.report("once")
+    M.encode_report("once")
+    again = pickle.loads(pickle.dumps(M))
+    assert again == M
+    assert again.decode_report(M.encode_report("often")) == "often"
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def test_unknown_can_be_refused():
+    """unknown="raise" says that an answer is unknown, before a word is drawn; it quotes nothing."""
+    for answer in ("maybe secret", None, float("nan")):
+        source = Recorded(Counting(1))
+        with pytest.raises(UnknownAnswersError, match="missing or not among") as caught:
+            M.report(answer, unknown="raise", rng=source)
+        assert "secret" not in str(caught.value)
+        assert source.log == []
+    assert M.report("once", unknown="raise") in M.categories
+
+
+@pytest.mark.parametrize("unknown", ["warn", "silent", 1, None])
+def test_other_policies_are_refused(unknown):
+    """A warning for one answer would tell; the error lists what there is, for any answer."""
+    for answer in ("once", "secret"):
+        with pytest.raises(ArgumentValueError, match=r'"uniform" or "raise"') as caught:
+            M.report(answer, unknown=unknown)
+        assert "secret" not in str(caught.value)
+
+
+def test_samples_need_their_label():
+    """A mechanism of several samples needs group=, one of a single sample has none."""
+    m = EXAMPLES["Samples, mixed"]()
+    assert m.report("01", group="dice") in m.report_space.categories
+    for group in (None, "darts", 1):
+        with pytest.raises(ArgumentValueError, match=r"group must be one of the samples \['dice'"):
+            m.report("01", group=group)
+    with pytest.raises(ArgumentTypeError, match="has only one"):
+        M.report("once", group="dice")
+
+
+# -- reports as text -------------------------------------------------------------------------------
+
+
+def reports_of(mechanism):
+    """All reports of a mechanism, or many where there are more."""
+    if mechanism.report_space.empty(0).ndim == 1:
+        return list(mechanism.report_space.categories)
+    options = groups_of(mechanism)[0]
+    return [
+        mechanism.report(a, rng=Counting(seed), **options)
+        for seed in range(20)
+        for a in mechanism.categories
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_round_trip(name):
+    """Every report comes back, one by one and together; all texts of a mechanism are as long."""
+    mechanism = EXAMPLES[name]()
+    reports = reports_of(mechanism)
+    texts = [mechanism.encode_report(report) for report in reports]
+    assert reports == [mechanism.decode_report(text) for text in texts]
+    decoded = client.decode_reports(texts, mechanism)
+    assert reports == decoded.tolist()
+    assert [type(r) for r in reports] == [type(r) for r in decoded]
+    assert {len(text) for text in texts} == {len(texts[0])}
+    assert all(text.isascii() and text.replace(".", "").isalnum() for text in texts)
+    options = {} if mechanism.groups is None else {"group": [mechanism.groups[0]] * len(texts)}
+    expected = mechanism.tally(reports, **options)
+    assert expected == mechanism.tally(decoded, **options)
+
+
+def test_the_text():
+    """The text is the version, the fingerprint, and the place of the report in hexadecimal."""
+    assert [M.encode_report(report) for report in M.categories] == [
+        f"rr1.{client.fingerprint(M)}.0{place}" for place in range(3)
+    ]
+    # printf '{"categories":[{"str":"never"},{"str":"once"},{"str":"often"}],"prob":0.75,
+    # "type":"KRR"}' | sha256sum, in one line
+    assert client.fingerprint(M) == "4d02246957e5fa49"
+    for k, digits in [(2, 2), (256, 2), (257, 4), (65_537, 6)]:
+        text = rr.KRR(range(k), 0.9).encode_report(k - 1)
+        assert text[21:] == f"{k - 1:0{digits}x}"
+    packed = rr.OptimizedUnary(range(9), epsilon=1.0).encode_report(bytes([0x80, 0x01]))
+    assert packed[21:] == "8001"
+
+
+def test_designs_have_different_fingerprints():
+    """All examples differ; equal mechanisms agree, and order, type and probability count."""
+    every = {client.fingerprint(make()) for make in EXAMPLES.values()}
+    assert len(every) == len({make() for make in EXAMPLES.values()})
+    assert client.fingerprint(rr.KRR(["a", "b"], 0.75)) == client.fingerprint(
+        rr.KRR(("a", "b"), np.float64(0.75))
+    )
+    others = [(["b", "a"], 0.75), (["a", "b"], math.nextafter(0.75, 1)), ([1, 0], 0.75)]
+    others += [([True, False], 0.75), (["1", "0"], 0.75)]
+    assert len({client.fingerprint(rr.KRR(*other)) for other in others}) == len(others)
+
+
+OTHER = rr.KRR(["never", "once", "often"], 0.5)
+GOOD = M.encode_report("once")
+BAD = {
+    "": "malformed",
+    "once": "malformed",
+    GOOD[:-1]: "malformed",
+    GOOD + "0": "malformed",
+    GOOD + "\n": "malformed",
+    GOOD.upper(): "malformed",
+    GOOD[:-1] + "\N{ARABIC-INDIC DIGIT ONE}": "malformed",
+    GOOD[:-2] + "+1": "malformed",
+    GOOD[:-2] + "_1": "malformed",
+    GOOD[:-2] + " 1": "malformed",
+    "rr1.00." + GOOD[-2:]: "malformed",
+    "rr2" + GOOD[3:]: "of another version of the text",
+    "rr01" + GOOD[3:]: "of another version of the text",
+    OTHER.encode_report("once"): "of another design",
+    GOOD[:-2] + "03": "beyond the reports of this design",
+    GOOD[:-2] + "ff": "beyond the reports of this design",
+    None: "not text",
+    7: "not text",
+    GOOD.encode(): "not text",
+}
+
+
+@pytest.mark.parametrize("text", BAD, ids=repr)
+def test_texts_that_are_no_report(text):
+    """Each kind of bad text is refused with its reason, and never quoted."""
+    with pytest.raises(ArgumentValueError, match=f"it is {BAD[text]}$") as caught:
+        M.decode_report(text)
+    assert len(str(text)) < 8 or str(text) not in str(caught.value)
+    with pytest.raises(ArgumentValueError, match=f"of 3 there are 1 {BAD[text]};"):
+        client.decode_reports([GOOD, text, GOOD], M)
+    found = client.decode_reports([GOOD, text, GOOD], M, invalid="missing")
+    assert found.tolist() == ["once", None, "once"]
+    counted = rr.tally(found, M)
+    assert (counted.n, counted.missing) == (2, 1)
+
+
+def test_all_bad_texts_are_counted_by_kind():
+    """Many bad texts give one error with their numbers."""
+    match = (
+        "of 20 there are 3 not text, 11 malformed, 2 of another version of the text, 1 of another "
+        "design, 2 beyond the reports"
+    )
+    with pytest.raises(ArgumentValueError, match=match):
+        client.decode_reports([*BAD, GOOD], M)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "payload"),
+    [
+        (rr.SymmetricUnary(["a", "b", "c"], 0.75), "08"),  # a bit behind the last category
+        (rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "07"),  # three of them
+        (rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "30"),
+    ],
+)
+def test_packed_reports_that_are_none(mechanism, payload):
+    """Packed subsets that the mechanism never makes are refused."""
+    text = f"rr1.{client.fingerprint(mechanism)}.{payload}"
+    with pytest.raises(ArgumentValueError, match="beyond the reports"):
+        mechanism.decode_report(text)
+    good = mechanism.encode_report(bytes([3]))
+    found = client.decode_reports([text, good], mechanism, invalid="missing")
+    assert found.tolist() == [None, bytes([3])]
+    assert mechanism.tally(found).missing == 1
+
+
+@pytest.mark.parametrize("report", ["secret answer", None, 1, ["once"], b"\x01", float("nan")])
+def test_what_is_no_report_is_not_encoded(report):
+    """Anything else than a report is refused by its type alone."""
+    for mechanism in (M, rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2)):
+        with pytest.raises(ArgumentValueError, match="report must be one that this") as caught:
+            mechanism.encode_report(report)
+        assert "secret" not in str(caught.value)
+
+
+def test_texts_come_in_any_column():
+    """Lists, arrays, Series and Arrow hold texts; one text is no column."""
+    texts = [M.encode_report(report) for report in ("often", "never")]
+    for column in (texts, tuple(texts), np.array(texts), pd.Series(texts), pd.Index(texts)):
+        assert client.decode_reports(column, M).tolist() == ["often", "never"]
+    pa = pytest.importorskip("pyarrow")
+    assert client.decode_reports(pa.chunked_array([texts]), M).tolist() == ["often", "never"]
+    assert client.decode_reports([], M).shape == (0,)
+    with pytest.raises(ArgumentTypeError, match=r"m\.decode_report"):
+        client.decode_reports(GOOD, M)
+
+
+def test_invalid_is_checked():
+    """invalid= has two values, and no meaning where a missing value is a category."""
+    with pytest.raises(ArgumentValueError, match='"raise" or "missing", found \'drop\''):
+        client.decode_reports([GOOD], M, invalid="drop")
+    m = rr.KRR(["yes", "no", None], 0.75)
+    assert client.decode_reports([m.encode_report(None)], m).tolist() == [None]
+    with pytest.raises(ArgumentValueError, match="contradicts the categories"):
+        client.decode_reports([], m, invalid="missing")
+
+
+def test_labels_without_a_json_form_have_no_text():
+    """A design that cannot be written down reports, and says why it has no text."""
+    m = rr.KRR([Fraction(1, 2), Fraction(1, 3)], 0.75)
+    assert m.report(Fraction(1, 2)) in m.categories
+    with pytest.raises(ArgumentValueError, match="no JSON form"):
+        m.encode_report(Fraction(1, 2))
+
+
+def test_the_examples_with_a_matrix_are_covered():
+    """The laws above are of examples that the catalogue has."""
+    assert set(LAWS) <= set(WITH_MATRIX)

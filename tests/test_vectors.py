@@ -1,0 +1,240 @@
+"""The vectors of docs/vectors: the shipped code and a client written from docs/client.md agree."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import make_vectors
+import numpy as np
+import plain_client
+import pytest
+from make_vectors import VECTORS, Told
+
+import rrstats as rr
+from rrstats import client, labels, mechanisms, randomness
+
+FILES = {path.name: json.loads(path.read_text("ascii")) for path in sorted(VECTORS.glob("*.json"))}
+KEYED = FILES.pop("keyed.json")
+DESIGNS = {
+    f"{name[:-5]}: {design['name']}": design
+    for name, document in FILES.items()
+    for design in document.get("designs", [])
+}
+KEYED_DESIGNS = {design["name"]: design for design in KEYED["designs"]}
+PRIMITIVES = FILES["primitives.json"]
+
+
+def told(vector):
+    """The shipped form of a vector's words; a word that is not told is an error."""
+    words = {}
+    for address, digits in vector["words"].items():
+        stream, turn = map(int, address.split("/"))
+        words[stream, turn] = int(digits, 16)
+    return Told("", words, strict=True)
+
+
+def test_the_files_are_what_the_code_makes():
+    """Making the vectors anew changes no file: the sampler draws as it did when they were made."""
+    pytest.importorskip("cryptography")
+    made = make_vectors.documents()
+    assert set(made) == {*FILES, "keyed.json"}
+    for name, document in made.items():
+        assert (VECTORS / name).read_text("ascii") == make_vectors.as_text(document)
+        assert {**FILES, "keyed.json": KEYED}[name] == json.loads(json.dumps(document))
+
+
+# -- the shipped code ------------------------------------------------------------------------------
+
+
+def check_shipped(design, vector):
+    mechanism = mechanisms.from_dict(design["mechanism"])
+    value = object() if vector["answer"] is None else labels.decode([vector["answer"]])[0]
+    options = {}
+    if "group" in vector:
+        options["group"] = labels.decode([vector["group"]])[0]
+    source = told(vector)
+    report = mechanism.report(value, rng=source, **options)
+    assert labels.decode([vector["report"]]) == [report]
+    assert vector["words"] == source.asked, "other words are asked for, or in another order"
+    assert vector["text"] == mechanism.encode_report(report)
+    assert report == mechanism.decode_report(vector["text"])
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_shipped_reports(name):
+    """The shipped code makes each vector's report and text of its answer and words."""
+    design = DESIGNS[name]
+    assert design["fingerprint"] == client.fingerprint(mechanisms.from_dict(design["mechanism"]))
+    for vector in design["vectors"]:
+        check_shipped(design, vector)
+
+
+def test_shipped_primitives():
+    """Coins, integers and cells come out as the vectors say, of the words that they say."""
+    for vector in PRIMITIVES["coin"]:
+        source = told(vector)
+        heads = randomness.coin(source, 0, 0, 1, Fraction(vector["prob"]))
+        assert [vector["heads"]] == heads.tolist()
+        assert vector["words"] == source.asked
+    for vector in PRIMITIVES["below"]:
+        source = told(vector)
+        values = randomness.below(source, 0, 0, 1, vector["bound"])
+        assert [vector["value"]] == values.tolist()
+        assert vector["words"] == source.asked
+    for vector in PRIMITIVES["cells"]:
+        source = told(vector)
+        cells = randomness.cells(source, 0, 0, 1, [Fraction(cut) for cut in vector["cuts"]])
+        assert [vector["cell"]] == cells.tolist()
+        assert vector["words"] == source.asked
+
+
+# -- a client in another language ------------------------------------------------------------------
+
+
+def check_plain(design, vector):
+    words = plain_client.Words(vector["words"])
+    described = design.get("drawn_as", design["mechanism"])
+    found = plain_client.report(
+        described, design["fingerprint"], vector["answer"], words, vector.get("group")
+    )
+    assert (vector["report"], vector["text"]) == found
+    assert set(vector["words"]) == words.used
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_plain_reports(name):
+    """A client that knows only docs/client.md makes each vector's report and text."""
+    for vector in DESIGNS[name]["vectors"]:
+        check_plain(DESIGNS[name], vector)
+
+
+def test_plain_primitives():
+    """Its coins, integers and cells come out as the vectors say, and use all their words."""
+    for vector in PRIMITIVES["coin"]:
+        words = plain_client.Words(vector["words"])
+        assert vector["heads"] == plain_client.coin(words, 0, Fraction(vector["prob"]))
+        assert set(vector["words"]) == words.used
+    for vector in PRIMITIVES["below"]:
+        words = plain_client.Words(vector["words"])
+        assert vector["value"] == plain_client.below(words, 0, vector["bound"])
+        assert set(vector["words"]) == words.used
+    for vector in PRIMITIVES["cells"]:
+        words = plain_client.Words(vector["words"])
+        cuts = [Fraction(cut) for cut in vector["cuts"]]
+        assert vector["cell"] == plain_client.cells(words, 0, cuts)
+        assert set(vector["words"]) == words.used
+
+
+# -- keyed reports -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KEYED_DESIGNS)
+def test_shipped_keyed_reports(name):
+    """`privatize` with the key and the id of a vector makes its report."""
+    pytest.importorskip("cryptography")
+    design, key = KEYED_DESIGNS[name], bytes.fromhex(KEYED["key"])
+    mechanism = mechanisms.from_dict(design["mechanism"])
+    (column,) = labels.decode([KEYED["column"]])
+    for vector in design["vectors"]:
+        value = object() if vector["answer"] is None else labels.decode([vector["answer"]])[0]
+        options = {"key": key, "column": column, "unknown": "uniform"}
+        if "group" in vector:
+            options["group"] = labels.decode([vector["group"]])
+        ids = [[one] for one in labels.decode(vector["id"])]
+        found = rr.privatize([value], mechanism, id=ids if len(ids) > 1 else ids[0], **options)
+        assert labels.decode([vector["report"]]) == found
+        assert vector["text"] == mechanism.encode_report(found[0])
+
+
+@pytest.mark.parametrize("name", KEYED_DESIGNS)
+def test_plain_keyed_reports(name):
+    """A client that knows only docs/client.md finds the same words, and makes the same reports."""
+    aes_module = pytest.importorskip("cryptography.hazmat.primitives.ciphers")
+
+    def aes(key, block):
+        cipher = aes_module.Cipher(aes_module.algorithms.AES(key), aes_module.modes.ECB())
+        return cipher.encryptor().update(block)
+
+    design, key = KEYED_DESIGNS[name], bytes.fromhex(KEYED["key"])
+    column = json.dumps(KEYED["column"], separators=(",", ":"))
+    for vector in design["vectors"]:
+        for address, digits in vector["words"].items():
+            stream, turn = map(int, address.split("/"))
+            asked = (column, design["json"], vector["id"], vector["value"], stream, turn)
+            assert digits == plain_client.keyed_word(aes, key, *asked)
+        words = plain_client.Words(vector["words"], bits=32)
+        found = plain_client.report(
+            design["mechanism"],
+            design["fingerprint"],
+            vector["answer"],
+            words,
+            vector.get("group"),
+        )
+        assert (vector["report"], vector["text"]) == found
+        assert set(vector["words"]) == words.used
+
+
+def test_the_plain_client_stands_alone():
+    """It imports neither rrstats nor NumPy."""
+    text = Path(plain_client.__file__).read_text(encoding="utf-8")
+    imported = re.findall(r"^\s*(?:from|import) (\S+)", text, re.MULTILINE)
+    assert set(imported) <= {"__future__", "fractions", "itertools", "hashlib", "hmac", "json"}
+
+
+# -- the vectors can fail, and cover what they promise -----------------------------------------
+
+
+@pytest.mark.parametrize("check", [check_shipped, check_plain])
+def test_a_changed_vector_is_caught(check):
+    """A report, a text or a deciding word that is changed makes both checks fail."""
+    design = DESIGNS["krr: not dyadic"]
+    vector = next(v for v in design["vectors"] if v["answer"] and v["report"] != v["answer"])
+    check(design, vector)
+    changes = [
+        ("report", vector["answer"]),
+        ("text", vector["text"][:-1] + "f"),
+        ("words", {**vector["words"], "0/0": "0" * 16}),
+        ("words", {k: w for k, w in vector["words"].items() if k != "1/0"}),
+    ]
+    for key, value in changes:
+        changed = copy.deepcopy(vector)
+        changed[key] = value
+        with pytest.raises((AssertionError, KeyError)):
+            check(design, changed)
+
+
+def _addresses(name):
+    return [set(vector["words"]) for vector in DESIGNS[name]["vectors"]]
+
+
+def test_the_vectors_hold_the_rare_turns():
+    """Ties, long ties, rejections, unknown answers, and every kind of mechanism are among them."""
+    assert {"0/1"} <= set.union(*_addresses("unary: RAPPOR"))
+    assert {"0/2"} <= set.union(*_addresses("matrix: thirds"))
+    assert {"1/1", "1/2", "65535/2"} <= set.union(*_addresses("krr: a thousand"))
+    assert {"65535/1"} <= set.union(*_addresses("krr: three, thirds rejected"))
+    assert {"1/5"} <= set.union(*_addresses("subset: two of five"))
+    assert {"1/79"} <= set.union(*_addresses("unary: a rare bit"))
+    assert {"0/0", "16/0", "32/0"} <= set.union(*_addresses("chain: after a matrix, three rounds"))
+    for design in DESIGNS.values():
+        answers = [vector["answer"] for vector in design["vectors"]]
+        assert None in answers
+        assert len({json.dumps(answer) for answer in answers}) > 2
+    kinds = {design["mechanism"]["type"] for design in DESIGNS.values()}
+    expected = set(mechanisms.__all__) - {"Mechanism", "as_mechanism", "from_dict", "is_mechanism"}
+    assert kinds == {name for name in expected if hasattr(getattr(mechanisms, name), "from_dict")}
+
+
+def test_words_of_the_files_are_of_one_row():
+    """Asking `privatize` for the same words gives the same report: a client is a column of one."""
+    design = DESIGNS["krr: a thousand"]
+    mechanism = mechanisms.from_dict(design["mechanism"])
+    for vector in design["vectors"]:
+        if vector["answer"] is not None:
+            (answer,) = labels.decode([vector["answer"]])
+            found = rr.privatize(np.array([answer]), mechanism, rng=told(vector))
+            assert labels.encode(found.tolist()) == [vector["report"]]
