@@ -17,7 +17,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
 from rrstats.metadata import read
-from rrstats.privacy import total_epsilon
+from rrstats.privacy import Composition, check_rows_per_person, compose, total_epsilon
 from rrstats.privatizing import (
     check,
     privatize,
@@ -356,6 +356,30 @@ class FrameAccessor:
         Raises MetadataError where the frame says nothing, which is unknown and not 0, and where a
         column it speaks of is not there just once: renamed, dropped, or two waves side by side.
         """
+        return total_epsilon(record.epsilon for record in self._released())
+
+    def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
+        """What all rows and columns of one person spend: `rrstats.privacy.compose` of this frame.
+
+        max_rows_per_person : the most rows that any one person has, as the study's design declares.
+        person : the column that says whose a row is; it is only checked that nobody has more
+            rows than declared.  The observed most is private, and never used or told.
+        For a column randomized again, of its final reports.  Of keyed reports whose id is the
+        person, the most distinct answers of a person may be declared in place of rows.
+        Raises as `epsilon` does; ArgumentValueError where somebody has more rows.
+
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
+        >>> df.rr.privatize("answer", ["yes", "no"], 0.75).rr.budget(max_rows_per_person=4)
+        <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06>
+        """
+        released = {record.name: record.unlabelled() for record in self._released()}
+        if person is not None:
+            check_rows_per_person(column_of(self._data, person), max_rows_per_person)
+        return compose(released, max_rows_per_person=max_rows_per_person)
+
+    def _released(self) -> list[Any]:
+        """The records of all privatized columns; raises where there are none, or one is gone."""
         records = self._records()
         if not records:
             raise MetadataError(
@@ -372,7 +396,7 @@ class FrameAccessor:
                     "just once, so its epsilon is unknown; add up what was released with "
                     "rr.privacy.total_epsilon([m.epsilon, ...])"
                 ) from None
-        return total_epsilon(record.epsilon for record in records)
+        return records
 
     def _records(self) -> list[Any]:
         return read(self._data.attrs)

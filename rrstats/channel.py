@@ -25,6 +25,7 @@ from rrstats import likelihood
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
 from rrstats.general_intervals import default_method, empirical, misfit
 from rrstats.intervals import METHOD, Interval, implausible_counts
+from rrstats.privacy.losses import PrivacyLoss
 
 __all__ = [
     "TARGETS",
@@ -108,6 +109,11 @@ class Channel(Protocol):
     @property
     def odds(self) -> Fraction:
         """The worst ratio P(report | truth) / P(report | other truth); 0 stands for infinite."""
+        ...
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The masses of the privacy losses of one report, for the worst pair of true answers."""
         ...
 
     @property
@@ -394,6 +400,17 @@ class SupportChannel(OneSample):
     def m(self) -> int:
         """The number of cells that a tally counts: the supported categories."""
         return self.k
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        """That of every pair of truths: only whether a report supports the one or the other tells.
+
+        A report that supports one of them alone is ``odds`` times as likely under it.
+        """
+        own, other = self.prob_truth - self.pair_truth, self.prob_other - self.pair_truth
+        if own != other * self.odds and (self.odds or min(own, other)):
+            return PrivacyLoss.of_odds(self.odds)  # odds that claim less privacy than there is
+        return PrivacyLoss.three_points(own, other)
 
     @property
     def named(self) -> NDArray[np.intp]:

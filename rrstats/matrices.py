@@ -35,6 +35,7 @@ from rrstats.channel import (
     check_target,
 )
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.privacy.losses import PrivacyLoss, worst_loss
 
 __all__ = ["MatrixChannel", "exact_sum", "left_inverse", "rounded", "shown_map"]
 
@@ -43,6 +44,9 @@ Entries = tuple[tuple[Fraction, ...], ...]
 
 _MOST_CONDITION = 1e12
 """Beyond this condition number of the information, shares are no more than rounding errors."""
+
+_MOST_PAIRED, _MOST_DIFFERENT = 4_000_000, 50_000
+"""So many reports of pairs of truths are compared, and so many in laws that differ."""
 
 _ALIKE = 1e-5
 """Probabilities that differ by less, relatively, are taken for equal in an error's reason."""
@@ -286,6 +290,12 @@ class MatrixChannel(OneSample):
         return worst
 
     @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The least law above all pairs of classes; where they are too many, by the odds."""
+        laws = _laws(self.entries)
+        return PrivacyLoss.of_odds(self.odds) if laws is None else worst_loss(laws)
+
+    @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``."""
         return _kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
@@ -427,6 +437,24 @@ class MatrixChannel(OneSample):
 def _distinct(row: Sequence[Fraction]) -> list[Fraction]:
     """The numbers of a row once each, as far as they are the same objects: hashing them is slow."""
     return list({id(number): number for number in row}.values())
+
+
+def _laws(entries: Entries) -> list[list[tuple[Fraction, Fraction]]] | None:
+    """The different laws of pairs of columns, whatever the order of the rows; None if too many."""
+    m, classes = len(entries), len(entries[0])
+    if m * classes**2 > _MOST_PAIRED:
+        return None
+    codes: dict[Fraction, int] = {}
+    table = np.array([[codes.setdefault(x, len(codes)) for x in row] for row in entries])
+    numbers = list(codes)
+    different = set()
+    for one, other in combinations(range(classes), 2):
+        both = [table[:, a] * len(numbers) + table[:, b] for a, b in ((one, other), (other, one))]
+        different.add(min(np.sort(law).tobytes() for law in both))
+    if m * len(different) > _MOST_DIFFERENT:
+        return None
+    pairs = [np.divmod(np.frombuffer(law, table.dtype), len(numbers)) for law in different]
+    return [[(numbers[a], numbers[b]) for a, b in zip(*pair, strict=True)] for pair in pairs]
 
 
 def _kept(array: Floats) -> Floats:

@@ -28,6 +28,7 @@ from rrstats.errors import ArgumentValueError, NotIdentifiable
 from rrstats.general_intervals import default_method, empirical, misfit, mixed
 from rrstats.intervals import Interval
 from rrstats.matrices import left_inverse, shown_map
+from rrstats.privacy.losses import PrivacyLoss, worst_loss
 
 __all__ = ["StackedChannel"]
 
@@ -104,6 +105,16 @@ class StackedChannel:
         """The worst ratio within any sample; 0 stands for infinite."""
         ratios = [part.odds for part in self.parts]
         return Fraction(0) if 0 in ratios else max(max(ratio, 1 / ratio) for ratio in ratios)
+
+    @cached_property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The least law above those of all samples: each person is in one, and that is public."""
+        laws = [part.privacy_loss for part in self.parts]
+        found = worst_loss([law.outcomes for law in laws])
+        if found.bound is not None:
+            return found
+        alike = [law for law in laws if law.outcomes == found.outcomes]
+        return min(alike, key=lambda law: law.bound is not None, default=found)
 
     @cached_property
     def alone(self) -> bool:
