@@ -71,7 +71,7 @@ from rrstats.tallies import Tally, tally
 from rrstats.weighted import SurveyEstimate
 
 if TYPE_CHECKING:
-    from rrstats import client, files, hypotheses, planning
+    from rrstats import client, files, hypotheses, opendp, planning
     from rrstats.associations import correlation, cramers_v, odds_ratio, phi
     from rrstats.associations.correlations import correlations
     from rrstats.crosstabs import Crosstab, crosstab
@@ -148,6 +148,7 @@ __all__ = [
     "metadata",
     "new_key",
     "odds_ratio",
+    "opendp",
     "phi",
     "planning",
     "posterior",
@@ -173,7 +174,7 @@ _WITHIN = {
     "regression": ("RegressionResult", "cauchit", "cloglog", "linear", "logit", "probit"),
 }
 _WHERE = {name: module for module, names in _WITHIN.items() for name in names}
-_MODULES = ("client", "files", "hypotheses", "planning")
+_MODULES = ("client", "files", "hypotheses", "opendp", "planning")
 
 
 def __getattr__(name: str) -> Any:

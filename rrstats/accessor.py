@@ -16,7 +16,7 @@ from rrstats.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.metadata import read
+from rrstats.metadata import Mechanisms, check_fits, read
 from rrstats.privacy import Composition, check_rows_per_person, compose, total_epsilon
 from rrstats.privatizing import (
     check,
@@ -337,13 +337,16 @@ class FrameAccessor:
         return check(column_of(self._data, column), categories)
 
     @property
-    def mechanisms(self) -> dict[Hashable, Mechanism]:
-        """The mechanism of each column that the frame says is privatized.
+    def mechanisms(self) -> Mapping[Hashable, Mechanism]:
+        """The mechanism of each column that the frame says is privatized, by the column's name.
+
+        Of a column with more than 100 categories the frame keeps a fingerprint: its name is there,
+        and asking for its mechanism raises MetadataError; the others are not held up by it.
 
         What a frame says of itself is a default, never evidence: raw values that were put
         back into such a column cannot be noticed.
         """
-        return {record.name: record.resolve() for record in self._records()}
+        return Mechanisms(self._records())
 
     @property
     def epsilon(self) -> float:
@@ -353,8 +356,9 @@ class FrameAccessor:
         its attrs kept: a merge, a CSV file, or a column assigned from a Series leaves releases
         out, which only the office that made them knows.  Where noise was simulated it holds only
         against who does not know the seed.
-        Raises MetadataError where the frame says nothing, which is unknown and not 0, and where a
-        column it speaks of is not there just once: renamed, dropped, or two waves side by side.
+        Raises MetadataError where the frame says nothing, which is unknown and not 0, where a
+        column it speaks of is not there just once (renamed, dropped, or two waves side by side),
+        and where the type of one shows that it holds no reports any more.
         """
         return total_epsilon(record.epsilon for record in self._released())
 
@@ -384,18 +388,21 @@ class FrameAccessor:
         if not records:
             raise MetadataError(
                 "this frame does not say how it was made (pandas loses that in a merge, and files "
-                "of other tools never have it), so its epsilon is unknown; add up the mechanisms "
+                "of other tools never have it), so its epsilon is unknown; put it back from the "
+                "data before with rr.metadata.carry(frame, reports), or add up the mechanisms "
                 "with rr.privacy.total_epsilon([m.epsilon, ...])"
             )
         for record in records:
             try:
-                column_of(self._data, record.name)
+                column = column_of(self._data, record.name)
             except ArgumentValueError:
                 raise MetadataError(
                     f"the frame speaks of a privatized column {record.name!r} that is not there "
-                    "just once, so its epsilon is unknown; add up what was released with "
-                    "rr.privacy.total_epsilon([m.epsilon, ...])"
+                    "just once, so its epsilon is unknown; say what became of it with "
+                    "rr.metadata.carry(frame, names={...} or dropped=[...]), or add up what was "
+                    "released with rr.privacy.total_epsilon([m.epsilon, ...])"
                 ) from None
+            check_fits(column, record)
         return records
 
     def _records(self) -> list[Any]:

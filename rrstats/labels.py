@@ -88,7 +88,7 @@ def _decode_one(item: Any) -> Hashable:
             "tuple": lambda parts: tuple(decode(parts)),
         }
         return readers[tag](value)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise MetadataError(
             "a category in a document must be a JSON value or one tag with a value, "
             'such as {"str": "never"}'

@@ -159,6 +159,65 @@ def test_malformed_documents(document, message):
             use()
 
 
+def nested(levels):
+    """Documents nested in every place where one can be: as they are, and as JSON text."""
+    chain = YES_NO.to_dict()
+    label = "yes"
+    rows = []
+    for _ in range(levels):
+        chain = {"type": "Chain", "first": chain, "second": YES_NO.to_dict()}
+        label = {"tuple": [label]}
+        rows = [rows]
+    yield document_of({"mechanism": chain})
+    yield document_of({"mechanism": {**YES_NO.to_dict(), "categories": [label, "no"]}})
+    yield document_of({"name": label})
+    yield document_of({"unknown": rows})
+    yield document_of({"extra": rows})
+    yield {"v": rows, "columns": []}
+    yield {"v": 1, "columns": rows}
+    yield rows
+    yield '{"v": 1, "columns": ' + "[" * levels + "]" * levels + "}"
+
+
+def test_nested_documents():
+    """However deep a document is nested, it is refused before anything walks down into it."""
+    for levels in (metadata.MOST_LEVELS, 5_000):
+        for document in nested(levels):
+            frame = pd.DataFrame({"answer": ["yes"]})
+            with pytest.raises(MetadataError, match=r"nested too deeply|must hold 'v'"):
+                metadata.read({"rrstats": document})
+            # pandas itself copies attrs by recursion, and so cannot hold the deepest.
+            frame.attrs["rrstats"] = document if levels < 1000 else "[" * 200_000
+            with pytest.raises(MetadataError, match=r"nested too deeply|must hold 'v'"):
+                _ = frame.rr.mechanisms
+    endless = {"v": 1, "columns": []}
+    endless["columns"].append(endless)
+    with pytest.raises(MetadataError, match="nested too deeply"):
+        metadata.read({"rrstats": endless})
+    shared = []
+    for _ in range(60):
+        shared = [shared] * 60  # looked at once each, not 60**60 times
+    assert metadata.read({"rrstats": document_of({"mechanism": {"type": shared}})})
+    with pytest.raises(MetadataError, match="nested too deeply, more than 100 levels"):
+        Record.from_dict(next(nested(200))["columns"][0])
+
+
+def test_what_is_written_can_be_read():
+    """As many rounds as a document holds are recorded; of more it is said that they are not."""
+    m = rr.KRR(["yes", "no"], 1 - 2**-20)
+    chain = m
+    for _ in range(90):
+        chain = chain.then(m)
+    record = Record.of("answer", chain)
+    (back,) = metadata.read({"rrstats": json.dumps(metadata.write([record]))})
+    assert chain == back.resolve()
+    for _ in range(20):
+        chain = chain.then(m)
+    with pytest.warns(UnrecordedWarning, match="nested more than about 100 deep has no JSON form"):
+        reports = rr.privatize(pd.Series(["yes", "no"], name="answer"), chain)
+    assert reports.attrs == {}
+
+
 def test_mechanisms_of_a_newer_version():
     """A mechanism that this version does not know is named when it is needed."""
     document = document_of({"mechanism": {"type": "Kuk", "draws": 3}})
@@ -493,3 +552,26 @@ def test_dates_and_bytes_by_name():
     records = [Record.of(name, YES_NO) for name in names]
     text = json.dumps(metadata.write(records), allow_nan=False)
     assert names == [record.name for record in metadata.read({"rrstats": text})]
+
+
+# -- the mechanisms of a frame ------------------------------------------------------------------
+
+
+def test_one_fingerprint_holds_nothing_up():
+    """All names are there; only a column of which a fingerprint is kept asks for its mechanism."""
+    towns = rr.KRR(range(101), 0.75)
+    records = [Record.of("town", towns), Record.of("answer", YES_NO)]
+    found = metadata.Mechanisms(records)
+    assert list(found) == ["town", "answer"]
+    assert len(found) == 2
+    assert "town" in found._records
+    assert found["answer"] == YES_NO
+    with pytest.raises(MetadataError, match=r"'town' has more than 100 categories.* give the"):
+        found["town"]
+    with pytest.raises(KeyError):
+        found["age"]
+    assert "<KRR: only a fingerprint of its categories is kept>" in repr(found)
+    assert found == metadata.Mechanisms(records)
+    assert found != metadata.Mechanisms(records[:1])
+    assert metadata.Mechanisms(records[1:]) == {"answer": YES_NO}
+    assert metadata.Mechanisms([]) == {}

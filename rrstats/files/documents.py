@@ -1,29 +1,48 @@
-"""What a file says of its columns, and keeping the rest of what it says.
+"""What a file or a directory says of its columns, and keeping the rest of what it says.
 
 The document of `metadata` lies in three places of a Parquet or Arrow file, so that every reader
 finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``), and among
 the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how pandas
 shall read each column.  Of a privatized column it is written anew, because pandas wrote it with
 the answers before it.  All else stays as it is.
+
+Spark keeps no key-values of its own in a file, only what columns say of themselves: there it is
+read, and kept true.  A directory that an engine wrote has the document in a file of its own,
+``_rrstats.json``, which speaks for all of its files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from rrstats.errors import MetadataError
+from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.files.parts import Changed
 from rrstats.metadata import KEY, Record, read, write
 
-__all__ = ["carries_copy", "mend", "merge", "read_records", "with_records"]
+__all__ = [
+    "DOCUMENT",
+    "carries_copy",
+    "directory_records",
+    "joined",
+    "mend",
+    "merge",
+    "read_records",
+    "with_records",
+]
+
+DOCUMENT = "_rrstats.json"
+"""The file of a directory that says how its columns were made."""
 
 Metadata = dict[bytes, bytes]
 
 RRSTATS, ATTRS, PANDAS = KEY.encode(), b"PANDAS_ATTRS", b"pandas"
+SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
@@ -32,7 +51,18 @@ def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
         found = json.loads(metadata.get(key, b"{}"))
     except ValueError:
         return {}
+    except RecursionError:  # it may hold the document
+        raise MetadataError(f"{key.decode()} in the file is nested too deeply") from None
     return found if isinstance(found, dict) else {}
+
+
+def _spark_columns(described: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The columns of Spark's description that say how they were made, and all that they say."""
+    fields = described.get("fields")
+    for field in fields if isinstance(fields, list) else []:
+        said = field.get("metadata") if isinstance(field, dict) else None
+        if isinstance(said, dict) and KEY in said and isinstance(field.get("name"), str):
+            yield field["name"], said
 
 
 def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
@@ -46,15 +76,42 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
         _parsed(metadata, ATTRS),
         attributes if isinstance(attributes, dict) else {},
     ]
-    found: dict[Any, Record] = {}
+    found = [read(place) for place in places]
+    for name, said in _spark_columns(_parsed(metadata, SPARK)):
+        # It goes with the column when that gets another name.
+        found.append([replace(record, name=name) for record in read(said)])
+    return joined("the file says", *found)
+
+
+def joined(they_say: str, *places: Iterable[Record]) -> list[Record]:
+    """What several places say, each column once; MetadataError where two disagree."""
+    found: dict[str, Record] = {}
     for place in places:
-        for record in read(place):
-            if found.setdefault(record.name, record) != record:
+        for record in place:
+            if found.setdefault(str(record.name), record) != record:
                 raise MetadataError(
-                    f"the file says two different things of how column {record.name!r} was made; "
+                    f"{they_say} two different things of how column {record.name!r} was made; "
                     "remove the one that is wrong"
                 )
     return list(found.values())
+
+
+def directory_records(path: Path) -> list[Record]:
+    """What the document in a directory says of the columns of its files; empty without one.
+
+    Raises FileError and DamagedDocumentError for one that cannot be read.
+    """
+    document = path / DOCUMENT
+    try:
+        text = document.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FileError(f"cannot read {document}: {error.strerror}") from None
+    try:
+        return read({KEY: text})
+    except MetadataError as error:
+        raise DamagedDocumentError(f"{document}: {error}") from None
 
 
 def merge(old: Iterable[Record], new: Iterable[Record]) -> list[Record]:
@@ -71,7 +128,8 @@ def with_records(
     feather : a reader of Feather files knows only pyarrow's description, so one is begun
         where there is none.
     """
-    kept, document = dict(metadata), write(records)
+    listed = list(records)
+    kept, document = dict(metadata), write(listed)
     kept[RRSTATS] = json.dumps(document).encode()
     if PANDAS in kept or feather:
         described = _parsed(kept, PANDAS) or {"index_columns": [], "column_indexes": []}
@@ -83,6 +141,12 @@ def with_records(
         }
         kept[PANDAS] = json.dumps(described).encode()
     kept[ATTRS] = json.dumps({**_parsed(kept, ATTRS), KEY: document}).encode()
+    told = list(_spark_columns(described := _parsed(kept, SPARK)))
+    for name, said in told:
+        # As it was written: Spark takes text here.
+        said[KEY] = json.dumps(write(r for r in listed if str(r.name) == name))
+    if told:
+        kept[SPARK] = json.dumps(described).encode()
     return kept
 
 

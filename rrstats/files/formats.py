@@ -15,7 +15,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from rrstats.containers import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
+from rrstats.files import documents
 from rrstats.files.claims import is_ledger_file
 from rrstats.files.delimited import DelimitedPart
 from rrstats.files.feather import FeatherPart
@@ -92,7 +94,7 @@ class Source:
         return self.parts[0].names
 
     def record_of(self, name: str) -> Record | None:
-        """What the files say of how a column was made; they must agree."""
+        """What the files say of how a column was made; they must agree, and it must fit."""
         found = {
             part.relative: next((r for r in part.records if str(r.name) == name), None)
             for part in self.parts
@@ -104,7 +106,29 @@ class Source:
                     f"the files of {self.path} say different things of how column {name!r} was "
                     f"made: {self.parts[0].relative} and {relative}; privatize them apart"
                 )
+        if first is not None:
+            self._check_fits(name, first)
         return first
+
+    def _check_fits(self, name: str, record: Record) -> None:
+        """Raise MetadataError where there is no such column, or none that can hold its reports."""
+        where = f"what {self.path} says of column {name!r}"
+        if (times := self.names.count(name)) != 1:
+            found = f"there are {times} such columns" if times else "there is no such column"
+            raise MetadataError(
+                f"{where} does not fit: {found}; was it renamed or dropped? Then its epsilon is "
+                "unknown; ask for other columns by name, or mend what is said"
+            )
+        try:
+            space = record.resolve().report_space
+        except MetadataError:  # a fingerprint, or a mechanism of a newer rrstats
+            return
+        try:
+            open_reports(self.parts[0].no_cells(name, space), space)
+        except (ArgumentTypeError, ArgumentValueError) as error:
+            raise MetadataError(
+                f"{where} does not fit: {error}; take the file as it was released"
+            ) from None
 
     def check_column(self, name: object) -> str:
         """The name, if it is a column, once, that can hold answers, and no copy of it is left."""
@@ -177,6 +201,11 @@ def open_source(path: Path | str) -> Source:
     parts = [form.opener(file, name) for file, name in zip(files, names, strict=True)]
     for part in parts[1:]:
         _check_alike(path, parts[0], part)
+    if is_directory and (said := documents.directory_records(path)):
+        for part in parts:
+            part.records = documents.joined(
+                f"{documents.DOCUMENT} and {part.relative} say", part.records, said
+            )
     return Source(path, form, is_directory, parts, stamp)
 
 

@@ -1,22 +1,19 @@
-"""What data say of themselves: the JSON document of how columns were made.
+"""The document's form: a record for each column, read strictly and written as plain JSON.
 
-    {"v": 1, "columns": [{"name": ..., "mechanism": {...}, "unknown": "warn",
-                          "missing": "unknown", "simulated": false, "keyed": false}]}
-
-The same document lies in ``df.attrs["rrstats"]``, as JSON text in files, and in a plan.  It is
-a default, never evidence: pandas keeps attrs when raw values are put back into a column, and
-then no check can notice.  What can be noticed is refused: a name, dtype or category that does
+It is a default, never evidence: pandas keeps attrs when raw values are put back into a column,
+and then no check can notice.  What can be noticed is refused: a name, dtype or category that does
 not fit, and an explicit argument that contradicts it.  Above 100 categories the document holds
 a fingerprint instead of the list, and the mechanism must be given.
 
 Version 1 never changes its meaning, so keys that it does not have are refused, not passed over.
+Nothing that a document says makes us recurse or count without bound.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +27,25 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import Mechanism, from_dict
 
-__all__ = ["KEY", "MOST_CATEGORIES", "Record", "find", "read", "write"]
+__all__ = [
+    "KEY",
+    "MOST_CATEGORIES",
+    "MOST_LEVELS",
+    "VERSION",
+    "Mechanisms",
+    "Record",
+    "find",
+    "read",
+    "record_columns",
+    "write",
+]
 
 KEY = "rrstats"
 VERSION = 1
 MOST_CATEGORIES = 100
+
+MOST_LEVELS = 100
+"""A document holds lists and objects within each other this deep, no deeper."""
 
 _MOST_UNLABELLED = 10_000_000
 """No document makes us count further."""
@@ -62,9 +73,15 @@ class Record:
     def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> Record:
         """The record of a column that a mechanism made.
 
-        Raises ArgumentValueError where name or categories have no JSON form.
+        Raises ArgumentValueError where name or categories have no JSON form, and where the
+        mechanism has more rounds than a document holds.
         """
-        return cls(name, _shorten(mechanism.to_dict()), **facts)
+        record = cls(name, _shorten(mechanism.to_dict()), **facts)
+        if _is_too_deep(write([record])):
+            raise ArgumentValueError(
+                f"a mechanism nested more than about {MOST_LEVELS} deep has no JSON form"
+            )
+        return record
 
     def resolve(self, given: Mechanism | None = None) -> Mechanism:
         """The column's mechanism, checked against the one that was given, if any.
@@ -138,6 +155,11 @@ class Record:
     @classmethod
     def from_dict(cls, document: Any) -> Record:
         """The record that `to_dict` described; MetadataError for anything else."""
+        _check_depth(document)
+        return cls._from_checked(document)
+
+    @classmethod
+    def _from_checked(cls, document: Any) -> Record:
         if (
             not isinstance(document, Mapping)
             or "name" not in document
@@ -157,6 +179,32 @@ class Record:
                     f"{key!r} of column {name!r} must be a {_FACTS[key].__name__}, found {value!r}"
                 )
         return cls(name, copy.deepcopy(document["mechanism"]), **facts)
+
+
+def _check_depth(document: Any) -> None:
+    """Raise MetadataError where whatever reads the document further would not come back."""
+    if _is_too_deep(document):
+        raise MetadataError(
+            f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
+        )
+
+
+def _is_too_deep(document: Any) -> bool:
+    """Whether lists and objects lie within each other more than MOST_LEVELS deep."""
+    level = [document]
+    for _ in range(MOST_LEVELS):
+        # By identity: one part that is held in many places is looked at once.
+        below = {id(part): part for outer in level for part in _parts(outer)}
+        if not below:
+            return False
+        level = list(below.values())
+    return True
+
+
+def _parts(outer: Any) -> Iterator[Any]:
+    """The lists and objects that a list or an object holds."""
+    inner = outer.values() if isinstance(outer, Mapping) else outer
+    return (part for part in inner if isinstance(part, Mapping | list | tuple))
 
 
 def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -213,6 +261,7 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
     if not isinstance(document, Mapping):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns'")
+    _check_depth(document)
     version = document.get("v")
     if type(version) is not int or version != VERSION:
         raise MetadataError(
@@ -221,7 +270,7 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
         )
     if set(document) != {"v", "columns"} or not isinstance(document["columns"], list):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
-    records = [Record.from_dict(item) for item in document["columns"]]
+    records = [Record._from_checked(item) for item in document["columns"]]
     names = [record.name for record in records]
     twice = [name for place, name in enumerate(names) if name in names[:place]]
     if twice:
@@ -259,3 +308,47 @@ def record_columns(
             "when you estimate",
             UnrecordedWarning,
         )
+
+
+class Mechanisms(Mapping[Hashable, Mechanism]):
+    """The mechanism of each column that some records speak of, by the column's name.
+
+    All names are there.  Where only a fingerprint of a column's categories was kept, looking up
+    that column raises MetadataError, which says what to do; the others are not held up by it.
+
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> Mechanisms(read({"rrstats": kept}))["smoker"].prob
+    0.75
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._records = {record.name: record for record in records}
+
+    def __getitem__(self, name: Hashable) -> Mechanism:
+        return self._records[name].resolve()
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Mechanisms):
+            mine, theirs = self._records, other._records
+            return {name: mine[name].mechanism for name in mine} == {
+                name: theirs[name].mechanism for name in theirs
+            }
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as for any mapping
+
+    def __repr__(self) -> str:
+        def shown(record: Record) -> str:
+            if not record.is_shortened:
+                return repr(record.resolve())
+            return f"<{record.mechanism.get('type')}: only a fingerprint of its categories is kept>"
+
+        said = ", ".join(f"{name!r}: {shown(one)}" for name, one in self._records.items())
+        return f"{{{said}}}"

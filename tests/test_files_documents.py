@@ -1,0 +1,343 @@
+"""What files and directories say of how they were made: found wherever it lies, and it must fit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyarrow")  # rrstats.files reads and writes with it
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from answers import QUIET
+from file_samples import KRR, WORDS, document, paths_in
+
+import rrstats as rr
+from rrstats import files
+from rrstats.errors import DamagedDocumentError, FileError, MetadataError
+from rrstats.metadata import Record, write
+
+N = 300
+REPORTS = pa.table(
+    {
+        "id": np.arange(N),
+        "answer": [WORDS[i % 3] for i in range(N)],
+        "grade": [i % 2 for i in range(N)],
+    }
+)
+GRADE = rr.KRR([0, 1], 0.75)
+SPARK = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+def footer(said):
+    return None if said is None else {b"rrstats": json.dumps(said).encode()}
+
+
+def directory(path, said=None, parts=(None, None)):
+    """A directory as an engine leaves it: parts, ``_SUCCESS`` and the document.
+
+    parts : what the footer of each part says.
+    """
+    path.mkdir()
+    size = N // len(parts)
+    for place, own in enumerate(parts):
+        part = REPORTS.slice(place * size, size).replace_schema_metadata(footer(own))
+        pq.write_table(part, path / f"part-{place}.parquet")
+    if said is not None:
+        (path / "_rrstats.json").write_text(said if isinstance(said, str) else json.dumps(said))
+    (path / "_SUCCESS").touch()
+    return path
+
+
+# -- directories --------------------------------------------------------------------------------
+
+
+def test_directory_document_speaks_for_all_files(tmp_path):
+    """Where footers say nothing, all that reads the directory finds its document."""
+    path = directory(tmp_path / "reports", document("answer"))
+    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert rr.tally(REPORTS["answer"], KRR) == files.tally_file(path, "answer")
+    found = files.estimate_file(path)
+    assert list(found) == ["answer"]
+    assert found["answer"].mechanism == KRR
+    page = files.statement_of(path)
+    assert "300" in page
+    assert all(word in page for word in WORDS)
+
+
+def test_directory_reports_are_no_answers(tmp_path):
+    """Its reports are refused as answers; again=True records both rounds in every part."""
+    path = directory(tmp_path / "reports", document("answer"))
+    target = tmp_path / "again"
+    with pytest.raises(MetadataError, match="holds reports already; again=True"):
+        files.privatize_file(path, target, {"answer": KRR})
+    assert not target.exists()
+    files.privatize_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
+    assert files.describe_file(target) == [Record.of("answer", KRR.then(KRR))]
+    for part in sorted(target.glob("*.parquet")):
+        assert files.describe_file(part) == [Record.of("answer", KRR.then(KRR))]
+
+
+def test_another_column_keeps_what_is_said(tmp_path):
+    """Privatizing another column adds to the document and to epsilon; nothing is forgotten."""
+    path = directory(tmp_path / "reports", document("answer"))
+    target = tmp_path / "more"
+    receipt = files.privatize_file(path, target, {"grade": GRADE}, rng=QUIET)
+    assert receipt.epsilon_per_row == rr.privacy.total_epsilon([KRR.epsilon, GRADE.epsilon])
+    said = {record.name: record.resolve() for record in files.describe_file(target)}
+    assert said == {"answer": KRR, "grade": GRADE}
+
+
+def test_footers_and_document_add_up(tmp_path):
+    """Footers and the document may each speak of what the other does not; equal ones agree."""
+    grade = write([Record.of("grade", GRADE)])
+    path = directory(tmp_path / "reports", document("answer"), parts=(grade, grade))
+    assert {r.name: r.resolve() for r in files.describe_file(path)} == {
+        "grade": GRADE,
+        "answer": KRR,
+    }
+    both = document("answer")
+    path = directory(tmp_path / "same", both, parts=(both, None))
+    assert files.describe_file(path) == [Record.of("answer", KRR)]
+
+
+OTHER = write([Record.of("answer", rr.KRR(WORDS, 0.8))])
+
+
+def test_footer_against_document(tmp_path):
+    """A part that says something else than the directory is named, whatever is asked."""
+    path = directory(tmp_path / "reports", document("answer"), parts=(None, OTHER))
+    for use in (files.describe_file, files.estimate_file, files.statement_of):
+        with pytest.raises(
+            MetadataError,
+            match=r"_rrstats.json and part-1.parquet say two different things .* 'answer'",
+        ):
+            use(path)
+    with pytest.raises(MetadataError, match="two different things"):
+        files.tally_file(path, "answer", KRR)
+    with pytest.raises(MetadataError, match="two different things"):
+        files.privatize_file(path, tmp_path / "target", {"answer": KRR}, again=True)
+    assert not (tmp_path / "target").exists()
+
+
+def test_parts_against_each_other(tmp_path):
+    """Without a document the parts must agree among themselves."""
+    path = directory(tmp_path / "reports", parts=(document("answer"), OTHER))
+    with pytest.raises(MetadataError, match=r"part-0.parquet and part-1.parquet; privatize them"):
+        files.describe_file(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("", "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"v": 2, "columns": []}', "version 2, this rrstats reads 1"),
+        ('{"v": 1, "columns": [{}]}', "needs a name and a mechanism"),
+    ],
+)
+def test_damaged_documents(tmp_path, text, message):
+    """A document that cannot be read is refused by name, not passed over."""
+    path = directory(tmp_path / "reports", text)
+    with pytest.raises(DamagedDocumentError, match=f"_rrstats.json: .*{message}"):
+        files.describe_file(path)
+    with pytest.raises(DamagedDocumentError):
+        files.tally_file(path, "answer", KRR)
+
+
+def test_a_document_that_is_no_file(tmp_path):
+    """What cannot be opened is told as a file's error."""
+    path = directory(tmp_path / "reports")
+    (path / "_rrstats.json").mkdir()
+    with pytest.raises(FileError, match=r"cannot read .*_rrstats.json"):
+        files.describe_file(path)
+
+
+def test_a_directory_that_says_nothing(tmp_path):
+    """Without a document there is none: the mechanism is asked for, and helps."""
+    path = directory(tmp_path / "reports")
+    assert files.describe_file(path) == []
+    with pytest.raises(TypeError, match="does not say how column 'answer' was made; give"):
+        files.tally_file(path, "answer")
+    assert files.tally_file(path, "answer", KRR).n == N
+
+
+# -- what no longer fits ------------------------------------------------------------------------
+
+ABSENT = write([Record.of("answer", KRR), Record.of("reply", KRR)])
+UNFIT = {
+    "answer": write([Record.of("answer", rr.KRR([1, 2, 3], 0.75))]),
+    "grade": write([Record.of("grade", rr.KRR(WORDS, 0.75))]),
+    "id": write([Record.of("id", rr.OptimizedUnary([1, 2, 3], epsilon=1.0))]),
+}
+
+
+def in_footer(path, said):
+    pq.write_table(REPORTS.replace_schema_metadata(footer(said)), path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+PLACES = pytest.mark.parametrize("place", [directory, in_footer])
+
+
+@PLACES
+def test_columns_that_are_not_there(tmp_path, place):
+    """A document that speaks of a column that is not there is refused for the whole; each column
+    that is there can be asked for by its name."""
+    path = place(tmp_path / "reports", ABSENT)
+    for use in (files.describe_file, files.estimate_file, files.statement_of):
+        with pytest.raises(MetadataError, match=r"column 'reply' does not fit: there is no such"):
+            use(path)
+    assert files.tally_file(path, "answer").n == N
+
+
+@PLACES
+@pytest.mark.parametrize("name", list(UNFIT))
+def test_columns_of_another_kind(tmp_path, place, name):
+    """A document whose categories no value of the column can be is refused."""
+    path = place(tmp_path / "reports", UNFIT[name])
+    target = path.with_name(f"target{path.suffix}")
+    for use in (
+        files.describe_file,
+        files.estimate_file,
+        lambda path: files.tally_file(path, name),
+        lambda path: files.privatize_file(path, target, {name: KRR}, again=True),
+    ):
+        with pytest.raises(MetadataError, match=f"of column '{name}' does not fit: "):
+            use(path)
+    assert not target.exists()
+
+
+@PLACES
+def test_fingerprints_fit(tmp_path, place):
+    """Of many categories only a fingerprint is kept, which fits any type; so does a mechanism
+    that a newer rrstats wrote."""
+    m = rr.KRR([*WORDS, *map(str, range(100))], 0.75)
+    newer = {"v": 1, "columns": [{"name": "grade", "mechanism": {"type": "Newer"}}]}
+    said = write([Record.of("answer", m)])
+    said["columns"] += newer["columns"]
+    path = place(tmp_path / "reports", said)
+    assert [record.name for record in files.describe_file(path)] == ["answer", "grade"]
+    assert files.tally_file(path, "answer", m).n == N
+    with pytest.raises(MetadataError, match="found 'Newer'"):
+        files.tally_file(path, "grade")
+
+
+def test_overwritten_before_it_was_written(tmp_path):
+    """A frame whose column was overwritten or dropped writes a claim that no longer fits."""
+    frame = pd.DataFrame({"answer": WORDS * 10, "age": range(30)})
+    frame = rr.privatize_frame(frame, {"answer": KRR}, rng=QUIET)
+    path = tmp_path / "reports.parquet"
+    frame.assign(answer=range(30)).to_parquet(path)
+    with pytest.raises(MetadataError, match="'answer' does not fit"):
+        files.estimate_file(path)
+    frame.drop(columns="answer").to_parquet(path)
+    with pytest.raises(MetadataError, match="there is no such column"):
+        files.describe_file(path)
+
+
+# -- Spark's own place --------------------------------------------------------------------------
+
+
+def spark_part(path, *columns):
+    """A part as Spark writes it: each column's document is text in its description."""
+    fields = [
+        {"name": name, "type": "string", "nullable": True, "metadata": said}
+        for name, said in columns
+    ]
+    extra = {SPARK: json.dumps({"type": "struct", "fields": fields}).encode()}
+    with pq.ParquetWriter(path, REPORTS.schema, store_schema=False) as writer:
+        writer.write_table(REPORTS)
+        writer.add_key_value_metadata(extra)
+    return path
+
+
+def test_a_part_from_spark_says_it(tmp_path):
+    """A part that was taken out of Spark's directory says how each column was made, under the
+    name that the column has now."""
+    said = json.dumps(document("answer"))
+    path = spark_part(
+        tmp_path / "a.parquet", ("id", {"comment": "x"}), ("answer", {"rrstats": said})
+    )
+    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert files.tally_file(path, "answer").n == N
+    renamed = json.dumps(document("reply"))
+    path = spark_part(tmp_path / "b.parquet", ("answer", {"rrstats": renamed}))
+    assert files.describe_file(path) == [Record.of("answer", KRR)]
+
+
+def test_spark_is_kept_true(tmp_path):
+    """Privatized again, the description that Spark reads says it too, and the rest of it stays."""
+    said = json.dumps(document("answer"))
+    columns = [("id", {"comment": "x"}), ("answer", {"rrstats": said, "comment": "y"})]
+    path, target = spark_part(tmp_path / "a.parquet", *columns), tmp_path / "b.parquet"
+    files.privatize_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
+    twice = Record.of("answer", KRR.then(KRR))
+    assert files.describe_file(target) == [twice]
+    described = json.loads(pq.read_metadata(target).metadata[SPARK])
+    first, second = (field["metadata"] for field in described["fields"])
+    assert first == {"comment": "x"}
+    assert second["comment"] == "y"
+    assert json.loads(second["rrstats"]) == write([twice])
+
+
+@pytest.mark.parametrize(
+    "described",
+    ["[]", "{", '{"fields": 3}', '{"fields": [3, {}, {"name": "answer"}, {"metadata": {}}]}'],
+)
+def test_descriptions_of_others_are_passed_over(tmp_path, described):
+    """What Spark, or someone else, wrote there without a document is none of our business."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(REPORTS.replace_schema_metadata({SPARK: described}), path)
+    assert files.describe_file(path) == []
+
+
+# -- nesting ------------------------------------------------------------------------------------
+
+
+def deep(levels):
+    inner = "[]"
+    return '{"v": 1, "columns": ' + "[" * levels + inner + "]" * levels + "}"
+
+
+@pytest.mark.parametrize("levels", [150, 3_000, 100_000])
+def test_nested_documents_are_refused_everywhere(tmp_path, levels):
+    """However deep a document is nested, wherever it lies: refused, and nothing recurses."""
+    text = deep(levels)
+    places = {
+        "key": {b"rrstats": text.encode()},
+        "attrs": {b"PANDAS_ATTRS": f'{{"rrstats": {text}}}'.encode()},
+        "attributes": {b"pandas": f'{{"attributes": {{"rrstats": {text}}}}}'.encode()},
+        "spark": {
+            SPARK: json.dumps(
+                {"fields": [{"name": "answer", "metadata": {"rrstats": text}}]}
+            ).encode()
+        },
+    }
+    for name, metadata in places.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(REPORTS.replace_schema_metadata(metadata), path)
+        with pytest.raises(MetadataError, match="nested too deeply"):
+            files.describe_file(path)
+    path = tmp_path / "reports.csv"
+    path.write_text("answer\nnever\n")
+    (tmp_path / "reports.csv.rrstats.json").write_text(text)
+    with pytest.raises(DamagedDocumentError, match="nested too deeply"):
+        files.describe_file(path)
+    plan = tmp_path / "plan.json"
+    plan.write_text(text)
+    with pytest.raises(MetadataError, match="nested too deeply"):
+        files.privatize_file(tmp_path / "key.parquet", tmp_path / "x.parquet", plan)
+
+
+def test_other_files_are_not_read(tmp_path):
+    """The document of a directory is the one at its top, and it is no data."""
+    path = directory(tmp_path / "reports", document("answer"))
+    (path / "region=a").mkdir()
+    (path / "region=a" / "_rrstats.json").write_text("{")
+    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert "part-0.parquet" in paths_in(path)
