@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from rrstats import client, files, hypotheses, opendp, planning
     from rrstats.associations import correlation, cramers_v, odds_ratio, phi
     from rrstats.associations.correlations import correlations
+    from rrstats.auditing import AuditResult, audit
     from rrstats.crosstabs import Crosstab, crosstab
     from rrstats.differences import Difference, difference
     from rrstats.group_means import Means, means
@@ -83,6 +84,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "KRR",
+    "AuditResult",
     "BoundaryWarning",
     "Chain",
     "ConvergenceWarning",
@@ -124,6 +126,7 @@ __all__ = [
     "UnknownAnswersWarning",
     "UnrecordedWarning",
     "__version__",
+    "audit",
     "cauchit",
     "check",
     "client",
@@ -167,6 +170,7 @@ __all__ = [
 
 
 _WITHIN = {
+    "auditing": ("AuditResult", "audit"),
     "associations": ("correlation", "correlations", "cramers_v", "odds_ratio", "phi"),
     "crosstabs": ("Crosstab", "crosstab"),
     "differences": ("Difference", "difference"),
