@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from rrstats.crosstabs import Crosstab
     from rrstats.group_means import Means
 
-__all__ = ["FrameAccessor", "SeriesAccessor"]
+__all__ = ["FrameAccessor", "SeriesAccessor", "asked_columns"]
 
 
-def _plan(
+def asked_columns(
     column: Any, categories: Any, prob: float | None, epsilon: float | None
 ) -> dict[Hashable, Mechanism]:
     """One column with its arguments, or a mapping from column to mechanism."""
@@ -104,7 +104,9 @@ class FrameAccessor:
         ['answer', 'age']
         """
         refuse_options(options, "privatize")
-        return privatize_frame(self._data, _plan(column, categories, prob, epsilon), **options)
+        return privatize_frame(
+            self._data, asked_columns(column, categories, prob, epsilon), **options
+        )
 
     def simulate(
         self,
@@ -125,7 +127,7 @@ class FrameAccessor:
         True
         """
         refuse_options(options, "simulate")
-        plan = _plan(column, categories, prob, epsilon)
+        plan = asked_columns(column, categories, prob, epsilon)
         return simulate_frame(self._data, plan, seed=seed, **options)
 
     def estimate(

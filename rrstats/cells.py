@@ -115,32 +115,37 @@ class Sums:
         self,
         cells: tuple[Codes | None, Codes],
         places: Codes,
-        absent: Codes,
-        weights: Floats | None,
+        powers: Floats | None,
+        times: NDArray[np.int64] | None = None,
     ) -> None:
         """Add reports of a block.
 
         cells : the report cells, and of which report each is (None: one of each).
-        places : (n,) the place of each report; negative where it is left out.  absent : the
-            places of missing reports.  weights : (n,) or None.
+        places : (n,) the place of each report; negative where it is left out.
+        powers : (4, n) sums of the powers of its weights (see `rows.powers`), or None.
+        times : (n,) how many reports it stands for; None where that is 1.
         """
         reports, codes = cells
         if places.size and places.min() < 0:
-            codes, reports, places, weights = _kept(codes, reports, places, weights)
-        self.rows += np.bincount(places, minlength=self.size)
-        self.missing += np.bincount(absent[absent >= 0], minlength=self.size)
+            codes, reports, places, powers, times = _kept(codes, reports, places, powers, times)
+        self.rows += _added(places, times, self.size)
         at = places if reports is None else places[reports]
         flat = at * self.m + codes
-        self._reported += np.bincount(flat, minlength=self.size * self.m)
-        if weights is None or self._weights is None or self._powers is None:
+        each = times if times is None or reports is None else times[reports]
+        self._reported += _added(flat, each, self.size * self.m)
+        if powers is None or self._weights is None or self._powers is None:
             return
-        each = weights if reports is None else weights[reports]
-        for power, sums in enumerate(self._weights, 1):
-            sums += np.bincount(flat, each**power, minlength=self.size * self.m)
-        with np.errstate(divide="ignore"):
-            powers = (weights, weights**2, 1 / weights, weights**-2.0)
+        told = powers if reports is None else powers[:, reports]
+        for values, sums in zip(told[:2], self._weights, strict=True):
+            sums += np.bincount(flat, values, minlength=self.size * self.m)
         for values, sums in zip(powers, self._powers, strict=True):
             sums += np.bincount(places, values, minlength=self.size)
+
+    def add_missing(self, places: Codes, times: NDArray[np.int64] | None = None) -> None:
+        """Add missing reports; places and times as for `add`."""
+        there = places >= 0
+        kept = None if times is None else times[there]
+        self.missing += _added(places[there], kept, self.size)
 
     def cells(self, part: slice, others: NDArray[np.int64]) -> list[Cell]:
         """What was summed up at some places; their arrays are views that nobody writes to.
@@ -158,13 +163,26 @@ class Sums:
         return [Cell(*one) for one in zip(*fields, strict=True)]
 
 
+def _added(places: Codes, times: NDArray[np.int64] | None, size: int) -> NDArray[np.int64]:
+    """(size,) how often each place occurs; doubles hold counts exactly up to 2**53."""
+    return np.bincount(places, times, minlength=size).astype(np.int64, copy=False)
+
+
 def _kept(
-    codes: Codes, reports: Codes | None, places: Codes, weights: Floats | None
-) -> tuple[Codes, Codes | None, Codes, Floats | None]:
+    codes: Codes,
+    reports: Codes | None,
+    places: Codes,
+    powers: Floats | None,
+    times: NDArray[np.int64] | None,
+) -> tuple[Codes, Codes | None, Codes, Floats | None, NDArray[np.int64] | None]:
     """The same without the reports that are left out."""
     keep = places >= 0
-    kept = None if weights is None else weights[keep]
+    beside = (
+        places[keep],
+        None if powers is None else powers[:, keep],
+        None if times is None else times[keep],
+    )
     if reports is None:
-        return codes[keep], None, places[keep], kept
+        return codes[keep], None, *beside
     of = keep[reports]
-    return codes[of], (np.cumsum(keep) - 1)[reports[of]], places[keep], kept
+    return codes[of], (np.cumsum(keep) - 1)[reports[of]], *beside

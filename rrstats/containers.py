@@ -331,7 +331,8 @@ def engine_hint(values: Any) -> str:
         f" of {engine}: a lazy frame is computed again for every use, and fresh noise would be "
         f"drawn each time, which gives the answers away; {_SINKS[engine]} writes reports once, "
         "and a lazy frame can have keyed ones (key= and id=; import rrstats.engines."
-        f"{'spark' if engine == 'pyspark' else engine})"
+        f"{'spark' if engine == 'pyspark' else engine}); to count reports, give rr.tally or "
+        "rr.estimate the engine's frame and columns="
     )
 
 

@@ -9,11 +9,13 @@ and the other functions of `debiasing`, which this module hands on.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 
 from rrstats.channel import check_target
+from rrstats.condensed import Beside, is_frame
 from rrstats.containers import open_container
 from rrstats.debiasing import (
     confidence_interval,
@@ -38,9 +40,9 @@ from rrstats.groups import GroupEstimates, group_names
 from rrstats.mechanisms import as_mechanism
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.results import RatioEstimate, ShareEstimate, SimplexTable
-from rrstats.rows import columns_of
-from rrstats.tallies import Tally, tally
-from rrstats.weighted import SurveyEstimate, inverse_probabilities, survey_estimate
+from rrstats.rows import columns_of, inverse_probabilities
+from rrstats.tallies import Tally, counted_frame, tally
+from rrstats.weighted import SurveyEstimate, survey_estimate
 
 __all__ = [
     "Estimate",
@@ -87,6 +89,7 @@ def estimate(
     group: Any = ...,
     target: str = ...,
     ddof: int = ...,
+    columns: Any = ...,
     by: Any = ...,
     observed: bool = ...,
     weights: Any = ...,
@@ -105,6 +108,7 @@ def estimate(
     *,
     epsilon: float | None = None,
     mechanism: Any = None,
+    columns: Any = None,
     group: Any = None,
     target: str = "population",
     ddof: int = 1,
@@ -119,12 +123,16 @@ def estimate(
 ) -> Any:
     """Estimate true shares from privatized reports.
 
-    reports : n reports in any container that `privatize` gives back, or a Tally of them.
+    reports : n reports in any container that `privatize` gives back, or a Tally of them; or a
+        frame, of pandas or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark), of which only
+        counts come back.  Then group, by, weights, probabilities, strata and clusters are names of
+        its columns.
     categories, prob, epsilon : what made them: the categories with prob or epsilon, or a
         mechanism.  A Tally, and a Series that says how it was made, need none.  Where rows were
         made by different mechanisms: a column of n mechanisms, or a mapping from group to
         mechanism; direct answers have `surveys.direct`.
     mechanism : the same as categories, under the name of what it is.
+    columns : of a frame, the name of the column of reports, or a list of names; see `rr.tally`.
     group : (n,) the sample of each report, where the mechanism has several.
     target : "population" (these people are a sample of it) or "rows" (just these rows).
     by : (n,) labels of groups to estimate apart, a list of such columns, or a frame of them;
@@ -135,7 +143,8 @@ def estimate(
         lonely : what to do with a stratum of one cluster.  See `weighted`.
     Returns an Estimate: k unbiased shares, which may lie outside [0, 1]; `Estimate.mle`
     tidies the table and says what that costs.  With weights, probabilities, strata, clusters or
-    population a SurveyEstimate; with ``by`` a mapping from group to either.
+    population a SurveyEstimate; with ``by`` a mapping from group to either.  Of a list of columns
+    a dict from name to that.
     Raises ArgumentValueError for reports outside the categories, NotIdentifiable where prob
     is 1/k, MetadataError where an argument contradicts what the reports say of themselves.
     Warns ImplausibleReportsWarning where no true shares explain the reports: most often
@@ -152,10 +161,19 @@ def estimate(
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
+    if weights is not None and probabilities is not None:
+        raise ArgumentTypeError("give weights or probabilities, found both")
     beside = {"by": by, "weights": weights, "strata": strata, "clusters": clusters}
+    settings = _Settings(target, ddof, population, probabilities is not None, lonely)
+    if is_frame(reports):
+        named = Beside(**beside, probabilities=probabilities, group=group)
+        return settings.frame(reports, categories, prob, epsilon, columns, named, observed)
+    if columns is not None:
+        raise ArgumentTypeError(
+            f"columns are names of a frame's, found reports in a {type(reports).__name__}; give "
+            "the frame, or leave columns out"
+        )
     if probabilities is not None:
-        if weights is not None:
-            raise ArgumentTypeError("give weights or probabilities, found both")
         check_aligned(reports, probabilities, "probabilities")
         beside["weights"] = inverse_probabilities(probabilities, open_container(reports).rows)
     designed = any(beside[name] is not None for name in ("weights", "strata", "clusters"))
@@ -163,26 +181,72 @@ def estimate(
         # One stratum, so that rows outside a group count as sampled.
         beside["strata"] = np.zeros(open_container(reports).rows, dtype=np.int8)
     counted, names = _counted(reports, categories, prob, epsilon, group, beside, observed)
+    rows = 0 if isinstance(counted, Tally) else open_container(reports).rows
+    return settings.finish(counted, names, rows)
 
-    def finish(one: Tally) -> Any:
-        if not (one.sampled or probabilities is not None or population is not None):
-            return _checked(Estimate(one, target, ddof), alone=isinstance(counted, Tally))
-        if target != "population":
+
+@dataclass(frozen=True)
+class _Settings:
+    """What `estimate` is told besides the data; see there."""
+
+    target: str
+    ddof: int
+    population: Any
+    probabilities: bool
+    lonely: str
+
+    def finish(
+        self, counted: Tally | dict[Hashable, Tally], names: tuple[Hashable, ...], rows: int
+    ) -> Any:
+        """The estimate of a tally, or those of groups.
+
+        names : of the columns that make the groups.  rows : of the data, in groups and outside.
+        """
+        if isinstance(counted, Tally):
+            return self._of(counted, alone=True)
+        left_out = rows - sum(one.n + one.missing for one in counted.values())
+        found = {label: self._of(one, alone=False) for label, one in counted.items()}
+        return GroupEstimates(names, found, left_out)
+
+    def frame(
+        self,
+        data: Any,
+        categories: Any,
+        prob: float | None,
+        epsilon: float | None,
+        columns: Any,
+        beside: Beside,
+        observed: bool,
+    ) -> Any:
+        """The estimates of the columns of a frame, or the one of a single column."""
+        designed = (beside.weights, beside.probabilities, beside.strata, beside.clusters)
+        if self.population is not None and all(name is None for name in designed):
+            beside = replace(beside, one_stratum=True)
+        counted = counted_frame(
+            data, categories, prob, epsilon, columns=columns, beside=beside, observed=observed
+        )
+        names = tuple(beside.groups)
+        found = {
+            name: self.finish(one, names, counted.rows) for name, one in counted.tallies.items()
+        }
+        return next(iter(found.values())) if counted.single else found
+
+    def _of(self, one: Tally, *, alone: bool) -> Estimate | SurveyEstimate:
+        if not (one.sampled or self.probabilities or self.population is not None):
+            return _checked(Estimate(one, self.target, self.ddof), alone=alone)
+        if self.target != "population":
             raise ArgumentValueError(
                 "weights, strata, clusters and a population are about the population; for target "
                 "'rows' leave them out"
             )
         found = survey_estimate(
-            one, population=population, probabilities=probabilities is not None, lonely=lonely
+            one,
+            population=self.population,
+            probabilities=self.probabilities,
+            lonely=self.lonely,
         )
         _warn(found)
         return found
-
-    if isinstance(counted, Tally):
-        return finish(counted)
-    placed = sum(one.n + one.missing for one in counted.values())
-    left_out = open_container(reports).rows - placed
-    return GroupEstimates(names, {label: finish(one) for label, one in counted.items()}, left_out)
 
 
 def _counted(

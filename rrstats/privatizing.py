@@ -281,8 +281,9 @@ def privatize_frame(
     """
     refuse_options(refused, "privatize")
     if not isinstance(data, pd.DataFrame):
-        found = f"{type(data).__name__}{engine_hint(data)}"
-        raise ArgumentTypeError(f"data must be a DataFrame, found {found}")
+        raise ArgumentTypeError(
+            f"data must be a DataFrame, found {type(data).__name__}{engine_hint(data)}"
+        )
     if not isinstance(columns, Mapping):
         raise ArgumentTypeError(
             "columns must be a mapping from column to mechanism, found "

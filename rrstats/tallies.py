@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rrstats.cells import Cell, Sums
 from rrstats.channel import SupportChannel
+from rrstats.condensed import Beside, ask, is_frame, open_frame, selections
 from rrstats.containers import form_of
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -240,6 +241,7 @@ def tally(
     prob: float | None = ...,
     *,
     epsilon: float | None = ...,
+    columns: None = ...,
     group: Any = ...,
     by: None = ...,
     weights: Any = ...,
@@ -256,6 +258,7 @@ def tally(
     prob: float | None = ...,
     *,
     epsilon: float | None = ...,
+    columns: None = ...,
     group: Any = ...,
     by: Any,
     weights: Any = ...,
@@ -265,36 +268,63 @@ def tally(
 ) -> dict[Hashable, Tally]: ...
 
 
+@overload
+def tally(
+    reports: Any,
+    mechanism: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    columns: Any,
+    group: Any = ...,
+    by: Any = ...,
+    weights: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    observed: bool = ...,
+) -> Any: ...
+
+
 def tally(
     reports: Any,
     mechanism: Any = None,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
+    columns: Any = None,
     group: Any = None,
     by: Any = None,
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
     observed: bool = True,
-) -> Tally | dict[Hashable, Tally]:
+) -> Any:
     """Count reports.
 
-    reports : n reports in any container that `privatize` gives back.
+    reports : n reports in any container that `privatize` gives back; or a frame, of pandas or of
+        an engine (Polars, pyarrow, DuckDB, Dask, PySpark and whatever else narwhals knows).
     mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon; a Series that
         says how it was made needs none, and one that says otherwise is refused.  Where rows were
         made by different mechanisms: a column of n mechanisms, or a mapping from group to
         mechanism.
+    columns : of a frame, the name of the column of reports, by default the only one that the frame
+        or a mapping speaks of.  Or a list of names: each is counted by itself, with one mechanism
+        for all or a mapping from column to mechanism; where the mechanism's reports are tuples,
+        the columns hold their parts.
     group : (n,) the sample of each report, where the mechanism has several.
     by : (n,) labels to count apart, or a list of such columns, or a frame of them; rows whose
         label is missing are left out.  observed : whether only labels that occur are counted;
         False keeps all categories of a Categorical.
     weights : (n,) numbers of at least 0.  strata, clusters : (n,) labels of the sample's strata
         and clusters; a cluster belongs to its stratum, so that one label in two strata is two.
+        With a frame, group, by, weights, strata and clusters are names of its columns.
     Returns a Tally, or with ``by`` a dict from label (a tuple where there are several columns)
-    to Tally; missing reports are counted apart.
+    to Tally; missing reports are counted apart.  Of a list of columns a dict from name to that.
+    Of an engine's frame only counts come back: the engine groups its rows, computing them once for
+    as many columns as have few combinations.
     Raises ArgumentValueError for reports outside the categories, as many as there are:
     either the categories are not those of the reports, or the answers were never privatized.
+    MissingPackageError for an engine's frame without narwhals.
 
     >>> import rrstats as rr
     >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
@@ -302,7 +332,22 @@ def tally(
     >>> parts = tally(["no", "yes", "no"], ["no", "yes"], 0.75, by=["north", "south", "south"])
     >>> parts["south"].reported
     array([1, 1])
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"answer": ["no", "yes", "no"], "region": ["n", "s", "s"]})
+    >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
+    array([1, 1])
     """
+    if is_frame(reports):
+        named = Beside(by=by, weights=weights, strata=strata, clusters=clusters, group=group)
+        counted = counted_frame(
+            reports, mechanism, prob, epsilon, columns=columns, beside=named, observed=observed
+        )
+        return counted.only if counted.single else dict(counted.tallies)
+    if columns is not None:
+        raise ArgumentTypeError(
+            f"columns are names of a frame's, found reports in a {type(reports).__name__}; give "
+            "the frame, or leave columns out"
+        )
     opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
     rows = rows_of(
         reports,
@@ -313,16 +358,72 @@ def tally(
         clusters=clusters,
         observed=observed,
     )
-    parts = _counted_parts(opened, rows)
+    parts = counted_parts(opened, rows)
     return parts[None] if rows.groups is None else parts
 
 
-def _counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
+@dataclass(frozen=True, eq=False)
+class CountedFrame:
+    """Tallies of columns of a frame.
+
+    tallies : from column to Tally, or to a dict of the tallies of groups.
+    single : whether one name was asked for, and no list.  rows : of the data.
+    """
+
+    tallies: Mapping[Any, Any]
+    single: bool
+    rows: int
+
+    @property
+    def only(self) -> Any:
+        """The first of the tallies."""
+        return next(iter(self.tallies.values()))
+
+
+def counted_frame(
+    data: Any,
+    mechanism: Any,
+    prob: float | None,
+    epsilon: float | None,
+    *,
+    columns: Any,
+    beside: Beside,
+    observed: bool,
+) -> CountedFrame:
+    """`tally` of columns of a frame, with what `estimators.estimate` needs besides."""
+    frame = open_frame(data)
+    asked = ask(frame, columns, mechanism, more=prob is not None or epsilon is not None)
+    found, total = {}, 0
+    for wanted, chosen in selections(frame, asked, beside, prob, epsilon):
+        known = chosen.multiples is not None  # then an engine's frame was asked for its mechanism
+        opened = reports_of(
+            chosen.reports,
+            chosen.mechanism,
+            None if known else prob,
+            epsilon=None if known else epsilon,
+            group=chosen.group,
+            times=chosen.times,
+        )
+        rows = rows_of(
+            chosen.reports,
+            opened.rows,
+            observed=observed,
+            multiples=chosen.multiples,
+            **chosen.beside,
+        )
+        parts = counted_parts(opened, rows)
+        name = wanted.columns[0] if len(wanted.columns) == 1 else wanted.columns
+        found[name] = parts[None] if rows.groups is None else parts
+        total = chosen.rows
+    return CountedFrame(found, asked.single, total)
+
+
+def counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
     """A tally for each group; that of no group is under None."""
     described = opened.mechanism
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else cast("list[Any]", rows.cells.labels)
-    sums = Sums(len(labels) * len(keys), described.channel.m, weighted=rows.weights is not None)
+    sums = Sums(len(labels) * len(keys), described.channel.m, weighted=rows.weighted)
     if sums.size * sums.m > _MOST_SUMS:
         raise ArgumentValueError(
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
@@ -331,15 +432,17 @@ def _counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
     unknown = 0
     for part in opened.parts():
         encoded = opened.read(part)
-        unknown += encoded.unknown
-        codes = opened.given(encoded, part)
-        if sums.size == 1 and not rows.sampled:
+        unknown += opened.unknown(encoded, part)
+        codes, times = opened.given(encoded, part), rows.times_of(part)
+        if sums.size == 1 and times is None and not rows.sampled:
             sums.add_counted(described.count(codes), len(codes), encoded.missing)
             continue
-        places = rows.places(part, len(encoded.codes), len(keys))
-        given = np.delete(places, encoded.outside) if encoded.outside.size else places
-        weights = rows.weights_of(part, encoded.outside)
-        sums.add(opened.flat(codes), given, places[encoded.absent], weights)
+        places, outside = rows.places(part, len(encoded.codes), len(keys)), encoded.outside
+        given = np.delete(places, outside) if outside.size else places
+        often = None if times is None else np.delete(times, outside)
+        sums.add(opened.flat(codes), given, rows.powers_of(part, outside), often)
+        absent = encoded.absent
+        sums.add_missing(places[absent], None if times is None else times[absent])
     opened.refuse(unknown)
     others = rows.others(opened.rows, len(keys), sums.rows) if rows.sampled else sums.none
     found = {}

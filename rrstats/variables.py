@@ -46,16 +46,20 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Reports of one mechanism, opened but not yet read."""
+    """Reports of one mechanism, opened but not yet read.
+
+    times : (rows,) how many reports of the data each stands for; None where that is 1.
+    """
 
     mechanism: Mechanism
     container: Container
     reader: Reader
     samples: NDArray[np.intp] | None
+    times: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:
-        """The number of reports, missing ones among them."""
+        """The number of reports that are held, missing ones among them."""
         return self.container.rows
 
     def parts(self) -> Iterator[slice]:
@@ -83,13 +87,21 @@ class Reports:
         reports, cells = np.nonzero(form.told(codes))
         return (None if self.mechanism.channel.one_cell_each else reports), cells
 
+    def unknown(self, encoded: Read, part: slice) -> int:
+        """How many reports of the data, among some rows, the mechanism cannot have made."""
+        if self.times is None or not encoded.unknown:
+            return encoded.unknown
+        times = self.times[part]
+        return int(times[encoded.outside].sum() - times[encoded.absent].sum())
+
     def refuse(self, unknown: int) -> None:
         """Raise ArgumentValueError for reports that the mechanism cannot have made."""
         if unknown:
+            every = self.rows if self.times is None else int(self.times.sum())
             space = self.mechanism.report_space
             what = "categories" if space == self.mechanism.domain else "possible reports"
             raise ArgumentValueError(
-                f"{unknown} of {self.rows} reports are not among the {what} "
+                f"{unknown} of {every} reports are not among the {what} "
                 f"{space.describe()}; give the mechanism that made them (were they privatized?)"
             )
 
@@ -106,8 +118,12 @@ def reports_of(
     *,
     epsilon: float | None = None,
     group: Any = None,
+    times: NDArray[np.int64] | None = None,
 ) -> Reports:
-    """Reports with what made them; the arguments are those of `tallies.tally`."""
+    """Reports with what made them; the arguments are those of `tallies.tally`.
+
+    times : (n,) how many reports of the data each stands for, where they were counted already.
+    """
     rows = open_container(values).rows
     check_aligned(values, mechanism, "mechanism")
     if (listed := _by_row(mechanism, rows)) is not None:
@@ -115,7 +131,7 @@ def reports_of(
     described = mechanism_of(values, mechanism, prob, epsilon)
     container, reader = open_reports(values, described.report_space)
     samples = sample_codes(described, group, container.rows, values)
-    return Reports(described, container, reader, samples)
+    return Reports(described, container, reader, samples, times)
 
 
 def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
@@ -134,10 +150,19 @@ def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | N
 
 
 def mechanism_of(
-    reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
+    reports: Any,
+    mechanism: Any,
+    prob: float | None,
+    epsilon: float | None,
+    *,
+    silence: str = (
+        "only pandas keeps that, and loses it in a merge or a CSV file, from where "
+        "rr.metadata.carry(frame, reports) brings it back"
+    ),
 ) -> Mechanism:
     """The mechanism of reports: from the arguments, from what the reports say, or both.
 
+    reports : with ``attrs`` and ``name``, where they say something.  silence : why they may not.
     Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
     """
     given = None
@@ -149,9 +174,12 @@ def mechanism_of(
         return record.resolve(given)
     if given is None:
         others = [record.name for record in read(attrs)]
-        why = "only pandas keeps that, and loses it in a merge or a CSV file"
+        why = silence
         if others:
-            why = f"the data speak of {others}, not of {reports.name!r}; was it renamed?"
+            why = (
+                f"the data speak of {others}, not of {reports.name!r}; was it renamed? then "
+                "rr.metadata.carry(frame, names={old: new})"
+            )
         raise ArgumentTypeError(
             f"these reports do not say how they were made ({why}); give the mechanism, or "
             "categories and prob, that made them; true answers must be privatized first"
@@ -271,7 +299,7 @@ class Variable:
     @staticmethod
     def _read(reports: Reports, part: slice) -> Read:
         encoded = reports.read(part)
-        reports.refuse(encoded.unknown)
+        reports.refuse(reports.unknown(encoded, part))
         return encoded
 
     def _told(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
@@ -308,17 +336,18 @@ def variable(
     epsilon: float | None = None,
     name: Hashable = None,
     group: Any = None,
+    times: NDArray[np.int64] | None = None,
 ) -> Variable:
     """A private column; the arguments are those of `tallies.tally`.
 
-    name : by default that of a Series.
+    name : by default that of a Series.  times : as for `reports_of`.
 
     >>> import rrstats as rr
     >>> found = variable(["yes", None, "no"], ["no", "yes"], 0.75)
     >>> found.codes(), found.score_table.tolist()
     (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
     """
-    reports = reports_of(values, mechanism, prob, epsilon=epsilon, group=group)
+    reports = reports_of(values, mechanism, prob, epsilon=epsilon, group=group, times=times)
     named = getattr(values, "name", None) if name is None else name
     return Variable(named, reports.mechanism.categories, reports.rows, reports)
 
@@ -427,11 +456,13 @@ def variables(
     mechanisms: Mapping[Any, Any] | None = None,
     *,
     group: Hashable = None,
+    times: NDArray[np.int64] | None = None,
 ) -> list[Variable]:
     """Columns of a frame, private where a mechanism is given or the frame says so.
 
     mechanisms : mapping from column to mechanism.  group : the column that says which sample a
-        row is in, for mechanisms with several.
+        row is in, for mechanisms with several.  times : (rows,) how many rows of the data each row
+        stands for, where they were counted already; the caller counts them so often.
     Raises ArgumentValueError for columns that are not there just once, and for a mechanism of a
     column that is not asked for.
     """
@@ -451,7 +482,7 @@ def variables(
         described = given.get(name)
         sampled = _has_samples(column, described)
         labels = column_of(frame, group) if group is not None and sampled else None
-        found.append(variable(column, described, name=name, group=labels))
+        found.append(variable(column, described, name=name, group=labels, times=times))
     return found
 
 

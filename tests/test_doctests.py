@@ -22,6 +22,10 @@ def test_examples(name):
     """The examples of this module run and print what is written."""
     if name.startswith("rrstats.files"):
         pytest.importorskip("pyarrow")
+    if name.startswith("rrstats.engines."):
+        pytest.importorskip("pyarrow")
+        engine = name.rpartition(".")[2].partition("_")[0]
+        pytest.importorskip({"spark": "pyspark", "hadoop": "pyspark"}.get(engine, engine))
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.failed == 0
 

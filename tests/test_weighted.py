@@ -17,8 +17,9 @@ import rrstats as rr
 from rrstats.cells import Cell
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import KRR, MatrixDesign, OptimizedUnary, Samples, surveys
+from rrstats.rows import inverse_probabilities
 from rrstats.tallies import Tally, tally
-from rrstats.weighted import SurveyEstimate, inverse_probabilities, survey_estimate
+from rrstats.weighted import SurveyEstimate, survey_estimate
 
 COIN = KRR(["no", "yes"], 0.75)
 THREE = KRR(["a", "b", "c"], 0.625)

@@ -18,9 +18,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from rrstats.channel import check_target
+from rrstats.condensed import condensed_rows
 from rrstats.crosstabs.axes import Axis
 from rrstats.crosstabs.conditional import Conditional
 from rrstats.crosstabs.counting import check_asked, count_rows
@@ -43,7 +42,7 @@ _FEW = 5
 
 
 def crosstab(
-    data: pd.DataFrame,
+    data: Any,
     *columns: Hashable,
     mechanisms: Mapping[Any, Any] | None = None,
     group: Hashable = None,
@@ -52,7 +51,8 @@ def crosstab(
 ) -> Crosstab:
     """The joint shares of several columns, each privatized by itself or as it stands.
 
-    data : a frame.  columns : their names, in the order of the table's axes.
+    data : a frame, of pandas or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark), which counts
+        its own rows.  columns : their names, in the order of the table's axes.
     mechanisms : mapping from column to mechanism, for columns of reports whose frame does not say
         how they were made.  A column that neither speaks of is taken as it stands.
     group : the column that says which sample a row is in, for mechanisms with several.
@@ -78,17 +78,19 @@ def crosstab(
 
     Of all people, about 15% smoke and live in the north.
     """
-    check_asked(data, columns, mechanisms)
+    check_asked(data, columns, mechanisms, engines=True)
     check_target(target)
     if missing not in MISSING:
         raise ArgumentValueError(f"missing must be one of {list(MISSING)}, got {missing!r}")
-    read = variables(data, columns, mechanisms, group=group)
-    axes, counted = count_rows(read, keep=missing == "keep")
+    frame, times = condensed_rows(data, columns, mechanisms, group)
+    rows = len(frame) if times is None else int(times.sum())
+    read = variables(frame, columns, mechanisms, group=group, times=times)
+    axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, target)
-    found = replace(found, missing=len(data) - found.n)
+    found = replace(found, missing=rows - found.n)
     if missing == "raise" and found.missing:
         raise ArgumentValueError(
-            f"{found.missing} of {len(data)} rows have something missing in the columns "
+            f"{found.missing} of {rows} rows have something missing in the columns "
             f"{list(columns)}; missing='drop' leaves them out"
         )
     found.check_possible()

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats.condensed import is_frame
 from rrstats.crosstabs.axes import Axis, axis_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness import BLOCK_ROWS
@@ -39,16 +40,19 @@ def check_size(axes: Sequence[Axis]) -> None:
         )
 
 
-def count_rows(columns: Sequence[Variable], *, keep: bool = False) -> tuple[list[Axis], Counts]:
+def count_rows(
+    columns: Sequence[Variable], *, keep: bool = False, times: Counts | None = None
+) -> tuple[list[Axis], Counts]:
     """The axes, and how many rows have each combination of what they count.
 
     keep : whether missing values of an ordinary column are a level of their own, None.  Other
         rows in which anything is missing are left out.
+    times : (rows,) how many rows of the data each row stands for; None where that is 1.
     """
     axes = [axis_of(column) for column in columns]
     check_size(axes)
     several = [j for j, axis in enumerate(axes) if not axis.one_cell_each]
-    full = _mixed(columns, axes, several) if several else _cells(columns)
+    full = _mixed(columns, axes, several, times) if several else _cells(columns, times)
     for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
         if not axis.one_cell_each:
             continue
@@ -73,16 +77,20 @@ def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
     return place
 
 
-def _cells(columns: Sequence[Variable]) -> Counts:
-    """(m1 + 1, ..., md + 1) rows by cell."""
+def _cells(columns: Sequence[Variable], times: Counts | None) -> Counts:
+    """(m1 + 1, ..., md + 1) rows by cell; doubles add them exactly up to 2**53."""
     shape = tuple(column.m + 1 for column in columns)
     counts = np.zeros(prod(shape), dtype=np.int64)
     for part in _blocks(columns[0].rows, BLOCK_ROWS):
-        counts += np.bincount(_places(columns, part), minlength=counts.size)
+        often = None if times is None else times[part]
+        found = np.bincount(_places(columns, part), often, minlength=counts.size)
+        counts += found.astype(np.int64, copy=False)
     return counts.reshape(shape)
 
 
-def _mixed(columns: Sequence[Variable], axes: Sequence[Axis], several: list[int]) -> Counts:
+def _mixed(
+    columns: Sequence[Variable], axes: Sequence[Axis], several: list[int], times: Counts | None
+) -> Counts:
     """The same where some reports name several categories: sums of products of their features."""
     plain = [j for j in range(len(columns)) if j not in several]
     shape = tuple(columns[j].m + 1 for j in plain)
@@ -96,13 +104,13 @@ def _mixed(columns: Sequence[Variable], axes: Sequence[Axis], several: list[int]
                 told = features
             else:
                 told = (told[:, :, None] * features[:, None, :]).reshape(len(features), -1)
+        often = np.ones(len(told)) if times is None else times[part].astype(np.float64)
         if not plain:
-            total += told.sum(axis=0)
+            total += often @ told
             continue
         place = _places([columns[j] for j in plain], part)
-        ones = np.ones(len(place))
         rows = scipy.sparse.csr_array(
-            (ones, (place, np.arange(len(place)))), shape=(len(total), len(place))
+            (often, (place, np.arange(len(place)))), shape=(len(total), len(place))
         )
         total += rows @ told
     full = np.rint(total).astype(np.int64).reshape(shape + wide)
@@ -119,10 +127,29 @@ def check_name(name: Any) -> None:
         ) from None
 
 
-def check_asked(data: Any, names: Sequence[Hashable], mechanisms: Any) -> None:
-    """Raise unless there are a frame, the names of columns, each once, and mechanisms of these."""
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
+def check_frame(data: Any, *, engines: bool = False) -> None:
+    """Raise unless data are a frame of pandas.
+
+    engines : whether an engine's frame serves as well.
+    """
+    if isinstance(data, pd.DataFrame) or (engines and is_frame(data)):
+        return
+    if is_frame(data):
+        raise ArgumentTypeError(
+            f"data must be a DataFrame of pandas, found a {type(data).__name__}, whose rows are "
+            "not fetched; rr.tally, rr.estimate and rr.crosstab count it where it is"
+        )
+    raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
+
+
+def check_asked(
+    data: Any, names: Sequence[Hashable], mechanisms: Any, *, engines: bool = False
+) -> None:
+    """Raise unless there are a frame, the names of columns, each once, and mechanisms of these.
+
+    engines : whether an engine's frame serves as well as one of pandas.
+    """
+    check_frame(data, engines=engines)
     if mechanisms is not None and not isinstance(mechanisms, Mapping):
         raise ArgumentTypeError(
             "mechanisms must be a mapping from column to mechanism, found "

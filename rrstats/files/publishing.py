@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
@@ -38,6 +39,7 @@ from rrstats.files.claims import (
     naming,
 )
 from rrstats.files.interrupts import let_through, uninterrupted
+from rrstats.randomness import secret_bytes
 
 __all__ = ["Publication"]
 
@@ -68,6 +70,7 @@ class Publication:
         self._directory = directory
         self._private = private
         self._part: Part | None = None
+        self._workshop: Path | None = None
         self._beside: dict[Path, Part] = {}
         self._files: list[tuple[_PartFile, BinaryIO]] = []
 
@@ -106,6 +109,40 @@ class Publication:
         self._files.append((raw, file))
         return file
 
+    def workshop(self) -> Path:
+        """A folder where other processes may write, in a directory that is being written.
+
+        It goes before the directory is published, and what is still in it goes too, however long
+        such a process writes on; `accept` takes a file out of it.
+        """
+        part = self._writable()
+        if not self._directory:
+            raise ArgumentValueError("only a publication of a directory has a workshop")
+        if self._workshop is None:
+            with naming(self.target), uninterrupted():
+                folder = part.path / f".attempts-{secret_bytes(8).hex()}"
+                folder.mkdir(mode=0o700)
+                self._workshop = folder
+        return self._workshop
+
+    def accept(self, path: Path, name: str) -> None:
+        """Give a file of the workshop its name in the directory, where there is none yet."""
+        part = self._writable()
+        with naming(self.target):
+            there = _inside(part.path, name)
+            if os.path.lexists(there):
+                raise ArgumentValueError(f"{name!r} was written twice")
+            path.rename(there)
+
+    def _close_workshop(self) -> None:
+        """Remove the workshop.  Under another name nobody else makes anything in it any more."""
+        if self._workshop is None:
+            return
+        closed = self._workshop.with_name(f"{self._workshop.name}-closed")
+        self._workshop.rename(closed)
+        self._workshop = None
+        shutil.rmtree(closed)
+
     def beside(self, suffix: str, data: bytes) -> None:
         """A small file ``TARGET + suffix`` that is published together with the target.
 
@@ -131,6 +168,7 @@ class Publication:
             for raw, file in self._files:
                 if not raw.closed:
                     file.close()
+            self._close_workshop()
             for each in (part, *self._beside.values()):
                 _settle(each.path, self._mode(each) & 0o666)
             if not POSIX:
@@ -162,6 +200,8 @@ class Publication:
                 if not raw.closed:
                     raw.sink()
             self._files.clear()
+            with suppress(OSError):
+                self._close_workshop()
             while self._beside:
                 discard(self._beside.popitem()[1])
             if self._part is not None:

@@ -8,32 +8,31 @@ beside the target, which appears when all of it is there and the ledger says so.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import pyarrow as pa
-
-from rrstats.containers import form_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.files import documents
+from rrstats.files.batches import BatchRelease, ReleasedColumn, Seen
 from rrstats.files.delimited import SIDECAR
-from rrstats.files.formats import Source, check_target, open_source
+from rrstats.files.formats import FORMATS, PARQUET, Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
-from rrstats.files.parts import Part, ahead, even_groups
 from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
 from rrstats.files.publishing import Publication
-from rrstats.files.shuffling import Shuffle
-from rrstats.mechanisms import Mechanism
+from rrstats.files.rewriting import look, rewrite
+from rrstats.files.spreading import FileTask, Run, Spread, Task
 from rrstats.metadata import Record, write
 from rrstats.privacy import total_epsilon
-from rrstats.privatizing import ColumnRelease, recorded_mechanism, warn_of
+from rrstats.privatizing import warn_of
 
-__all__ = ["Receipt", "privatize_file"]
+__all__ = ["Receipt", "privatize_batches", "privatize_file", "privatize_spread"]
 
 Progress = Callable[[int, int | None], object]
 
@@ -51,7 +50,7 @@ class Receipt:
 
     rows: int
     records: list[Record]
-    target: Path
+    target: Path | str
     seconds: float
     epsilon_per_row: float
     account: dict[str, tuple[int, float]]
@@ -77,27 +76,6 @@ class Receipt:
 
 def _plain(epsilon: float) -> float | str:
     return epsilon if epsilon < float("inf") else "inf"
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One column of the release, checked; nothing is drawn yet."""
-
-    name: str
-    release: ColumnRelease
-    recorded: Mechanism
-    has_nulls: bool
-
-    @property
-    def type(self) -> pa.DataType:
-        return self.release.type
-
-    @property
-    def mechanism(self) -> Mechanism:
-        return self.release.mechanism
-
-    def record(self) -> Record:
-        return Record.of(self.name, self.recorded, **self.release.facts()[1])
 
 
 def privatize_file(
@@ -141,161 +119,253 @@ def privatize_file(
     began = time.monotonic()
     origin = open_source(source)
     place = check_target(origin, target)
-    wanted = wanted_columns(columns, unknown, missing)
-    made = _prepare(origin, wanted, again, rng)
+    made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng)
     records = [column.record() for column in made]
-    per_row = max(
-        total_epsilon(record.epsilon for record in documents.merge(part.records, records))
-        for part in origin.parts
-    )
-    book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-    book.refuse(records, again)
-    work = _Work(origin, made, records, shuffle_rows, progress, rng)
-    hashing, over = ThreadPoolExecutor(1), threading.Event()
-    try:
-        digest = hashing.submit(digest_of, origin.path, over)
-        with Publication(place, overwrite=overwrite, directory=origin.is_directory) as publication:
-            work.refuse()
-            rows = work.write(publication, place.parent)
-            origin.check_unchanged()
-            found = digest.result()
-            entry = book.entry(records, target=place, digest=found, rows=rows, again=again)
-            with entry as known:
-                publication.publish()
-    finally:
-        over.set()  # so that nothing is waited for after an error or Ctrl-C
-        hashing.shutdown(wait=False, cancel_futures=True)
-    warn_of(column.release for column in made)
-    counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in made}
-    account = {}
-    for column in made:
-        spent = [
-            release.epsilon[column.name] for release in known if column.name in release.epsilon
-        ]
-        account[column.name] = (len(spent), total_epsilon(spent))
-    return Receipt(rows, records, place, time.monotonic() - began, per_row, account, counts)
+    hands = _OneByOne(origin, made, records, shuffle_rows, progress, rng)
+    release = _Release(origin, place, made, records, again, overwrite)
+    return release.run(hands, ledger, began, directory=origin.is_directory)
+
+
+def privatize_spread(
+    source: Path | str,
+    target: Path | str,
+    columns: Any,
+    run: Run,
+    *,
+    unknown: str = "warn",
+    missing: str = "unknown",
+    again: bool = False,
+    overwrite: bool = False,
+    shuffle_rows: bool = False,
+    ledger: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Receipt:
+    """As `privatize_file`, but each Parquet file is written by a task of an engine, at once.
+
+    source : a Parquet file or a directory of them, as the engine's machines see it.
+    target : a directory; it also gets the document of how it was made, and ``_SUCCESS``.
+    run : how the engine runs tasks, see `spreading.Run`.  Every task draws fresh keys.
+    The other arguments, what is returned and what is raised are those of `privatize_file`.
+    """
+    began = time.monotonic()
+    origin = open_source(_absolute(source, "source"))
+    place = _check_directory(origin, _absolute(target, "target"))
+    wanted = wanted_columns(columns, unknown, missing)
+    made = _prepare(origin, wanted, again, None)
+    records = [column.record() for column in made]
+    tasks = []
+    for part in origin.parts:
+        said = documents.merge(part.records, records)
+        tasks.append(FileTask(part.path, part.relative, part.rows, wanted, said, shuffle_rows))
+    alike = [r for r in origin.parts[0].records if all(r in p.records for p in origin.parts)]
+    hands = Spread(tasks, run, documents.merge(alike, records), partial(_add, made), progress)
+    release = _Release(origin, place, made, records, again, overwrite)
+    return release.run(hands, ledger, began, directory=True)
+
+
+def privatize_batches(
+    tasks: Sequence[Task],
+    target: Path | str,
+    release: BatchRelease,
+    run: Run,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Receipt:
+    """Let tasks of an engine write the parts of data that lie in no file: a directory of Parquet.
+
+    release : the columns as the tasks will release them, for checks, records and counts.
+    No ledger is kept, because nothing tells whether two frames hold the same answers.
+    """
+    began, place = time.monotonic(), _absolute(target, "target")
+    _check_ending(place)
+    columns = list(release.columns.values())
+    hands = Spread(tasks, run, release.records, release.add, progress)
+    with Publication(place, overwrite=overwrite, directory=True) as publication:
+        _refuse(hands, columns)
+        rows = hands.write(publication)
+        publication.publish()
+    account = {c.name: (1, total_epsilon([c.record().epsilon])) for c in columns}
+    per_row = total_epsilon(record.epsilon for record in release.records)
+    return _receipt(rows, place, columns, began, per_row, account)
 
 
 # -- what is to be done --------------------------------------------------------------------
 
 
-def _prepare(origin: Source, wanted: Iterable[Wanted], again: bool, rng: Any) -> list[_Column]:
+def _prepare(
+    origin: Source, wanted: Iterable[Wanted], again: bool, rng: Any
+) -> list[ReleasedColumn]:
     """The columns, checked against the source's declarations."""
     found = []
+    first = origin.parts[0]
     for place, asked in enumerate(wanted):
         name, mechanism = origin.check_column(asked.name), asked.mechanism
         check_one_sample(name, mechanism)
-        origin.parts[0].no_cells(name, mechanism.report_space)  # raises where it cannot hold them
-        release = ColumnRelease(
-            origin.parts[0].no_cells(name, mechanism.domain),
-            mechanism,
-            unknown=asked.unknown,
-            missing=asked.missing,
-            rng=rng,
-            column=place,
-        )
-        said = origin.record_of(name)
-        recorded = recorded_mechanism(said, mechanism, again=again, missing=asked.missing, rng=rng)
-        nulls = asked.missing == "keep" or mechanism.report_space.missing_code is not None
-        found.append(_Column(name, release, recorded, nulls))
+        first.no_cells(name, mechanism.report_space)  # raises where it cannot hold them
+        like, said = first.no_cells(name, mechanism.domain), origin.record_of(name)
+        found.append(ReleasedColumn.prepare(asked, like, said, again=again, rng=rng, column=place))
     return found
+
+
+def _absolute(path: Any, argument: str) -> Path:
+    """A path that other processes understand too."""
+    if isinstance(path, str) and "://" in path:
+        raise ArgumentValueError(
+            f"{argument} must be a path on a disk that all machines share, got {path!r}; what lies "
+            "elsewhere must be copied there first"
+        )
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentTypeError(f"{argument} must be a path, found {type(path).__name__}")
+    return Path(os.path.abspath(path))  # noqa: PTH100  # links stay as they are
+
+
+def _check_directory(origin: Source, target: Path) -> Path:
+    """The directory to write to, if the source is Parquet and apart from it."""
+    if origin.format is not PARQUET:
+        raise ArgumentValueError(
+            f"source must be a Parquet file or a directory of them, got {str(origin.path)!r}; "
+            "rr.files.privatize_file takes other formats"
+        )
+    _check_ending(target)
+    return check_target(replace(origin, is_directory=True), target)
+
+
+def _check_ending(target: Path) -> None:
+    if target.name.lower().endswith(tuple(end for form in FORMATS for end in form.endings)):
+        raise ArgumentValueError(
+            f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
+            "name it without the ending of a file"
+        )
 
 
 # -- doing it ------------------------------------------------------------------------------
 
 
+class _Hands(Protocol):
+    """Who looks at the parts and writes them."""
+
+    def look(self) -> None:
+        """Count the answers that may be refused, in all parts."""
+        ...
+
+    def write(self, publication: Publication) -> int:
+        """Write all parts; how many rows they have."""
+        ...
+
+
+def _refuse(hands: _Hands, columns: Sequence[ReleasedColumn]) -> None:
+    """Look at all answers first, where some may be refused; nothing is drawn."""
+    if any(column.release.may_refuse for column in columns):
+        hands.look()
+        for column in columns:
+            column.release.refuse()
+
+
+def _add(columns: Iterable[ReleasedColumn], seen: Seen) -> None:
+    """Count what a task saw elsewhere."""
+    for column in columns:
+        release = column.release
+        release.rows += seen.rows
+        release.unknown += seen.unknown[column.name]
+        release.missing += seen.missing[column.name]
+
+
+def _receipt(
+    rows: int,
+    place: Path,
+    columns: Sequence[ReleasedColumn],
+    began: float,
+    per_row: float,
+    account: dict[str, tuple[int, float]],
+) -> Receipt:
+    """What was done, with the named warnings."""
+    warn_of(column.release for column in columns)
+    counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in columns}
+    records = [column.record() for column in columns]
+    return Receipt(rows, records, place, time.monotonic() - began, per_row, account, counts)
+
+
 @dataclass(frozen=True)
-class _Work:
+class _Release:
+    """The release of a source that lies in files: refused or entered in its ledger."""
+
     origin: Source
-    columns: Sequence[_Column]
+    place: Path
+    columns: Sequence[ReleasedColumn]
+    records: Sequence[Record]
+    again: bool
+    overwrite: bool
+
+    def run(
+        self, hands: _Hands, ledger: Path | str | None, began: float, *, directory: bool
+    ) -> Receipt:
+        origin, place, records, again = self.origin, self.place, self.records, self.again
+        per_row = max(
+            total_epsilon(record.epsilon for record in documents.merge(part.records, records))
+            for part in origin.parts
+        )
+        book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
+        book.refuse(records, again)
+        hashing, over = ThreadPoolExecutor(1), threading.Event()
+        try:
+            digest = hashing.submit(digest_of, origin.path, over)
+            with Publication(place, overwrite=self.overwrite, directory=directory) as publication:
+                _refuse(hands, self.columns)
+                rows = hands.write(publication)
+                origin.check_unchanged()
+                found = digest.result()
+                entry = book.entry(records, target=place, digest=found, rows=rows, again=again)
+                with entry as known:
+                    publication.publish()
+        finally:
+            over.set()  # so that nothing is waited for after an error or Ctrl-C
+            hashing.shutdown(wait=False, cancel_futures=True)
+        account = {}
+        for column in self.columns:
+            spent = [r.epsilon[column.name] for r in known if column.name in r.epsilon]
+            account[column.name] = (len(spent), total_epsilon(spent))
+        return _receipt(rows, place, self.columns, began, per_row, account)
+
+
+@dataclass(frozen=True)
+class _OneByOne:
+    """This process does it, with one key a column for all parts."""
+
+    origin: Source
+    columns: Sequence[ReleasedColumn]
     records: Sequence[Record]
     shuffle_rows: bool
     progress: Progress | None
     rng: Any
 
-    def refuse(self) -> None:
-        """Look at all answers first, where some may be refused; nothing is drawn."""
-        careful = [column for column in self.columns if column.release.may_refuse]
-        if not careful:
-            return
-        domains = {column.name: column.mechanism.domain for column in careful}
+    def look(self) -> None:
         for part in self.origin.parts:
-            for piece in part.pieces(domains, only=True):
-                for column in careful:
-                    column.release.look(piece.cells(column.name))
-        for column in careful:
-            column.release.refuse()
+            look(part, self.columns)
 
-    def write(self, publication: Publication, folder: Path) -> int:
-        """Write all parts; how many rows they have."""
-        rows = 0
+    def write(self, publication: Publication) -> int:
+        folder, rows, done, total = publication.target.parent, 0, 0, self.origin.rows
+
+        def tell(more: int) -> None:
+            nonlocal done
+            done += more
+            if self.progress is not None:
+                self.progress(done, total)
+
         for part in self.origin.parts:
             name = part.relative if self.origin.is_directory else None
-            said = documents.merge(part.records, self.records)
             with publication.open(name) as sink:
-                writer = part.writer(sink, self.columns, said, self.shuffle_rows)
-                try:
-                    for group, count in self._groups(part, rows, folder):
-                        writer.write(group)
-                        rows += count
-                except BaseException:
-                    with suppress(Exception):  # it would write on when it is forgotten
-                        writer.close()
-                    raise
-                writer.close()
+                rows += rewrite(
+                    part,
+                    sink,
+                    self.columns,
+                    self.records,
+                    folder,
+                    shuffle_rows=self.shuffle_rows,
+                    rng=self.rng,
+                    tell=tell,
+                )
             if part.document_is_beside:
+                said = documents.merge(part.records, self.records)
                 publication.beside(SIDECAR, json.dumps(write(said), indent=1).encode() + b"\n")
         return rows
-
-    def _reports(self, part: Part, before: int) -> Iterator[tuple[bool, pa.RecordBatch, int]]:
-        """The blocks of a part with reports: whether one opens a group, itself, and its rows."""
-        domains = {column.name: column.mechanism.domain for column in self.columns}
-        schema, total = part.schema_of(self.columns), self.origin.rows
-        reports: dict[str, list[pa.Array]] = {name: [] for name in domains}
-        opens, rows = False, 0
-        size = sum(form_of(c.mechanism.report_space).report_bytes for c in self.columns)
-        pieces = part.pieces(domains, report_bytes=size, lines=self.shuffle_rows)
-        for piece in ahead(pieces):
-            opens, rows = opens or piece.opens, rows + piece.rows
-            for column in self.columns:
-                reports[column.name].append(column.release.reports(piece.cells(column.name)))
-            if piece.closes:
-                whole = {
-                    name: those[0] if len(those) == 1 else pa.concat_arrays(those)
-                    for name, those in reports.items()
-                }
-                reports = {name: [] for name in domains}
-                yield opens, piece.replaced(whole, schema), rows
-                opens, rows = False, 0
-            before += piece.rows
-            if self.progress is not None:
-                self.progress(before, total)
-
-    def _groups(
-        self, part: Part, before: int, folder: Path
-    ) -> Iterator[tuple[list[pa.RecordBatch], int]]:
-        """What is written at once, and how many rows it has."""
-        if self.shuffle_rows:
-            yield from self._shuffled(part, before, folder)
-            return
-        group: list[pa.RecordBatch] = []
-        rows = 0
-        for opens, block, count in self._reports(part, before):
-            if opens and group:
-                yield group, rows
-                group, rows = [], 0
-            group.append(block)
-            rows += count
-        if group:
-            yield group, rows
-
-    def _shuffled(
-        self, part: Part, before: int, folder: Path
-    ) -> Iterator[tuple[list[pa.RecordBatch], int]]:
-        """The rows of a part in random order; the source's groups may tell of the answers."""
-        schema, expected = part.schema_of(self.columns), part.bytes_expected(self.columns)
-        with Shuffle(folder, schema, expected, rng=self.rng) as shuffle:
-            for _, block, _ in self._reports(part, before):
-                shuffle.add(block)
-            for group in even_groups(shuffle.batches()):
-                yield [group], group.num_rows

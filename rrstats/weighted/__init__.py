@@ -7,6 +7,6 @@
 from __future__ import annotations
 
 from rrstats.weighted.estimates import SurveyEstimate, SurveyShare, survey_estimate
-from rrstats.weighted.sampling import LONELY, inverse_probabilities
+from rrstats.weighted.sampling import LONELY
 
-__all__ = ["LONELY", "SurveyEstimate", "SurveyShare", "inverse_probabilities", "survey_estimate"]
+__all__ = ["LONELY", "SurveyEstimate", "SurveyShare", "survey_estimate"]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.tallies import Tally
@@ -31,7 +31,6 @@ __all__ = [
     "SampleCells",
     "chances_missed",
     "degrees_of_freedom",
-    "inverse_probabilities",
     "plain_form",
     "read_cells",
     "sampled_shares",
@@ -340,29 +339,3 @@ def _size(population: Any, label: Hashable, strata: int) -> float:
     if not 0 < population < np.inf:
         raise ArgumentValueError("population must be finite numbers above 0")
     return float(population)
-
-
-def inverse_probabilities(probabilities: ArrayLike, rows: int) -> Floats:
-    """(rows,) weights 1 / probability, for probabilities in (0, 1] of being in the sample.
-
-    Raises ArgumentValueError for others, as many as there are.
-
-    >>> inverse_probabilities([0.5, 1.0, 0.25], 3)
-    array([2., 1., 4.])
-    """
-    try:
-        chances = np.asarray(probabilities, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError("probabilities must be numbers") from None
-    if chances.shape != (rows,):
-        raise ArgumentValueError(
-            f"probabilities must have one number for each of the {rows} rows, found the shape "
-            f"{chances.shape}"
-        )
-    outside = int(np.count_nonzero(~((chances > 0) & (chances <= 1))))
-    if outside:
-        raise ArgumentValueError(
-            "probabilities must be in (0, 1], the chance of each row to be in the sample, found "
-            f"{outside} of {rows} outside or missing; numbers of another kind are weights"
-        )
-    return np.asarray(1 / chances)

@@ -1,0 +1,354 @@
+"""Polars: privatize a lazy frame of any size into a file, or frames that are in memory.
+
+    import rrstats.engines.polars as rrp              # brings df.rr, lf.rr, pl.col(...).rr
+    rrp.sink_privatized(pl.scan_parquet("answers.parquet"), "reports.parquet", {"answer": m})
+    df.rr.privatize("answer", m)                      # a DataFrame, at once, as in pandas
+    lf.rr.privatize("answer", m, key=key, id="id")    # a LazyFrame, only in keyed form
+    lf.rr.estimate("answer", m)                       # counted by Polars
+
+Polars computes a lazy frame anew each time it is collected, so a fresh draw would be another
+release each time.  `sink_privatized` therefore streams it into a file, once, and the file appears
+when all of it is there.  A lazy result exists only in keyed form: the same key and ids give the
+same reports whenever they are computed.
+Sources: `Expr.map_batches` and `LazyFrame.sink_parquet` of Polars; `files.batches`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from rrstats.accessor import asked_columns
+from rrstats.crosstabs import crosstab
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    MissingPackageError,
+    RRStatsError,
+)
+from rrstats.estimators import estimate
+from rrstats.files.batches import BatchRelease, careful
+from rrstats.files.plans import wanted_columns
+from rrstats.files.publishing import Publication
+from rrstats.files.release import Receipt
+from rrstats.mechanisms import as_mechanism
+from rrstats.metadata import KEY, write
+from rrstats.privacy import total_epsilon
+from rrstats.privatizing import refuse_options
+from rrstats.tallies import tally
+
+try:
+    import polars as pl
+    import polars.selectors as cs
+except ImportError:
+    raise MissingPackageError(
+        "rrstats.engines.polars needs polars; install polars (pip install 'rrstats[polars]')"
+    ) from None
+
+from rrstats.engines.polars_columns import (
+    as_series,
+    drawn,
+    look,
+    open_release,
+    report_types,
+    retold,
+    stream,
+)
+
+__all__ = ["ExprNamespace", "FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatized"]
+
+LAZY = (
+    "a lazy {what} is computed anew each time it is used, and each time would be another release "
+    "of the same answers; write it once with "
+    "rrstats.engines.polars.sink_privatized(lf, path, ...), or give key= and id="
+)
+
+
+def sink_privatized(
+    lazyframe: Any,
+    path: Path | str,
+    plan: Any,
+    *,
+    unknown: str = "warn",
+    missing: str = "unknown",
+    overwrite: bool = False,
+    key: Any = None,
+    id: Any = None,
+) -> Receipt:
+    """Privatize columns of a LazyFrame into a new Parquet file, streaming.
+
+    lazyframe : a LazyFrame, or a DataFrame; computed once (twice where answers may be refused).
+    path : of the file, which says how its columns were made and is there when it is whole.
+    plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
+    unknown, missing : as for `rr.files.privatize_file`.  overwrite : replace an existing file.
+    key, id : for keyed reports, see `rr.privatize`; id is a column's name or a list of names.
+    Columns of categories become an Enum of the declared ones.
+    Returns a Receipt.  No ledger is kept, since a frame need not come from a file, and a frame
+    does not say whether its columns hold reports already: for files use `rr.files.privatize_file`.
+    Raises FileError, with nothing published, where the frame cannot be computed or written;
+    UnknownAnswersError as asked, before anything is drawn; ArgumentValueError and
+    ArgumentTypeError for bad arguments.  No message quotes an answer.
+    """
+    began = time.monotonic()
+    place = _file(path)
+    if not isinstance(lazyframe, pl.LazyFrame | pl.DataFrame):
+        raise ArgumentTypeError(
+            f"lazyframe must be a LazyFrame or a DataFrame, found {type(lazyframe).__name__}"
+        )
+    frame = lazyframe.lazy()
+    wanted = wanted_columns(plan, unknown, missing)
+    schema = retold("the frame has no schema", frame.collect_schema)
+    release = open_release(schema, wanted, key=key, id=id)
+    with Publication(place, overwrite=overwrite) as publication:
+        look(frame, release)
+        rows = _write(frame, release, publication)
+        if rows != release.rows:
+            raise FileError(
+                f"{release.rows} rows were privatized and {rows} were written; nothing was "
+                "published, run it again"
+            )
+        publication.publish()
+    release.warn()
+    return Receipt(
+        rows,
+        release.records,
+        place,
+        time.monotonic() - began,
+        total_epsilon(record.epsilon for record in release.records),
+        {str(record.name): (1, record.epsilon) for record in release.records},
+        {
+            name: {"unknown": release.unknown[name], "missing": release.missing[name]}
+            for name in release.columns
+        },
+    )
+
+
+def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication) -> int:
+    """Stream the reports into the file of a publication; how many rows it has."""
+    types, ours = report_types(release), list[RRStatsError]()
+
+    def draw(batch: pl.DataFrame) -> pl.DataFrame:
+        try:
+            return careful(drawn, release, types, batch)
+        except RRStatsError as error:
+            ours.append(error)
+            raise
+
+    reports = stream(frame, draw, dict(frame.collect_schema()) | types)
+    options: dict[str, Any] = {"metadata": {KEY: json.dumps(write(release.records))}}
+    file = publication.open()
+    retold(
+        f"cannot write {publication.target}",
+        lambda: reports.sink_parquet(file, engine="streaming", **options),
+        ours,
+    )
+    file.flush()
+    with open(os.dup(file.fileno()), "rb") as written:  # noqa: PTH123  # a Path has no descriptor
+        return int(pq.read_metadata(written).num_rows)
+
+
+def _file(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentTypeError(f"path must be a path, found {type(path).__name__}")
+    place = Path(path)
+    if not place.name.lower().endswith((".parquet", ".pq")):
+        raise ArgumentValueError(f"path must end in .parquet or .pq, got {str(path)!r}")
+    return place
+
+
+# -- at home in Polars ---------------------------------------------------------------------
+
+
+class _Counting:
+    """What frames and lazy frames share: counts come back, and nothing else."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def estimate(self, column: Any, *design: Any, **options: Any) -> Any:
+        """`rrstats.estimate` of a column of reports; options as there, by name of column."""
+        return estimate(self._data, *design, columns=column, **options)
+
+    def tally(self, column: Any, *design: Any, **options: Any) -> Any:
+        """`rrstats.tally` of a column of reports; options as there, by name of column."""
+        return tally(self._data, *design, columns=column, **options)
+
+    def crosstab(self, *columns: Any, **options: Any) -> Any:
+        """`rrstats.crosstab` of columns of reports and ordinary ones; options as there."""
+        return crosstab(self._data, *columns, **options)
+
+
+@pl.api.register_dataframe_namespace("rr")
+class FrameNamespace(_Counting):
+    """Randomized response on a DataFrame of Polars: privatize columns, count and estimate."""
+
+    def privatize(
+        self,
+        column: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        key: Any = None,
+        id: Any = None,
+        rng: Any = None,
+        **refused: object,
+    ) -> pl.DataFrame:
+        """A new frame in which some columns hold reports, each call another release.
+
+        column : a name, with categories and prob or epsilon, or with a mechanism; or a mapping
+            from column to mechanism.  The rest as for `rrstats.privatize`; id is a column's name.
+        A frame of Polars does not say how it was made: keep the mechanism.
+
+        >>> import polars as pl, rrstats
+        >>> df = pl.DataFrame({"answer": ["yes", "no", "no"], "age": [31, 42, 53]})
+        >>> df.rr.privatize("answer", ["yes", "no"], 0.75).columns
+        ['answer', 'age']
+        """
+        refuse_options(refused, "privatize")
+        plan = asked_columns(column, categories, prob, epsilon)
+        wanted = wanted_columns(plan, unknown, missing)
+        release = open_release(self._data.schema, wanted, key=key, id=id, rng=rng)
+        reports = careful(drawn, release, report_types(release), self._data)
+        release.warn()
+        return reports
+
+
+@pl.api.register_lazyframe_namespace("rr")
+class LazyNamespace(_Counting):
+    """Randomized response on a LazyFrame: keyed reports, counts and estimates."""
+
+    def privatize(
+        self,
+        column: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        key: Any = None,
+        id: Any = None,
+    ) -> pl.LazyFrame:
+        """A lazy frame in which some columns hold keyed reports, the same whenever computed.
+
+        Arguments as for a DataFrame; key and id are needed, and "warn" is silent here, because
+        nothing is known before Polars computes.  The price: it hides values, not whether or when
+        one changed; epsilon counts for every distinct value of a person; rows of one person
+        have dependent noise; whoever has the key has nearly everything.
+        Raises ArgumentTypeError without key and id, and names the sink.
+        """
+        if key is None or id is None:
+            raise ArgumentTypeError(LAZY.format(what="frame"))
+        plan = asked_columns(column, categories, prob, epsilon)
+        wanted = wanted_columns(plan, unknown, missing)
+        schema = retold("the frame has no schema", self._data.collect_schema)
+        release = open_release(schema, wanted, key=key, id=id)
+        reports: pl.LazyFrame = self._data.with_columns(
+            _keyed(release, name, cs.by_name(name).as_expr(), kind)
+            for name, kind in report_types(release).items()
+        )
+        return reports
+
+
+@pl.api.register_expr_namespace("rr")
+class ExprNamespace:
+    """Randomized response on an expression: keyed reports."""
+
+    def __init__(self, data: pl.Expr) -> None:
+        self._data = data
+
+    def privatize(
+        self,
+        categories: Any,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        dtype: Any = pl.String,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        key: Any = None,
+        id: Any = None,
+        column: str | None = None,
+    ) -> pl.Expr:
+        """The expression of keyed reports; as `LazyFrame.rr.privatize`, which knows the types.
+
+        dtype : of the answers.  id : a column's name or an expression, or a list of them.
+        column : the name under which words are drawn; by default the expression's own.
+        """
+        if key is None or id is None:
+            raise ArgumentTypeError(LAZY.format(what="expression"))
+        name = self._data.meta.output_name() if column is None else column
+        ids = [pl.col(one) if isinstance(one, str) else one for one in _listed(id)]
+        places = [f"id {place}" for place in range(len(ids))]
+        schema = {name: dtype} | dict.fromkeys(places, pl.Null)
+        mechanism = as_mechanism(categories, prob, epsilon)
+        wanted = wanted_columns({name: mechanism}, unknown, missing)
+        release = open_release(schema, wanted, key=key, id=places)
+        return _keyed(release, name, self._data, report_types(release)[name], ids)
+
+
+def _listed(id: Any) -> list[Any]:
+    return id if isinstance(id, list) else [id]
+
+
+def _keyed(
+    release: BatchRelease, name: str, cells: pl.Expr, kind: Any, ids: list[pl.Expr] | None = None
+) -> pl.Expr:
+    """The expression of a column's keyed reports."""
+    if ids is None:
+        ids = [cs.by_name(one).as_expr() for one in release.id]
+    # By place, because Polars takes ^...$ for a pattern here too.
+    places = [f"id {place}" for place in range(len(ids))]
+
+    def reports(rows: pl.Series) -> pl.Series:
+        fields = rows.struct
+        told = [fields.field(place).to_arrow() for place in places]
+        drawn = release.column_reports(name, fields.field("answer").to_arrow(), *told)
+        return as_series(name, drawn, kind)
+
+    named = [one.alias(place) for one, place in zip(ids, places, strict=True)]
+    together = pl.struct(cells.alias("answer"), *named)
+    drawn = together.map_batches(partial(careful, reports), return_dtype=kind, is_elementwise=True)
+    return drawn.alias(name)
+
+
+@pl.api.register_series_namespace("rr")
+class SeriesNamespace:
+    """Randomized response on a Series of Polars: privatize it, or estimate from its reports."""
+
+    def __init__(self, data: pl.Series) -> None:
+        self._data = data
+
+    def privatize(self, categories: Any, prob: float | None = None, **options: Any) -> pl.Series:
+        """A Series of reports; options as for `rrstats.privatize`, ids as a Series."""
+        epsilon, ids = options.pop("epsilon", None), options.pop("id", None)
+        name = options.pop("column", self._data.name)
+        columns = [pl.Series(one) for one in _listed(ids)] if ids is not None else []
+        places = [f"id {place}" for place in range(len(columns))]
+        frame = pl.DataFrame([self._data.alias(name)]).with_columns(
+            one.alias(place) for one, place in zip(columns, places, strict=True)
+        )
+        id = places if ids is not None else None
+        made = FrameNamespace(frame).privatize(
+            name, categories, prob, epsilon=epsilon, id=id, **options
+        )
+        reports: pl.Series = made[name].alias(self._data.name)
+        return reports
+
+    def estimate(self, *design: Any, **options: Any) -> Any:
+        """`rrstats.estimate` from this column of reports; options as there."""
+        return estimate(self._data.to_arrow(), *design, **options)
+
+    def tally(self, *design: Any, **options: Any) -> Any:
+        """`rrstats.tally` of this column of reports; options as there."""
+        return tally(self._data.to_arrow(), *design, **options)

@@ -1,0 +1,68 @@
+"""One table on every engine that is there: pandas, Polars, pyarrow, DuckDB, Dask and Spark.
+
+    frame = engine_frames.make("duckdb", {"answer": ["yes", None], "age": [31, 42]})
+
+Columns are lists of Python values, None for a missing one; Arrow chooses their types, or
+``types`` says them.  `make` skips the test where the engine, or narwhals, is not installed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pandas as pd
+import pytest
+import spark_session
+
+ENGINES = ["polars", "polars lazy", "pyarrow", "duckdb", "dask", "pyspark"]
+
+PARTS = 3
+"""Chunks, or partitions, of the frames that have them."""
+
+
+def arrow(columns: Mapping[str, Sequence[Any]], types: Mapping[str, Any] | None = None) -> Any:
+    """A pyarrow Table of a few chunks."""
+    pa = pytest.importorskip("pyarrow")
+    asked = dict(types or {})
+    found = pa.table({name: pa.array(v, type=asked.get(name)) for name, v in columns.items()})
+    size = max(1, -(-found.num_rows // PARTS))
+    return pa.Table.from_batches(found.to_batches(max_chunksize=size), schema=found.schema)
+
+
+def of_arrow(engine: str, table: Any) -> Any:
+    """A pyarrow Table as a frame of an engine."""
+    pytest.importorskip("narwhals")
+    if engine == "pyarrow":
+        return table
+    if engine.startswith("polars"):
+        frame = pytest.importorskip("polars").from_arrow(table)
+        return frame.lazy() if engine.endswith("lazy") else frame
+    if engine == "duckdb":
+        return pytest.importorskip("duckdb").from_arrow(table)
+    if engine == "dask":
+        dd = pytest.importorskip("dask.dataframe")
+        held = table.to_pandas(types_mapper=pd.ArrowDtype)
+        return dd.from_pandas(held, npartitions=PARTS, sort=False)
+    session = spark_session.get()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Spark does not fully know pandas 3 yet, and says so
+        return session.createDataFrame(table)
+
+
+def make(
+    engine: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, Any] | None = None
+) -> Any:
+    """The table on one of `ENGINES`."""
+    return of_arrow(engine, arrow(columns, types))
+
+
+def at_ease(engine: str) -> AbstractContextManager[Any]:
+    """While it lasts Dask computes in this thread, which is faster for a few rows."""
+    if engine != "dask":
+        return nullcontext()
+    import dask
+
+    return dask.config.set(scheduler="synchronous")

@@ -1,0 +1,200 @@
+"""Streams of Arrow batches: what the tasks of every engine run."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import scripted  # noqa: E402  # after importorskip
+
+import rrstats as rr  # noqa: E402  # after importorskip
+from rrstats.files.batches import BatchRelease, Seen, careful  # noqa: E402  # as above
+from rrstats.metadata import read, write  # noqa: E402  # as above
+from rrstats.randomness import BLOCK_ROWS  # noqa: E402  # as above
+
+WORDS = ["never", "once", "often"]
+M = rr.KRR(WORDS, 0.75)
+COIN = rr.KRR([False, True], 0.75)
+SCHEMA = pa.schema({"id": pa.int64(), "answer": pa.string(), "yes": pa.bool_(), "age": pa.int8()})
+
+
+def batch(n=600, start=0):
+    """Some rows; every tenth answer is unknown, every twentieth missing."""
+    numbers = range(start, start + n)
+    words = ["dunno" if i % 10 == 9 else None if i % 20 == 0 else WORDS[i % 3] for i in numbers]
+    columns = [numbers, words, [i % 2 == 0 for i in numbers], [i % 100 for i in numbers]]
+    arrays = [pa.array(cells, kind) for cells, kind in zip(columns, SCHEMA.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def test_batches_are_what_the_columns_would_be():
+    """Under given words batches of whole blocks have the reports of `privatize`."""
+    words = [WORDS[i % 3] for i in range(BLOCK_ROWS + 100)]
+    schema = pa.schema({"one": pa.string(), "two": pa.string()})
+    whole = pa.record_batch([words, words], schema=schema)
+    rng = scripted.Counting(7)
+    release = BatchRelease(schema, {"one": M, "two": M}, rng=rng)
+    made = [release.reports(whole.slice(0, BLOCK_ROWS)), release.reports(whole.slice(BLOCK_ROWS))]
+    expected = rr.privatize(pa.array(words), M, rng=scripted.Counting(7))
+    found = pa.concat_arrays([part.column("one") for part in made])
+    assert expected.equals(found)
+
+
+def test_other_columns_stay_and_the_schema_says_how_columns_were_made():
+    """Types and names stay, and the document names each private column."""
+    release = BatchRelease(SCHEMA, {"answer": M, "yes": COIN}, unknown="uniform")
+    made = release.reports(batch())
+    assert release.schema.equals(made.schema, check_metadata=True)
+    assert SCHEMA.types == made.schema.types
+    assert batch().column("age").equals(made.column("age"))
+    assert [M, COIN] == [record.resolve() for record in read(made.schema.metadata)]
+    assert ["answer", "yes"] == [record.name for record in release.records]
+
+
+def test_what_was_seen_adds_up_and_decides_on_the_warning():
+    """Counts of two releases add, and the one who asked warns for both."""
+    tasks = [BatchRelease(SCHEMA, {"answer": M, "yes": COIN}) for _ in range(2)]
+    for start, task in enumerate(tasks):
+        task.reports(batch(100, 100 * start))
+        task.reports(batch(0))
+    seen = [task.seen() for task in tasks]
+    total = Seen(200, {"answer": 20, "yes": 0}, {"answer": 10, "yes": 0})
+    assert total == seen[0] + seen[1] == Seen() + seen[1] + seen[0]
+    assert "Seen(rows=200)" == repr(total)
+    asked = BatchRelease(SCHEMA, {"answer": M, "yes": COIN})
+    assert not asked.warns
+    asked.add(pickle.loads(pickle.dumps(total)))
+    assert (total, True) == (asked.seen(), asked.warns)
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
+        asked.warn()
+
+
+def test_answers_that_are_refused_are_refused_before_anything_is_drawn():
+    """Looking counts, refusing tells how many, and a batch that slipped through is refused."""
+    release = BatchRelease(SCHEMA, {"answer": M}, unknown="raise", rng=scripted.Scripted({}))
+    release.look(batch(100))
+    release.look(batch(100, 100))
+    with pytest.raises(rr.errors.UnknownAnswersError, match="30 of 200 answers"):
+        release.refuse()
+    with pytest.raises(rr.errors.UnknownAnswersError, match="15 of 100 answers"):
+        release.reports(batch(100))
+    with pytest.raises(rr.errors.UnknownAnswersError, match="15 of 100 answers"):
+        release.column_reports("answer", batch(100).column("answer"))
+
+
+def test_two_releases_never_share_noise():
+    """Two tasks with the same answers draw under keys of their own; so do two columns of one.
+
+    Equal reports of equal truths: 0.75**2 + 2 * 0.125**2 = 0.594 of 20,000; 0.62 or more with a
+    chance below 3 exp(-2 * 20000 * 0.026**2) < 6e-12 (Hoeffding).
+    """
+    schema = pa.schema({"one": pa.string(), "two": pa.string()})
+    alike = pa.record_batch([["once"] * 20_000] * 2, schema=schema)
+    made = [BatchRelease(schema, {"one": M, "two": M}).reports(alike) for _ in range(2)]
+    cells = [part.column(name).to_numpy(False) for part in made for name in ("one", "two")]
+    shares = [np.mean(cells[0] == other) for other in cells[1:]]
+    assert [] == [share for share in shares if share >= 0.62]
+
+
+def test_keyed_batches_do_not_depend_on_where_they_are_cut():
+    """Under a key and ids any batches, in any order, have the reports of `privatize_frame`."""
+    key, whole = rr.new_key(), batch(300)
+    options = {"unknown": "uniform", "key": key, "id": "id"}
+    frame = rr.privatize_frame(whole.to_pandas(), {"answer": M}, **options)
+    release = BatchRelease(SCHEMA, {"answer": M}, **options)
+    parts = [whole.slice(200), whole.slice(0, 7), whole.slice(7, 193)]
+    made = pa.Table.from_batches([release.reports(part) for part in parts]).sort_by("id")
+    assert frame["answer"].tolist() == made["answer"].to_pylist()
+    assert release.records[0].keyed
+    two = {**options, "id": ["id", "age"]}
+    both = BatchRelease(SCHEMA, {"answer": M}, **two).reports(whole)
+    again = BatchRelease(SCHEMA, {"answer": M}, **two)
+    assert both.slice(50).equals(again.reports(whole.slice(50)))
+    assert not both.column("answer").equals(made["answer"].combine_chunks())
+
+
+def test_a_claim_that_a_column_holds_reports_is_heard():
+    """Reports are privatized again only with again=True, and both rounds are recorded."""
+    made = BatchRelease(SCHEMA, {"answer": M}).schema
+    with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+        BatchRelease(made, {"answer": M})
+    twice = BatchRelease(made, {"answer": M, "yes": COIN}, again=True)
+    assert [rr.mechanisms.Chain(M, M), COIN] == [record.resolve() for record in twice.records]
+    other = BatchRelease(made, {"yes": COIN})
+    assert ["answer", "yes"] == [record.name for record in other.records]
+
+
+@pytest.mark.parametrize(
+    ("plan", "options", "kind", "text"),
+    [
+        ({"answr": M}, {}, ValueError, "did you mean 'answer'"),
+        ({1: M}, {}, TypeError, "named by text"),
+        ({}, {}, ValueError, "at least one column"),
+        (5, {}, TypeError, "mapping from column to mechanism"),
+        ({"answer": M}, {"key": bytes(range(32))}, TypeError, "key needs id too"),
+        ({"answer": M}, {"id": "id"}, TypeError, "id needs key too"),
+        ({"answer": M}, {"key": b"short", "id": "id"}, ValueError, "at least 32 bytes"),
+        ({"answer": M}, {"key": bytes(range(32)), "id": "answer"}, ValueError, "public column"),
+        ({"answer": M}, {"key": bytes(range(32)), "id": "no"}, ValueError, "is not there"),
+        ({"answer": M}, {"key": bytes(range(32)), "id": []}, TypeError, "empty list"),
+        ({"answer": M}, {"unknown": "skip"}, ValueError, "unknown must be one of"),
+    ],
+)
+def test_what_cannot_be_is_refused_from_declarations(plan, options, kind, text):
+    """A wrong column, plan, key, id or policy is refused before there is a batch."""
+    with pytest.raises(kind, match=text):
+        BatchRelease(SCHEMA, plan, **options)
+
+
+def test_columns_that_cannot_hold_answers_are_refused():
+    """Lists, a column that is there twice, and an index of pandas that would keep a copy."""
+    with pytest.raises(rr.errors.ArgumentTypeError, match="one plain value"):
+        BatchRelease(pa.schema({"answer": pa.list_(pa.string())}), {"answer": M})
+    twice = pa.schema([("answer", pa.string()), ("answer", pa.string())])
+    with pytest.raises(rr.errors.ArgumentValueError, match="2 times"):
+        BatchRelease(twice, {"answer": M})
+    frame = batch().to_pandas().set_index("answer", drop=False)
+    schema = pa.Schema.from_pandas(frame)
+    with pytest.raises(rr.errors.ArgumentValueError, match="index of pandas"):
+        BatchRelease(schema, {"answer": M})
+
+
+def test_a_batch_of_another_schema_is_refused():
+    """Names and types must be those declared."""
+    release = BatchRelease(SCHEMA, {"answer": M})
+    with pytest.raises(rr.errors.ArgumentTypeError, match="columns of the schema"):
+        release.reports(batch().select(["answer"]))
+    wide = batch().set_column(1, "answer", batch().column(1).cast(pa.large_string()))
+    with pytest.raises(rr.errors.ArgumentTypeError, match="large_string"):
+        release.reports(wide)
+
+
+def test_a_release_does_not_travel():
+    """Pickled it would draw the same noise in two places."""
+    with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be pickled"):
+        pickle.dumps(BatchRelease(SCHEMA, {"answer": M}))
+
+
+def test_an_error_with_a_cell_in_it_does_not_get_out():
+    """Whatever fails, its text and what it carries along stay inside; errors of ours pass."""
+
+    def broken(text):
+        raise KeyError(text)
+
+    with pytest.raises(rr.errors.FileError, match="KeyError") as caught:
+        careful(broken, "a secret cell")
+    assert caught.value.__context__ is None
+    assert "secret" not in str(caught.value)
+
+
+def test_the_document_of_a_plan_is_a_plan():
+    """A document says for each column how, and then the policies are its own."""
+    made = BatchRelease(SCHEMA, {"answer": M}, unknown="uniform", missing="keep")
+    again = BatchRelease(SCHEMA, write(made.records))
+    assert made.records == again.records
+    assert 5 == again.reports(batch(100)).column("answer").null_count
+    assert {"answer": 5} == again.missing

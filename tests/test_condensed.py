@@ -1,0 +1,282 @@
+"""A row that stands for several counts as so many rows, for every mechanism; frames give columns.
+
+What engines answer is in test_engine_counting; here no engine is needed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import EXAMPLES
+
+import rrstats as rr
+from rrstats.condensed import Beside, ask, is_frame
+from rrstats.containers import form_of
+from rrstats.crosstabs.counting import count_rows
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms import KRR, Samples, surveys
+from rrstats.rows import Multiples, inverse_probabilities, powers, rows_of
+from rrstats.tallies import counted_parts, tally
+from rrstats.variables import ordinary, reports_of, variable, variables
+
+M = KRR(["never", "once", "often"], 0.75)
+PAIRS = surveys.unrelated_question_two_answers(["no", "yes"], [0.75, 0.25], yes="yes")
+
+ROWS = 150
+
+
+@pytest.fixture(params=list(EXAMPLES))
+def mechanism(request):
+    return EXAMPLES[request.param]()
+
+
+def _reports(mechanism):
+    """Some possible reports, one of them missing where that is no report."""
+    form = form_of(mechanism.report_space)
+    if form.is_label:
+        found = list(form.labels.categories)
+        return found if None in found else [*found, None]
+    return [*rr.simulate(list(mechanism.categories) * 3, mechanism, seed=5), None]
+
+
+def _rows(mechanism):
+    """(report, group, stratum, cluster, sample, weight) of rows, some of them alike."""
+    reports, samples = _reports(mechanism), mechanism.groups or [None]
+    return [
+        (
+            reports[row * row % len(reports)],
+            [0, 1, None, 2][row % 4],
+            row % 2,
+            row % 6,
+            samples[row // 3 % len(samples)],
+            [0.5, 1.0, 2.0, 0.0, 0.25][row % 5],
+        )
+        for row in range(ROWS)
+    ]
+
+
+def _condensed(rows):
+    """The combinations of all but weights; how often each, and its sums of powers of weights."""
+    held = defaultdict(list)
+    for *labels, weight in rows:
+        held[tuple(map(repr, labels))].append((labels, weight))
+    combinations = [alike[0][0] for alike in held.values()]
+    times = np.array([len(alike) for alike in held.values()], dtype=np.int64)
+    sums = [powers(np.array([w for _, w in alike])).sum(axis=1) for alike in held.values()]
+    return combinations, times, np.array(sums).T
+
+
+def _columns(rows):
+    return [pd.Series(list(column), dtype=object) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("design", [(), ("by",), ("by", "strata", "clusters")])
+def test_multiples_are_so_many_rows(mechanism, design, weighted):
+    """Combinations with their multiplicity and sums of weights make the tally of the rows.
+
+    Exactly: the weights are powers of 2, or 0.
+    """
+    rows = _rows(mechanism)
+    *given, weights = _columns(rows)
+    combinations, times, sums = _condensed(rows)
+    found = []
+    for columns, multiples in (
+        (given, None),
+        (_columns(combinations), Multiples(times, sums if weighted else None)),
+    ):
+        reports, by, strata, clusters, samples = columns
+        beside = {"by": by, "strata": strata, "clusters": clusters}
+        opened = reports_of(
+            reports,
+            mechanism,
+            group=samples if mechanism.groups else None,
+            times=None if multiples is None else multiples.times,
+        )
+        own = weights if weighted and multiples is None else None
+        named = {name: beside[name] for name in design}
+        placed = rows_of(reports, opened.rows, weights=own, multiples=multiples, **named)
+        found.append(counted_parts(opened, placed))
+    assert found[0] == found[1]
+    assert list(found[0]) == list(found[1])
+
+
+def test_tables_of_multiples(mechanism):
+    """Joint tables count combinations as often as they occur, of labels and of subsets alike."""
+    rows = _rows(mechanism)
+    counted = []
+    for held, times in ((rows, None), _condensed(rows)[:2]):
+        reports, by, *_, samples = _columns([row[:5] for row in held])
+        asked = {"group": samples} if mechanism.groups else {}
+        columns = [variable(reports, mechanism, times=times, **asked), ordinary(by)]
+        for chosen in (columns, columns[:1]):
+            counted.append(count_rows(chosen, keep=True, times=times)[1])
+    for expected, actual in zip(counted[:2], counted[2:], strict=True):
+        assert expected.dtype == actual.dtype
+        assert np.array_equal(expected, actual)
+
+
+def test_unknown_reports_are_counted_as_rows():
+    """The error counts rows of the data, of all their rows, and not combinations."""
+    reports, times = pd.Series(["secret", "once", None]), np.array([5, 7, 11])
+    opened = reports_of(reports, M, times=times)
+    with pytest.raises(ArgumentValueError, match="5 of 23 reports") as caught:
+        counted_parts(opened, rows_of(reports, 3, multiples=Multiples(times)))
+    assert "secret" not in str(caught.value)
+    frame = pd.DataFrame({"answer": reports})
+    with pytest.raises(ArgumentValueError, match="5 of 23 reports"):
+        count_rows(variables(frame, ["answer"], {"answer": M}, times=times), times=times)
+    with pytest.raises(ArgumentValueError, match="found 11 of 23 missing"):
+        rows_of(reports, 3, strata=reports, multiples=Multiples(times))
+
+
+def test_powers_of_weights():
+    """w, w^2, 1/w and 1/w^2; a weight of 0 is nobody, of infinite inverse."""
+    found = powers(np.array([4.0, 0.0]))
+    assert [[4, 0], [16, 0], [0.25, np.inf], [0.0625, np.inf]] == found.tolist()
+    assert [4.0, 1.0] == inverse_probabilities([0.25, 1], 2).tolist()
+    with pytest.raises(ArgumentValueError, match=r"found 2 of 3 outside or missing"):
+        inverse_probabilities([0.5, 0, np.nan], 3)
+
+
+# -- frames of pandas ----------------------------------------------------------------------------
+
+
+def _frame():
+    held = {
+        "answer": ["never", "once", None, "often", "once"] * 4,
+        "other": ["once", "never", "never", "often"] * 5,
+        "region": ["north", "south", None, "south"] * 5,
+        "weight": [1.0, 2.0, 0.5, 1.0, 4.0] * 4,
+        "chance": [0.5, 1.0, 0.25, 1.0, 0.5] * 4,
+        "stratum": [1, 2] * 10,
+        "cluster": [row // 3 for row in range(20)],
+    }
+    return pd.DataFrame(held, index=range(7, 27))
+
+
+DESIGN = {"weights": "weight", "strata": "stratum", "clusters": "cluster"}
+
+
+@pytest.mark.parametrize("names", [{}, {"by": "region"}, DESIGN, {"by": "region", **DESIGN}])
+def test_names_stand_for_columns(names):
+    """A frame with names counts and estimates as its columns do."""
+    data = _frame()
+    columns = {argument: data[name] for argument, name in names.items()}
+    assert tally(data["answer"], M, **columns) == tally(data, M, columns="answer", **names)
+    expected = rr.estimate(data["answer"], M, **columns)
+    actual = rr.estimate(data, M, columns="answer", **names)
+    pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame())
+    if "by" in names:
+        assert (("region",), 5) == (actual.names, actual.left_out)
+
+
+def test_probabilities_and_population_by_name():
+    """Estimates of a frame know the chances of its rows, and who is outside a group."""
+    data = _frame()
+    pairs = [
+        (
+            rr.estimate(data["answer"], M, probabilities=data["chance"]),
+            rr.estimate(data, M, columns="answer", probabilities="chance"),
+        ),
+        (
+            rr.estimate(data["answer"], M, by=data["region"], population=500),
+            rr.estimate(data, M, columns="answer", by="region", population=500),
+        ),
+    ]
+    for expected, actual in pairs:
+        pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame())
+
+
+def test_lists_of_columns():
+    """A list gives a dict by column, with a mechanism for each or one for all."""
+    data, names, half = _frame(), ["answer", "other"], KRR(M.categories, 0.5)
+    found = tally(data, {"answer": M, "other": half}, columns=names)
+    assert {"answer": tally(data["answer"], M), "other": tally(data["other"], half)} == found
+    assert {name: tally(data[name], M) for name in names} == tally(data, M, columns=names)
+    assert {"other": tally(data["other"], M)} == tally(data, M, columns=["other"])
+    by = tally(data, M, columns=names, by=["region", "stratum"])
+    assert tally(data["other"], M, by=[data["region"], data["stratum"]]) == by["other"]
+    estimates = rr.estimate(data, M.categories, 0.75, columns=names)
+    assert rr.estimate(data["other"], M).counts.tolist() == estimates["other"].counts.tolist()
+
+
+def test_two_columns_of_one_report():
+    """Where a report is a pair, two columns are one tally, and a missing half is a missing pair."""
+    pairs = [("no", "yes"), ("yes", "yes"), ("no", "no"), ("no", "yes")]
+    first, last = (list(part) for part in zip(*pairs, strict=True))
+    data = pd.DataFrame({"first": [*first, None], "last": [*last, "no"]})
+    found = tally(data, PAIRS, columns=["first", "last"])
+    assert tally([*pairs, None], PAIRS) == found
+    assert 1 == found.missing
+
+
+def test_the_one_column_spoken_of():
+    """Without columns it is the one that a mapping, or the frame, speaks of; else an error."""
+    data = _frame()
+    assert tally(data["answer"], M) == tally(data, {"answer": M})
+    data = data[["answer", "other"]].dropna()
+    privatized = data.rr.simulate("answer", M, seed=2)
+    assert tally(privatized["answer"]) == tally(privatized)
+    both = privatized.rr.simulate("other", M, seed=3)
+    with pytest.raises(ArgumentTypeError, match=r"reports are in the columns \['answer', 'other'"):
+        tally(both)
+    with pytest.raises(ArgumentTypeError, match="its columns are"):
+        tally(data, M)
+    assert {"answer", "other"} == set(tally(both, columns=["answer", "other"]))
+
+
+def test_a_mapping_of_samples_is_one_mechanism():
+    """A mapping whose keys are no columns is from sample to mechanism, as with a column."""
+    parts = {"dice": KRR(["no", "yes"], 0.75), "cards": KRR(["no", "yes"], 0.5625)}
+    data = pd.DataFrame({"answer": ["no", "yes", "no"], "sample": ["dice", "cards", "cards"]})
+    expected = tally(data["answer"], Samples(parts), group=data["sample"])
+    assert expected == tally(data, parts, columns="answer", group="sample")
+    assert expected == tally(data, {"answer": parts}, columns="answer", group="sample")
+
+
+def test_what_is_asked_of_a_frame():
+    """Arguments that fit no frame are refused before anything is counted."""
+    data = _frame()
+    refused = [
+        ({"columns": "answer", "by": data["region"]}, ArgumentTypeError, "found Series"),
+        ({"columns": "answer", "strata": data}, ArgumentTypeError, "found DataFrame"),
+        ({"columns": "answer", "by": []}, ArgumentTypeError, "empty list"),
+        ({"columns": ["answer", "answer"]}, ArgumentValueError, "each column once"),
+        ({"columns": "unheard"}, ArgumentValueError, "'unheard' is not there"),
+        ({"columns": ["answer", ["other"]]}, ArgumentTypeError, "found list"),
+    ]
+    for arguments, kind, words in refused:
+        with pytest.raises(kind, match=words):
+            tally(data, M, **arguments)
+    with pytest.raises(ArgumentTypeError, match="leave prob and epsilon out"):
+        tally(data, {"answer": M}, 0.75, columns="answer")
+
+
+def test_what_is_a_frame():
+    """Frames are told from columns, and from what only looks like a frame."""
+
+    class Looks:
+        columns = ("answer",)
+
+    assert is_frame(pd.DataFrame())
+    for other in ([1], "answer", pd.Series([1]), np.eye(2), Looks(), None, M, tally(["once"], M)):
+        assert not is_frame(other)
+    asked = ask(_frame(), "answer", M)
+    assert asked.single
+    assert [("answer",)] == [wanted.columns for wanted in asked.wanted]
+    assert ["region", "stratum"] == Beside(by="region", strata="stratum").labels
+
+
+def test_counting_by_fractions():
+    """An estimate from a frame is the formula's: (Y/n - q) / (p - q), in Fractions."""
+    data = _frame()
+    reported = [sum(answer == c for answer in data["answer"]) for c in M.categories]
+    p, q = Fraction(3, 4), Fraction(1, 8)
+    expected = [float((Fraction(y, sum(reported)) - q) / (p - q)) for y in reported]
+    found = rr.estimate(data, M, columns="answer").proportions
+    np.testing.assert_allclose(found, expected, rtol=1e-14)

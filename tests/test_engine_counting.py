@@ -1,0 +1,615 @@
+"""Every engine's frame counts as the same rows in pandas do, and only counts come back."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+from collections import Counter
+from decimal import Decimal
+from functools import cache
+
+import engine_frames
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.crosstabs import Crosstab
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    MissingPackageError,
+    RRStatsError,
+)
+from rrstats.groups import GroupEstimates
+from rrstats.mechanisms import KRR, OptimizedUnary, Samples, surveys
+from rrstats.tallies import Tally
+
+N = 360
+
+M = KRR(["never", "once", "often"], 0.75)
+YES = KRR(["no", "yes"], 0.625)
+FLAG = KRR([True, False], 0.75)
+SILENT = KRR(["no", None, "yes"], 0.625)
+NUMBER = KRR([10, 20, 30], 0.5)
+DAYS = [datetime.date(2020, 2, 29), datetime.date(2021, 1, 1)]
+DAY = KRR(DAYS, 0.75)
+CODES = KRR([b"\x00", b"\xff\x01"], 0.75)
+WIDE = KRR(range(1000), 0.5)
+BITS = OptimizedUnary(["a", "b", "c"], epsilon=1.0)
+MIXED = Samples({"dice": KRR(["no", "yes"], 0.75), "cards": KRR(["no", "yes"], 0.5625)})
+PAIRS = surveys.unrelated_question_two_answers(["no", "yes"], [0.75, 0.25], yes="yes")
+
+
+def _cycle(values, step=1):
+    """N values by turns, with a period that others do not share."""
+    return [values[(row * step + row // 7) % len(values)] for row in range(N)]
+
+
+def _bits():
+    values = _cycle(["a", "b", "c"], 5)
+    return [bytes(one) for one in rr.simulate(pd.Series(values), BITS, seed=3)]
+
+
+@cache
+def columns():
+    """The table of all cases; no column is a copy or a shift of another."""
+    parts = PAIRS.report_space.categories
+    pairs = _cycle([*parts, *parts[:3]])
+    return {
+        "answer": _cycle(["never", None, "once", "often", "once", "never", "never"]),
+        "second": _cycle(["no", "yes", "yes", "no", None, "yes", "no", "no", "no", "yes", "no"]),
+        "region": _cycle(["south", "north", "east", None, "north"], 3),
+        "age": _cycle([31, 42, None, 53, 31, 31, 64, 42], 3),
+        "flag": _cycle([True, False, None, False, True]),
+        "number": _cycle([10, 20, 20, 30, 10, 20, 30, 30, 30]),
+        "real": _cycle([10.0, 20.0, None, 30.0, 10.0]),
+        "hole": _cycle([10.0, float("nan"), 20.0, None, 30.0, 30.0]),
+        "day": _cycle([*DAYS, None, DAYS[1]]),
+        "code": _cycle([*CODES.categories, None, CODES.categories[0]]),
+        "wide": [row * 7 % 1000 for row in range(N)],
+        "bits": _bits(),
+        "first": [pair[0] for pair in pairs],
+        "last": [pair[1] for pair in pairs],
+        "sample": _cycle(["dice", "cards", "dice"]),
+        "weight": _cycle([0.5, 1.0, 2.0, 4.0, 0.25, 1.0, 8.0]),
+        "tenth": _cycle([0.1, 0.7, 1.3, 2.9, 0.3]),
+        "chance": _cycle([0.5, 1.0, 0.25]),
+        "stratum": _cycle([1, 2, 2]),
+        "cluster": [row // 9 for row in range(N)],
+        "bad": [None, float("inf"), -1.0, *[1.0] * (N - 3)],
+        "nothing": [0.0] * N,
+        "stray": ["my secret", "another secret", *["no"] * (N - 2)],
+        "text": [f"what person {row} wrote" for row in range(N)],
+    }
+
+
+@cache
+def plain():
+    """The table in pandas."""
+    return pd.DataFrame({name: pd.Series(values) for name, values in columns().items()})
+
+
+@cache
+def frame(engine):
+    return engine_frames.make(engine, columns())
+
+
+@pytest.fixture(params=engine_frames.ENGINES)
+def engine(request):
+    """An engine that is there."""
+    frame(request.param)
+    with engine_frames.at_ease(request.param):
+        yield request.param
+
+
+def same(expected, actual, rtol=0.0):
+    """Whether two results are equal, in all that was counted; weights within rounding."""
+    assert type(expected) is type(actual)
+    if isinstance(expected, dict):
+        assert list(expected) == list(actual)
+        return all(same(one, actual[name], rtol) for name, one in expected.items())
+    if isinstance(expected, GroupEstimates):
+        assert (expected.names, expected.left_out) == (actual.names, actual.left_out)
+        return same(dict(expected.estimates), dict(actual.estimates), rtol)
+    if isinstance(expected, Crosstab):
+        assert (expected.axes, expected.missing) == (actual.axes, actual.missing)
+        return np.array_equal(expected.counted, actual.counted)
+    if isinstance(expected, Tally) and not rtol:
+        return expected == actual
+    if isinstance(expected, Tally):
+        assert list(expected.cells) == list(actual.cells)
+        for key, cell in expected.cells.items():
+            other = actual.cells[key]
+            assert (cell.rows, cell.others) == (other.rows, other.others)
+            np.testing.assert_allclose(other.sums, cell.sums, rtol=rtol)
+            np.testing.assert_allclose(other.powers, cell.powers, rtol=rtol)
+        return True
+    pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame(), rtol=rtol, atol=0)
+    return True
+
+
+DESIGN = {"weights": "weight", "strata": "stratum", "clusters": "cluster"}
+
+CASES = {
+    "plain": lambda f: rr.tally(f, M, columns="answer"),
+    "categories and prob": lambda f: rr.tally(f, M.categories, 0.75, columns="answer"),
+    "by": lambda f: rr.tally(f, M, columns="answer", by="region"),
+    "by a number": lambda f: rr.tally(f, M, columns="answer", by="age"),
+    "by a date": lambda f: rr.tally(f, M, columns="answer", by="day"),
+    "by a bool": lambda f: rr.tally(f, M, columns="answer", by="flag"),
+    "by a float": lambda f: rr.tally(f, M, columns="answer", by="hole"),
+    "by two": lambda f: rr.tally(f, M, columns="answer", by=["region", "flag"]),
+    "by itself": lambda f: rr.tally(f, M, columns="answer", by="answer"),
+    "weights": lambda f: rr.tally(f, M, columns="answer", weights="weight"),
+    "a weight of nobody": lambda f: rr.tally(f, FLAG, columns="flag", weights="cluster"),
+    "strata": lambda f: rr.tally(f, M, columns="answer", strata="stratum"),
+    "design": lambda f: rr.tally(f, M, columns="answer", **DESIGN),
+    "design by": lambda f: rr.tally(f, M, columns="answer", by="region", **DESIGN),
+    "bool": lambda f: rr.tally(f, FLAG, columns="flag"),
+    "missing is a category": lambda f: rr.tally(f, SILENT, columns="second"),
+    "int": lambda f: rr.tally(f, NUMBER, columns="number"),
+    "int in float": lambda f: rr.tally(f, NUMBER, columns="real"),
+    "NaN and null": lambda f: rr.tally(f, NUMBER, columns="hole"),
+    "date": lambda f: rr.tally(f, DAY, columns="day"),
+    "bytes": lambda f: rr.tally(f, CODES, columns="code"),
+    "k=1000": lambda f: rr.tally(f, WIDE, columns="wide"),
+    "k=1000 by": lambda f: rr.tally(f, WIDE, columns="wide", by="region"),
+    "several categories": lambda f: rr.tally(f, BITS, columns="bits"),
+    "several categories by": lambda f: rr.tally(f, BITS, columns="bits", by="region", **DESIGN),
+    "samples": lambda f: rr.tally(f, MIXED, columns="second", group="sample"),
+    "samples as a mapping": lambda f: rr.tally(
+        f, dict(zip(MIXED.groups, MIXED.parts, strict=True)), columns="second", group="sample"
+    ),
+    "two answers": lambda f: rr.tally(f, PAIRS, columns=["first", "last"]),
+    "marginals": lambda f: rr.tally(
+        f, {"answer": M, "second": YES, "bits": BITS}, columns=["answer", "second", "bits"]
+    ),
+    "marginals by": lambda f: rr.tally(
+        f, {"answer": M, "wide": WIDE}, columns=["answer", "wide"], by="region", weights="weight"
+    ),
+    "one mechanism": lambda f: rr.tally(f, NUMBER, columns=["number", "real"]),
+    "the one of a mapping": lambda f: rr.tally(f, {"answer": M}),
+    "estimate": lambda f: rr.estimate(f, M, columns="answer"),
+    "estimate of rows": lambda f: rr.estimate(f, mechanism=M, columns="answer", target="rows"),
+    "estimate by": lambda f: rr.estimate(f, M, columns="answer", by="region"),
+    "estimate marginals": lambda f: rr.estimate(
+        f, {"answer": M, "second": YES}, columns=["answer", "second"]
+    ),
+    "survey": lambda f: rr.estimate(f, M, columns="answer", **DESIGN),
+    "survey by": lambda f: rr.estimate(f, M, columns="answer", by="region", weights="weight"),
+    "probabilities": lambda f: rr.estimate(f, M, columns="answer", probabilities="chance"),
+    "population": lambda f: rr.estimate(f, M, columns="answer", by="region", population=5000),
+    "crosstab of two": lambda f: rr.crosstab(
+        f, "answer", "second", mechanisms={"answer": M, "second": YES}
+    ),
+    "crosstab beside": lambda f: rr.crosstab(f, "answer", "region", mechanisms={"answer": M}),
+    "crosstab kept": lambda f: rr.crosstab(
+        f, "answer", "region", "flag", mechanisms={"answer": M}, missing="keep"
+    ),
+    "crosstab of bits": lambda f: rr.crosstab(f, "bits", "region", mechanisms={"bits": BITS}),
+    "crosstab of bits alone": lambda f: rr.crosstab(f, "bits", mechanisms={"bits": BITS}),
+    "crosstab of samples": lambda f: rr.crosstab(
+        f, "second", "region", mechanisms={"second": MIXED}, group="sample"
+    ),
+    "crosstab of ordinary": lambda f: rr.crosstab(f, "region", "age"),
+}
+
+
+@cache
+def in_pandas(name):
+    return CASES[name](plain())
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.filterwarnings("ignore::rrstats.errors.NoisyTableWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_counts_are_those_of_pandas(engine, name):
+    """Whatever is counted in pandas is counted alike in every engine, to the last bit.
+
+    The weights are powers of 2, so that their sums, squares and reciprocals have no rounding.
+    """
+    rtol = 1e-12 if name in ("a weight of nobody",) else 0.0
+    assert same(in_pandas(name), CASES[name](frame(engine)), rtol)
+
+
+def test_weights_within_rounding(engine):
+    """Sums of weights that are no powers of 2 differ only by the order of addition."""
+    expected, actual = (
+        rr.tally(f, M, columns="answer", by="region", weights="tenth")
+        for f in (plain(), frame(engine))
+    )
+    assert same(expected, actual, rtol=1e-13)
+
+
+def test_the_table_itself():
+    """The cases in pandas are counts of the rows, counted by hand."""
+    rows = columns()
+    counted = Counter(zip(rows["answer"], rows["region"], strict=True))
+    found = in_pandas("by")
+    assert ["east", "north", "south"] == list(found)
+    for region, one in found.items():
+        assert [counted[c, region] for c in M.categories] == one.reported.tolist()
+        assert counted[None, region] == one.missing
+    weights = zip(rows["answer"], rows["weight"], strict=True)
+    heavy = sum(w for answer, w in weights if answer == "once")
+    ((cell,),) = (list(in_pandas("weights").cells.values()),)
+    assert heavy == cell.weight[1]
+
+
+ERRORS = {
+    "unknown reports": (
+        lambda f: rr.tally(f, YES, columns="stray"),
+        "2 of 360 reports are not among",
+    ),
+    "unknown by": (
+        lambda f: rr.tally(f, YES, columns="stray", by="region"),
+        "2 of 360 reports are not among",
+    ),
+    "unknown in a table": (
+        lambda f: rr.crosstab(f, "stray", "region", mechanisms={"stray": YES}),
+        "2 of 360 reports are not among",
+    ),
+    "no such column": (lambda f: rr.tally(f, M, columns="anwser"), "did you mean 'answer'"),
+    "no such group": (lambda f: rr.tally(f, M, columns="answer", by="regoin"), "mean 'region'"),
+    "no such weights": (
+        lambda f: rr.tally(f, M, columns="answer", weights="w"),
+        "column 'w' is not there",
+    ),
+    "no such axis": (lambda f: rr.crosstab(f, "answer", "sx", mechanisms={"answer": M}), "'sx'"),
+    "by is a column": (
+        lambda f: rr.tally(f, M, columns="answer", by=plain()["region"]),
+        "with a frame, by is the name of one of its columns or a list of names, found Series",
+    ),
+    "weights are numbers": (
+        lambda f: rr.tally(f, M, columns="answer", weights=[1.0]),
+        "with a frame, weights is the name",
+    ),
+    "columns left out": (lambda f: rr.tally(f, M), "give one column as columns='name'"),
+    "no mechanism": (lambda f: rr.tally(f, columns="answer"), "do not say how they were made"),
+    "mapping of others": (
+        lambda f: rr.tally(f, {"answer": M, "second": YES}, columns="answer"),
+        "found also",
+    ),
+    "no names": (lambda f: rr.tally(f, M, columns=[]), "found an empty list"),
+    "a name twice": (lambda f: rr.tally(f, M, columns=["answer", "answer"]), "once"),
+    "no groups": (lambda f: rr.tally(f, M, columns="answer", by=[]), "found an empty list"),
+    "bad weights": (
+        lambda f: rr.tally(f, M, columns="answer", weights="bad"),
+        "found 2 of 360 missing or infinite and 1 negative",
+    ),
+    "no weights at all": (
+        lambda f: rr.tally(f, M, columns="answer", weights="nothing"),
+        "must not all be 0",
+    ),
+    "weights in words": (
+        lambda f: rr.tally(f, M, columns="answer", weights="region"),
+        "weights must be numbers",
+    ),
+    "no chances": (
+        lambda f: rr.estimate(f, M, columns="answer", probabilities="weight"),
+        r"probabilities must be in \(0, 1\].*of 360 outside",
+    ),
+    "strata with holes": (
+        lambda f: rr.tally(f, M, columns="answer", strata="region"),
+        "strata must be known of every row, found 73 of 360 missing",
+    ),
+    "samples with holes": (
+        lambda f: rr.tally(f, MIXED, columns="second", group="region"),
+        "have a group that is missing or not among the samples",
+    ),
+    "missing in a table": (
+        lambda f: rr.crosstab(f, "region", "flag", missing="raise"),
+        "of 360 rows have something missing",
+    ),
+    "weights and chances": (
+        lambda f: rr.estimate(f, M, columns="answer", weights="weight", probabilities="chance"),
+        "give weights or probabilities",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_those_of_pandas(engine, name):
+    """What pandas refuses every engine refuses, in the same words, and no cell is quoted."""
+    call, words = ERRORS[name]
+    for data in (plain(), frame(engine)):
+        with pytest.raises(RRStatsError, match=words) as caught:
+            call(data)
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["text", "secret"])
+def test_raw_text_is_not_fetched(engine, kind, monkeypatch):
+    """A column of more values than reports can have is refused before they are all fetched.
+
+    What comes back stays within the bound: the possible reports and few more.
+    """
+    from rrstats.condensed import selecting
+
+    monkeypatch.setattr(selecting, "_UNKNOWN", 10)
+    fetched = spy(monkeypatch)
+    words = "more than 14 combinations"
+    with pytest.raises(ArgumentValueError, match=words) as caught:
+        rr.tally(frame(engine), YES, columns="text")
+    assert "person" not in str(caught.value)
+    assert [15] == fetched
+
+
+def spy(monkeypatch):
+    """The numbers of rows that engines give back, as they do."""
+    import narwhals as nw
+
+    fetched = []
+    collect = nw.LazyFrame.collect
+
+    def watched(self, *args, **options):
+        found = collect(self, *args, **options)
+        fetched.append(len(found))
+        return found
+
+    monkeypatch.setattr(nw.LazyFrame, "collect", watched)
+    return fetched
+
+
+def test_only_counts_come_back(engine, monkeypatch):
+    """One query a call, and as many rows as there are combinations."""
+    fetched = spy(monkeypatch)
+    data, rows = frame(engine), columns()
+    rr.tally(data, M, columns="answer")
+    rr.tally(data, M, columns="answer", by="region", weights="weight")
+    rr.tally(data, {"answer": M, "second": YES}, columns=["answer", "second"])
+    rr.crosstab(data, "answer", "region", mechanisms={"answer": M})
+    pairs = len(set(zip(rows["answer"], rows["region"], strict=True)))
+    marginals = len(set(zip(rows["answer"], rows["second"], strict=True)))
+    assert [4, pairs, marginals, pairs] == fetched
+
+
+def test_marginals_one_by_one_where_they_are_too_many_together(engine, monkeypatch):
+    """Columns whose combinations are too many are counted one by one, with the same result."""
+    from rrstats.condensed import selecting
+
+    monkeypatch.setattr(selecting, "MOST", 11)
+    asked = {"answer": M, "second": YES}
+    one, both = (
+        rr.tally(frame(engine), asked, columns=list(asked), by=by) for by in ("stratum", None)
+    )
+    assert same(rr.tally(plain(), asked, columns=list(asked)), both)
+    assert same(rr.tally(plain(), asked, columns=list(asked), by="stratum"), one)
+
+
+def test_an_empty_frame(engine):
+    """No rows are no reports."""
+    pa = pytest.importorskip("pyarrow")
+    types = {"answer": pa.string(), "region": pa.string(), "weight": pa.float64()}
+    data = engine_frames.make(engine, {name: [] for name in types}, types)
+    assert (0, 0) == ((found := rr.tally(data, M, columns="answer")).n, found.missing)
+    assert {} == rr.tally(data, M, columns="answer", by="region")
+    assert 0 == rr.tally(data, M, columns="answer", weights="weight").n
+    assert 0 == rr.crosstab(data, "answer", "region", mechanisms={"answer": M}).n
+
+
+def test_kinds_of_numbers(engine):
+    """Unsigned, small and decimal columns hold the same whole numbers, as pandas has them."""
+    pa = pytest.importorskip("pyarrow")
+    values = [10, 20, None, 30, 30]
+    for kind in (pa.int8(), pa.uint8(), pa.uint64(), pa.float32(), pa.decimal128(12, 2)):
+        if engine == "pyspark" and pa.types.is_unsigned_integer(kind):
+            continue  # Spark has none
+        data = engine_frames.make(engine, {"n": values, "g": values}, {"n": kind, "g": kind})
+        exact = Decimal if pa.types.is_decimal(kind) else int
+        held = [None if value is None else exact(value) for value in values]
+        pandas = pd.DataFrame({"n": pd.Series(held), "g": pd.Series(held)})
+        expected = rr.tally(pandas, NUMBER, columns="n", by="g")
+        assert same(expected, rr.tally(data, NUMBER, columns="n", by="g")), kind
+
+
+def test_bool_is_no_number(engine):
+    """True does not count as 1, whatever an engine would make of it."""
+    with pytest.raises(ArgumentValueError, match="289 of 360 reports are not among"):
+        rr.tally(frame(engine), KRR([0, 1], 0.75), columns="flag")
+
+
+def test_lists_in_cells_are_refused(engine):
+    """A column of lists cannot be counted, and the error says how such reports are kept."""
+    data = engine_frames.make(engine, {"answer": [[True, False], [False, False]]})
+    with pytest.raises(ArgumentTypeError, match="packed bytes"):
+        rr.tally(data, BITS, columns="answer")
+
+
+def test_levels_of_a_dictionary():
+    """Declared levels keep their order, and those that do not occur where they are asked for."""
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("narwhals")
+    levels = ["low", "high", "none"]
+    held = {"answer": ["once", "never", "once"], "level": ["high", "low", "high"]}
+    pandas = pd.DataFrame(held).astype({"level": pd.CategoricalDtype(levels)})
+    enum = pl.DataFrame(held).with_columns(pl.col("level").cast(pl.Enum(levels)))
+    frames = [enum.lazy(), enum.to_arrow()]
+    dd = pytest.importorskip("dask.dataframe")
+    frames.append(dd.from_pandas(pandas, npartitions=2))
+    for data in frames:
+        for observed in (True, False):
+            asked = {"columns": "answer", "by": "level", "observed": observed}
+            expected = rr.tally(pandas, M, **asked)
+            assert same(expected, rr.tally(data, M, **asked))
+        assert same(
+            rr.crosstab(pandas, "level", "answer", mechanisms={"answer": M}),
+            rr.crosstab(data, "level", "answer", mechanisms={"answer": M}),
+        )
+
+
+def test_dictionaries_of_chunks():
+    """Chunks of an Arrow table whose dictionaries differ are counted together."""
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("narwhals")
+    chunks = [["once", "never"], ["often", "once"]]
+    column = pa.chunked_array([pa.array(chunk).dictionary_encode() for chunk in chunks])
+    found = rr.tally(pa.table({"answer": column}), M, columns="answer")
+    assert [1, 2, 1] == found.reported.tolist()
+
+
+# -- what frames say of themselves ---------------------------------------------------------------
+
+
+def _claiming():
+    """A pandas frame that says how one column was made."""
+    data = pd.DataFrame({"answer": ["once", "never"] * 5, "region": ["n", "s"] * 5})
+    return data.rr.simulate("answer", M, seed=1)
+
+
+def _spoken(engine):
+    """The same on an engine that keeps what is said."""
+    import json
+
+    data = _claiming()
+    document = json.dumps(data.attrs["rrstats"])
+    table = engine_frames.arrow({name: data[name].tolist() for name in data})
+    if engine == "pyspark":
+        return data, engine_frames.of_arrow(engine, table).withMetadata(
+            "answer", {"rrstats": document}
+        )
+    if engine == "dask":
+        return data, pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=2)
+    pytest.importorskip("narwhals")
+    return data, table.replace_schema_metadata({"rrstats": document})
+
+
+@pytest.mark.parametrize("engine", ["pyarrow", "dask", "pyspark"])
+def test_what_the_data_say(engine):
+    """A frame that says how its column was made needs no mechanism, and none that differs."""
+    pytest.importorskip("narwhals")
+    pandas, data = _spoken(engine)
+    assert same(rr.tally(pandas), rr.tally(data))
+    assert same(rr.estimate(pandas, by="region"), rr.estimate(data, by="region"))
+    assert same(rr.crosstab(pandas, "answer", "region"), rr.crosstab(data, "answer", "region"))
+    for frame_ in (pandas, data):
+        with pytest.raises(MetadataError, match="contradicts what the data say"):
+            rr.tally(frame_, KRR(M.categories, 0.5))
+        with pytest.raises(ArgumentValueError, match="by must be ordinary values"):
+            rr.tally(frame_, KRR(["n", "s"], 0.5), columns="region", by="answer")
+
+
+def test_spark_says_it_of_a_renamed_column():
+    """What Spark says of a column goes with it under another name."""
+    pytest.importorskip("narwhals")
+    pandas, data = _spoken("pyspark")
+    assert rr.tally(pandas) == rr.tally(data.withColumnRenamed("answer", "reply"))
+
+
+def test_where_pandas_keeps_it():
+    """An Arrow table made by pandas says it among pandas' attributes."""
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("narwhals")
+    import json
+
+    data = _claiming()
+    described = {"attributes": data.attrs, "columns": [], "index_columns": []}
+    table = pa.table({"answer": data["answer"].tolist()})
+    for key, held in (("pandas", described), ("PANDAS_ATTRS", data.attrs)):
+        told = table.replace_schema_metadata({key: json.dumps(held)})
+        assert rr.tally(data) == rr.tally(told)
+
+
+def test_an_engine_that_keeps_nothing():
+    """The error says that this engine keeps none, and what to give."""
+    data = engine_frames.make("polars", {"answer": ["once"]})
+    with pytest.raises(ArgumentTypeError, match=r"polars do not keep that.*give the mech"):
+        rr.tally(data, columns="answer")
+
+
+# -- engines that fail, or are not there ---------------------------------------------------------
+
+
+def test_engines_are_not_quoted():
+    """What an engine says when it fails may hold cells, so it is not repeated, nor chained."""
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("narwhals")
+    data = pl.LazyFrame({"answer": ["my secret"]}).with_columns(pl.col("answer").cast(pl.Int64))
+    with pytest.raises(pl.exceptions.PolarsError, match="secret"):
+        data.collect()
+    with pytest.raises(ArgumentValueError, match="polars could not compute this frame") as caught:
+        rr.tally(data, KRR([0, 1], 0.75), columns="answer")
+    error = caught.value
+    while error is not None:
+        assert "secret" not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+def test_lazy_frames_are_computed_once():
+    """A call computes a lazy frame once, with weights and groups and all."""
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("narwhals")
+    ran = []
+
+    def watched(series):
+        ran.append(len(series))
+        return series
+
+    data = frame("polars lazy").with_columns(
+        pl.col("answer").map_batches(watched, return_dtype=pl.String)
+    )
+    rr.estimate(data, M, columns="answer", by=["region", "flag"], **DESIGN)
+    assert N == sum(ran)
+
+
+def test_batches_and_narwhals_own_frames():
+    """A batch of Arrow's counts as a table, and narwhals' frames as what they hold."""
+    pa = pytest.importorskip("pyarrow")
+    nw = pytest.importorskip("narwhals")
+    expected = rr.tally(plain(), M, columns="answer")
+    table = pa.table({"answer": columns()["answer"]})
+    held = [nw.from_native(table), nw.from_native(table).lazy(), nw.from_native(plain())]
+    for data in (*table.to_batches(), *held):
+        assert expected == rr.tally(data, M, columns="answer")
+
+
+def test_names_that_are_no_text():
+    """Dask's columns may have numbers for names, which other engines do not know."""
+    dd = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("narwhals")
+    data = dd.from_pandas(pd.DataFrame({"answer": ["once"], 7: ["north"]}), npartitions=1)
+    with pytest.raises(ArgumentTypeError, match="must have text for a name to be counted"):
+        rr.tally(data, M, columns="answer", by=7)
+
+
+def test_mechanisms_by_row_are_refused(engine):
+    """An engine's rows have no order, so that a column of mechanisms fits none."""
+    with pytest.raises(ArgumentTypeError, match="cannot be matched with the rows"):
+        rr.tally(frame(engine), [YES] * N, columns="second")
+    with pytest.raises(ArgumentTypeError, match="cannot be matched with the rows"):
+        rr.crosstab(frame(engine), "second", mechanisms={"second": [YES] * N})
+
+
+def test_other_frames_stay_in_pandas(engine):
+    """What needs rows says that it takes frames of pandas."""
+    with pytest.raises(ArgumentTypeError, match="DataFrame of pandas"):
+        rr.correlations(frame(engine), "number", "age")
+
+
+def test_columns_are_of_frames():
+    """`columns` with a column, and frames of nobody, are refused."""
+    for call in (rr.tally, rr.estimate):
+        with pytest.raises(ArgumentTypeError, match="columns are names of a frame's"):
+            call(["no", "yes"], YES, columns="answer")
+        with pytest.raises(ArgumentTypeError, match="values must be a list"):
+            call(object(), YES)
+
+
+def test_without_narwhals():
+    """Without narwhals pandas counts as ever, and a frame of an engine names what to install."""
+    code = (
+        "import sys; sys.modules['narwhals'] = None\n"
+        "import pandas as pd, rrstats as rr\n"
+        "m = rr.KRR(['no', 'yes'], 0.75)\n"
+        "print(rr.tally(pd.DataFrame({'a': ['no']}), m, columns='a').n)\n"
+        "Frame = type('Table', (), {'columns': [], '__module__': 'polars.dataframe'})\n"
+        "try: rr.tally(Frame(), m)\n"
+        "except rr.errors.MissingPackageError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("1\n")
+    assert "pip install 'rrstats[engines]'" in done.stdout
+    assert issubclass(MissingPackageError, ImportError)

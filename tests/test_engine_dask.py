@@ -1,0 +1,484 @@
+"""Dask on a real cluster of two processes: written once, whoever dies; lazy only with a key."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+import chance  # noqa: E402  # all that follows needs Dask
+import dask  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+import rrstats as rr  # noqa: E402
+import rrstats.engines.dask as rrd  # noqa: E402
+from rrstats import files  # noqa: E402
+from rrstats.errors import (  # noqa: E402
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    MetadataError,
+    MissingPackageError,
+    RRStatsError,
+    SecondReleaseError,
+    UnknownAnswersError,
+)
+
+WORDS = ["never", "once", "often"]
+KRR = rr.KRR(WORDS, 0.75)
+COIN = rr.KRR(["no", "yes"], 0.75)
+PLAN = {"answer": KRR}
+KEY = rr.Key(bytes(range(32)))
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Two worker processes with one thread each."""
+    folder = tmp_path_factory.mktemp("dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            local_directory=str(folder),
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def in_turn():
+    """Dask's own scheduler, without a cluster."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def frame(n=600, **more):
+    data = {
+        "id": np.arange(n),
+        "answer": [WORDS[i % 3] for i in range(n)],
+        "age": np.arange(n) % 90,
+    }
+    return pd.DataFrame({**data, **more})
+
+
+def parts(folder, tables):
+    folder.mkdir()
+    for place, table in enumerate(tables):
+        pq.write_table(table, folder / f"p{place}.parquet", row_group_size=60_000)
+    return folder
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def read(folder):
+    """All parts as one table, in the order of their names."""
+    return pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("*.parquet")))
+
+
+# -- the sink ------------------------------------------------------------------------------
+
+
+class Killer(threading.Thread):
+    """Kills the first worker that is seen with a half-written part."""
+
+    def __init__(self, staging, workers):
+        super().__init__(daemon=True)
+        self.staging, self.workers = staging, workers
+        self.killed: int | None = None
+        self.over = threading.Event()
+
+    def run(self):
+        while self.killed is None and not self.over.is_set():
+            for pid in self.workers:
+                if self.writes(pid):
+                    os.kill(pid, signal.SIGKILL)
+                    self.killed = pid
+                    return
+            time.sleep(0.001)
+
+    def writes(self, pid):
+        try:
+            for link in Path(f"/proc/{pid}/fd").iterdir():
+                path = link.readlink()
+                if path.is_relative_to(self.staging) and path.stat().st_size > 4:
+                    return True
+        except OSError:
+            pass
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="sees open files by /proc")
+def test_a_worker_killed_while_it_writes_changes_nothing(tmp_path, client):
+    """Every record is released once, counts are right, no two parts share noise, nothing is left.
+
+    The parts hold the same answers.  By chance two of 150,000 independent reports agree in all
+    with probability 0.625**150000, and a correct sampler fails the law of pairs once in 1e9.
+    """
+    n = 300_000
+    answers = pa.array(["no", "yes", "yes", "odd", None, "no"] * (n // 6))
+    tables = [
+        pa.table({"id": np.arange(n) + n * place, "answer": answers, "more": np.arange(n) * 7})
+        for place in range(4)
+    ]
+    source = parts(tmp_path / "in", tables)
+    workers = list(client.run(os.getpid).values())
+    killer = Killer(tmp_path / "out.part", workers)
+    killer.start()
+    with pytest.warns(rr.UnknownAnswersWarning):
+        receipt = rrd.privatize_parquet(source, tmp_path / "out", {"answer": COIN}, client=client)
+    killer.over.set()
+    killer.join()
+    assert killer.killed in workers
+    assert ["_SUCCESS", "_rrstats.json", *(f"p{i}.parquet" for i in range(4))] == names(
+        tmp_path / "out"
+    )
+    assert {"in", "in.rrstats-ledger.json", "out"} == {path.name for path in tmp_path.iterdir()}
+    found = read(tmp_path / "out")
+    assert np.array_equal(np.arange(4 * n), found.column("id").to_numpy())
+    assert np.array_equal(np.tile(np.arange(n) * 7, 4), found.column("more").to_numpy())
+    assert 4 * n == receipt.rows
+    assert {"answer": {"unknown": 4 * n // 6, "missing": 4 * n // 6}} == receipt.private
+    says_yes = pa.compute.equal(found.column("answer"), "yes").to_numpy().reshape(4, n)
+    truth = np.tile([False, True, True, False, False, False], n // 6)
+    known = np.flatnonzero(np.arange(n) % 6 < 3)
+    lies = (says_yes != truth)[:, known].astype(int)
+    for one in range(4):
+        for other in range(one):
+            chance.assert_product(lies[one], lies[other], [0.75, 0.25], [0.75, 0.25])
+    assert 4 * n == files.estimate_file(tmp_path / "out")["answer"].tally.n
+
+
+def test_a_task_that_fails_for_good_leaves_nothing(tmp_path, client, capfd):
+    """No target, nothing half-written, no entry in the ledger; a second try succeeds."""
+    source = parts(tmp_path / "in", [pa.Table.from_pandas(frame()) for _ in range(4)])
+    whole = (source / "p2.parquet").read_bytes()
+    (source / "p2.parquet").write_bytes(whole[:60] + bytes(300) + whole[360:])
+    with pytest.raises(FileError, match=r"p2\.parquet as a Parquet file: it is truncated"):
+        rrd.privatize_parquet(source, tmp_path / "out", PLAN, client=client)
+    assert ["in"] == names(tmp_path)
+    assert "never" not in capfd.readouterr().err
+    (source / "p2.parquet").write_bytes(whole)
+    receipt = rrd.privatize_parquet(source, tmp_path / "out", PLAN, client=client, unknown="raise")
+    assert {"answer": (1, KRR.epsilon)} == receipt.account
+    with pytest.raises(SecondReleaseError, match="released once before"):
+        rrd.privatize_parquet(source, tmp_path / "again", PLAN, client=client)
+    with pytest.raises(FileError, match="overwrite=True"):
+        rrd.privatize_parquet(source, tmp_path / "out", PLAN, client=client, again=True)
+    options = {"again": True, "overwrite": True, "client": client}
+    assert (
+        2 == rrd.privatize_parquet(source, tmp_path / "out", PLAN, **options).account["answer"][0]
+    )
+
+
+def test_refused_answers_are_counted_by_the_workers(tmp_path, client):
+    """`unknown="raise"` counts over all parts, of a path and of a frame, and quotes no answer."""
+    data = frame().replace({"answer": {"often": "PRIVATE"}})
+    source = parts(tmp_path / "in", [pa.Table.from_pandas(data), pa.Table.from_pandas(frame())])
+    both = dd.from_pandas(pd.concat([data, frame()]), npartitions=3, sort=False)
+    for given in (source, both):
+        with pytest.raises(UnknownAnswersError, match=r"^200 of 1200 answers") as caught:
+            rrd.privatize_parquet(given, tmp_path / "out", PLAN, client=client, unknown="raise")
+        assert "PRIVATE" not in str(caught.value)
+    assert ["in"] == names(tmp_path)
+
+
+def test_a_frame_of_the_user_that_fails_is_told_without_its_cells(tmp_path, client, capfd):
+    """Whatever a task before ours raises, its text stays where it was raised."""
+
+    def fails(data):
+        raise ValueError(f"bad cell {data['answer'].iloc[0]}")
+
+    lazy = dd.from_pandas(frame(), npartitions=2).map_partitions(fails, meta=frame().iloc[:0])
+    with pytest.raises(FileError, match="ValueError, whose message may quote") as caught:
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, client=client)
+    assert "never" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert [] == names(tmp_path)
+
+
+def test_plans_and_empty_parts(tmp_path, in_turn):
+    """A plan file says what a mapping says; parts without rows are parts."""
+    empty = pa.Table.from_pandas(frame()).slice(0, 0)
+    source = parts(tmp_path / "in", [empty, pa.Table.from_pandas(frame()), empty])
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'v = 1\n[[columns]]\nname = "answer"\nunknown = "raise"\n'
+        'mechanism = { type = "KRR", categories = ["never", "once", "often"], prob = 0.75 }\n'
+    )
+    seen = []
+    receipt = rrd.privatize_parquet(
+        source, tmp_path / "out", plan, progress=lambda rows, total: seen.append((rows, total))
+    )
+    assert [("answer", "raise")] == [(r.name, r.unknown) for r in receipt.records]
+    assert [0, 600, 0] == [
+        pq.read_metadata(tmp_path / "out" / f"p{i}.parquet").num_rows for i in range(3)
+    ]
+    assert [(0, 600), (600, 600), (600, 600)] == seen
+    no_rows = dd.from_pandas(frame(), npartitions=3, sort=True).query("id > 500")
+    receipt = rrd.privatize_parquet(no_rows, tmp_path / "frame", plan)
+    assert 99 == receipt.rows
+    assert 3 == len(list((tmp_path / "frame").glob("*.parquet")))
+
+
+# -- a frame as the source -----------------------------------------------------------------
+
+
+def test_a_frame_is_written_as_it_declares_itself(tmp_path, in_turn):
+    """Each partition is a part; all else stays, the index where it has a name."""
+    data = frame(
+        kind=pd.Categorical([WORDS[i % 3] for i in range(600)], [*WORDS, "unused"], ordered=True),
+        when=pd.date_range("2026-01-01", periods=600, freq="h"),
+        size=pd.array([None, 1, 2] * 200, dtype="Int16"),
+    ).set_index(pd.Index([i * 2 for i in range(600)], name="person"))
+    data.attrs = {"source": "survey 7"}
+    lazy = dd.from_pandas(data, npartitions=4)
+    receipt = rrd.privatize_parquet(lazy, tmp_path / "out", {"answer": KRR, "kind": KRR})
+    parts_found = [f"part-{i}.parquet" for i in range(4)]
+    assert ["_SUCCESS", "_rrstats.json", *parts_found] == names(tmp_path / "out")
+    after = pd.concat([pd.read_parquet(tmp_path / "out" / name) for name in parts_found])
+    kept = ["id", "age", "when", "size"]
+    pd.testing.assert_frame_equal(
+        data[kept], after[kept], check_dtype=False, check_freq=False, check_names=True
+    )
+    assert "person" == after.index.name
+    assert WORDS == after["kind"].cat.categories.to_list()
+    assert after["kind"].cat.ordered
+    assert 0 < (after["answer"] != data["answer"]).sum() < 600
+    assert "survey 7" == after.attrs["source"]
+    assert ["answer", "kind"] == [r.name for r in files.describe_file(tmp_path / "out")]
+    assert receipt.records == files.describe_file(tmp_path / "out")
+    assert {"answer", "kind"} == set(files.estimate_file(tmp_path / "out"))
+    assert {"answer": (1, KRR.epsilon), "kind": (1, KRR.epsilon)} == receipt.account
+
+
+def test_an_index_without_a_name_is_left_out(tmp_path, in_turn):
+    """It numbers rows; pandas numbers them anew."""
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    rrd.privatize_parquet(lazy, tmp_path / "out", PLAN)
+    found = pq.read_schema(tmp_path / "out" / "part-1.parquet")
+    assert ["id", "answer", "age"] == found.names
+    after = pd.read_parquet(tmp_path / "out" / "part-1.parquet")
+    assert pd.RangeIndex(300).equals(after.index)
+
+
+def test_categories_that_dask_does_not_know_may_differ_by_partition(tmp_path, in_turn):
+    """The reports have the declared ones; more than 127 others do not matter."""
+    many = [*WORDS, *(f"odd {i}" for i in range(600))]
+    data = frame(len(many), answer=many)
+    lazy = dd.from_pandas(data, npartitions=3)
+    lazy["answer"] = lazy["answer"].astype("category")
+    rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, unknown="uniform")
+    for place in range(3):
+        found = pd.read_parquet(tmp_path / "out" / f"part-{place}.parquet")
+        assert WORDS == found["answer"].cat.categories.to_list()
+    assert 603 == files.tally_file(tmp_path / "out", "answer").n
+
+
+def test_partitions_that_are_not_as_declared_are_refused(tmp_path, in_turn):
+    """Other columns, or cells of another type: told without a cell, and nothing is left."""
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    meta = frame().iloc[:0]
+    for change, why in (
+        (lambda data: data.drop(columns="age"), "other columns than its frame declares"),
+        (lambda data: data.assign(age="PRIVATE"), "cells that are not of the types"),
+    ):
+        odd = lazy.map_partitions(change, meta=meta, enforce_metadata=False)
+        with pytest.raises(FileError, match=why) as caught:
+            rrd.privatize_parquet(odd, tmp_path / "out", PLAN)
+        assert "PRIVATE" not in str(caught.value)
+    assert [] == names(tmp_path)
+
+
+def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
+    """A copy in the index, reports already, a column that is not there, options of paths."""
+    out = tmp_path / "out"
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    with pytest.raises(ArgumentValueError, match="index carries the name 'answer'"):
+        rrd.privatize_parquet(lazy.assign(copy=lazy.answer).set_index("copy").rename(
+            columns={}).map_partitions(lambda d: d.rename_axis("answer")), out, PLAN)  # fmt: skip
+    with pytest.raises(ArgumentValueError, match="'anwser' is not there; did you mean 'answer'"):
+        rrd.privatize_parquet(lazy, out, {"anwser": KRR})
+    for name, value in (("ledger", tmp_path / "x"), ("shuffle_rows", True)):
+        with pytest.raises(ArgumentTypeError, match=f"{name} is for src as a path"):
+            rrd.privatize_parquet(lazy, out, PLAN, **{name: value})
+    reports = dd.from_pandas(frame().rr.privatize("answer", KRR), npartitions=2)
+    with pytest.raises(MetadataError, match="again=True"):
+        rrd.privatize_parquet(reports, out, PLAN)
+    (record,) = rrd.privatize_parquet(reports, out, PLAN, again=True).records
+    assert "Chain" == record.mechanism["type"]
+    assert [record] == files.describe_file(out)
+    with pytest.raises(ArgumentTypeError, match=r"client must be a dask\.distributed\.Client"):
+        rrd.privatize_parquet(lazy, out, PLAN, client="tcp://127.0.0.1:8786")
+    with pytest.raises(ArgumentTypeError, match=r"src must be a path|source must be a path"):
+        rrd.privatize_parquet(frame(), out, PLAN)
+
+
+# -- lazy, with a key ----------------------------------------------------------------------
+
+
+def keyed(lazy, **options):
+    return lazy.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform", **options)
+
+
+def cells(found):
+    """The reports by id."""
+    return dict(zip(found["id"], found["answer"], strict=True))
+
+
+def test_keyed_reports_are_the_same_however_they_are_computed(in_turn):
+    """Computes, filters, selections of partitions, a self-join: all agree with pandas."""
+    source = dd.from_pandas(frame(), npartitions=4)
+    data = source.compute()  # Dask holds text in Arrow
+    expected = data.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform")
+    lazy = keyed(source)
+    assert expected.equals(lazy.compute())
+    assert expected.attrs == lazy.compute().attrs == lazy._meta.attrs
+    assert source.divisions == lazy.divisions
+    truth = cells(expected)
+    views = {
+        "filter after": lazy[lazy.id % 7 == 0],
+        "filter on the reports": lazy[lazy.answer == "once"],
+        "filter before": keyed(source[source.id % 7 == 0]),
+        "partition": lazy.partitions[1],
+        "partition before": keyed(source.partitions[1]),
+        "several": lazy.partitions[[3, 0]],
+        "loc": lazy.loc[100:250],
+        "columns": lazy[["answer", "id"]],
+        "columns before": keyed(source[["answer", "id"]]),
+        "repartition": lazy.repartition(npartitions=7),
+        "repartition before": keyed(source.repartition(npartitions=2)),
+        "shuffled": keyed(source.shuffle("age", npartitions=3)),
+    }
+    for name, view in views.items():
+        found = cells(view.compute())
+        assert found, name
+        assert {key: truth[key] for key in found} == found, name
+    tail = lazy.tail(5, compute=True)
+    assert {key: truth[key] for key in tail["id"]} == cells(tail)
+    joined = lazy.merge(keyed(source), on="id").compute()
+    assert 600 == len(joined)
+    assert (joined["answer_x"] == joined["answer_y"]).all()
+    once = lazy[lazy.answer == "once"]
+    assert {"once"} == set(once.compute()["answer"])
+    assert len(once) == (lazy.answer == "once").sum().compute() == len(once.compute())
+
+
+def test_keyed_reports_survive_a_lost_worker(client):
+    """What a dead worker held is computed again, to the same reports."""
+    source = dd.from_pandas(frame(4_000), npartitions=8)
+    data = source.compute(scheduler="synchronous")
+    lazy = client.persist(keyed(source))
+    before = client.compute(lazy).result()
+    holders = {worker for where in client.who_has(lazy).values() for worker in where}
+    pids = client.run(os.getpid)
+    os.kill(pids[sorted(holders)[0]], signal.SIGKILL)
+    after = client.compute(lazy).result(timeout=60)
+    assert data.rr.privatize(PLAN, key=KEY, id="id").equals(before)
+    assert before.equals(after)
+
+
+def test_a_lazy_frame_without_a_key_names_the_sink():
+    """Fresh noise is never lazy."""
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    for given in ({}, {"key": KEY}, {"id": "id"}):
+        with pytest.raises(ArgumentTypeError, match=r"engines\.dask\.privatize_parquet\(ddf, path"):
+            lazy.rr.privatize("answer", KRR, **given)
+
+
+def test_the_key_shows_nowhere(client, capfd):
+    """Not in reprs, errors or logs; and names of tasks, which are hashes, are not made from it."""
+    secret = rr.new_key()
+    lazy = dd.from_pandas(frame(id=1.5), npartitions=2)
+    good = dd.from_pandas(frame(), npartitions=2)
+    one = good.rr.privatize(PLAN, key=secret, id="id")
+    other = good.rr.privatize(PLAN, key=rr.new_key(), id="id")
+    twin = good.rr.privatize(PLAN, key=secret, id="id")
+    assert 3 == len({one._name, other._name, twin._name})
+    assert not one.compute(scheduler="synchronous").equals(other.compute(scheduler="synchronous"))
+    graph = one.__dask_graph__()
+    shown = [repr(one), str(one.expr), one.expr.tree_repr(), repr(list(graph)), repr(dict(graph))]
+    missing = good.assign(id=good.id.astype("Int64").where(good.id != 13))
+    with pytest.raises(RRStatsError) as caught:
+        client.compute(missing.rr.privatize(PLAN, key=secret, id="id")).result()
+    shown += [str(caught.value), repr(caught.value), capfd.readouterr().err]
+    with pytest.raises(RRStatsError) as early:
+        lazy.rr.privatize(PLAN, key=secret, id="id")
+    shown.append(str(early.value))
+    raw = bytes(secret)
+    for text in shown:
+        assert raw.hex() not in text
+        assert repr(raw)[2:-1] not in text
+    assert raw in pickle.dumps(one)  # so the search would find it
+
+
+def test_errors_of_a_lazy_frame_quote_no_answer(client, capfd):
+    """Refused answers are counted where they are computed."""
+    data = frame().replace({"answer": {"often": "PRIVATE"}})
+    lazy = dd.from_pandas(data, npartitions=2).rr.privatize(PLAN, key=KEY, id="id", unknown="raise")
+    with pytest.raises(UnknownAnswersError, match="100 of 300 answers") as caught:
+        client.compute(lazy).result()
+    assert "PRIVATE" not in str(caught.value)
+    assert caught.value.__context__ is None or "PRIVATE" not in str(caught.value.__context__)
+    assert "PRIVATE" not in capfd.readouterr().err
+
+
+def test_errors_of_others_in_a_partition_are_told_without_their_text():
+    """Libraries like to quote cells; the error that comes out does not lead to theirs."""
+
+    class Odd:
+        """A partition that no library can serve."""
+
+        @property
+        def rr(self):
+            raise ValueError("PRIVATE")
+
+    with pytest.raises(FileError, match="ValueError, whose message may quote") as caught:
+        rrd._Keyed(("answer", KRR), {"key": KEY, "id": "id"})(Odd())
+    assert "PRIVATE" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch):
+    """The extra is named."""
+    monkeypatch.delitem(sys.modules, "rrstats.engines.dask")
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'rrstats\[dask\]'"):
+        importlib.import_module("rrstats.engines.dask")
+
+
+# -- counting ------------------------------------------------------------------------------
+
+
+def test_the_accessor_counts_by_dask(in_turn):
+    """`estimate`, `tally` and `crosstab` give what pandas gives."""
+    data = frame(region=["n", "s", "s"] * 200)
+    reports = data.rr.privatize(PLAN, key=KEY, id="id")
+    lazy = dd.from_pandas(reports, npartitions=3)
+    pd.testing.assert_frame_equal(
+        reports.rr.estimate("answer", KRR), lazy.rr.estimate("answer", KRR)
+    )
+    assert reports.rr.tally("answer", KRR) == lazy.rr.tally("answer", KRR)
+    both = {"mechanisms": {"answer": KRR}}
+    expected = reports.rr.crosstab("answer", "region", **both).table()
+    pd.testing.assert_frame_equal(expected, lazy.rr.crosstab("answer", "region", **both).table())
+    assert "Dask" in repr(lazy.rr)

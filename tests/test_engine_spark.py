@@ -1,0 +1,319 @@
+"""Spark: every record is released once, whatever fails; lazily only what is the same again."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import itertools
+import json
+import traceback
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+import spark_session  # noqa: E402  # after importorskip
+
+import rrstats as rr  # noqa: E402  # after importorskip
+
+pytestmark = spark_session.QUIET
+
+WORDS = ["never", "once", "often", "always"]
+M = rr.KRR(WORDS, 0.4)
+SECRET = "a cell that nobody may see"
+
+
+@pytest.fixture(scope="module")
+def spark():
+    return spark_session.get()
+
+
+@pytest.fixture(scope="module")
+def rrs(spark):
+    return importlib.import_module("rrstats.engines.spark")
+
+
+def answers(spark, n=400, parts=4):
+    """Ids and answers: all words alike, every tenth an unknown one."""
+    word = (
+        "case when id % 10 = 9 then 'dunno' else element_at(array({}), cast(id % 4 + 1 as int)) end"
+    )
+    listed = ", ".join(f"'{each}'" for each in WORDS)
+    return spark.range(0, n, 1, parts).selectExpr("id", f"{word.format(listed)} as answer")
+
+
+def failing(frame, times, text=SECRET):
+    """The frame, of whose first two tasks the first attempts fail when they have given all rows."""
+
+    def source(batches):
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        for batch in batches:
+            for start in range(0, batch.num_rows, 100):
+                yield batch.slice(start, 100)
+        if task.attemptNumber() < times and task.partitionId() < 2:
+            raise ValueError(text)
+
+    return frame.mapInArrow(source, frame.schema)
+
+
+def in_pandas(frame):
+    """The rows as a frame of pandas; Spark's own way there is not ready for pandas 3."""
+    return pd.DataFrame([row.asDict() for row in frame.collect()])
+
+
+def parts_of(folder):
+    """The files of a data set as tables, in their order."""
+    return [pq.read_table(file) for file in sorted(folder.glob("part-*.parquet"))]
+
+
+def told(error):
+    """All that an error says, with all that it carries along."""
+    return "".join(traceback.format_exception(error)) + repr(error.__context__)
+
+
+def test_a_failing_first_attempt_releases_every_record_once(spark, rrs, tmp_path):
+    """Tasks fail once, at their end, and yet each record has one report, and counts are right.
+
+    Parts of equal answers do not share noise: of 1000 reports 280 are equal by chance
+    (0.4**2 + 3 * 0.2**2 = 0.28), and 430 or more with a chance below 6 exp(-2 * 1000 * 0.15**2)
+    < 2e-19 for all pairs together (Hoeffding).
+    """
+    alike = spark.range(0, 4000, 1, 4).selectExpr("id", "'once' as answer", "'x' as other")
+    receipt = rrs.privatize_parquet(
+        failing(alike, 1), tmp_path / "out", {"answer": M, "other": M}, unknown="uniform"
+    )
+    tables = parts_of(tmp_path / "out")
+    assert [1000] * 4 == [len(table) for table in tables]
+    assert list(range(4000)) == sorted(pa.concat_tables(tables)["id"].to_pylist())
+    assert 4000 == receipt.rows
+    assert {"unknown": 0, "missing": 0} == receipt.private["answer"]
+    assert {"unknown": 4000, "missing": 0} == receipt.private["other"]
+    for one, other in itertools.combinations([t["answer"].to_numpy() for t in tables], 2):
+        assert 430 > np.count_nonzero(one == other)
+    assert ["out"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_job_that_fails_leaves_nothing_and_quotes_no_cell(spark, rrs, tmp_path):
+    """When a task fails for good there is no target, no staging, and no cell in the error."""
+    frame = answers(spark, 200, 1).selectExpr("id", f"'{SECRET}' as answer")
+    with pytest.raises(rr.errors.FileError, match="nothing was published") as caught:
+        rrs.privatize_parquet(failing(frame, 9), tmp_path / "out", {"answer": M})
+    assert SECRET not in told(caught.value)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_our_own_failing_kernel_quotes_no_cell(spark, rrs, tmp_path):
+    """An error in a task of ours, whatever it says, reaches Spark without a cell."""
+    from rrstats.files.batches import careful
+
+    def broken(batch):
+        raise KeyError(batch.column(0)[0].as_py())
+
+    with pytest.raises(rr.errors.FileError, match="KeyError") as caught:
+        careful(broken, pa.record_batch({"answer": [SECRET]}))
+    assert SECRET not in told(caught.value)
+
+
+def test_what_is_there_is_not_overwritten_unless_asked(spark, rrs, tmp_path):
+    """An existing target, a file, foreign files and the source's own folder are left alone."""
+    frame, out = answers(spark, 20, 2), tmp_path / "out"
+    rrs.privatize_parquet(frame, out, {"answer": M}, unknown="uniform")
+    before = sorted(path.name for path in out.iterdir())
+    with pytest.raises(rr.errors.FileError, match="overwrite=True"):
+        rrs.privatize_parquet(frame, out, {"answer": M})
+    assert before == sorted(path.name for path in out.iterdir())
+    rrs.privatize_parquet(frame, out, {"answer": M}, unknown="uniform", overwrite=True)
+    assert before != sorted(path.name for path in out.iterdir())
+    assert ["out"] == [path.name for path in tmp_path.iterdir()]
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(rr.errors.FileError, match="more than Parquet files"):
+        rrs.privatize_parquet(frame, out, {"answer": M}, overwrite=True)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(rr.errors.FileError, match="is a file"):
+        rrs.privatize_parquet(frame, tmp_path / "file", {"answer": M}, overwrite=True)
+    with pytest.raises(rr.errors.FileError, match="is not there"):
+        rrs.privatize_parquet(frame, tmp_path / "no" / "out", {"answer": M})
+    (out / "notes.txt").unlink()
+    read = spark.read.parquet(str(out))
+    for place in (out, tmp_path):
+        with pytest.raises((rr.errors.ArgumentValueError, rr.errors.FileError)):
+            rrs.privatize_parquet(read, place, {"answer": M}, again=True, overwrite=True)
+    with pytest.raises(rr.errors.ArgumentValueError, match="inside nor around"):
+        rrs.privatize_parquet(out, out / "inside", {"answer": M}, again=True)
+
+
+def test_the_target_says_how_it_was_made_to_spark_and_to_others(spark, rrs, tmp_path):
+    """Spark's column metadata, the document, pandas, pyarrow: reports are what all of them read.
+
+    A second release needs again=True, and is recorded as both rounds.
+    """
+    out = tmp_path / "out"
+    receipt = rrs.privatize_parquet(answers(spark), out, {"answer": M}, unknown="uniform")
+    document = json.loads((out / "_rrstats.json").read_text())
+    assert [receipt.records[0].to_dict()] == document["columns"]
+    read = spark.read.parquet(str(out))
+    assert document == json.loads(read.schema["answer"].metadata["rrstats"])
+    assert (out / "_SUCCESS").exists()
+    assert set(pd.read_parquet(out)["answer"]) <= set(WORDS)
+    counted = rr.tally(pd.read_parquet(out)["answer"], M).reported.tolist()
+    assert counted == rr.tally(pq.read_table(out)["answer"], M).reported.tolist()
+    assert counted == rr.tally(read, columns="answer").reported.tolist()
+    shares = rr.estimate(pd.read_parquet(out)["answer"], M).proportions.tolist()
+    assert shares == rr.files.estimate_file(out)["answer"].proportions.tolist()
+    renamed = read.withColumnRenamed("answer", "reply")
+    for source, name in ((out, "answer"), (read, "answer"), (renamed, "reply")):
+        with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+            rrs.privatize_parquet(source, tmp_path / "twice", {name: M})
+    twice = rrs.privatize_parquet(out, tmp_path / "twice", {"answer": M}, again=True)
+    assert rr.mechanisms.Chain(M, M).to_dict() == twice.records[0].mechanism
+
+
+def test_pandas_files_are_taken_for_what_they_say(spark, rrs, tmp_path):
+    """A Parquet file that rrstats made says in its footer that a column holds reports."""
+    frame = pd.DataFrame({"answer": WORDS * 5}).rr.privatize("answer", M)
+    frame.to_parquet(tmp_path / "reports.parquet")
+    with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+        rrs.privatize_parquet(tmp_path / "reports.parquet", tmp_path / "out", {"answer": M})
+
+
+@pytest.mark.parametrize("parts", [0, 3])
+def test_empty_partitions_are_no_trouble(spark, rrs, tmp_path, parts):
+    """A frame without rows, and parts without rows, are written like all others."""
+    frame = answers(spark, 30, 3).where("id < 0" if parts == 0 else "id < 10")
+    receipt = rrs.privatize_parquet(frame, tmp_path / "out", {"answer": M}, unknown="uniform")
+    assert (10 if parts else 0) == receipt.rows
+    assert (10 if parts else 0) == spark.read.parquet(str(tmp_path / "out")).count()
+    assert ["id", "answer"] == spark.read.parquet(str(tmp_path / "out")).columns
+
+
+def test_answers_that_are_refused_are_counted_and_nothing_is_written(spark, rrs, tmp_path):
+    """unknown="raise" tells how many of how many, and no cell; the default warns in the end."""
+    frame, out = answers(spark, 200), tmp_path / "out"
+    with pytest.raises(rr.errors.UnknownAnswersError, match="20 of 200") as caught:
+        rrs.privatize_parquet(frame, out, {"answer": M}, unknown="raise")
+    assert "dunno" not in told(caught.value)
+    assert [] == list(tmp_path.iterdir())
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
+        rrs.privatize_parquet(frame, out, {"answer": M})
+
+
+def test_missing_answers_stay_missing_where_that_is_asked(spark, rrs, tmp_path):
+    """missing="keep" leaves exactly the missing ones."""
+    frame = spark.range(20).selectExpr("id", "if(id % 4 = 0, null, 'once') as answer")
+    receipt = rrs.privatize_parquet(frame, tmp_path / "out", {"answer": M}, missing="keep")
+    made = pd.read_parquet(tmp_path / "out").sort_values("id")
+    assert [i % 4 == 0 for i in range(20)] == made["answer"].isna().tolist()
+    assert {"unknown": 0, "missing": 5} == receipt.private["answer"]
+
+
+def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
+    """Each kind of column that can hold answers, and a name with a dot in it."""
+    day = datetime.date(2026, 1, 31)
+    plan = {
+        "yes": rr.KRR([False, True], 0.75),
+        "small": rr.KRR([1, 2, 3], 0.5),
+        "wide": rr.KRR([1, 1000], 0.75),
+        "half": rr.KRR([0.5, 1.5], 0.75),
+        "day": rr.KRR([day, day + datetime.timedelta(1)], 0.75),
+        "raw": rr.KRR([b"a", b"b"], 0.75),
+        "none": rr.KRR(["a", "b"], 0.75),
+        "a.b": rr.KRR(["a", None], 0.75),
+        "bits": rr.OptimizedUnary(["a", "b"], epsilon=1.0),
+    }
+    columns = ["id % 2 = 0 as yes", "cast(1 as byte) as small", "cast(1 as byte) as wide"]
+    columns += [
+        "cast(0.5 as double) as half",
+        "date'2026-01-31' as day",
+        "cast('a' as binary) as raw",
+    ]
+    columns += ["null as none", "'a' as `a.b`", "'b' as bits", "array(id) as others"]
+    frame = spark.range(40).selectExpr(*columns)
+    rrs.privatize_parquet(frame, tmp_path / "out", plan, unknown="uniform")
+    made = spark.read.parquet(str(tmp_path / "out"))
+    types = "boolean tinyint bigint double date binary string string binary array<bigint>"
+    assert types.split() == [field.dataType.simpleString() for field in made.schema]
+    for name, mechanism in plan.items():
+        column = pq.read_table(tmp_path / "out").column(name)
+        assert 40 == rr.tally(column, mechanism).n
+
+
+def test_columns_that_cannot_be_are_refused_before_anything_runs(spark, rrs, tmp_path):
+    """A column that is not there, or twice, a list, a partition by the answer, and a stream."""
+    frame, out = answers(spark, 20, 2), tmp_path / "out"
+    wrong = rr.errors.ArgumentValueError
+    with pytest.raises(wrong, match="did you mean 'answer'"):
+        rrs.privatize_parquet(frame, out, {"answr": M})
+    with pytest.raises(wrong, match="there twice"):
+        rrs.privatize_parquet(frame.select("*", "answer"), out, {"answer": M})
+    with pytest.raises(rr.errors.ArgumentTypeError, match="one plain value"):
+        rrs.privatize_parquet(frame.selectExpr("array(answer) as answer"), out, {"answer": M})
+    frame.write.partitionBy("answer").parquet(str(tmp_path / "by"))
+    with pytest.raises(wrong, match="partitioned by column 'answer'"):
+        rrs.privatize_parquet(tmp_path / "by", out, {"answer": M})
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(rr.errors.ArgumentTypeError, match="stream"):
+        rrs.privatize_parquet(stream, out, {"value": rr.KRR([1, 2], 0.75)})
+    with pytest.raises(rr.errors.FileError, match="cannot read"):
+        rrs.privatize_parquet(tmp_path / "nothing", out, {"answer": M})
+    with pytest.raises(rr.errors.ArgumentTypeError, match="dst must be a path"):
+        rrs.privatize_parquet(frame, 5, {"answer": M})
+    assert not out.exists()
+
+
+def test_keyed_reports_are_the_same_however_they_are_computed(spark, rrs):
+    """Three actions, a self-join, filters before and after, other partitions: all as in pandas."""
+    frame, key = answers(spark, 300, 3), rr.new_key()
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
+        pandas = rr.privatize_frame(in_pandas(frame), {"answer": M}, key=key, id="id")
+    expected = dict(zip(pandas["id"], pandas["answer"], strict=True))
+
+    def keyed(given):
+        return rrs.privatize(given, {"answer": M}, key=key, id="id")
+
+    def found(given):
+        return {row["id"]: row["answer"] for row in given.select("id", "answer").collect()}
+
+    lazy = keyed(frame)
+    for _ in range(3):
+        assert expected == found(lazy)
+    assert expected == found(keyed(frame.repartition(5)))
+    some = {number: report for number, report in expected.items() if report == "once"}
+    assert some == found(lazy.where("answer = 'once'"))
+    few = {number: report for number, report in expected.items() if number % 7 == 3}
+    assert few == found(lazy.where("id % 7 = 3"))
+    assert few == found(keyed(frame.where("id % 7 = 3")))
+    again = lazy.withColumnRenamed("answer", "once more")
+    both = lazy.join(again, "id").where("answer = `once more`")
+    assert 300 == both.count()
+    document = json.loads(lazy.schema["answer"].metadata["rrstats"])
+    assert document["columns"][0]["keyed"] is True
+
+
+def test_a_lazy_frame_without_a_key_is_refused_and_the_sink_is_named(spark, rrs):
+    """Without key and id nothing lazy is given; the message says what to do, and shows no key."""
+    frame, key = answers(spark, 20, 2), rr.new_key()
+    for given in ({}, {"key": key}, {"id": "id"}):
+        with pytest.raises(rr.errors.ArgumentTypeError, match="privatize_parquet"):
+            rrs.privatize(frame, {"answer": M}, **given)
+    with pytest.raises(rr.errors.ArgumentValueError, match="public column"):
+        rrs.privatize(frame, {"answer": M}, key=key, id="answer")
+    with pytest.raises(rr.errors.ArgumentTypeError, match="Spark DataFrame"):
+        rrs.privatize(in_pandas(frame), {"answer": M}, key=key, id="id")
+
+
+def test_without_java_a_clear_error(rrs, tmp_path):
+    """Where no session can be started the error names Java, and nothing is written."""
+    from pyspark.sql import SparkSession
+
+    with (
+        mock.patch.object(SparkSession, "getActiveSession", return_value=None),
+        mock.patch.object(SparkSession.Builder, "getOrCreate", side_effect=RuntimeError("x")),
+        pytest.raises(rr.errors.MissingPackageError, match="Java 17"),
+    ):
+        rrs.privatize_parquet(tmp_path / "in", tmp_path / "out", {"answer": M})
+    assert [] == list(tmp_path.iterdir())
