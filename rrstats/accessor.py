@@ -370,16 +370,27 @@ class FrameAccessor:
         max_rows_per_person : the most rows that any one person has, as the study's design declares.
         person : the column that says whose a row is; it is only checked that nobody has more
             rows than declared.  The observed most is private, and never used or told.
-        For a column randomized again, of its final reports.  Of keyed reports whose id is the
-        person, the most distinct answers of a person may be declared in place of rows.
-        Raises as `epsilon` does; ArgumentValueError where somebody has more rows.
+        For a column randomized again, of its final reports.  Not for whether a person answered,
+        where missing answers were kept.
+        Raises as `epsilon` does; ArgumentValueError where somebody has more rows, and for several
+        rows of a person with keyed reports, which show for certain whether two answers differ.
 
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
         >>> df.rr.privatize("answer", ["yes", "no"], 0.75).rr.budget(max_rows_per_person=4)
         <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06>
         """
-        released = {record.name: record.unlabelled() for record in self._released()}
+        records = self._released()
+        released = {record.name: record.unlabelled() for record in records}
+        if (keyed := [record.name for record in records if record.keyed]) and (
+            max_rows_per_person != 1
+        ):
+            raise ArgumentValueError(
+                f"column {keyed[0]!r} is keyed: two rows of one person show for certain whether "
+                "the answers differ, which no epsilon covers; for what the values are, but not "
+                "whether they changed, count each distinct answer: rr.privacy.compose({column: "
+                "(mechanism, how many), ...})"
+            )
         if person is not None:
             check_rows_per_person(column_of(self._data, person), max_rows_per_person)
         return compose(released, max_rows_per_person=max_rows_per_person)
@@ -391,7 +402,8 @@ class FrameAccessor:
             raise MetadataError(
                 "this frame does not say how it was made (pandas loses that in a merge, and files "
                 "of other tools never have it), so its epsilon is unknown; put it back from the "
-                "data before with rr.metadata.carry(frame, reports), or add up the mechanisms "
+                "data before with rr.metadata.carry(frame, reports), or from a file with "
+                "rr.metadata.carry(frame, rr.files.describe_file(path)), or add up the mechanisms "
                 "with rr.privacy.total_epsilon([m.epsilon, ...])"
             )
         for record in records:

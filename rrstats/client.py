@@ -116,8 +116,6 @@ class Client:
                 codes: Any = (domain.value_codes, domain.bool_codes)[kind is bool]
                 # NaN differs from itself, and is missing.
                 return cast(int, codes.get(None if value != value else value, domain.k))
-            if kind.__module__.partition(".")[0] == "pyarrow":
-                return domain.code(cast(Any, value).as_py())
             return domain.code(value)
         except Exception:  # an answer may be an object that raises when it is looked at
             return self._domain.k

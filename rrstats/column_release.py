@@ -29,6 +29,7 @@ from rrstats.identities import identity
 from rrstats.keyed import KeyedColumn, KeyedRows
 from rrstats.mechanisms import Mechanism
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
+from rrstats.metadata import Record
 from rrstats.randomness import (
     BLOCK_ROWS,
     REPLACEMENT_STREAM,
@@ -37,7 +38,7 @@ from rrstats.randomness import (
     open_source,
 )
 
-__all__ = ["MISSING", "UNKNOWN", "ColumnRelease", "randomize_block"]
+__all__ = ["MISSING", "UNKNOWN", "ColumnRelease", "randomize_block", "rounds_before"]
 
 UNKNOWN = ("warn", "uniform", "raise")
 MISSING = ("unknown", "keep", "raise")
@@ -96,11 +97,23 @@ def randomize_block(
     return mechanism.randomize(codes, source, block)
 
 
-def _keyed_column(key: Any, name: Hashable, mechanism: Mechanism, rng: Any) -> KeyedColumn:
+def rounds_before(record: Record | None, again: bool) -> Any:
+    """What keyed words of a second round must differ by: what is known of the rounds before.
+
+    record : what the data say of the column, if anything.
+    """
+    if record is not None:
+        return record.mechanism
+    return "unsaid" if again else None
+
+
+def _keyed_column(
+    key: Any, name: Hashable, mechanism: Mechanism, rng: Any, before: Any
+) -> KeyedColumn:
     if rng is not None:
         raise ArgumentTypeError("key and rng both say where the noise comes from; give one")
     try:
-        return KeyedColumn(key, name, mechanism.to_dict())
+        return KeyedColumn(key, name, mechanism.to_dict(), before)
     except ArgumentValueError as error:
         if isinstance(error, MetadataError) or "JSON" not in str(error):
             raise
@@ -120,6 +133,7 @@ class ColumnRelease:
     mechanism, unknown, missing, rng, threads : as for `privatize`.
     column : the place of the column in the release; columns never share words.
     key, name : for keyed reports, the secret and the column's name; see `keyed`.
+    before : what is known of earlier rounds, from `rounds_before`.
     Each part gets the next blocks of words of one key, so parts never share noise either, from
     whatever thread they come; a forked process must make its own, and a copy is refused.
     ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
@@ -144,9 +158,10 @@ class ColumnRelease:
         threads: int | None = None,
         key: Any = None,
         name: Hashable = None,
+        before: Any = None,
     ) -> None:
         _check_policies(unknown, missing, mechanism.domain)
-        self._keyed = None if key is None else _keyed_column(key, name, mechanism, rng)
+        self._keyed = None if key is None else _keyed_column(key, name, mechanism, rng, before)
         container = open_container(like)
         self._threads = _check_threads(threads, container.cells)
         self.mechanism = mechanism
@@ -312,6 +327,14 @@ class ColumnRelease:
         """The mechanism and the other facts of the column's record."""
         keyed = self._keyed is not None
         return self.mechanism, {**self._policies, "simulated": not self.secure, "keyed": keyed}
+
+    def facts_after(self, record: Record | None) -> dict[str, Any]:
+        """The facts of reports made of those that ``record`` tells of, if any.
+
+        Whoever has the key of an earlier round sees through it.
+        """
+        facts = self.facts()[1]
+        return {**facts, "keyed": facts["keyed"] or (record is not None and record.keyed)}
 
     @staticmethod
     def _parts(container: Container) -> list[slice]:

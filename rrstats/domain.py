@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -256,6 +256,8 @@ class Domain:
         if is_missing(value):
             return self.value_codes[None]
         try:
+            if type(value).__module__ == "pyarrow.lib":  # what a list of an Arrow array holds
+                return self.code(cast(Any, value).as_py())
             if isinstance(value, bool | np.bool_):
                 return self.bool_codes.get(bool(value), self.k)
             return self.value_codes.get(_comparable(value), self.k)

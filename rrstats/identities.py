@@ -179,8 +179,12 @@ def _all_of(kind: int, like: NDArray[Any]) -> Kinds:
 
 def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kinds]:
     """Ids that are places in a list of distinct ones."""
-    blocks, kinds = identity(held, name).read(slice(0, len(held)))
-    return blocks[places], kinds[places]
+    used, at = np.unique(places, return_inverse=True)
+    # What no row has does not count: it may be missing, or no id at all.
+    if not len(used):
+        return np.zeros((0, 2), dtype=np.uint64), np.zeros(0, dtype=np.uint32)
+    blocks, kinds = identity(held.take(used), name).read(slice(0, len(used)))
+    return blocks[at], kinds[at]
 
 
 def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:

@@ -13,8 +13,12 @@ reports would otherwise show by how much the answer changed.
 
 The price.  It hides a value, not whether or when it changed: a person whose report changed has
 changed the answer.  Epsilon counts for every distinct value that a person ever has in a column.
-Two rows with the same id and value have the same noise.  Whoever has the key has nearly
-everything: it lies apart from the data, and is destroyed when nothing has to be recomputed.
+Two rows with the same id and value have the same report, so an id must name one person in all
+that is released under a key: where two people share one and their reports differ, their answers
+do for certain (a household's number is no id).  Reports that are randomized again under their own
+key need ``again=True``, or the second round would repeat the first one's noise; where data do
+not say how they were made (lists, Polars) take another key for each round.  Whoever has the key has nearly everything: it lies apart from the data, and is destroyed
+when nothing has to be recomputed.
 Fresh noise, the default, has none of these prices.
 Sources: Erlingsson, Pihur and Korolova (2014), sect. 3, for permanent reports; Bellare, Kilian and
 Rogaway (2000) for the chained blocks of fixed length; RFC 2104 for HMAC.
@@ -105,7 +109,7 @@ def new_key() -> Key:
     """A new secret key of 32 bytes from the operating system, for keyed reports.
 
     Not to be stored beside the data, in a notebook or in a repository: whoever has it has nearly
-    every answer.  ``rr.new_key().save(path)`` keeps it in a file of its own.
+    every answer.  ``key.save(path)`` keeps it in a file of its own, `Key.read` gives it back.
 
     >>> len(new_key()), new_key() == new_key()
     (32, False)
@@ -137,10 +141,13 @@ class KeyedColumn:
     """The keyed words of one column.
 
     key : secret bytes.  column : the column's name.  mechanism : its JSON description.
+    before : of a second round, what is known of the rounds before it: it must not meet their words.
     Raises ArgumentValueError where the name or a category has no JSON form.
     """
 
-    def __init__(self, key: Any, column: Hashable, mechanism: dict[str, Any]) -> None:
+    def __init__(
+        self, key: Any, column: Hashable, mechanism: dict[str, Any], before: Any = None
+    ) -> None:
         if column is None:
             raise ArgumentTypeError(
                 "keyed reports need the column's name, so that no two columns share noise: give a "
@@ -149,6 +156,8 @@ class KeyedColumn:
         (name,) = labels.encode([column])
         self._key = check_key(key)
         self._said = {"column": name, "mechanism": mechanism, "rrstats keyed": VERSION}
+        if before is not None:
+            self._said["before"] = before
 
     def _subkey(self, purpose: str, ids: int) -> bytes:
         said = {**self._said, "ids": ids, "purpose": purpose}

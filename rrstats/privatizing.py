@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats.column_release import MISSING, UNKNOWN, ColumnRelease
+from rrstats.column_release import MISSING, UNKNOWN, ColumnRelease, rounds_before
 from rrstats.columns import column_of, place_of
 from rrstats.containers import engine_hint, open_container
 from rrstats.domain import Domain
@@ -135,6 +135,7 @@ class _Job:
     recorded: Mechanism
     group: Any
     keyed: KeyedRows | None
+    record: Record | None
 
     @classmethod
     def prepare(
@@ -147,9 +148,10 @@ class _Job:
         ids: Any,
         **options: Any,
     ) -> _Job:
-        release = ColumnRelease(values, mechanism, rng=rng, **options)
-        _check_index(values)
         record = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
+        before = rounds_before(record, again)
+        release = ColumnRelease(values, mechanism, rng=rng, before=before, **options)
+        _check_index(values)
         missing = options["missing"]
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
         rows = open_container(values).rows
@@ -158,14 +160,14 @@ class _Job:
         if release.may_refuse:
             release.look(values)
             release.refuse()
-        return cls(values, release, recorded, group, keyed)
+        return cls(values, release, recorded, group, keyed, record)
 
     def run(self) -> Any:
         return self.release.reports(self.values, self.group, self.keyed)
 
     def facts(self) -> tuple[Mechanism, dict[str, Any]]:
         """How the reports were made, to be recorded beside them."""
-        return self.recorded, self.release.facts()[1]
+        return self.recorded, self.release.facts_after(self.record)
 
 
 def privatize(
@@ -209,8 +211,9 @@ def privatize(
     key, id : for keyed reports, which are the same whenever they are computed: 32 secret bytes
         from `rr.new_key`, and the (n,) ids of the persons (whole numbers, 16 bytes or text; or a
         list of such columns).  It hides a value, not whether or when it changed; epsilon counts
-        for every distinct value of a person; rows with the same id and value have the same noise;
-        whoever has the key has nearly everything.  See `rrstats.keyed`.
+        for every distinct value of a person; rows with the same id and value have the same report,
+        so an id names one person in all that is released under the key; whoever has the key has
+        nearly everything.  See `rrstats.keyed`.
     column : the column's name, which keyed noise depends on; a Series has one.
     Raises ArgumentValueError or ArgumentTypeError for bad arguments, UnknownAnswersError as
     asked; no message quotes an answer.
@@ -325,6 +328,8 @@ def privatize_frame(
 
 def _names(id: Any) -> list[Any]:
     """The names that one name or a list of them stands for."""
+    if isinstance(id, list) and not id:
+        raise ArgumentValueError("id must name at least one column, found an empty list")
     return list(id) if isinstance(id, list) else [id]
 
 

@@ -321,6 +321,7 @@ def inverse_probabilities(probabilities: Any, rows: int) -> Floats:
     >>> inverse_probabilities([0.5, 1.0, 0.25], 3)
     array([2., 1., 4.])
     """
+    refuse_reports(probabilities, "probabilities", "weigh by what is known of everybody")
     try:
         chances = np.asarray(probabilities, dtype=np.float64)
     except (TypeError, ValueError):

@@ -157,7 +157,8 @@ def mechanism_of(
     *,
     silence: str = (
         "only pandas keeps that, and loses it in a merge or a CSV file, from where "
-        "rr.metadata.carry(frame, reports) brings it back"
+        "rr.metadata.carry(frame, reports) brings it back, or of a file rr.metadata.carry(frame, "
+        "rr.files.describe_file(path))"
     ),
 ) -> Mechanism:
     """The mechanism of reports: from the arguments, from what the reports say, or both.

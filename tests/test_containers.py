@@ -14,6 +14,7 @@ from answers import CASES, CATEGORIES, QUIET, objects
 import rrstats as rr
 from rrstats.containers import open_container
 from rrstats.domain import Domain
+from rrstats.encoding import encode
 from rrstats.errors import ArgumentTypeError
 
 
@@ -533,3 +534,11 @@ def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
     monkeypatch.setattr("rrstats.containers._numpy_table", lambda *declared: planted)
     with pytest.raises(ArgumentTypeError, match="told apart"):
         container.table(domain)
+
+
+def test_scalars_of_arrow_are_answers_in_a_list():
+    """A list of an Arrow array's scalars holds the answers that the array holds."""
+    pa = pytest.importorskip("pyarrow")
+    listed = list(pa.array(["yes", None, "no"]))
+    assert encode(Domain(["no", "yes"]), listed).codes.tolist() == [1, 3, 0]
+    assert encode(Domain([1, 2]), list(pa.array([2, 1]))).codes.tolist() == [1, 0]

@@ -356,6 +356,33 @@ def test_a_second_round_over_reports_is_recorded():
     assert twice.rr.mechanisms["answer"] == M.then(M)
 
 
+@pytest.mark.parametrize("said", [True, False], ids=["with metadata", "without"])
+def test_a_second_round_has_noise_of_its_own(said):
+    """Rounds under one key follow the law of their chain; false alarm 1e-9."""
+    coin = rr.KRR(["no", "yes"], 0.75)
+    options = {"key": KEY, "id": np.arange(ROWS)}
+    answers = rr.privatize(pd.Series(["yes"] * ROWS, name="q"), coin, **options)
+    chain = coin
+    # Without metadata nothing tells a third round from the second.
+    for _ in range(2 if said else 1):
+        given = answers if said else pd.Series(answers.to_numpy(), name="q")
+        answers, chain = rr.privatize(given, coin, again=True, **options), chain.then(coin)
+        counts = np.bincount(answers == "yes", minlength=2)
+        assert_law(counts, np.array(chain.channel.matrix, dtype=float)[:, 1])
+    assert not said or answers.attrs["rrstats"]["columns"][0]["mechanism"] == chain.to_dict()
+
+
+def test_a_fresh_round_over_keyed_reports_is_still_keyed():
+    """Whoever has the first round's key sees through it: the record does not forget it."""
+    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
+    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    twice = out.rr.privatize("answer", M, again=True)
+    assert twice.attrs["rrstats"]["columns"][0]["keyed"] is True
+    rappor = rr.Rappor(["a", "b"], f=0.5, p=0.5, q=0.75)
+    kept = rappor.permanent.privatize(frame["answer"], key=KEY, id=frame["id"])
+    assert rappor.instantaneous(kept).attrs["rrstats"]["columns"][0]["keyed"] is True
+
+
 def test_a_key_lies_in_a_file_of_its_own(tmp_path):
     """save() makes a private file and never replaces one; read() gives the key back."""
     path = tmp_path / "key"
@@ -386,6 +413,7 @@ REFUSED = {
     "too few": ({"id": [1]}, "each of the 2 answers, found 1"),
     "one": ({"id": 5}, "found one value"),
     "too long": ({"id": [1, 2**127]}, "at most 127 bits"),
+    "no columns": ({"id": []}, "found 0"),
     "many columns": ({"id": [[1, 2]] * 5}, "one to 4 columns, found 5"),
     "generator too": ({"rng": rr.SecureGenerator()}, "give one"),
     "column": ({"column": object()}, "JSON"),
@@ -402,9 +430,31 @@ def test_bad_keys_and_ids_are_refused(what):
     assert "password" not in str(caught.value).replace("a password or a number", "")
 
 
+def test_a_place_that_no_row_uses_does_not_count():
+    """Missing or odd entries of a dictionary are no ids unless a row has them."""
+    held = pd.Categorical.from_codes([0, 1], pd.Index(["P1", "P2", 3.5], dtype=object))
+    plain = identity(["P1", "P2"]).read(slice(0, 2))
+    assert np.array_equal(identity(held).read(slice(0, 2))[0], plain[0])
+    assert len(identity(held[:0]).read(slice(0, 0))[0]) == 0
+    if pa is not None:
+        spare = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["P1", "P2", None]))
+        assert np.array_equal(identity(spare).read(slice(0, 2))[0], plain[0])
+
+
+def test_several_rows_of_a_person_have_no_budget():
+    """Keyed reports show whether two answers of a person differ: no epsilon covers that."""
+    frame = pd.DataFrame({"id": [1, 1], "answer": ["a", "b"]})
+    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    assert out.rr.budget().epsilon == M.epsilon
+    with pytest.raises(rr.errors.ArgumentValueError, match="keyed"):
+        out.rr.budget(max_rows_per_person=2)
+
+
 def test_ids_of_a_frame_are_public_and_aligned():
     """The id is no private column, and two Series with other indexes are not matched."""
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
+    with pytest.raises(rr.errors.ArgumentValueError, match="empty list"):
+        frame.rr.privatize("answer", M, key=KEY, id=[])
     with pytest.raises(rr.errors.ArgumentValueError, match="public"):
         frame.rr.privatize("answer", M, key=KEY, id="answer")
     with pytest.raises(rr.errors.ArgumentValueError, match="another index"):

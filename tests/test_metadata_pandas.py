@@ -448,3 +448,16 @@ def test_again_after_a_merge():
         merged.rr.privatize("answer", YES_NO)
     again = merged.rr.privatize("answer", YES_NO, again=True, rng=Counting(2))
     assert YES_NO.then(YES_NO) == again.rr.mechanisms["answer"]
+
+
+def test_a_source_that_says_nothing_of_a_column_speaks_against_a_claim():
+    """Raw answers beside reports of the same name are not declared to be reports."""
+    people = pd.DataFrame({"id": [1, 2, 3], "answer": ["yes", "no", "no"]})
+    reports = people.rr.privatize("answer", ["yes", "no"], 0.75)
+    merged = people.merge(reports, on="id", suffixes=("", "_report"))
+    stacked = pd.concat([people, reports])
+    for target in (merged, stacked):
+        with pytest.raises(rr.MetadataError, match="may hold true answers"):
+            rr.metadata.carry(target, people, reports)
+    carried = rr.metadata.carry(merged, people, reports, names={"answer": "answer_report"})
+    assert list(carried.rr.mechanisms) == ["answer_report"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -1022,3 +1023,22 @@ def test_an_estimate_is_frozen():
         found.lonely = "adjust"
     with pytest.raises(ValueError, match="read-only"):
         found.proportions[0] = 0
+
+
+def test_reports_are_no_weights_and_no_probabilities():
+    """A privatized column is refused as weights and as probabilities, on pandas and in Arrow."""
+    raw = pd.DataFrame({"a": ["no", "yes"] * 20, "w": [1, 2] * 20})
+    frame = raw.rr.privatize({"a": rr.KRR(["no", "yes"], 0.75), "w": rr.KRR([1, 2], 0.75)})
+    for argument in ("weights", "probabilities"):
+        with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
+            frame.rr.estimate("a", **{argument: "w"})
+        with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
+            rr.estimate(frame, columns="a", **{argument: "w"})
+    pytest.importorskip("narwhals")
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pandas(frame).replace_schema_metadata(
+        {"rrstats": json.dumps(frame.attrs["rrstats"])}
+    )
+    for argument in ("weights", "probabilities"):
+        with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
+            rr.estimate(table, columns="a", **{argument: "w"})

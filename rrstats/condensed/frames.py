@@ -176,6 +176,11 @@ class EngineFrame:
     def check_numbers(self, name: Hashable, argument: str) -> None:
         """Raise unless it is the name of a column of numbers."""
         self.check_column(name)
+        if any(record.name == name for record in self.records):
+            raise ArgumentValueError(
+                f"{argument} must be ordinary values, and {name!r} holds reports of a privatized "
+                "column, which are not what people are: weigh by what is known of everybody"
+            )
         dtype = self.schema[str(name)]
         if not (dtype.is_numeric() or str(dtype) == "Boolean"):
             raise ArgumentTypeError(f"{argument} must be numbers, found a column of type {dtype}")

@@ -17,13 +17,14 @@ from typing import Any, NoReturn, TypeVar
 
 import pyarrow as pa
 
+from rrstats.column_release import ColumnRelease, rounds_before
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import documents
 from rrstats.files.parts import changed_schema, is_served, no_cells
 from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
 from rrstats.mechanisms import Mechanism
 from rrstats.metadata import Record
-from rrstats.privatizing import ColumnRelease, recorded_mechanism, warn_of
+from rrstats.privatizing import recorded_mechanism, warn_of
 
 __all__ = ["BatchRelease", "ReleasedColumn", "Seen", "careful"]
 
@@ -59,12 +60,14 @@ class ReleasedColumn:
     """One column of a release, checked; nothing is drawn yet.
 
     recorded : the mechanism that the target names, a chain where reports are privatized again.
+    said : what the data say of earlier rounds, if anything.
     """
 
     name: str
     release: ColumnRelease
     recorded: Mechanism
     has_nulls: bool
+    said: Record | None
 
     @classmethod
     def prepare(
@@ -76,12 +79,19 @@ class ReleasedColumn:
         """
         name, mechanism, missing = str(asked.name), asked.mechanism, asked.missing
         check_one_sample(name, mechanism)
+        before = rounds_before(said, again)
         release = ColumnRelease(
-            like, mechanism, unknown=asked.unknown, missing=missing, rng=rng, **options
+            like,
+            mechanism,
+            unknown=asked.unknown,
+            missing=missing,
+            rng=rng,
+            before=before,
+            **options,
         )
         recorded = recorded_mechanism(said, mechanism, again=again, missing=missing, rng=rng)
         nulls = missing == "keep" or mechanism.report_space.missing_code is not None
-        return cls(name, release, recorded, nulls)
+        return cls(name, release, recorded, nulls, said)
 
     @property
     def type(self) -> pa.DataType:
@@ -95,7 +105,7 @@ class ReleasedColumn:
 
     def record(self) -> Record:
         """How the reports are made."""
-        return Record.of(self.name, self.recorded, **self.release.facts()[1])
+        return Record.of(self.name, self.recorded, **self.release.facts_after(self.said))
 
 
 class BatchRelease:

@@ -259,7 +259,7 @@ class Rappor(UnaryEncoding):
             said.resolve(self.permanent)
         facts: dict[str, Any] = {}
         if said is not None:
-            facts = {"unknown": said.unknown, "missing": said.missing}
+            facts = {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
         simulated = not secure or (said is not None and said.simulated)
         metadata.record_columns(
             reports.attrs, {kept.name: (self, {**facts, "simulated": simulated})}

@@ -6,7 +6,8 @@ and it leaves them as they were where a column was renamed or dropped.  `carry` 
 data before say and records it beside the data after, for the columns that are still there.
 
 What was said is a default and never evidence, before and after.  What can be noticed is refused:
-sources that contradict each other, a column whose type no report of its mechanism has, and a
+sources that contradict each other (also one that has a column of that name and says nothing of
+it, so that its rows are no reports), a column whose type no report of its mechanism has, and a
 column that was spoken of and may now go by another name, because leaving it out would understate
 epsilon.
 """
@@ -58,6 +59,7 @@ def carry(
         raise ArgumentTypeError(f"target must be a DataFrame, found {type(target).__name__}")
     made, said, known = _said(target, sources)
     moved = dict(names or {})
+    _refuse_plain(target, sources, said, moved)
     gone: list[Hashable] = [dropped] if isinstance(dropped, str) else list(dropped)
     _check_names(target, moved, gone, {one.record.name for one in said})
     known |= {*made, *moved.values()}
@@ -105,6 +107,29 @@ def _said(
             "carry; give the data that rr.privatize made, or the mechanism when you estimate"
         )
     return made, said, known
+
+
+def _refuse_plain(
+    target: pd.DataFrame,
+    sources: Iterable[Any],
+    said: Iterable[_Said],
+    moved: Mapping[Hashable, Hashable],
+) -> None:
+    """Raise where a column that one source calls reports may be the plain one of another."""
+    claimed = {one.record.name for one in said if one.stands} - set(moved)
+    for source in sources:
+        if not isinstance(source, pd.DataFrame | pd.Series):
+            continue
+        records, columns = _opened(source)
+        plain = set(columns) - {record.name for record in records}
+        for name in [*target.columns]:
+            if name in claimed and name in plain:
+                raise MetadataError(
+                    f"one source says that column {name!r} holds reports, and another has a "
+                    f"column {name!r} of which it says nothing, so that it may hold true answers; "
+                    f"give names={{{name!r}: ...}} where the reports go by another name in target, "
+                    "and leave a source out whose column is not in it"
+                )
 
 
 def _opened(source: Any) -> tuple[list[Record], list[Hashable]]:

@@ -88,7 +88,8 @@ class Composition:
 
         delta : in [0, 1]; 0 gives the plain sum.  Infinite where reports prove the truth with a
             larger chance than delta.
-        Where `is_exact`, a few doubles above the exact number at most; never below it.
+        Where `is_exact`, a few doubles above the exact number at most (or below 1e-60 where that
+        is 0); never below it.
         """
         value = as_number(delta, "delta")
         if not 0 <= value <= 1:
@@ -203,10 +204,12 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     What counts: every privatized column; every wave; every row of one person; every release of
     the same source.  Columns add in full however strongly they hang together, as someone who
     knows that two columns always agree reads both for one.  Answers that are not among the
-    categories, or missing, are covered: their reports mix those of the categories.
+    categories, or missing, are covered: their reports mix those of the categories.  Where missing
+    answers were kept (missing="keep"), who did not answer is published, and no epsilon covers it.
     What does not: a wave that only randomizes kept reports anew: count the mechanism of the first
     round once for every distinct true answer.  Likewise keyed reports (``key=``, ``id=``)
-    repeat under the same value: count every distinct value that a person ever had, once.
+    repeat under the same value: count every distinct value that a person ever had, once; that
+    covers what the values are, and not whether two of them differ.
     Reports must be drawn independently of one another.
 
     Formula: for k-RR the loss of a report is epsilon, 0, -epsilon with
