@@ -110,6 +110,8 @@ def _krr():
         ],
     )
     yield "labels of all kinds", rr.KRR([1, "1", b"1", None, (1, True), 2.5, False], 0.625), []
+    yield "numbers by value", rr.KRR([0, 1, 2], 0.75), [], [1.0, -0.0, 2.5, True, "1"]
+    yield "floats by value", rr.KRR([0.5, 1.0, 2.5], 0.75), [], [1, 2, False]
 
 
 def _matrix():
@@ -218,10 +220,15 @@ def _binary(prob, count):
 # -- documents -----------------------------------------------------------------------------------
 
 
-def vector(mechanism, seed, answer, told=None, group=None):
-    """One answer (its code; None for one that no category serves), its words and its report."""
+def vector(mechanism, seed, answer, told=None, group=None, given=()):
+    """One answer (its code; None for one that no category serves), its words and its report.
+
+    given : the value itself, where it is not the category as declared.
+    """
     source = Told(seed, told)
     value = object() if answer is None else mechanism.domain.categories[answer]
+    if given:
+        (value,), answer = given, 0
     options = {} if group is None else {"group": group}
     report = mechanism.report(value, rng=source, **options)
     made = {
@@ -233,8 +240,11 @@ def vector(mechanism, seed, answer, told=None, group=None):
     return made if group is None else {"group": labels.encode([group])[0], **made}
 
 
-def design(name, mechanism, corners):
-    """A design and its vectors: first, last and unknown answers, then the corners."""
+def design(name, mechanism, corners, others=()):
+    """A design and its vectors: first, last and unknown answers, then the corners.
+
+    others : answers that are given as they stand, of other types than the categories.
+    """
     k, groups = mechanism.domain.k, mechanism.groups or [None]
     answers = [*(range(k) if k < 5 else (0, k // 2, k - 1)), None]
     made = [
@@ -246,6 +256,11 @@ def design(name, mechanism, corners):
     for place, told in enumerate(corners):
         answer = None if any(stream == REPLACED for stream, _ in told) else place % k
         made.append(vector(mechanism, f"{name} corner {place}", answer, told))
+    made += [
+        vector(mechanism, f"{name} {value!r} {turn}", None, given=(value,))
+        for value in others
+        for turn in range(2)
+    ]
     document = {"name": name, "mechanism": mechanism.to_dict()}
     if mechanism.to_dict()["type"] == "SurveyDesign":
         document["drawn_as"] = mechanism.showing(None).to_dict()

@@ -225,11 +225,20 @@ def whole_numbers(m):
     return [{"int": number} for number in range(m)]
 
 
+def is_same(label, answer):
+    """Whether an answer is a label: whole and other numbers by value, all else as it is tagged."""
+    numbers = [one.get("int", one.get("float")) for one in (label, answer or {})]
+    if None in numbers or "inf" in str(numbers):
+        return label == answer
+    return float(numbers[0]) == float(numbers[1]) and Fraction(numbers[0]) == Fraction(numbers[1])
+
+
 def report(design, fingerprint, answer, words, group=None):
     """The report of an answer (tagged JSON; None for one that no category serves), and its text."""
     classes = classes_of(design)
     replacement = below(words, REPLACEMENT_STREAM, len(classes))
-    code = replacement if answer is None else classes.index(answer)
+    code = next((place for place, label in enumerate(classes) if is_same(label, answer)), None)
+    code = replacement if code is None else code
     if design["type"] == "Samples":
         sample = design["groups"].index(group)
         words.offset = 16 * sum(len(rounds(part)) for part in design["parts"][:sample])
