@@ -33,13 +33,13 @@ CHECKED = 10_000_000
 """Rows that are checked of a larger file."""
 
 
-def _batches(rows: int) -> Iterator[Any]:
-    """The rows of a file, in batches of a row group each."""
+def _batches(rows: int, first: int = 0) -> Iterator[Any]:
+    """The rows of a file, in batches of a row group each; ids from ``first`` on."""
     import pyarrow as pa
 
     labels = pa.array(WORDS)
-    for start in range(0, rows, GROUP):
-        size = min(GROUP, rows - start)
+    for start in range(first, first + rows, GROUP):
+        size = min(GROUP, first + rows - start)
         codes = answers(len(WORDS), size, np.int8)
         ages = (18 + np.arange(start, start + size) * 31 % 71).astype(np.int16)
         yield pa.record_batch(
@@ -51,12 +51,12 @@ def _batches(rows: int) -> Iterator[Any]:
         )
 
 
-def make(path: Path, rows: int) -> None:
-    """Write the file that is to be privatized."""
-    batches = _batches(rows)
-    first = next(batches)
-    with _writer(path, first.schema) as writer:
-        writer.write_batch(first)
+def make(path: Path, rows: int, first: int = 0) -> None:
+    """Write the file that is to be privatized; its ids start with ``first``."""
+    batches = _batches(rows, first)
+    batch = next(batches)
+    with _writer(path, batch.schema) as writer:
+        writer.write_batch(batch)
         for batch in batches:
             writer.write_batch(batch)
 

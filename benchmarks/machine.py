@@ -10,6 +10,7 @@ from pathlib import Path
 import rrstats as rr
 
 PACKAGES = ("numpy", "pandas", "scipy", "pyarrow", "cryptography")
+ENGINES = ("polars", "dask", "pyspark", "narwhals")
 RIVALS = ("opendp", "pure-ldp", "multi-freq-ldpy", "diffprivlib")
 
 
@@ -44,5 +45,6 @@ def machine() -> str:
         f"{processor()}, {os.cpu_count()} cores, {platform.system()}, "
         f"Python {platform.python_version()}\n"
         f"rrstats {rr.__version__}, {', '.join(map(_version, PACKAGES))}\n"
+        f"{', '.join(map(_version, ENGINES))}\n"
         f"{', '.join(map(_version, RIVALS))}"
     )

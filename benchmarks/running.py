@@ -25,6 +25,7 @@ QUESTIONS = (
     "records",
     "subsets",
     "files",
+    "engines",
 )
 
 QUICK_ROWS = 200_000

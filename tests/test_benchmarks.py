@@ -243,7 +243,7 @@ def test_no_ratio_where_a_quotient_means_nothing():
 # -- the questions -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "files"])
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in ("files", "engines")])
 def test_every_question_runs_at_a_tiny_size(name):
     """Each prints lines with our numbers, or says in a note why there are none."""
     settings = measuring.Settings(rows=2000, rounds=1, quick=True)

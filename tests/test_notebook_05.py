@@ -1,0 +1,178 @@
+"""The notebook at scale is stored as it ran, on all engines, and its page names what is there.
+
+It starts engines, so here it runs without any; `jupyter execute notebooks/05_at_scale.ipynb` runs
+all of it.
+"""
+
+import ast
+import importlib.util
+import inspect
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from stored_notebook import Notebook
+
+import rrstats as rr
+
+NOTEBOOK = Notebook("05_at_scale.ipynb")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "at_scale.md"
+
+ENGINES = {"pandas": "df", "Polars": "lf", "Dask": "ddf", "Spark": "sdf"}
+LAZY = ("Polars", "Dask", "Spark")
+
+pytestmark = pytest.mark.skipif(
+    not NOTEBOOK.exists, reason="the tests were copied away from the notebooks"
+)
+
+
+def _shown():
+    """All that is printed, and the texts of results."""
+    texts = [out.get("text") or out["data"]["text/plain"] for out in NOTEBOOK.outputs()]
+    return "\n".join("".join(text) for text in texts)
+
+
+def test_it_is_stored_executed_and_clean():
+    """Outputs are there, in order, without errors, warnings or machine paths."""
+    NOTEBOOK.check_it_is_clean()
+    assert [] == NOTEBOOK.pictures()
+
+
+def test_it_is_stored_as_it_ran_on_all_engines():
+    """No engine was left out, all counted alike, and all keyed reports were those of pandas."""
+    shown = _shown()
+    assert "left out" not in shown
+    for name in ENGINES:
+        assert re.search(rf"^reports on {name}: never [\d,]+, once [\d,]+, often", shown, re.M)
+        assert re.search(rf"^{name} +200,000 reports, counted alike$", shown, re.M)
+    agreed = re.findall(r"^(\w+), .* reports as on pandas$", shown, re.M)
+    assert ["pandas", *["Polars"] * 3, *["Dask"] * 3, *["Spark"] * 3] == agreed
+
+
+def test_without_an_engine_it_says_so_and_goes_on(monkeypatch, tmp_path):
+    """Every cell runs without a warning on pandas alone, with its assertions."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("matplotlib")
+    find = importlib.util.find_spec
+    absent = {"polars", "distributed", "pyspark"}
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: name not in absent and find(name, *more)
+    )
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    monkeypatch.chdir(tmp_path)
+    printed = []
+    monkeypatch.setattr(
+        "builtins.print", lambda *words, **_: printed.append(" ".join(map(str, words)))
+    )
+    NOTEBOOK.check_it_runs()
+    assert Path.cwd() == tmp_path
+    left_out = [line for line in printed if "left out" in line]
+    assert [1, 2, 2] == [sum(line.startswith(name) for line in left_out) for name in LAZY]
+    assert "Spark is left out here: it needs pyspark, Java" in left_out
+
+
+@pytest.mark.parametrize(("name", "frame"), ENGINES.items())
+def test_the_five_lines_are_the_same(name, frame):
+    """Released and opened by the engine's own names; then the same three calls, word for word."""
+    (source,) = [
+        "".join(cell["source"])
+        for cell in NOTEBOOK.cells("code")
+        if f'compare("{name}"' in "".join(cell["source"])
+    ]
+    lines = [line.strip() for line in source.splitlines()]
+    start = next(place for place, line in enumerate(lines) if line.startswith(f"{frame} = "))
+    assert re.search(r"(privatize_file|sink_privatized|privatize_parquet)\(", lines[start - 1])
+    assert [
+        f'tally = rr.tally({frame}, m, columns="drove")',
+        f'districts = rr.estimate({frame}, m, columns="drove", by="district", target="rows")',
+        f'table = rr.crosstab({frame}, "district", "drove", mechanisms={{"drove": m}}, '
+        'target="rows")',
+    ] == lines[start + 1 : start + 4]
+
+
+def test_lazy_engines_refuse_fresh_noise_and_name_their_sinks():
+    """The refusals are shown, and so is the ledger's; the key never."""
+    shown = _shown()
+    for name, sink in (
+        ("Dask", "rrstats.engines.dask.privatize_parquet"),
+        ("Polars", "rrstats.engines.polars.sink_privatized"),
+        ("Spark", "rrstats.engines.spark.privatize_parquet"),
+    ):
+        (said,) = re.findall(rf"^{name}: +a lazy.*", shown, re.M)
+        assert sink in said
+    assert "was released once before" in shown
+    assert "<secret key of 32 bytes>" in shown
+
+
+def test_every_claim_is_asserted():
+    """Near the truth, counted alike, averaged away, identical when keyed, and its price."""
+    asserted = "\n".join(NOTEBOOK.asserted())
+    for held in (
+        "7 * found.std_error",
+        'counted["pandas"]',
+        "right > 0.95",
+        "found.tolist() == expected",
+        "not differs[~changed].any()",
+        "differs[changed].mean() >",
+    ):
+        assert held in asserted
+
+
+# -- the page ------------------------------------------------------------------------------
+
+
+def _calls(text):
+    """What the examples of a page call, with the names of the arguments."""
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.Call):
+                named = [word.arg for word in node.keywords]
+                yield ast.unparse(node.func), len(node.args), named
+
+
+def _owners():
+    """What stands for what in the examples."""
+    return {
+        "rr": ("", rr),
+        "rrp": ("polars", "rrstats.engines.polars"),
+        "rrd": ("dask", "rrstats.engines.dask"),
+        "rrs": ("pyspark", "rrstats.engines.spark"),
+    }
+
+
+@pytest.mark.parametrize("owner", ["rr", "rrp", "rrd", "rrs"])
+def test_the_page_calls_what_is_there(owner):
+    """Each function of the examples exists and takes the arguments that it is given."""
+    pytest.importorskip("pyarrow")
+    package, module = _owners()[owner]
+    if package:
+        pytest.importorskip(package)
+        module = importlib.import_module(module)
+    else:
+        importlib.import_module("rrstats.files")
+    seen = 0
+    for function, places, named in _calls(PAGE.read_text("utf-8")):
+        first, _, rest = function.partition(".")
+        if first != owner:
+            continue
+        found = module
+        for part in rest.split("."):
+            found = getattr(found, part)
+        inspect.signature(found).bind(*[None] * places, **dict.fromkeys(named))
+        seen += 1
+    assert seen
+
+
+def test_the_pages_links_lead_somewhere():
+    """Every relative link, and every heading that is linked to, is there."""
+    text = PAGE.read_text("utf-8")
+    headings = {
+        re.sub(r"[^\w ]", "", line.lstrip("# ")).lower().replace(" ", "-")
+        for line in text.splitlines()
+        if line.startswith("#")
+    }
+    for target, heading in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", text):
+        assert not target or "://" in target or (PAGE.parent / target).exists(), target
+        assert target or heading in headings, heading
+    assert not re.search(r"@\w+@", text)
