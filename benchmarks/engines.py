@@ -335,9 +335,10 @@ def lines(settings: Settings) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         source, size = Path(folder) / "answers", _rows(settings) // PARTS
         for name in OPEN:
-            if settings.quick and name == "Spark":
-                continue  # its start takes longer than all the rest
-            if why := absent(name):
+            why = absent(name)
+            if not why and settings.quick and name == "Spark":
+                why = "left out of --quick: its start takes longer than all the rest"
+            if why:
                 yield Line(name, "s", rival=COPY, note=why)
                 continue
             if not source.exists():
