@@ -318,9 +318,8 @@ def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
             columns={}).map_partitions(lambda d: d.rename_axis("answer")), out, PLAN)  # fmt: skip
     with pytest.raises(ArgumentValueError, match="'anwser' is not there; did you mean 'answer'"):
         rrd.privatize_parquet(lazy, out, {"anwser": KRR})
-    for name, value in (("ledger", tmp_path / "x"), ("shuffle_rows", True)):
-        with pytest.raises(ArgumentTypeError, match=f"{name} is for src as a path"):
-            rrd.privatize_parquet(lazy, out, PLAN, **{name: value})
+    with pytest.raises(ArgumentTypeError, match="ledger is for src as a path"):
+        rrd.privatize_parquet(lazy, out, PLAN, ledger=tmp_path / "x")
     reports = dd.from_pandas(frame().rr.privatize("answer", KRR), npartitions=2)
     with pytest.raises(MetadataError, match="again=True"):
         rrd.privatize_parquet(reports, out, PLAN)
@@ -331,6 +330,177 @@ def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
         rrd.privatize_parquet(lazy, out, PLAN, client="tcp://127.0.0.1:8786")
     with pytest.raises(ArgumentTypeError, match=r"src must be a path|source must be a path"):
         rrd.privatize_parquet(frame(), out, PLAN)
+
+
+@pytest.fixture
+def by_answer(tmp_path):
+    """A directory with a folder for each answer, as pandas and engines write it."""
+    path = tmp_path / "in"
+    frame(60, kind=["x", "y"] * 30).to_parquet(path, partition_cols=["answer"])
+    return path
+
+
+def test_a_frame_from_folders_of_answers_is_refused(tmp_path, in_turn, by_answer):
+    """Each part would hold one answer; under another name, or where Dask hides the source, too."""
+    lazy = dd.read_parquet(by_answer)
+    of_arrow = dd.read_parquet(by_answer, filesystem="arrow")
+    renamed = lazy.rename(columns={"answer": "told"})
+    fused = lazy.assign(more=1).optimize(fuse=True)
+    assert 1 == lazy.partitions[1].compute()["answer"].nunique()  # so it would be told
+    for given, column, why in (
+        (lazy, "answer", "partitioned by column 'answer', so each part"),
+        (of_arrow, "answer", "partitioned by column 'answer"),
+        (dd.read_parquet(by_answer / "*" / "*.parquet"), "answer", "partitioned by column 'answer"),
+        (
+            lazy.astype({"answer": str})[lazy.age > 2].repartition(npartitions=1),
+            "answer",
+            "partitioned by",
+        ),
+        (renamed, "told", "partitioned by column 'told'"),
+        (lazy.persist(), "answer", "does not show where its rows are from"),
+        (of_arrow.persist(), "answer", "does not show where its rows are from"),
+        (fused, "answer", "does not show where its rows are from"),
+        (dd.from_delayed(lazy.to_delayed()), "answer", "does not show where its rows are from"),
+    ):
+        with pytest.raises(ArgumentValueError, match=why) as caught:
+            rrd.privatize_parquet(given, tmp_path / "out", {column: KRR})
+        assert not any(word in str(caught.value) for word in WORDS)
+    with pytest.raises(ArgumentValueError, match=f"in is partitioned by column {'answer'!r}"):
+        rrd.privatize_parquet(by_answer, tmp_path / "out", PLAN)
+    assert ["in"] == names(tmp_path)
+
+
+def test_the_way_out_of_folders_leads_out(tmp_path, in_turn, by_answer):
+    """What the refusal says to do mixes the answers over parts and within them."""
+    lazy = dd.read_parquet(by_answer)
+    mixed = lazy.astype({"answer": "string[pyarrow]"}).shuffle("id")
+    mixed.to_parquet(tmp_path / "mixed", write_index=False)
+    receipt = rrd.privatize_parquet(tmp_path / "mixed", tmp_path / "out", PLAN, shuffle_rows=True)
+    assert 60 == receipt.rows
+    for path in (tmp_path / "out").glob("*.parquet"):
+        found = pq.read_table(path).column("id").to_pylist()
+        assert {0, 1, 2} == {id % 3 for id in found}  # which is the answer
+        assert found != sorted(found, key=lambda id: id % 3)
+
+
+def test_a_public_column_may_be_in_folders(tmp_path, in_turn, by_answer):
+    """Only what folders tell of the private column matters."""
+    frame(60, kind=["x", "y"] * 30).to_parquet(tmp_path / "kinds", partition_cols=["kind"])
+    for options in ({}, {"filesystem": "arrow"}):
+        lazy = dd.read_parquet(tmp_path / "kinds", **options)
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, overwrite=True)
+        found = [pq.read_table(tmp_path / "out" / f"part-{i}.parquet") for i in range(2)]
+        kinds = [set(table.column("kind").to_pylist()) for table in found]
+        assert kinds in ([{"x"}, {"y"}], [{"y"}, {"x"}])
+    persisted = dd.read_parquet(by_answer).astype({"answer": "string[pyarrow]"}).persist()
+    assert 60 == rrd.privatize_parquet(persisted, tmp_path / "more", PLAN).rows  # as it says to do
+
+
+def test_a_frame_moved_by_the_private_column_is_refused(tmp_path, in_turn):
+    """Shuffled, sorted, indexed or merged by answers, a part's rows tell of them."""
+    lazy = dd.from_pandas(frame(60), npartitions=3)
+    for given in (
+        lazy.shuffle("answer"),
+        lazy.shuffle(lazy.answer).assign(more=1),
+        lazy.sort_values(["age", "answer"]),
+        lazy.set_index("answer").reset_index(),
+        lazy.merge(dd.from_pandas(pd.DataFrame({"answer": WORDS, "word": 1})), on="answer"),
+    ):
+        with pytest.raises(ArgumentValueError, match="were moved by column 'answer'"):
+            rrd.privatize_parquet(given, tmp_path / "out", PLAN)
+    assert [] == names(tmp_path)
+    by_others = lazy.shuffle("id").sort_values("age").set_index("id")
+    assert 60 == rrd.privatize_parquet(by_others, tmp_path / "out", PLAN).rows
+
+
+def test_rows_of_partitions_may_be_shuffled(tmp_path, in_turn):
+    """Rows stay whole and in their part, in an order that is the source's once in 200! runs."""
+    data = frame(400, kind=pd.Categorical(WORDS * 133 + WORDS[:1])).set_index("id")
+    lazy = dd.from_pandas(data, npartitions=2)
+    rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, shuffle_rows=True)
+    for place in range(2):
+        before = lazy.partitions[place].compute()
+        after = pd.read_parquet(tmp_path / "out" / f"part-{place}.parquet")
+        assert before.index.to_list() != after.index.to_list()
+        pd.testing.assert_frame_equal(
+            before[["age", "kind"]], after.sort_index()[["age", "kind"]], check_dtype=False
+        )
+
+
+def test_columns_of_objects_are_text(tmp_path, in_turn):
+    """Private and public ones; other objects are refused without a cell, with the remedy."""
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    words = {place: WORDS[place % 3] for place in range(600)}
+    objects = lazy.assign(
+        answer=lazy.id.map(words, meta=("answer", object)),
+        more=lazy.id.map(words, meta=("more", object)),
+    )
+    assert [object, object] == objects._meta.dtypes[["answer", "more"]].to_list()
+    indexed = objects.map_partitions(lambda data: data.set_index("more"))
+    assert object == indexed._meta.index.dtype
+    for given in (objects, indexed):
+        rrd.privatize_parquet(given, tmp_path / "out", PLAN, overwrite=True)
+        found = read(tmp_path / "out")
+        assert list(words.values()) == found.column("more").to_pylist()
+        assert set(WORDS) == set(found.column("answer").to_pylist())
+    odd = lazy.assign(more=lazy.id.map(lambda id: {id}, meta=("more", object)))
+    with pytest.raises(FileError, match=r"a column of objects counts as text\); convert"):
+        rrd.privatize_parquet(odd, tmp_path / "odd", PLAN)
+    complex_numbers = lazy.assign(more=lazy.id.astype(complex))
+    with pytest.raises(ArgumentValueError, match=r"no type for column 'more' \(complex128\)"):
+        rrd.privatize_parquet(complex_numbers, tmp_path / "odd", PLAN)
+    twice = dd.concat([lazy, lazy[["age"]]], axis=1)
+    with pytest.raises(ArgumentValueError, match="more than one column has the name 'age'"):
+        rrd.privatize_parquet(twice, tmp_path / "odd", PLAN)
+
+
+# -- what goes wrong with clusters ---------------------------------------------------------
+
+
+def test_a_closed_client_is_told_before_anything_runs(tmp_path, client):
+    """Its status is named."""
+    with distributed.Client(client.cluster, set_as_default=False) as other:
+        pass
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    with pytest.raises(ArgumentValueError, match="its status is 'closed'; make a new"):
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, client=other)
+
+
+def failing(error, cause=None):
+    """A client that fails as clusters do."""
+
+    class Client:
+        asynchronous = False
+
+        def compute(self, tasks):
+            raise error from cause
+
+    return Client()
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "said"),
+    [
+        (
+            RuntimeError("PRIVATE"),
+            ModuleNotFoundError(name="pyarrow.lib"),
+            "cannot import pyarrow;",
+        ),
+        (ModuleNotFoundError(name="PRIVATE"), None, "cannot import a module that the tasks need"),
+        (RuntimeError("PRIVATE"), MissingPackageError("pip install x"), "says: pip install x"),
+        (distributed.KilledWorker("PRIVATE", None, 3), None, "workers died.*more of it"),
+        (distributed.client.FutureCancelledError("PRIVATE", "x"), None, "lost its cluster"),
+        (RuntimeError("PRIVATE"), KeyError("PRIVATE"), "RuntimeError, whose message may quote"),
+    ],
+)
+def test_what_is_wrong_with_a_cluster_is_told_with_the_next_step(tmp_path, error, cause, said):
+    """By the kind of error alone; its text may quote a cell."""
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    with pytest.raises(FileError, match=f"{said}.*; nothing was published") as caught:
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, client=failing(error, cause))
+    assert "PRIVATE" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert [] == names(tmp_path)
 
 
 # -- lazy, with a key ----------------------------------------------------------------------

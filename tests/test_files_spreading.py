@@ -410,3 +410,15 @@ def test_a_task_says_nothing_of_data_or_keys(tmp_path):
 
     with pytest.warns(rr.UnknownAnswersWarning):
         release(source, run)
+
+
+def test_a_worker_that_does_not_see_the_source_says_so(tmp_path):
+    """The path and the disk that all must share, not only that a file is absent."""
+    source = written(tmp_path, "")
+
+    def elsewhere(calls):
+        source.rename(tmp_path / "unseen")
+        yield from in_turn(calls)
+
+    with pytest.raises(FileError, match=r"does not see .*part-0\.parquet; source and target must"):
+        release(source, elsewhere)

@@ -14,9 +14,7 @@ Law: that of `rr.privatize`; nothing is drawn and nothing is counted in this mod
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Hashable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -25,29 +23,28 @@ import pandas as pd
 
 from rrstats.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     FileError,
     MissingPackageError,
 )
 
 try:
-    import dask
     import dask.dataframe as dd
     import pyarrow as pa
     import pyarrow.parquet as pq
     from dask.dataframe.extensions import register_dataframe_accessor
-    from dask.dataframe.utils import meta_nonempty
 except ImportError:
     raise MissingPackageError(
         "rrstats.engines.dask needs Dask and pyarrow; install them with pip install 'rrstats[dask]'"
     ) from None
 
 import rrstats.accessor  # noqa: F401  # df.rr of the partitions
+from rrstats.engines.dask_cluster import client_of, run_by
+from rrstats.engines.dask_sources import check_layout, schema_of
 from rrstats.files.batches import BatchRelease, Seen
 from rrstats.files.plans import Wanted, wanted_columns
 from rrstats.files.release import Progress, Receipt, privatize_batches, privatize_spread
-from rrstats.files.spreading import Answer, Call, Run, anew
-from rrstats.metadata import KEY
+from rrstats.files.shuffling import Shuffle
+from rrstats.files.spreading import anew
 from rrstats.randomness import secret_bytes
 
 __all__ = ["DaskAccessor", "privatize_parquet"]
@@ -73,12 +70,18 @@ def privatize_parquet(
         under the same path: each file is a task and becomes a file of the same name.  Or a Dask
         frame, each partition of which is a task and becomes ``part-0.parquet`` and so on: its
         index is kept where it has a name, and there is no ledger, as a frame does not tell where
-        its answers are from.
+        its answers are from.  Which rows a partition holds, and their order, are published: a
+        frame that was read from folders of the private column (``answer=yes/``), or shuffled,
+        sorted or merged by it, is refused as far as Dask tells; what your own functions cut must
+        not follow it either.  `dask.dataframe.read_csv` cuts by bytes of text, and so by the
+        lengths of answers: read Parquet, or write it after ``ddf.shuffle("id")``, and give the
+        path with ``shuffle_rows=True``.
     dst : a directory on a disk of that kind.  It appears when all parts are there, with the
         document of how it was made (``_rrstats.json``, and in each part) and ``_SUCCESS``.
     plan : a mapping from column to mechanism, or a plan as for `rrstats.files.privatize_file`.
     client : a Dask client; by default the current one, or else Dask's own scheduler.
-    shuffle_rows : write the rows of each file in random order; only where ``src`` is a path.
+    shuffle_rows : write the rows of each file, or of each partition, in random order.  They stay
+        in their part: it does not help where a part holds the rows of one answer.
     progress : called with the rows of the parts that are done and, if it is known, of all.
     The other arguments, what is returned and what is raised are those of
     `rrstats.files.privatize_file`.  Every attempt of a task draws keys of its own where it runs;
@@ -93,13 +96,13 @@ def privatize_parquet(
     >>> receipt.rows, sorted(path.name for path in receipt.target.iterdir())
     (100, ['_SUCCESS', '_rrstats.json', 'part-0.parquet', 'part-1.parquet'])
     """
-    client = _client(client)
+    client = client_of(client)
     if not isinstance(src, dd.DataFrame):
         return privatize_spread(
             src,
             dst,
             plan,
-            _run(client),
+            run_by(client),
             unknown=unknown,
             missing=missing,
             again=again,
@@ -108,68 +111,20 @@ def privatize_parquet(
             ledger=ledger,
             progress=progress,
         )
-    for name, given in (("ledger", ledger is not None), ("shuffle_rows", shuffle_rows)):
-        if given:
-            raise ArgumentTypeError(
-                f"{name} is for src as a path; write the frame to Parquet, and give its path"
-            )
+    if ledger is not None:
+        raise ArgumentTypeError(
+            "ledger is for src as a path; write the frame to Parquet, and give its path"
+        )
     wanted = wanted_columns(plan, unknown, missing)
-    schema, keeps_index = _schema_of(src, wanted)
+    schema, keeps_index = schema_of(src, wanted)
     release = BatchRelease(schema, wanted, again=again)
+    check_layout(src, list(release.columns))
     tasks = [
-        _PartitionTask(f"part-{place}.parquet", schema, keeps_index, wanted, again)
+        _PartitionTask(f"part-{place}.parquet", schema, keeps_index, wanted, again, shuffle_rows)
         for place in range(src.npartitions)
     ]
-    run = _run(client, src.to_delayed())
+    run = run_by(client, src.to_delayed())
     return privatize_batches(tasks, dst, release, run, overwrite=overwrite, progress=progress)
-
-
-# -- running tasks -------------------------------------------------------------------------
-
-
-def _client(client: Any) -> Any:
-    """The client to run tasks by; None for the scheduler that Dask itself would take."""
-    if client is not None:
-        if not hasattr(client, "compute") or getattr(client, "asynchronous", True):
-            raise ArgumentTypeError(
-                "client must be a dask.distributed.Client that is not asynchronous, found "
-                f"{type(client).__name__}"
-            )
-        return client
-    if dask.config.get("scheduler", None) in (None, "distributed", "dask.distributed"):
-        with suppress(ImportError, ValueError):
-            from distributed import default_client
-
-            return default_client()
-    return None
-
-
-def _run(client: Any, partitions: Sequence[Any] | None = None) -> Run:
-    """How Dask runs calls, each with its partition where there are any."""
-
-    def run(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
-        name = f"rrstats-part-{secret_bytes(16).hex()}"
-        tasks = []
-        for place, call in enumerate(calls):
-            data = () if partitions is None else (partitions[place],)
-            lazy = dask.delayed(call, pure=False, traverse=False)
-            tasks.append(lazy(*data, dask_key_name=f"{name}-{place}"))
-        if client is None:
-            yield from enumerate(dask.compute(*tasks))
-            return
-        from distributed import as_completed
-
-        futures = {future: place for place, future in enumerate(client.compute(tasks))}
-        try:
-            for future, answer in as_completed(list(futures), loop=client.loop, with_results=True):
-                place = futures.pop(future)
-                future.release()  # nobody needs it again, whatever becomes of its worker
-                yield place, answer
-        finally:
-            if futures:
-                client.cancel(list(futures))
-
-    return run
 
 
 # -- a Dask frame as the source ------------------------------------------------------------
@@ -184,6 +139,7 @@ class _PartitionTask:
     keeps_index: bool
     wanted: Sequence[Wanted]
     again: bool
+    shuffle_rows: bool = False
     rows: int | None = None
 
     def look(self, frame: pd.DataFrame) -> Seen:
@@ -195,6 +151,12 @@ class _PartitionTask:
     def write(self, sink: IO[bytes], folder: Path, frame: pd.DataFrame) -> Seen:
         release = self._release()
         reports = [release.reports(batch) for batch in self._batches(frame)]
+        if self.shuffle_rows:
+            expected = sum(batch.nbytes for batch in reports)
+            with Shuffle(folder, release.schema, expected) as shuffle:
+                while reports:
+                    shuffle.add(reports.pop())
+                reports = list(shuffle.batches())
         # In one piece: where pieces of long answers ended must not show.
         table = pa.Table.from_batches(reports, release.schema).combine_chunks()
         pq.write_table(table.unify_dictionaries(), sink)
@@ -221,44 +183,10 @@ class _PartitionTask:
         if table is None:
             raise FileError(
                 f"a partition has cells that are not of the types that its frame declares "
-                f"({self.relative}); convert its columns with astype first"
+                f"({self.relative}; a column of objects counts as text); convert its columns with "
+                "astype first"
             )
         return iter(table.combine_chunks().to_batches())
-
-
-def _schema_of(frame: dd.DataFrame, wanted: Sequence[Wanted]) -> tuple[pa.Schema, bool]:
-    """The Arrow schema that all partitions get, from declarations alone; whether with the index."""
-    meta = frame._meta
-    for asked in wanted:
-        if asked.name is not None and asked.name in meta.index.names:
-            raise ArgumentValueError(
-                f"the index carries the name {asked.name!r} too, and would release the answers; "
-                "reset_index(drop=True) or rename it first"
-            )
-    keeps_index = meta.index.name is not None
-    sample = meta_nonempty(meta)  # without cells, a column of objects has no type
-    sample.attrs, attrs = {}, _plain(meta.attrs)
-    try:
-        schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise ArgumentValueError(
-            f"the frame cannot be written as Parquet: its columns must have different names, and "
-            f"types that Arrow has ({type(error).__name__})"
-        ) from None
-    for place, field in enumerate(schema):
-        if pa.types.is_dictionary(field.type):
-            # Unknown categories may be many.
-            wide = pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)
-            schema = schema.set(place, field.with_type(wide))
-    return schema.with_metadata({**schema.metadata, b"PANDAS_ATTRS": attrs}), keeps_index
-
-
-def _plain(attrs: dict[Any, Any]) -> bytes:
-    """What pandas keeps of attrs in a file: all of them, or of odd ones only how it was made."""
-    try:
-        return json.dumps(attrs).encode()
-    except (TypeError, ValueError):
-        return json.dumps({KEY: attrs[KEY]} if KEY in attrs else {}).encode()
 
 
 # -- ddf.rr --------------------------------------------------------------------------------
@@ -316,7 +244,9 @@ class DaskAccessor:
 
         column, categories, prob, epsilon, options : as for ``df.rr.privatize`` of pandas.
         key : of `rrstats.new_key`; it goes to the workers with the tasks.  id : the column, or a
-            list of columns, that tells whose answer it is.
+            list of columns, that tells whose answer it is.  It must name one person in all that is
+            released under the key: of two people with one id (a household's number) the same
+            answers have the same reports, and where their reports differ, so do their answers.
         Index, divisions, other columns and their order stay.
         The price of the keyed form: it hides a value, not whether or when it changed; epsilon
         counts for every distinct value of a person; rows with the same id and value share their

@@ -136,6 +136,15 @@ class Source:
             raise ArgumentTypeError(
                 f"columns of a file are named by text, found {type(name).__name__}"
             )
+        for part in self.parts:
+            folders = [*self.path.parts, *Path(part.relative).parts[:-1]]
+            if any(_tells(folder, name) for folder in folders):
+                raise ArgumentValueError(
+                    f"{self.path} is partitioned by column {name!r}: a folder in its path or below "
+                    f"tells column {name!r} of each row in it; write the data again with the "
+                    "column in the files and the rows mixed, and privatize them with "
+                    "shuffle_rows=True"
+                )
         times = self.names.count(name)
         if times != 1:
             found = f"is there {times} times" if times else "is not there"
@@ -149,12 +158,6 @@ class Source:
                 "plain value; put the answer into a column of its own"
             )
         for part in self.parts:
-            folders = [*self.path.parts, *Path(part.relative).parts[:-1]]
-            if any(_tells(folder, name) for folder in folders):
-                raise ArgumentValueError(
-                    f"a folder in the path of {self.path} or below tells column {name!r} of each "
-                    "row in it; write the data again without this partition"
-                )
             if part.has_copy(name):
                 raise ArgumentValueError(
                     f"{part.path} has an index of pandas with the name {name!r}, which would "

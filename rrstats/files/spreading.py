@@ -107,6 +107,11 @@ class FileTask:
         return Seen(rows, seen.unknown, seen.missing)
 
     def _opened(self) -> tuple[ParquetPart, list[ReleasedColumn]]:
+        if not self.path.exists():
+            raise FileError(
+                f"a worker does not see {self.path}; source and target must lie on a disk that "
+                "all workers see under the same paths; nothing was published"
+            )
         part = ParquetPart(self.path, self.relative)
         columns = []
         for place, asked in enumerate(self.wanted):
