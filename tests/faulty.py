@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import rrstats as rr
+
 CATEGORIES = ("never", "once", "often")
 EPSILON = 1.0
 
@@ -138,3 +140,51 @@ def logs(answers: Sequence[Any]) -> list[str]:
     """The log counts an answer."""
     logging.getLogger("survey").warning("%d often", sum(a == "often" for a in answers))
     return right(answers)
+
+
+# -- faults of some lengths and places alone ----------------------------------------------------
+
+_PRIVATE = rr.KRR(CATEGORIES, epsilon=EPSILON)
+_NEARLY_RAW = rr.KRR(CATEGORIES, epsilon=math.log(2 * 0.99 / 0.01))
+
+
+def plainly(answers: Sequence[Any], mechanism: rr.KRR = _PRIVATE) -> list[str]:
+    """As it should be, for long columns: all else counts as one of the categories."""
+    return list(rr.privatize(_known(answers), mechanism))
+
+
+def _known(answers: Sequence[Any]) -> list[str]:
+    return [answer if answer in CATEGORIES else CATEGORIES[1] for answer in answers]
+
+
+def _bare(answers: Sequence[Any], rows: slice) -> list[str]:
+    """Some rows come back as they are."""
+    reports = plainly(answers)
+    reports[rows] = _known(answers)[rows]
+    return reports
+
+
+def short_path(answers: Sequence[Any]) -> list[str]:
+    """Columns of 4 to 10,000 rows are not randomized."""
+    return _known(answers) if 3 < len(answers) <= 10_000 else plainly(answers)
+
+
+def nearly_short_path(answers: Sequence[Any]) -> list[str]:
+    """Columns of 4 to 1,000 rows tell the truth with probability 0.99."""
+    return plainly(answers, _NEARLY_RAW if 3 < len(answers) <= 1000 else _PRIVATE)
+
+
+def block_tail(answers: Sequence[Any]) -> list[str]:
+    """The rows behind the last full block of 256 are forgotten, in columns that have one."""
+    rows = len(answers)
+    return _bare(answers, slice(rows - rows % 256 if rows > 256 else rows, None))
+
+
+def block_heads(answers: Sequence[Any]) -> list[str]:
+    """The first row of each block of 1,000 is forgotten, but in the first block."""
+    return _bare(answers, slice(1000, None, 1000))
+
+
+def from_some_row_on(answers: Sequence[Any]) -> list[str]:
+    """All rows from the 65,001st on are forgotten."""
+    return _bare(answers, slice(65_000, None))

@@ -16,14 +16,23 @@ import pytest
 from scipy import stats
 
 import rrstats as rr
-from rrstats.auditing import AuditResult, audit, games, guesses
-from rrstats.auditing.guesses import Dice, Event, excess_seen, least_guesses, lower_epsilon, play
+from rrstats.auditing import AuditResult, audit, columns, games, guesses, places
+from rrstats.auditing.guesses import (
+    Dice,
+    Event,
+    Look,
+    Told,
+    excess_seen,
+    least_guesses,
+    lower_epsilon,
+    play,
+)
 from rrstats.auditing.runs import Coder, Inputs, Subject, container_of, opened
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 SURE = 1 - 1e-6
-EVENTS = len(games.SHORT_EVENTS) + len(games.LONG_EVENTS) + len(games.WORKER_EVENTS)
+EVENTS = len([*games.SHORT_EVENTS, *columns.LONG_EVENTS, *columns.WORKER_EVENTS])
 CATEGORIES = list(faulty.CATEGORIES)
 LINUX = sys.platform.startswith("linux")
 
@@ -136,6 +145,33 @@ def test_choosing_what_to_look_at_does_not_flatter():
     assert alarms(times, error) <= stats.binom.isf(1e-9, times, error)
 
 
+def told(dice, trials, most):
+    """Guesses that say nothing of the coins, in one look with many cells and one with few."""
+    looks = [Look(dice.integers(trials, 20), str), Look(dice.integers(trials, 3) - 1, str)]
+    return Told(
+        "",
+        "",
+        np.array([[0, 1]]),
+        np.zeros(trials, dtype=np.intp),
+        dice.coins(trials),
+        (),
+        str,
+        guess=dice.integers(trials, 3) - 1,
+        looks=lambda: iter(looks),
+        least=10,
+        most=most,
+    )
+
+
+def test_looking_at_many_places_does_not_flatter():
+    """The best of all cells alarms at most at the error rate, and would not without its share."""
+    dice, times, error = Dice(), 400, 0.05
+    best = [told(dice, 400, most=2).bound(dice, error).epsilon_low > 0 for _ in range(times)]
+    assert sum(best) <= stats.binom.isf(1e-9, times, error)
+    best = [told(dice, 400, most=0.05).bound(dice, error).epsilon_low > 0 for _ in range(times)]
+    assert sum(best) > stats.binom.isf(1e-9, times, error)
+
+
 def test_judging_by_the_trials_that_chose_would_flatter(monkeypatch):
     """The test above would see events judged by the trials that chose them."""
     choose = guesses._chosen
@@ -226,15 +262,16 @@ WRONG = faulty.prob_of(1.0, 2)
 TRIALS, FEW, CALLS = 20_000, 2000, 1500
 LONG, BESIDE, SHORT = TRIALS * 3 // 4, FEW // 2 * 3 // 4, CALLS // 2
 
-# Of the pairs of answers half are of categories; of the others 3 in 5 have an unknown value, and
-# as many a missing one.  Name: options, calls, what gives it away, its rate and share.
+# Of the pairs of answers half are of categories, in long calls 3 in 4; of the others 3 in 5 have an
+# unknown value, and as many a missing one.  Name: options, calls, what gives it away, its rate
+# and share.
 FAULTS = {
     # A report that names either answer, on a pair of categories.
-    "k_minus_2": ({}, LONG, "report", (1 + WRONG) / 4, 2 * WRONG / (1 + WRONG)),
+    "k_minus_2": ({}, LONG, "report", 3 / 4 * (1 + WRONG) / 2, 2 * WRONG / (1 + WRONG)),
     "asymmetric": (PLAIN, LONG, "report", 0.8 / 3 + 0.1 / 3 + Q / 3, 0.8 / (0.8 + Q)),
     # Half the records that may hold it do.
-    "unknown_raw": ({}, LONG, "report", 0.5 * 3 / 5 / 2, 1),
-    "missing_left": ({}, LONG, "report", 0.5 * 3 / 5 / 2, 1),
+    "unknown_raw": ({}, LONG, "report", 1 / 4 * 3 / 5 / 2, 1),
+    "missing_left": ({}, LONG, "report", 1 / 4 * 3 / 5 / 2, 1),
     "one_coin": (PLAIN, LONG, "report", 1 / 2, 1),
     "block_coin": (PLAIN, BESIDE, "report, beside", P / 2, 1),
     "inherited": (PLAIN, BESIDE, "report, beside", P / 2, 1),
@@ -303,6 +340,91 @@ def test_a_wrong_formula_of_ten_categories_is_caught():
     found = audit(lambda answers: rr.privatize(answers, m), range(k), 1.0, form="array", **options)
     assert not found.passed
     assert 1.0 < found.epsilon_low <= m.epsilon
+
+
+# Name: what gives it away, the rows it has at least, the cells of the look, and the share that is
+# right.  Of the rows 3 in 4 are of categories.  Tails: six columns have more than 256 rows, and
+# six uniform numbers below 256 add up to fewer than 75 once in 1e6.  One in 2e5 escapes at most.
+BY_ROW = {
+    "short_path": ("in columns of", 4096, 17, 1),
+    "nearly_short_path": ("in columns of", 160, 17, 0.99 + 0.005),
+    "block_tail": ("behind the last full block of 256", 75, 1, 1),
+    "block_heads": ("in the first row of each block of 1,000", 77, 1, 1),
+    "from_some_row_on": ("by place", 1024, 100, 1),
+}
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_a_fault_of_some_lengths_or_rows_is_caught(name):
+    """Bare short columns, block tails and heads, and all from some row on, at the usual size."""
+    where, rows, cells, share = BY_ROW[name]
+    error = 0.01 / EVENTS / places.LOOKS / (2 * cells)
+    assert missed(rows, 3 / 4, share, 1.0, error) < 5e-6
+    found = audit(getattr(faulty, name), CATEGORIES, 1.0, calls=100, workers=0)
+    assert not found.passed
+    assert where in found.worst
+    beside = found.tried[found.tried["event"] != columns.PLACED]
+    assert name != "block_heads" or beside["epsilon_low"].max() <= 1.0
+
+
+@pytest.mark.parametrize(("rows", "least"), [(1000, 48), (20_000, 48), (400_000, 5000)])
+def test_columns_have_lengths_of_every_size(rows, least):
+    """The lengths sum to the rows; up to the longest of a third each step has two or more."""
+    lengths = places.spread(Dice(), rows, least)
+    assert rows == lengths.sum()
+    assert places.CALL_ROWS >= lengths.max()
+    assert rows * 2 // 3 <= lengths[lengths > rows // 5].sum()
+    steps = Counter(math.floor(math.log(n, 4) + 1e-9) for n in lengths.tolist())
+    assert {*range(max(steps) - 1)} <= {*steps}
+    assert all(steps[at] >= 2 for at in range(3))
+
+
+def test_looks_show_where_rows_stood():
+    """Every cell of every look, in a column of 300 rows behind one of 5, from its own words."""
+    lengths, beyond = np.array([5, 300]), np.arange(305) % 2 == 1
+    rows = [(row, n) for n in lengths.tolist() for row in range(n)]
+    found = {}
+    for look in places.looks_at(lengths, beyond):
+        for cell in set(look.cells[look.cells >= 0].tolist()):
+            found[look.say(cell), cell % 2] = np.flatnonzero(look.cells == cell).tolist()
+    expected = {
+        "in columns of 4 to 7 rows": lambda row, n: n == 5,
+        "in columns of 256 to 511 rows": lambda row, n: n == 300,
+        "in rows 64 to 127": lambda row, n: 63 <= row < 127,
+        "in rows 2 to 3 from the end": lambda row, n: n - row in (2, 3),
+        "in 1,024 rows from 1 on": lambda row, n: True,
+        "in row 44 of each 64": lambda row, n: row % 64 == 43,
+        "in row 100 of each 100": lambda row, n: row % 100 == 99,
+        "in the rows behind the last full block of 4": lambda row, n: n == 5 and row == 4,
+        "in the rows behind the last full block of 16": lambda row, n: n == 300 and row >= 288,
+        "in the rows behind the last full block of 256": lambda row, n: n == 300 and row >= 256,
+        "in the first row of each block of 128 but the first": lambda row, n: row in (128, 256),
+        "in the last row of each block of 256": lambda row, n: row == 255,
+    }
+    for text, where in expected.items():
+        here = [at for at, place in enumerate(rows) if where(*place)]
+        assert here == sorted(found.get((text, 0), []) + found.get((text, 1), []))
+        assert all(at % 2 == kind for kind in (0, 1) for at in found.get((text, kind), []))
+
+
+# -- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "trials"), [(2, 2000), (10, 6000)])
+def test_what_a_pass_is_blind_to_is_no_matter_of_chance(k, trials):
+    """The number is that of all reports which name one of two answers, up to their own spread.
+
+    Seven deviations of a binomial count: two audits differ by more than twice that once in 1e10.
+    """
+    m = rr.KRR(range(k), epsilon=1.0)
+    options = {"trials": trials, "calls": 100, "workers": 0, "form": "array", "missing": False}
+    found = audit(silently(m), m, **options)
+    share = 3 / 4 * (m.prob + (1 - m.prob) / (k - 1))
+    error = 0.01 / (EVENTS - len(columns.WORKER_EVENTS))
+    spread = 7 * math.sqrt(share * (1 - share) / trials)
+    most, least = (excess_seen(1.0, int(trials * (share + d)), error) for d in (-spread, spread))
+    assert least <= found.blind_below <= most
+    assert most < 1.4 * least
 
 
 # -- right functions ----------------------------------------------------------------------------
@@ -382,19 +504,22 @@ def test_the_result_says_what_was_tried_and_what_a_pass_does_not_prove():
     """A row for each event; a frozen result; its text names bound, claim and limits."""
     found = audit(faulty.right, CATEGORIES, 1.0, **SMALL)
     assert isinstance(found, AuditResult)
-    columns = ["calls", "event", "record", "trials", "guesses", "right", "epsilon_low"]
-    assert columns == list(found.tried.columns)
-    assert [*games.SHORT_EVENTS, *games.LONG_EVENTS] == found.tried["event"].tolist()
+    heads = ["calls", "event", "record", "trials", "guesses", "right", "epsilon_low"]
+    assert heads == list(found.tried.columns)
+    assert [*games.SHORT_EVENTS, *columns.LONG_EVENTS] == found.tried["event"].tolist()
     assert found.epsilon_low == found.tried["epsilon_low"].max()
     text = repr(found)
     for part in (
         "nothing refutes epsilon 1",
-        "lower bound, no proof",
+        "no proof, it misses a fault of all reports",
         "most telling",
+        f"not looked at: columns above {found.lengths[-1]} rows",
         "time, files",
     ):
         assert part in text
     assert found.blind_below > 0
+    assert {1, 3} <= {*found.lengths}
+    assert 40 < found.rows_below < 60
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.passed = False
 
@@ -411,8 +536,8 @@ def test_a_refuted_claim_is_told_in_words():
 def test_few_trials_are_owned_up_to():
     """Where no fault could be seen, the text says so."""
     text = repr(audit(faulty.right, CATEGORIES, 6.0, **{**SMALL, "confidence": SURE}))
-    assert "in these few trials no fault of single reports could refute epsilon 6" in text
-    assert "in these few calls nothing beside the reports could refute epsilon 6" in text
+    assert "a fault of all reports of any size: so few trials cannot refute epsilon 6" in text
+    assert "beside the reports at all: so few calls cannot refute epsilon 6" in text
 
 
 def test_a_function_that_always_raises_cannot_be_audited():
@@ -424,7 +549,7 @@ def test_a_function_that_always_raises_cannot_be_audited():
 
 
 def test_a_function_that_raises_in_long_calls_alone_is_reported():
-    """What cannot be tried is a note, not an end."""
+    """What cannot be tried is a note, not an end, and shorter columns are judged."""
 
     def impatient(answers):
         if len(answers) > 100:
@@ -433,8 +558,9 @@ def test_a_function_that_raises_in_long_calls_alone_is_reported():
 
     found = audit(impatient, CATEGORIES, 1.0, **SMALL)
     assert any("MemoryError" in note for note in found.notes)
-    assert set(found.tried["calls"]) == {"short calls"}
-    assert found.blind_below == math.inf
+    tried = found.tried.set_index("event")
+    assert 0 < tried["trials"]["report"] < SMALL["trials"]
+    assert columns.LONG_EVENTS[-1] not in tried.index
 
 
 def test_a_function_that_gives_nothing_for_some_inputs_is_refuted():

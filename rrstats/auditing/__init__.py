@@ -6,8 +6,9 @@ index, name, attrs, warnings, log records and exceptions; noise shared between r
 worker processes.  What tells the two inputs apart better than e^epsilon allows refutes the claim.
 
 Law: of guesses between two inputs at most a share e^epsilon / (1 + e^epsilon) is right.
-Not for: proof.  No number of trials finds a fault of one part in a million, a weak generator, or
-what depends on time; an audit finds wrong wiring, an exact computation finds the rest.
+Not for: proof.  No number of trials finds a fault of one part in a million, a weak generator,
+what depends on time, or what befalls only columns of a length that was not tried, or a few rows
+of a long one; an audit finds wrong wiring, an exact computation finds the rest.
 Sources: Clopper and Pearson (1934); Ding et al. (2018); Bichsel et al. (2021); Arcolezi and
 Gambs (2024); Steinke, Nasr and Jagielski (2023).
 """
@@ -18,32 +19,31 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from rrstats.auditing.games import (
+from rrstats.auditing.columns import (
     COMPARED_ROWS,
     LONG_EVENTS,
-    REPORT,
-    SHORT_CHOOSERS,
-    SHORT_EVENTS,
+    NAMED,
     WORKER_EVENTS,
     Compared,
+    Level,
     LongCallError,
-    Pairs,
     coded,
     long_call,
     long_calls,
-    short_calls,
     worker_events,
 )
+from rrstats.auditing.games import SHORT_CHOOSERS, SHORT_EVENTS, Pairs, short_calls
 from rrstats.auditing.guesses import (
     Bound,
     Dice,
     Event,
     excess_seen,
     least_guesses,
-    play,
 )
+from rrstats.auditing.places import spread
 from rrstats.auditing.results import AuditResult
 from rrstats.auditing.runs import NO_REPORTS, Coder, Inputs, Subject, container_of
 from rrstats.auditing.workers import WorkersError, in_workers
@@ -78,8 +78,9 @@ def audit(
         safe to call many thousand times; whatever it raises is part of what is looked at.
     categories : the k declared answers, or a mechanism, which also says its epsilon.
     epsilon : what is claimed (nats), for replacing one record's value by any other.
-    trials : records in long calls.  A fault that adds d to an epsilon near 1 needs about 100 / d**2
-        of them for 2 categories, and more for more.
+    trials : records in long calls: columns of lengths from 1 on, and the rest in one.  A fault of
+        all reports that adds d to an epsilon near 1 needs about 100 / d**2 of them for 2
+        categories, and more for more.
     calls : how many short calls of three records; a 20th of trials by default, 5,000 at most.
     confidence : of the bound, over all events together; in a test suite 1 - 1e-6.
     form : what fn takes: "list", "array", "series" (named "answer"), "frame" (with that column and
@@ -122,24 +123,27 @@ def audit(
     notes: list[str] = []
 
     events, broken, rarest = short_calls(subject, inputs, dice, short)
-    judged += [(event, play(event, dice, error)) for event in events]
+    judged += [(event, event.bound(dice, error)) for event in events]
     if broken:
         named = ", ".join(inputs.names[value] for value in sorted(broken))
         notes.append(f"long calls leave out {named}, for which fn raised or gave another length")
-    pairs = Pairs.of(inputs).without(broken)
+    pairs, level = Pairs.of(inputs).without(broken), Level(claimed, error)
+    least = level.least_rows(pairs)
+    lengths = spread(dice, rows, least) if pairs.plain else np.array([], dtype=np.intp)
     if pairs.plain:
         try:
-            for event in long_calls(subject, inputs, pairs, dice, rows):
-                judged.append((event, play(event, dice, error)))
+            for event in long_calls(subject, inputs, pairs, dice, lengths, level, notes):
+                judged.append((event, event.bound(dice, error)))
             if workers:
                 for event in _workers(subject, inputs, pairs, dice, rows):
-                    judged.append((event, play(event, dice, error)))
+                    judged.append((event, event.bound(dice, error)))
         except LongCallError as problem:
             notes.append(f"not all of the long calls could be used: {problem}")
         except WorkersError as problem:
             notes.append(f"workers were not compared: {problem}")
     rare = least_guesses(claimed, error) / max(rarest * (1 - 1 / SHORT_CHOOSERS), 1)
-    return _result(judged, inputs, (claimed, confidence, error), rare, tuple(notes))
+    limits = rare, least, tuple(sorted({3, *lengths.tolist()}))
+    return _result(judged, inputs, (level, confidence), limits, tuple(notes))
 
 
 def _claim(categories: Any, epsilon: Any) -> tuple[Domain, float]:
@@ -184,15 +188,17 @@ def _workers(subject: Subject, inputs: Inputs, pairs: Pairs, dice: Dice, rows: i
 def _result(
     judged: list[tuple[Event, Bound]],
     inputs: Inputs,
-    level: tuple[float, float, float],
-    rare: float,
+    level: tuple[Level, float],
+    limits: tuple[float, float, tuple[int, ...]],
     notes: tuple[str, ...],
 ) -> AuditResult:
     """The best of all bounds, and what was tried.
 
-    level : the epsilon claimed, the confidence of all bounds together, the error of each.
+    level : of each event, and the confidence of all together.  limits : what is rare, how many rows
+        are few, and which lengths columns had.
     """
-    claimed, confidence, error = level
+    (each, confidence), (rare, few, lengths) = level, limits
+    claimed = each.claimed
 
     def certain(event: Event, bound: Bound) -> bool:
         return event.certain and bound.always and bound.epsilon_low > claimed
@@ -204,8 +210,7 @@ def _result(
     )
     rows = [(e.calls, e.name, " or ".join(_told_apart(e, b, inputs)), *b[:4]) for e, b in judged]
     columns = ["calls", "event", "record", "trials", "guesses", "right", "epsilon_low"]
-    single = [b for e, b in judged if e.calls == "long calls" and e.name == REPORT]
-    best = max(single, key=lambda b: b.epsilon_low, default=Bound(0, 0, 0, 0.0))
+    plainly = next((b.guesses for e, b in judged if e.name == NAMED), 0)
     return AuditResult(
         epsilon_low=math.inf if certain(event, bound) else bound.epsilon_low,
         claimed=claimed,
@@ -213,8 +218,10 @@ def _result(
         passed=bound.epsilon_low <= claimed,
         worst=_worst(event, bound, inputs),
         tried=pd.DataFrame(rows, columns=columns),
-        blind_below=excess_seen(claimed, best.guesses, error),
+        blind_below=excess_seen(claimed, plainly, each.error),
         rare_below=rare,
+        rows_below=few,
+        lengths=lengths,
         notes=notes,
     )
 
@@ -233,7 +240,8 @@ def _worst(event: Event, bound: Bound, inputs: Inputs) -> str:
     names = _told_apart(event, bound, inputs)
     held = bool(event.coins[bound.example])
     return (
-        f"{event.name} ({event.calls}), from which {bound.right:,} of {bound.guesses:,} guesses "
+        f"{event.name} ({bound.where or event.calls}), from which {bound.right:,} of "
+        f"{bound.guesses:,} guesses "
         f"were right; {event.say(bound.example)}: the record held {names[held]}, rather than "
         f"{names[not held]}"
     )

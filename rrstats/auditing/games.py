@@ -1,9 +1,8 @@
-"""What an audit plays: short calls looked at as a whole, long calls row by row, and workers.
+"""What an audit plays: pairs of answers, and short calls, in which everything is looked at.
 
     short calls   three records, one of them changed: everything about the result is an event
-    long calls    a coin for each row: the report of a row, with its neighbour's, and with the
-                  report of the same row in an earlier call
-    workers       two processes that start from the same state, compared row by row
+    long calls    a coin for each row: see `rrstats.auditing.columns`
+    workers       two processes that start from the same state, compared row by row: there too
 
 Each event has several views, among which the choosing trials choose: exact reports for each pair
 of answers; and, over all pairs together, only which of the two a report shows.
@@ -22,16 +21,7 @@ from rrstats.auditing.guesses import Codes, Dice, Event, Flags, crossed
 from rrstats.auditing.runs import FACTS, Coder, Inputs, Run, Subject
 from rrstats.domain import is_missing
 
-__all__ = ["LONG_EVENTS", "SHORT_EVENTS", "WORKER_EVENTS", "Pairs", "long_calls", "short_calls"]
-
-CALL_ROWS = 1 << 16
-"""Rows of one long call."""
-
-COMPARED_ROWS = 20_000
-"""Rows in which reports are compared with those of neighbours, other calls and other workers."""
-
-TOSSED = slice(1, None, 2)
-"""The rows among them whose answers are tossed; the others are known."""
+__all__ = ["SHORT_EVENTS", "Pairs", "Stage", "said_of", "short_calls"]
 
 _ALL_PAIRS, _MOST_PAIRS = 8, 400
 """Up to so many categories all their pairs are tried; and so many pairs at most."""
@@ -44,11 +34,6 @@ _UNTOLD = -1
 
 MISSING, TOGETHER = "which reports are missing", "all reports"
 SHORT_EVENTS = (*FACTS, MISSING, TOGETHER)
-BESIDE = ("the row before", "the same row of an earlier call")
-WORKERS = ("the same row of another worker", "the same row of the parent")
-REPORT = "report"
-LONG_EVENTS = (REPORT, *(f"{REPORT}, beside {other}" for other in BESIDE))
-WORKER_EVENTS = tuple(f"{REPORT}, beside {other}" for other in WORKERS)
 
 SHORT_CHOOSERS = 2
 """One short call in so many chooses what to look at: there are few, and much to be seen."""
@@ -88,13 +73,13 @@ class Pairs:
         kept = ~(np.isin(self.first, lost) | np.isin(self.second, lost))
         return Pairs(self.first[kept], self.second[kept], int(kept[: self.plain].sum()))
 
-    def drawn(self, dice: Dice, count: int) -> Codes:
-        """(count,) pairs at random: half of them of categories, where there are others."""
+    def drawn(self, dice: Dice, count: int, others_in: int = 2) -> Codes:
+        """(count,) pairs at random; one in ``others_in`` is not of categories, if any are not."""
         others = len(self.first) - self.plain
         if not others or not self.plain:
             return dice.integers(count, len(self.first))
         plain, other = dice.integers(count, self.plain), dice.integers(count, others)
-        return np.where(dice.coins(count), plain, self.plain + other)
+        return np.where(dice.integers(count, others_in) > 0, plain, self.plain + other)
 
     def values(self, record: Codes, coins: Flags) -> Codes:
         """What the record holds."""
@@ -133,14 +118,14 @@ def short_calls(
         for value, run in zip(changed, runs, strict=True)
         if run.reports is None or len(run.reports) != _ROWS
     }
-    stage = _Stage("short calls", inputs, pairs, record, coins)
+    stage = Stage("short calls", inputs, pairs, record, coins)
     rarest = int(np.bincount(changed, minlength=len(inputs.values)).min())
     given[np.arange(calls), [settings[at][0] for at in setting]] = _UNTOLD
     return list(_short_events(stage, runs, setting, given)), broken, rarest
 
 
 @dataclass(frozen=True)
-class _Stage:
+class Stage:
     """What all events of some trials share."""
 
     calls: str
@@ -167,7 +152,7 @@ class _Stage:
         return Event(self.calls, name, self.both, self.record, self.coins, views, say, **options)
 
 
-def _short_events(stage: _Stage, runs: list[Run], setting: Codes, given: Codes) -> Iterator[Event]:
+def _short_events(stage: Stage, runs: list[Run], setting: Codes, given: Codes) -> Iterator[Event]:
     """All events of the short calls, looked at with and without how the call was set."""
     company, pair, choosers = Coder(), stage.record, SHORT_CHOOSERS
     others = company.codes([str(sorted(held)) for _, held in _settings(stage.inputs.k)])[setting]
@@ -186,7 +171,7 @@ def _short_events(stage: _Stage, runs: list[Run], setting: Codes, given: Codes) 
     yield stage.event(TOGETHER, views, words.__getitem__, choosers=choosers)
 
 
-def _told(stage: _Stage, runs: list[Run], given: Codes) -> tuple[list[str], list[str], list[str]]:
+def _told(stage: Stage, runs: list[Run], given: Codes) -> tuple[list[str], list[str], list[str]]:
     """Of each short call which reports are missing, all reports, and what they show."""
     coder = Coder()
     codes = [None if run.reports is None else coder.codes(run.reports) for run in runs]
@@ -219,122 +204,3 @@ def _mark(shown: Flags, truth: int, both: Codes) -> str:
     if truth != _UNTOLD and shown[truth]:
         words.append("the truth")
     return " and ".join(words) or "neither"
-
-
-# -- long calls ----------------------------------------------------------------------------
-
-
-def long_calls(
-    subject: Subject, inputs: Inputs, pairs: Pairs, dice: Dice, rows: int
-) -> Iterator[Event]:
-    """The events of single rows: of each report, and of reports beside others.
-
-    Raises LongCallError where a call gives no report for each row.
-    """
-    record, coins = pairs.drawn(dice, rows), dice.coins(rows)
-    given = pairs.values(record, coins)
-    reports, parts = Coder(), []
-    for start in range(0, rows, CALL_ROWS):
-        parts.append(long_call(subject, inputs, given[start : start + CALL_ROWS], reports))
-    stage = _Stage("long calls", inputs, pairs, record, coins)
-    yield _alone(stage, reports, np.concatenate(parts))
-    plan = Compared.drawn(pairs, dice, min(rows, COMPARED_ROWS))
-    earlier = long_call(subject, inputs, plan.known, reports)
-    both = long_call(subject, inputs, plan.mixed, reports)
-    stage = _Stage("long calls", inputs, pairs, plan.record, plan.coins)
-    mine = both[TOSSED]
-    yield _beside(stage, reports, BESIDE[0], mine, both[::2], plan.mixed[::2])
-    yield _beside(stage, reports, BESIDE[1], mine, earlier[TOSSED], plan.known[TOSSED])
-
-
-class LongCallError(Exception):
-    """A long call did not give a report for each row."""
-
-
-def long_call(subject: Subject, inputs: Inputs, given: Codes, reports: Coder) -> Codes:
-    """(rows,) the coded reports of one long call."""
-    run = subject.run(inputs.taken(given.tolist()), facts=False)
-    return coded(run, len(given), reports)
-
-
-def coded(run: Run, rows: int, reports: Coder) -> Codes:
-    """(rows,) the coded reports of a run; raises LongCallError where there are not as many."""
-    if run.reports is None:
-        raise LongCallError(f"fn raised {run.raised[:200]}")
-    if len(run.reports) != rows:
-        raise LongCallError(f"fn gave {len(run.reports):,} reports for {rows:,} answers")
-    return reports.codes(run.reports)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Two inputs of as many rows: one all known; in the other known rows and coins take turns."""
-
-    known: Codes
-    mixed: Codes
-    record: Codes
-    coins: Flags
-
-    @classmethod
-    def drawn(cls, pairs: Pairs, dice: Dice, rows: int) -> Compared:
-        """Known rows hold random categories that some pair has, and so do tossed ones.
-
-        All else would make many generators draw more, so that rows were no longer aligned.
-        """
-        pairs = Pairs(pairs.first[: pairs.plain], pairs.second[: pairs.plain], pairs.plain)
-        plain, half = np.unique(np.stack([pairs.first, pairs.second])), rows // 2
-        known = plain[dice.integers(2 * half, len(plain))]
-        mixed = plain[dice.integers(2 * half, len(plain))]
-        record, coins = pairs.drawn(dice, half), dice.coins(half)
-        mixed[TOSSED] = pairs.values(record, coins)
-        return cls(known, mixed, record, coins)
-
-
-def _alone(stage: _Stage, reports: Coder, mine: Codes) -> Event:
-    """The event of single rows.  mine : (n,) their coded reports."""
-    said = list(map(said_of, reports.things))
-    views = crossed(stage.record, mine), crossed(stage.alike, _marks(stage, reports, mine))
-    return stage.event(REPORT, views, lambda trial: said[mine[trial]])
-
-
-def _marks(stage: _Stage, reports: Coder, mine: Codes) -> Codes:
-    """(n,) which of the two answers a report shows."""
-    shows, both = reports.shows(stage.inputs), stage.both[stage.record]
-    return np.asarray(shows[mine, both[:, 0]] + 2 * shows[mine, both[:, 1]])
-
-
-def _beside(
-    stage: _Stage, reports: Coder, other: str, mine: Codes, theirs: Codes, truths: Codes
-) -> Event:
-    """The event of rows beside known ones.
-
-    mine, theirs : (n,) coded reports of a row and of the known one.  truths : of the known one.
-    """
-    said, names = list(map(said_of, reports.things)), stage.inputs.names
-    honest = reports.shows(stage.inputs)[theirs, truths].astype(np.intp)
-    views = (
-        crossed(stage.record, mine, theirs, truths),
-        crossed(stage.alike, _marks(stage, reports, mine), honest),
-    )
-
-    def say(trial: int) -> str:
-        return (
-            f"{said[mine[trial]]}, where {other} held {names[truths[trial]]} and gave "
-            f"{said[theirs[trial]]}"
-        )
-
-    return stage.event(f"{REPORT}, beside {other}", views, say)
-
-
-def worker_events(
-    inputs: Inputs, pairs: Pairs, plan: Compared, reports: Coder, runs: tuple[Codes, Codes, Codes]
-) -> Iterator[Event]:
-    """What rows of one worker tell beside the same rows of another, and of the parent.
-
-    runs : coded reports of ``plan.mixed`` from one worker; of ``plan.known`` from another, and
-        from the parent after both had started.
-    """
-    stage = _Stage("workers", inputs, pairs, plan.record, plan.coins)
-    mine, truths = runs[0][TOSSED], plan.known[TOSSED]
-    for other, theirs in zip(WORKERS, runs[1:], strict=True):
-        yield _beside(stage, reports, other, mine, theirs[TOSSED], truths)

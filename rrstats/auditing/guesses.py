@@ -8,7 +8,8 @@ interval for that share, carried through the logit, is a lower bound on epsilon.
 one call, one generator, one coin: dependence is no excuse for a function that claims privacy.
 
 What to guess from is chosen on one part of the trials and judged on the other, so that
-choosing does not flatter.  Level: one-sided, split evenly over all events (Bonferroni).
+choosing does not flatter; or the guesses are fixed beforehand, and judged in each of some cells.
+Level: one-sided, split evenly over all events, and over looks and their cells (Bonferroni).
 Sources: Clopper and Pearson (1934); Ding et al. (2018) and Bichsel et al. (2021) for choosing
 events on other trials; Steinke, Nasr and Jagielski (2023), theorem 5.2, for many records in a call.
 """
@@ -17,8 +18,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +33,11 @@ __all__ = [
     "Bound",
     "Dice",
     "Event",
+    "Look",
+    "Told",
     "crossed",
     "excess_seen",
+    "guessed",
     "least_guesses",
     "lower_epsilon",
     "play",
@@ -97,6 +102,39 @@ class Event:
     certain: bool = False
     choosers: int = 4
 
+    def bound(self, dice: Dice, error: float) -> Bound:
+        """What the event comes to, wrongly at most at rate ``error``."""
+        return play(self, dice, error)
+
+
+class Look(NamedTuple):
+    """Some of the trials, in cells that were known before anything came back.
+
+    cells : (n,) the cell of each trial, -1 for none.  say : what a cell is, in words.
+    """
+
+    cells: Codes
+    say: Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Told(Event):
+    """An event whose guesses do not need to be chosen: nothing is lost to those that choose.
+
+    guess : (n,) the coin to guess in each trial, -1 for none.
+    looks : ways to look at the trials, at most ``most``; in each, every cell is judged.
+    least : trials that a cell must have to be worth its share of the error.
+    """
+
+    guess: Codes = field(kw_only=True)
+    looks: Callable[[], Iterator[Look]] = field(kw_only=True)
+    least: float = field(kw_only=True)
+    most: int = field(kw_only=True)
+
+    def bound(self, dice: Dice, error: float) -> Bound:
+        """The best of all cells; the error is split over looks, and in each over its cells."""
+        return _scan(self, error)
+
 
 class Bound(NamedTuple):
     """What an event came to.
@@ -104,6 +142,7 @@ class Bound(NamedTuple):
     trials : of which some chose.  guesses, right : among those that judged.
     epsilon_low : at the error of this event.
     example : a trial with the guess that told most; None without guesses.
+    where : which trials these were, in words; empty for all.
     """
 
     trials: int
@@ -111,6 +150,7 @@ class Bound(NamedTuple):
     right: int
     epsilon_low: float
     example: int | None = None
+    where: str = ""
 
     @property
     def always(self) -> bool:
@@ -166,6 +206,14 @@ def excess_seen(epsilon: float, guesses: int, error: float) -> float:
     return math.log(needed / max(guesses - needed, 1)) - epsilon
 
 
+def guessed(view: Codes, coins: Flags, dice: Dice, error: float) -> Codes:
+    """(n,) the guesses in one view that half of the trials choose; -1 for none, and for them."""
+    choosing = dice.coins(len(coins))
+    _, cells = np.unique(view, return_inverse=True)
+    guess, _ = _chosen(cells, coins, choosing, error, certain=False)
+    return np.where(choosing, -1, guess[cells])
+
+
 def play(event: Event, dice: Dice, error: float) -> Bound:
     """Choose a view and its guesses on some trials of an event, and judge them on the others."""
     trials = len(event.coins)
@@ -185,6 +233,34 @@ def play(event: Event, dice: Dice, error: float) -> Bound:
     of_it = judged[hit & (told[judged] == most)]
     example = int(of_it[0] if of_it.size else judged[0])
     return Bound(trials, guesses, right, lower_epsilon(right, guesses, error), example)
+
+
+def _scan(event: Told, error: float) -> Bound:
+    """The highest bound among all cells that have trials enough."""
+    trials, told, hit = len(event.coins), event.guess >= 0, event.guess == event.coins
+    tables = []
+    for at, look in enumerate(event.looks()):
+        held = np.bincount(look.cells[look.cells >= 0])
+        worth = np.flatnonzero(held >= event.least)
+        if worth.size:
+            here = told & (look.cells >= 0)
+            guesses = np.bincount(look.cells[here], minlength=len(held))[worth]
+            right = np.bincount(look.cells[here & hit], minlength=len(held))[worth]
+            tables.append((at, worth, guesses, right))
+    best, found = Bound(trials, 0, 0, 0.0), (0, 0)
+    for at, worth, guesses, right in tables:
+        each = error / (event.most * len(worth))
+        top = int(lower_share(right, guesses, each).argmax())
+        low = lower_epsilon(int(right[top]), int(guesses[top]), each)
+        if low > best.epsilon_low or not best.guesses:
+            best, found = Bound(trials, int(guesses[top]), int(right[top]), low), (at, worth[top])
+    if not best.guesses:
+        return best
+    look = next(islice(event.looks(), found[0], None))
+    inside = np.flatnonzero((look.cells == found[1]) & told)
+    of_it = inside[hit[inside]]
+    example = int(of_it[0] if of_it.size else inside[0])
+    return best._replace(example=example, where=look.say(int(found[1])))
 
 
 def _chosen(

@@ -23,10 +23,14 @@ class AuditResult:
     tried : a frame with a row for each event: calls, event, record (the two inputs that were told
         apart best), trials, guesses (of the trials in which something was to be said, without those
         that chose what to look at), right, epsilon_low.
-    blind_below : a fault that adds less than this to the epsilon of single reports is seen in
-        fewer than half of such audits; infinite where there were too few trials for any.
+    blind_below : a fault in all single reports, alike for all pairs of categories, that adds less
+        than about this to epsilon is missed in half of such audits or more; infinite where there
+        were too few trials for any.  A fault of some categories alone must be larger.
     rare_below : what one kind of record shows beside its report, in a smaller share of its calls
         than this, cannot refute the claim; above 1 where there were too few calls for any.
+    rows_below : of long columns fewer rows than this cannot refute the claim, even if their reports
+        are the answers.
+    lengths : of the columns that were tried.
     notes : what could not be tried, in sentences.
     """
 
@@ -38,6 +42,8 @@ class AuditResult:
     tried: pd.DataFrame
     blind_below: float
     rare_below: float
+    rows_below: float
+    lengths: tuple[int, ...]
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -57,24 +63,19 @@ class AuditResult:
 
     def _limits(self) -> str:
         """What a pass does not say."""
-        claim = f"epsilon {self.claimed:.4g}"
-        told = ["this is a lower bound, no proof of privacy:"]
-        if math.isinf(self.blind_below):
-            told.append(f"in these few trials no fault of single reports could refute {claim};")
-        else:
-            told.append(
-                f"a fault that adds less than {_up(self.blind_below)} to the epsilon of single "
-                "reports is missed in more than half of such audits;"
-            )
-        if self.rare_below > 1:
-            told.append(f"in these few calls nothing beside the reports could refute {claim};")
-        else:
-            told.append(
-                "what one kind of record shows beside its report is missed where it shows in fewer "
-                f"than {math.ceil(100 * self.rare_below)}% of its calls;"
-            )
-        told.append("time, files, memory and the strength of the generator are not looked at")
-        return " ".join(told)
+        blind = f"of any size: so few trials cannot refute epsilon {self.claimed:.4g}"
+        if math.isfinite(self.blind_below):
+            blind = f"that adds less than about {_up(self.blind_below)} (half the time or more)"
+        few = "any number" if math.isinf(self.rows_below) else f"fewer than {self.rows_below:,.0f}"
+        rare = f"at all: so few calls cannot refute epsilon {self.claimed:.4g}"
+        if self.rare_below <= 1:
+            rare = f"in fewer than {math.ceil(100 * self.rare_below)}% of the calls of its kind"
+        return (
+            f"no proof, it misses a fault of all reports {blind}; a fault of {few} rows; "
+            f"one that shows beside the reports {rare}\n"
+            f"not looked at: columns above {self.lengths[-1]:,} rows and most lengths below, "
+            "places other than ends and edges of blocks, time, files, memory, the generator"
+        )
 
 
 def _down(value: float) -> str:
