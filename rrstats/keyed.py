@@ -15,10 +15,11 @@ The price.  It hides a value, not whether or when it changed: a person whose rep
 changed the answer.  Epsilon counts for every distinct value that a person ever has in a column.
 Two rows with the same id and value have the same report, so an id must name one person in all
 that is released under a key: where two people share one and their reports differ, their answers
-do for certain (a household's number is no id).  Reports that are randomized again under their own
-key need ``again=True``, or the second round would repeat the first one's noise; where data do
-not say how they were made (lists, Polars) take another key for each round.  Whoever has the key has nearly everything: it lies apart from the data, and is destroyed
-when nothing has to be recomputed.
+do for certain (a household's number is no id).  Reports that are randomized again under their
+own key need ``again=True``, or the second round would repeat the first one's noise; where data do
+not say how they were made (lists, Polars) take another key for each round.  Whoever has the key
+has nearly everything: it lies apart from the data, and is destroyed when nothing has to be
+recomputed.
 Fresh noise, the default, has none of these prices.
 Sources: Erlingsson, Pihur and Korolova (2014), sect. 3, for permanent reports; Bellare, Kilian and
 Rogaway (2000) for the chained blocks of fixed length; RFC 2104 for HMAC.

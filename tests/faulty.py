@@ -188,3 +188,13 @@ def block_heads(answers: Sequence[Any]) -> list[str]:
 def from_some_row_on(answers: Sequence[Any]) -> list[str]:
     """All rows from the 65,001st on are forgotten."""
     return _bare(answers, slice(65_000, None))
+
+
+def first_row(answers: Sequence[Any]) -> list[str]:
+    """The first row of each column of two or more is forgotten."""
+    return _bare(answers, slice(0, 1 if len(answers) > 1 else 0))
+
+
+def last_row(answers: Sequence[Any]) -> list[str]:
+    """The last row of each column of two or more is forgotten."""
+    return _bare(answers, slice(-1 if len(answers) > 1 else len(answers), None))

@@ -367,6 +367,15 @@ def test_a_fault_of_some_lengths_or_rows_is_caught(name):
     assert name != "block_heads" or beside["epsilon_low"].max() <= 1.0
 
 
+@pytest.mark.parametrize("name", ["first_row", "last_row"])
+def test_a_bare_row_at_one_end_is_caught_in_small_audits(name):
+    """Of 1,000 judged short calls a tenth at least has it in the changed record; all tell it."""
+    assert missed(1000, 0.1, 1, 1.0, 0.01 / EVENTS) < 1e-6
+    found = audit(getattr(faulty, name), CATEGORIES, 1.0, trials=20_000, workers=0)
+    assert not found.passed
+    assert games.OWN in found.worst
+
+
 @pytest.mark.parametrize(("rows", "least"), [(1000, 48), (20_000, 48), (400_000, 5000)])
 def test_columns_have_lengths_of_every_size(rows, least):
     """The lengths sum to the rows; up to the longest of a third each step has two or more."""

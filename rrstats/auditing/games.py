@@ -32,8 +32,8 @@ _ROWS = 3
 _UNTOLD = -1
 """Stands for the truth of the changed record, which is what is to be guessed."""
 
-MISSING, TOGETHER = "which reports are missing", "all reports"
-SHORT_EVENTS = (*FACTS, MISSING, TOGETHER)
+MISSING, TOGETHER, OWN = "which reports are missing", "all reports", "report at its place"
+SHORT_EVENTS = (*FACTS, MISSING, TOGETHER, OWN)
 
 SHORT_CHOOSERS = 2
 """One short call in so many chooses what to look at: there are few, and much to be seen."""
@@ -165,18 +165,33 @@ def _short_events(stage: Stage, runs: list[Run], setting: Codes, given: Codes) -
     seen = Coder().codes(missing)
     views: tuple[Codes, ...] = crossed(pair, seen), crossed(pair, setting, seen)
     yield stage.event(MISSING, views, missing.__getitem__, choosers=choosers)
-    exact, coarse = Coder().codes(words), Coder().codes(marks)
+    together = list(map(", ".join, words))
+    exact, coarse = Coder().codes(together), Coder().codes(list(map(", ".join, marks)))
     views = crossed(pair, others, exact), crossed(pair, setting, exact)
     views += crossed(stage.alike, coarse), crossed(stage.alike, setting, coarse)
-    yield stage.event(TOGETHER, views, words.__getitem__, choosers=choosers)
+    yield stage.event(TOGETHER, views, together.__getitem__, choosers=choosers)
+    place = np.array([at for at, _ in _settings(stage.inputs.k)])[setting]
+    own, mine = (Coder().codes(_at(place, told)) for told in (words, marks))
+    views = crossed(pair, place, own), crossed(stage.alike, place, mine)
+    yield stage.event(OWN, views, _at(place, words).__getitem__, choosers=choosers)
 
 
-def _told(stage: Stage, runs: list[Run], given: Codes) -> tuple[list[str], list[str], list[str]]:
+def _at(places: Codes, told: list[list[str]]) -> list[str]:
+    """What each call told at the place of its changed record."""
+    found = zip(places.tolist(), told, strict=True)
+    return [f"row {at + 1}: {words[at] if at < len(words) else 'nothing'}" for at, words in found]
+
+
+def _told(
+    stage: Stage, runs: list[Run], given: Codes
+) -> tuple[list[str], list[list[str]], list[list[str]]]:
     """Of each short call which reports are missing, all reports, and what they show."""
     coder = Coder()
     codes = [None if run.reports is None else coder.codes(run.reports) for run in runs]
     shows, said = coder.shows(stage.inputs), list(map(said_of, coder.things))
-    missing, words, marks = [], [], []
+    missing: list[str] = []
+    words: list[list[str]] = []
+    marks: list[list[str]] = []
     for mine, row, both in zip(codes, given, stage.both[stage.record], strict=True):
         if mine is None:
             told, gone, shown = ["an exception"], ["an exception"], ["an exception"]
@@ -185,8 +200,8 @@ def _told(stage: Stage, runs: list[Run], given: Codes) -> tuple[list[str], list[
             gone = [str(at) for at, word in enumerate(told, 1) if word == said_of(None)]
             shown = [_mark(shows[c], truth, both) for c, truth in zip(mine, row, strict=False)]
         missing.append(" and ".join(gone) or "none")
-        words.append(", ".join(told))
-        marks.append(", ".join(shown))
+        words.append(told)
+        marks.append(shown)
     return missing, words, marks
 
 
