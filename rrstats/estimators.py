@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 
 from rrstats.channel import check_target
-from rrstats.condensed import Beside, is_frame
+from rrstats.condensed import Beside, is_frame, refuse_unopened
 from rrstats.containers import open_container
 from rrstats.debiasing import (
     confidence_interval,
@@ -169,6 +169,7 @@ def estimate(
         named = Beside(**beside, probabilities=probabilities, group=group)
         return settings.frame(reports, categories, prob, epsilon, columns, named, observed)
     if columns is not None:
+        refuse_unopened(reports, text=True)
         raise ArgumentTypeError(
             f"columns are names of a frame's, found reports in a {type(reports).__name__}; give "
             "the frame, or leave columns out"

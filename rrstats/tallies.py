@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rrstats.cells import Cell, Sums
 from rrstats.channel import SupportChannel
-from rrstats.condensed import Beside, ask, is_frame, open_frame, selections
+from rrstats.condensed import Beside, ask, is_frame, open_frame, refuse_unopened, selections
 from rrstats.containers import form_of
 from rrstats.domain import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -344,6 +344,7 @@ def tally(
         )
         return counted.only if counted.single else dict(counted.tallies)
     if columns is not None:
+        refuse_unopened(reports, text=True)
         raise ArgumentTypeError(
             f"columns are names of a frame's, found reports in a {type(reports).__name__}; give "
             "the frame, or leave columns out"

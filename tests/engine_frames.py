@@ -19,6 +19,9 @@ import spark_session
 
 ENGINES = ["polars", "polars lazy", "pyarrow", "duckdb", "dask", "pyspark"]
 
+QUIET = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+"""For tests that may start Spark, whose oldest version leaves sockets to the collector."""
+
 PARTS = 3
 """Chunks, or partitions, of the frames that have them."""
 

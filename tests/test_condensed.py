@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 from catalogue import EXAMPLES
 
 import rrstats as rr
-from rrstats.condensed import Beside, ask, is_frame
+from rrstats.condensed import Beside, ask, is_frame, refuse_unopened
 from rrstats.containers import form_of
 from rrstats.crosstabs.counting import count_rows
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -270,6 +271,16 @@ def test_what_is_a_frame():
     assert asked.single
     assert [("answer",)] == [wanted.columns for wanted in asked.wanted]
     assert ["region", "stratum"] == Beside(by="region", strata="stratum").labels
+
+
+def test_a_path_is_no_frame():
+    """The path of a file is refused with the call that counts files; text may be an answer."""
+    for call in (tally, rr.estimate):
+        with pytest.raises(ArgumentTypeError, match=r"rr\.files\.tally_file\(path, 'name'\)"):
+            call(Path("once"), M, columns="answer")
+    assert not is_frame("once")
+    with pytest.raises(ArgumentTypeError, match="tally_file"):
+        refuse_unopened("once", text=True)
 
 
 def test_counting_by_fractions():

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
+from rrstats.condensed import combine, open_frame
 from rrstats.crosstabs import Crosstab
 from rrstats.errors import (
     ArgumentTypeError,
@@ -26,6 +27,8 @@ from rrstats.errors import (
 from rrstats.groups import GroupEstimates
 from rrstats.mechanisms import KRR, OptimizedUnary, Samples, surveys
 from rrstats.tallies import Tally
+
+pytestmark = engine_frames.QUIET
 
 N = 360
 
@@ -81,6 +84,7 @@ def columns():
         "cluster": [row // 9 for row in range(N)],
         "bad": [None, float("inf"), -1.0, *[1.0] * (N - 3)],
         "nothing": [0.0] * N,
+        "gaps": [None, None, *[0.5] * (N - 2)],
         "stray": ["my secret", "another secret", *["no"] * (N - 2)],
         "text": [f"what person {row} wrote" for row in range(N)],
     }
@@ -292,6 +296,14 @@ ERRORS = {
         lambda f: rr.estimate(f, M, columns="answer", probabilities="weight"),
         r"probabilities must be in \(0, 1\].*of 360 outside",
     ),
+    "missing weights": (
+        lambda f: rr.estimate(f, M, columns="answer", weights="gaps"),
+        "found 2 of 360 missing or infinite and 0 negative",
+    ),
+    "missing chances": (
+        lambda f: rr.estimate(f, M, columns="answer", probabilities="gaps"),
+        "found 2 of 360 outside or missing",
+    ),
     "strata with holes": (
         lambda f: rr.tally(f, M, columns="answer", strata="region"),
         "strata must be known of every row, found 73 of 360 missing",
@@ -388,7 +400,75 @@ def test_an_empty_frame(engine):
     assert (0, 0) == ((found := rr.tally(data, M, columns="answer")).n, found.missing)
     assert {} == rr.tally(data, M, columns="answer", by="region")
     assert 0 == rr.tally(data, M, columns="answer", weights="weight").n
+    assert 0 == _rows_by_chance(data)
     assert 0 == rr.crosstab(data, "answer", "region", mechanisms={"answer": M}).n
+
+
+def _rows_by_chance(data):
+    """The number of rows that are combined with the weights 1 / probability."""
+    return combine(open_frame(data), ["answer"], probabilities="weight").rows
+
+
+NAMES = ["q1.answer", "q r", "q`s", 'q"t', "a`.`b", "*", "^q.*$", "age", "key0"]
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.filterwarnings("ignore::rrstats.errors.NoisyTableWarning")
+def test_names_are_names(engine):
+    """A name with a dot, a space, quotes, a star or a pattern in it is no more than a name."""
+    # No two columns have the same counts.
+    held = {name: _cycle([*M.categories, *["never"] * i]) for i, name in enumerate(NAMES)}
+    held["w.w"] = _cycle([0.5, 2.0, 4.0])
+    if engine != "duckdb":  # which would name it anew
+        held["AGE"] = _cycle([30, 40])
+    pandas, data = pd.DataFrame(held), engine_frames.make(engine, held)
+    assert same(rr.tally(pandas, M, columns=NAMES), rr.tally(data, M, columns=NAMES))
+    for name in ("q1.answer", "*"):
+        asked = {"columns": "age", "by": name, "weights": "w.w"}
+        assert same(rr.tally(pandas, M, **asked), rr.tally(data, M, **asked)), name
+    axes = {"q`s": M, "^q.*$": M}
+    expected, actual = (rr.crosstab(f, *axes, mechanisms=axes) for f in (pandas, data))
+    assert same(expected, actual)
+
+
+def test_twins_in_duckdb():
+    """DuckDB tells two columns by their places where it takes their names for one."""
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("narwhals")
+    data = duckdb.sql("SELECT 'once' AS a, 'never' AS b, 'once' AS \"B\", 'often' AS a")
+    for name, expected in (("b", [1, 0, 0]), ("B", [0, 1, 0])):
+        assert expected == rr.tally(data, M, columns=name).reported.tolist()
+    with pytest.raises(ArgumentValueError, match="column 'a' is there 2 times"):
+        rr.tally(data, M, columns="a")
+
+
+@pytest.mark.parametrize("claims", [False, True])
+def test_a_name_twice_in_spark(claims):
+    """Of a joined Spark frame other columns are counted, and a name there twice is refused."""
+    pytest.importorskip("narwhals")
+    data = _spoken("pyspark")[1] if claims else engine_frames.of_arrow("pyspark", _claiming_arrow())
+    data = data.select("answer", "answer", "region")
+    sides = KRR(["n", "s"], 0.75)
+    assert [5, 5] == rr.tally(data, sides, columns="region").reported.tolist()
+    with pytest.raises(ArgumentValueError, match="column 'answer' is there 2 times"):
+        rr.tally(data, M, columns="answer")
+
+
+@pytest.mark.parametrize("engine", ["pyarrow", "batch", "dask"])
+def test_a_name_twice(engine):
+    """A frame of Arrow or Dask with a name there twice is refused, and the name is said."""
+    pytest.importorskip("narwhals")
+    pa = pytest.importorskip("pyarrow")
+    data = pa.table([["once"], ["my secret"], ["never"]], names=["answer", "other", "other"])
+    if engine == "dask":
+        dd = pytest.importorskip("dask.dataframe")
+        pandas = pd.DataFrame([["once", "my secret", "never"]], columns=data.column_names)
+        data = dd.from_pandas(pandas, npartitions=1)
+    if engine == "batch":
+        data = data.to_batches()[0]
+    with pytest.raises(ArgumentValueError, match="'other' is there twice; rename one") as caught:
+        rr.tally(data, M, columns="answer")
+    assert "secret" not in str(caught.value)
 
 
 def test_kinds_of_numbers(engine):
@@ -460,13 +540,19 @@ def _claiming():
     return data.rr.simulate("answer", M, seed=1)
 
 
+def _claiming_arrow():
+    """Its values in Arrow, without what is said of them."""
+    data = _claiming()
+    return engine_frames.arrow({name: data[name].tolist() for name in data})
+
+
 def _spoken(engine):
     """The same on an engine that keeps what is said."""
     import json
 
     data = _claiming()
     document = json.dumps(data.attrs["rrstats"])
-    table = engine_frames.arrow({name: data[name].tolist() for name in data})
+    table = _claiming_arrow()
     if engine == "pyspark":
         return data, engine_frames.of_arrow(engine, table).withMetadata(
             "answer", {"rrstats": document}
@@ -536,6 +622,36 @@ def test_engines_are_not_quoted():
     while error is not None:
         assert "secret" not in str(error)
         error = error.__cause__ or error.__context__
+
+
+def test_a_directory_with_a_document(tmp_path):
+    """Where Polars takes a document in a directory for data, the error says how to leave it out."""
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("narwhals")
+    pl.DataFrame({"answer": ["once"]}).write_parquet(tmp_path / "part-0.parquet")
+    (tmp_path / "_rrstats.json").write_text("{}")
+    with pytest.raises(ArgumentValueError, match=r"name the data alone.*dir/\*\.parquet"):
+        rr.tally(pl.scan_parquet(tmp_path), M, columns="answer")
+    assert 1 == rr.tally(pl.scan_parquet(tmp_path / "*.parquet"), M, columns="answer").n
+
+
+def test_what_must_be_opened_first():
+    """Data sets of files, readers and connections are no frames, and the error says the step."""
+    dataset = pytest.importorskip("pyarrow.dataset")
+    table = engine_frames.arrow({"answer": ["once"]})
+    held = [(dataset.dataset(table), r"\.to_table\(\)"), (table.to_reader(), r"\.read_all\(\)")]
+    try:
+        import duckdb
+    except ImportError:
+        pass
+    else:
+        held.append((duckdb.connect(), r"con\.table\('name'\)"))
+    for data, words in held:
+        for call in (rr.tally, rr.estimate):
+            with pytest.raises(ArgumentTypeError, match=words):
+                call(data, M, columns="answer")
+        with pytest.raises(ArgumentTypeError, match=words):
+            rr.crosstab(data, "answer", mechanisms={"answer": M})
 
 
 def test_lazy_frames_are_computed_once():

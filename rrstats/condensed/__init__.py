@@ -7,8 +7,8 @@ back the sums, over the rows of a combination, of w, w^2, 1/w and 1/w^2.
 Not for frames that have nearly as many combinations as rows (free text, numbers not cut into
 ranges): more than a million are refused, before they are fetched.
 
-`frames` says what an engine's frame is, `asking` which columns and mechanisms are meant, and
-`combining` asks the engine.
+`frames` says what an engine's frame is, `unopened` what is none yet, `asking` which columns and
+mechanisms are meant, and `combining` asks the engine.
 Engines are reached through narwhals (https://narwhals-dev.github.io/narwhals), an optional package.
 """
 
@@ -16,6 +16,7 @@ from rrstats.condensed.asking import Asked, Wanted, ask
 from rrstats.condensed.combining import MOST, Combined, combine
 from rrstats.condensed.frames import EngineFrame, is_frame, open_frame
 from rrstats.condensed.selecting import Beside, Selection, condensed_rows, selections
+from rrstats.condensed.unopened import refuse_unopened
 
 __all__ = [
     "MOST",
@@ -30,5 +31,6 @@ __all__ = [
     "condensed_rows",
     "is_frame",
     "open_frame",
+    "refuse_unopened",
     "selections",
 ]

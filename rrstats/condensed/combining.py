@@ -100,13 +100,14 @@ def _asked(
     if frame.engine == "pyarrow":  # chunks with dictionaries of their own cannot be grouped
         lazy = nw.from_native(frame.native.unify_dictionaries())
     lazy = lazy.lazy()
-    kept = [_key(frame, str(name)).alias(key) for name, key in keys.items()]
+    kept = [_key(frame, name).alias(key) for name, key in keys.items()]
     sums = [nw.len().alias(_TIMES)]
     if weights is None and probabilities is None:
         lazy = lazy.select(*kept)
     else:
-        number = nw.col(str(weights if probabilities is None else probabilities))
-        lazy = lazy.select(*kept, number.cast(nw.Float64).alias("given"))
+        number = nw.nth(frame.place(weights if probabilities is None else probabilities))
+        given = number.cast(nw.Float64).fill_null(math.inf)  # missing is refused as infinite is
+        lazy = lazy.select(*kept, given.alias("given"))
         lazy = lazy.with_columns(*(_weight() if probabilities is None else _reciprocal()))
         lazy = lazy.with_columns(*_powers())
         sums += [nw.col(name).sum() for name in (*_POWERS, "strange", "below", "nobody")]
@@ -116,16 +117,17 @@ def _asked(
     return dict(lazy.collect(**options).to_dict(as_series=False))
 
 
-def _key(frame: EngineFrame, name: str) -> Any:
+def _key(frame: EngineFrame, name: Hashable) -> Any:
     """A column to group by, in which NaN is missing: two kinds of missing would be two groups."""
     import narwhals as nw
 
-    column = nw.col(name)
-    return nw.when(~column.is_nan()).then(column) if frame.schema[name].is_float() else column
+    column = nw.nth(frame.place(name))
+    return nw.when(~column.is_nan()).then(column) if frame.type_of(name).is_float() else column
 
 
-# A missing or infinite number is told by comparisons alone, which all engines agree on: one with
-# null is null, and goes to `otherwise`; one with NaN is false below, or NaN is above all.
+# A missing, infinite or NaN number is told by comparisons without null, on which all engines
+# agree: NaN is within no bounds, or above all.  A null condition would go to `otherwise` in some
+# versions of narwhals and be null in others, and literals fail there in a table without rows.
 
 
 def _weight() -> list[Any]:
@@ -135,9 +137,9 @@ def _weight() -> list[Any]:
     given = nw.col("given")
     finite = (given >= -_GREATEST) & (given <= _GREATEST)
     return [
-        nw.when(finite & (given >= 0)).then(given).otherwise(nw.lit(0.0)).alias("weight"),
-        nw.when(finite).then(nw.lit(0)).otherwise(nw.lit(1)).alias("strange"),
-        nw.when(given < 0).then(nw.lit(1)).otherwise(nw.lit(0)).alias("below"),
+        nw.when(finite & (given >= 0)).then(given).otherwise(0.0).alias("weight"),
+        _count(~finite).alias("strange"),
+        _count(given < 0).alias("below"),
     ]
 
 
@@ -147,11 +149,10 @@ def _reciprocal() -> list[Any]:
 
     given = nw.col("given")
     chance = (given > 0) & (given <= 1)
-    safe = nw.when(chance).then(given).otherwise(nw.lit(1.0))
     return [
-        (nw.lit(1.0) / safe).alias("weight"),
-        nw.when(chance).then(nw.lit(0)).otherwise(nw.lit(1)).alias("strange"),
-        nw.lit(0).alias("below"),
+        (1.0 / nw.when(chance).then(given).otherwise(1.0)).alias("weight"),
+        _count(~chance).alias("strange"),
+        _count(given < 0).alias("below"),
     ]
 
 
@@ -161,17 +162,23 @@ def _powers() -> list[Any]:
 
     weight = nw.col("weight")
     some = weight > 0
-    safe = nw.when(some).then(weight).otherwise(nw.lit(1.0))
-    inverse = nw.when(some).then(nw.lit(1.0) / safe).otherwise(nw.lit(0.0))
+    inverse = nw.when(some).then(1.0 / nw.when(some).then(weight).otherwise(1.0)).otherwise(0.0)
     return [
         weight.alias("power1"),
         (weight * weight).alias("power2"),
         inverse.alias("inverse1"),
         (inverse * inverse).alias("inverse2"),
-        nw.when(some).then(nw.lit(0)).otherwise(nw.lit(1)).alias("nobody"),
-        nw.when(some).then(weight).otherwise(nw.lit(_GREATEST)).alias("least"),
+        _count(~some).alias("nobody"),
+        nw.when(some).then(weight).otherwise(_GREATEST).alias("least"),
         weight.alias("most"),
     ]
+
+
+def _count(condition: Any) -> Any:
+    """1 where a condition holds, which is null nowhere, and else 0."""
+    import narwhals as nw
+
+    return condition.cast(nw.Int64)
 
 
 def _checked(found: dict[str, list[Any]], rows: int, *, chances: bool) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ Whatever an engine says when it fails is not repeated: engines put cells into th
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from rrstats.columns import place_of
+from rrstats.condensed.unopened import refuse_twice, refuse_unopened
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.mechanisms import Mechanism
 from rrstats.metadata import KEY, Record, read, write
@@ -31,12 +33,19 @@ _SILENCE = {
     "pyspark": "Spark keeps that in the metadata of a column, where it was read with them",
 }
 
+_BESIDE = (
+    "the directory of this frame holds files beside the data, such as the document _rrstats.json; "
+    "name the data alone, as in pl.scan_parquet('dir/*.parquet')"
+)
+
 
 def is_frame(data: Any) -> bool:
     """Whether data are a frame of pandas or of an engine that narwhals knows.
 
-    Raises MissingPackageError for a frame of another engine where narwhals is not installed.
+    Raises MissingPackageError for a frame of another engine where narwhals is not installed;
+    ArgumentTypeError for what must be opened first, ArgumentValueError for names there twice.
     """
+    refuse_unopened(data)
     return isinstance(data, pd.DataFrame) or _understood(data) is not None
 
 
@@ -53,8 +62,31 @@ def open_frame(data: Any) -> pd.DataFrame | EngineFrame:
     if isinstance(native, pd.DataFrame):
         return native
     engine = frame.implementation.value
-    schema = told(engine, lambda: dict(frame.collect_schema()))
-    return EngineFrame(frame, native, engine, schema)
+    placed, names = told(engine, lambda: _placed(engine, frame))
+    types = told(engine, lambda: tuple(placed.collect_schema().values()))
+    return EngineFrame(placed, native, engine, names, types)
+
+
+def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:
+    """The frame, with names by place where the engine takes some names for more; its own names.
+
+    To Spark a dot is a field of a structure; to Spark and DuckDB "Age" and "age" are one name, two
+    columns may have the same, and "*" is all of them; Polars takes ^...$ for a pattern.
+    """
+    import narwhals as nw
+
+    native = frame.to_native()
+    if engine.startswith("pyspark"):
+        names = tuple(native.columns)
+        return nw.from_native(native.toDF(*(f"c{place}" for place in range(len(names))))), names
+    if engine == "duckdb":
+        names = tuple(native.columns)
+        chosen = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(names)))
+        return nw.from_native(native.project(chosen)), names
+    names = tuple(frame.collect_schema())
+    if engine == "polars" and any(name[:1] == "^" and name[-1:] == "$" for name in names):
+        frame = frame.rename({name: f"c{place}" for place, name in enumerate(names)})
+    return frame, names
 
 
 def _understood(data: Any) -> Any:
@@ -75,8 +107,12 @@ def _understood(data: Any) -> Any:
         import pyarrow as pa
 
         data = pa.table(data) if isinstance(data, pa.RecordBatch) else data
+    refuse_twice(data)
     try:
-        found = nw.from_native(data, pass_through=True)
+        with warnings.catch_warnings():
+            # narwhals 2.29 tells of a package for Dask that is still to come
+            warnings.filterwarnings("ignore", ".* support is moving out of Narwhals", FutureWarning)
+            found = nw.from_native(data, pass_through=True)
     except Exception as error:  # of a version of the engine that it does not know
         raise ArgumentTypeError(
             f"narwhals {nw.__version__} cannot read this {kind.__name__} "
@@ -87,12 +123,15 @@ def _understood(data: Any) -> Any:
 
 def told(engine: str, ask: Callable[[], Any]) -> Any:
     """What an engine answers; raises without its words where it fails, as they may hold cells."""
+    step = "to read it, let the engine itself count a column of the frame"
     try:
         return ask()
     except ImportError as error:
         failed, module = "", error.name
     except Exception as error:
         failed, module = type(error).__name__, None
+        if failed == "InvalidOperationError" and "different file extensions" in str(error):
+            step = _BESIDE
     if not failed:
         raise MissingPackageError(
             f"{engine} needs the package {module or 'pyarrow'} to give back what it counted; "
@@ -100,7 +139,7 @@ def told(engine: str, ask: Callable[[], Any]) -> Any:
         )
     raise ArgumentValueError(
         f"{engine} could not compute this frame ({failed}); its own message is not repeated here, "
-        "as it may quote answers: to read it, let the engine itself count a column of the frame"
+        f"as it may quote answers: {step}"
     )
 
 
@@ -108,14 +147,16 @@ def told(engine: str, ask: Callable[[], Any]) -> Any:
 class EngineFrame:
     """A frame whose rows stay where they are.
 
-    frame : as narwhals has it.  native : as its engine has it.  engine : the engine's name.
-    schema : from column to narwhals' type.
+    frame : as narwhals has it; its columns are known by their places, names may be others.
+    native : as its engine has it.  engine : the engine's name.
+    names, types : of the columns, as the engine and narwhals have them.
     """
 
     frame: Any
     native: Any
     engine: str
-    schema: Mapping[str, Any]
+    names: tuple[Hashable, ...]
+    types: tuple[Any, ...]
 
     @property
     def kind(self) -> str:
@@ -125,7 +166,7 @@ class EngineFrame:
     @cached_property
     def header(self) -> pd.DataFrame:
         """A frame with the same columns and claims, and no rows."""
-        found = pd.DataFrame(columns=pd.Index(list(self.schema), dtype=object))
+        found = pd.DataFrame(columns=pd.Index(list(self.names), dtype=object))
         if records := self.records:
             found.attrs[KEY] = write(records)
         return found
@@ -135,9 +176,8 @@ class EngineFrame:
         """How columns were made, as far as the frame says it."""
         if self.engine.startswith("pyspark"):  # said of each column, under whatever name
             fields = self.native.schema.fields
-            said = [
-                (field.name, record) for field in fields for record in read(field.metadata or {})
-            ]
+            once = [field for field in fields if self.names.count(field.name) == 1]
+            said = [(field.name, record) for field in once for record in read(field.metadata or {})]
             return [replace(record, name=name) for name, record in said]
         found: dict[Hashable, Record] = {}
         for place in self._claims():
@@ -156,17 +196,24 @@ class EngineFrame:
             return [getattr(self.native._meta, "attrs", {})]
         return []
 
+    def place(self, name: Hashable) -> int:
+        """Where a column stands; raises where it is not there just once."""
+        return place_of(self.header, name)
+
+    def type_of(self, name: Hashable) -> Any:
+        """The type of a column, as narwhals has it."""
+        return self.types[self.place(name)]
+
     def check_column(self, name: Hashable) -> None:
         """Raise unless it is the name of a column that can be grouped by."""
         import narwhals as nw
 
-        place_of(self.header, name)
+        dtype = self.type_of(name)
         if not isinstance(name, str):
             raise ArgumentTypeError(
                 f"a column of a {self.kind} must have text for a name to be counted, found "
                 f"{name!r}; rename it"
             )
-        dtype = self.schema[name]
         if isinstance(dtype, nw.List | nw.Array | nw.Struct):
             raise ArgumentTypeError(
                 f"column {name!r} holds several values in each row ({dtype}), which cannot be "
@@ -181,7 +228,7 @@ class EngineFrame:
                 f"{argument} must be ordinary values, and {name!r} holds reports of a privatized "
                 "column, which are not what people are: weigh by what is known of everybody"
             )
-        dtype = self.schema[str(name)]
+        dtype = self.type_of(name)
         if not (dtype.is_numeric() or str(dtype) == "Boolean"):
             raise ArgumentTypeError(f"{argument} must be numbers, found a column of type {dtype}")
 
@@ -196,12 +243,12 @@ class EngineFrame:
     def claims_of(self, names: Iterable[Hashable]) -> dict[Any, Any]:
         """The attrs of a frame of some of the columns: without what is said of the others."""
         asked = set(names)
-        kept = [one for one in self.records if one.name in asked or one.name not in self.schema]
+        kept = [one for one in self.records if one.name in asked or one.name not in self.names]
         return {KEY: write(kept)} if kept else {}
 
     def levels(self, name: str) -> list[Any] | None:
         """The declared levels of a column in their order; None where it has none or no order."""
-        dtype = self.schema[name]
+        dtype = self.type_of(name)
         if hasattr(dtype, "categories"):
             return list(dtype.categories)
         if str(dtype) != "Categorical":

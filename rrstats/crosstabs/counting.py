@@ -11,7 +11,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats.condensed import is_frame
+from rrstats.condensed import is_frame, refuse_unopened
 from rrstats.crosstabs.axes import Axis, axis_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness import BLOCK_ROWS
@@ -139,6 +139,7 @@ def check_frame(data: Any, *, engines: bool = False) -> None:
             f"data must be a DataFrame of pandas, found a {type(data).__name__}, whose rows are "
             "not fetched; rr.tally, rr.estimate and rr.crosstab count it where it is"
         )
+    refuse_unopened(data, text=True)
     raise ArgumentTypeError(f"data must be a DataFrame, found {type(data).__name__}")
 
 
