@@ -55,6 +55,64 @@ def test_the_sink_writes_each_row_once_in_its_order(tmp_path):
     assert set(WORDS) == set(pd.read_parquet(tmp_path / "out.parquet")["answer"])
 
 
+def rows_of(path):
+    """The numbers of rows of a file's groups."""
+    footer = pq.read_metadata(path)
+    return [footer.row_group(place).num_rows for place in range(footer.num_row_groups)]
+
+
+def heights_of(lazy):
+    """The numbers of rows of the pieces in which Polars streams a frame."""
+    heights = []
+
+    def work(piece):
+        heights.append(piece.height)
+        return piece
+
+    lazy.map_batches(work, streamable=True).collect(engine="streaming")
+    return heights
+
+
+@pytest.mark.parametrize(
+    ("scan", "line"),
+    [(pl.scan_csv, "{},{}\n"), (pl.scan_ndjson, '{{"id":{},"answer":"{}"}}\n')],
+    ids=["csv", "ndjson"],
+)
+def test_groups_of_rows_do_not_follow_the_bytes_of_answers(tmp_path, scan, line):
+    """One long answer in a text file moves no boundary; Polars reads such files by bytes."""
+    found = []
+    for cell in ("often", "x" * 300_000):
+        lines = [line.format(place, "once") for place in range(300_000)]
+        lines[1000] = line.format(1000, cell)
+        head = "id,answer\n" if scan is pl.scan_csv else ""
+        (tmp_path / "in").write_text(head + "".join(lines))
+        out = tmp_path / "out.parquet"
+        rrp.sink_privatized(
+            scan(tmp_path / "in"), out, {"answer": M}, unknown="uniform", overwrite=True
+        )
+        found.append(rows_of(out))
+    assert [[262_144, 37_856]] * 2 == found
+
+
+def test_no_byte_of_the_file_follows_from_where_pieces_of_the_source_end(tmp_path):
+    """A number written with 300,000 zeros before it moves the pieces, and not one byte of a file.
+
+    The reports are keyed, so that they are the same.
+    """
+    files, pieces = [], []
+    schema = {"id": pl.Int64, "answer": pl.Int64}
+    for cell in ("2", "0" * 300_000 + "2"):
+        lines = [f"{place},1\n" for place in range(150_000)]
+        lines[1000] = f"1000,{cell}\n"
+        (tmp_path / "in.csv").write_text("id,answer\n" + "".join(lines))
+        lazy, out = pl.scan_csv(tmp_path / "in.csv", schema=schema), tmp_path / "out.parquet"
+        rrp.sink_privatized(lazy, out, {"answer": CODES}, key=KEY, id="id", overwrite=True)
+        files.append(out.read_bytes())
+        pieces.append(heights_of(lazy))
+    assert pieces[0] != pieces[1]
+    assert files[0] == files[1]
+
+
 def test_no_two_batches_share_noise(tmp_path):
     """Batches of equal answers get different reports, and so do two columns and two sinks.
 

@@ -242,6 +242,125 @@ def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
         assert 40 == rr.tally(column, mechanism).n
 
 
+def neighbours(folder):
+    """Two folders of the same four files, one of which is empty; one answer in one differs."""
+    for name in ("none", "one"):
+        (folder / name).mkdir()
+        for number, file in enumerate("dabc"):
+            rows = [] if file == "d" else list(range(1000 * number, 1000 * number + 90))
+            words = ["never"] * len(rows)
+            if (name, file) == ("one", "b"):
+                words[50] = "always"
+            table = pa.table(
+                {"id": pa.array(rows, pa.int64()), "answer": pa.array(words, pa.string())}
+            )
+            # The empty file is the longest of all, and so the first task.
+            table = table.replace_schema_metadata({"x": "x" * 1200} if file == "d" else {})
+            pq.write_table(table, folder / name / f"{file}.parquet", row_group_size=20)
+    return folder / "none", folder / "one"
+
+
+@pytest.fixture
+def cutting(spark):
+    """The session cuts files into pieces of 900 bytes."""
+    name = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "900")
+    yield spark
+    after = spark.conf.get(name)
+    spark.conf.set(name, before)
+    assert "900" == after
+
+
+def test_rows_lie_where_names_say_whatever_the_answers(cutting, rrs, tmp_path):
+    """Each file is one part, by its name, with its rows in order: no size of it moves a row."""
+    one, other = neighbours(tmp_path)
+    longest = [sorted(s.iterdir(), key=lambda f: -f.stat().st_size)[:2] for s in (one, other)]
+    assert [["d", "c"], ["d", "b"]] == [[path.stem for path in paths] for paths in longest]
+    for source in (one, other):
+        receipt = rrs.privatize_parquet(source, tmp_path / "out", {"answer": M}, overwrite=True)
+        tables = parts_of(tmp_path / "out")
+        expected = [list(range(start, start + 90)) for start in (1000, 2000, 3000)]
+        assert expected == [table["id"].to_pylist() for table in tables]
+        names = [path.name[:10] for path in sorted((tmp_path / "out").glob("part-*"))]
+        assert ["part-00000", "part-00001", "part-00002"] == names
+        assert 270 == receipt.rows
+    for file in "abc":
+        (one / f"{file}.parquet").unlink()
+    rrs.privatize_parquet(one, tmp_path / "empty", {"answer": M})
+    assert [0] == [len(table) for table in parts_of(tmp_path / "empty")]
+
+
+def test_where_spark_cuts_files_all_the_same_nothing_is_published(cutting, rrs, tmp_path):
+    """A Spark that does not do as asked, and packs pieces by their bytes, is found out."""
+    one, _ = neighbours(tmp_path)
+    with (
+        mock.patch("rrstats.engines.spark_source._uncutting", return_value=cutting),
+        pytest.raises(rr.errors.FileError, match="by their bytes"),
+    ):
+        rrs.privatize_parquet(one, tmp_path / "out", {"answer": M})
+    assert {"none", "one"} == {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_frame_from_folders_named_by_answers_is_refused(spark, rrs, tmp_path):
+    """Also when it was cached, filtered or joined, and lazily; folders of another column may be."""
+    answers(spark, 20, 2).write.partitionBy("answer").parquet(str(tmp_path / "by"))
+    read, out = spark.read.parquet(str(tmp_path / "by")), tmp_path / "out"
+    cached = spark.read.parquet(str(tmp_path / "by")).cache()
+    for frame in (read, cached, cached.where("id > 3").join(spark.range(9), "id")):
+        with pytest.raises(rr.errors.ArgumentValueError, match="partitioned by column 'answer'"):
+            rrs.privatize_parquet(frame, out, {"answer": M})
+    with pytest.raises(rr.errors.ArgumentValueError, match="partitioned by column 'answer'"):
+        rrs.privatize(read, {"answer": M}, key=rr.new_key(), id="id")
+    cached.unpersist()
+    other = {"id": rr.KRR([1, 2], 0.5)}
+    assert 20 == rrs.privatize_parquet(read, out, other, unknown="uniform").rows
+
+
+def test_what_a_task_that_was_given_up_still_writes_is_not_published(spark, rrs, tmp_path):
+    """Neither before the job's files are taken, nor until the target is there, nor after that."""
+    from rrstats.engines.hadoop import Staging
+
+    staged = []
+
+    def late(folder):
+        staged.append(folder)
+        attempt = folder / "data" / "_temporary" / "0" / "_temporary" / f"attempt_{len(staged)}"
+        attempt.mkdir(parents=True)
+        for file in (attempt / "part-00001-x.parquet", folder / "data" / "other.parquet"):
+            file.write_text(SECRET)
+
+    def with_late(step, real):
+        def work(staging, *arguments):
+            (folder,) = tmp_path.glob(".out.*.part")
+            if step != "publish":
+                late(folder)
+            real(staging, *arguments)
+            if step == "publish":
+                late(folder)
+
+        return work
+
+    def sleep(_seconds):
+        if len(staged) < 4:
+            late(staged[0])
+
+    steps = {
+        step: with_late(step, getattr(Staging, step)) for step in ("close", "write", "publish")
+    }
+    frame = answers(spark, 20, 2)
+    with (
+        mock.patch.multiple(Staging, **steps),
+        mock.patch("rrstats.engines.hadoop.time", mock.Mock(sleep=sleep)),
+    ):
+        rrs.privatize_parquet(frame, tmp_path / "out", {"answer": M}, unknown="uniform")
+    assert 4 == len(staged)
+    assert ["out"] == [path.name for path in tmp_path.iterdir()]
+    found = sorted(path.name[:10] for path in (tmp_path / "out").glob("[!.]*"))
+    assert ["_SUCCESS", "_rrstats.j", "part-00000", "part-00001"] == found
+    assert 20 == len(pq.read_table(tmp_path / "out"))
+
+
 def test_columns_that_cannot_be_are_refused_before_anything_runs(spark, rrs, tmp_path):
     """A column that is not there, or twice, a list, a partition by the answer, and a stream."""
     frame, out = answers(spark, 20, 2), tmp_path / "out"
@@ -317,3 +436,31 @@ def test_without_java_a_clear_error(rrs, tmp_path):
     ):
         rrs.privatize_parquet(tmp_path / "in", tmp_path / "out", {"answer": M})
     assert [] == list(tmp_path.iterdir())
+
+
+def test_files_that_differ_are_not_one_source(rrs, tmp_path):
+    """Other columns, other types, or reports beside true answers: refused, wherever the file is."""
+    plain = pa.table({"id": [1, 2], "answer": ["once", "often"]})
+    others = {
+        "columns": pa.table({"id": [1, 2], "reply": ["once", "often"]}),
+        "types": pa.table({"id": ["1", "2"], "answer": ["once", "often"]}),
+        "claims": plain.replace_schema_metadata(
+            {"rrstats": json.dumps(rr.metadata.write([rr.metadata.Record.of("answer", M)]))}
+        ),
+    }
+    for name, other in others.items():
+        (tmp_path / name).mkdir()
+        for at, table in enumerate([plain, other, plain]):
+            pq.write_table(table, tmp_path / name / f"{at}.parquet")
+        with pytest.raises(rr.RRStatsError, match="privatize them apart"):
+            rrs.privatize_parquet(tmp_path / name, tmp_path / "out", {"answer": M})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_of_spark_that_fails_quotes_no_cell(spark, rrs, tmp_path):
+    """Spark evaluates local data when it plans; what it says then may be a cell."""
+    frame = spark.sql(f"select cast(a as int) as a from values ('{SECRET}') as t(a)")
+    with pytest.raises(rr.RRStatsError) as caught:
+        rrs.privatize_parquet(frame, tmp_path / "out", {"a": rr.KRR([1, 2], 0.75)})
+    assert SECRET not in told(caught.value)
+    assert not (tmp_path / "out").exists()

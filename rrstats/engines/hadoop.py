@@ -2,21 +2,26 @@
 
     with Staging(spark, "hdfs://cluster/out") as staging:
         reports.write.mode("append").parquet(staging.data)
+        staging.close()
         staging.write("_rrstats.json", document)
         staging.publish()
 
 What is written lies in ``.TARGET.<random>.part/data`` beside the target, closed to others, until
-one rename gives it its name; leaving the block in any other way removes it.  A rename is one step
-on HDFS, on disks and on Azure's; on S3 and other stores of objects it copies file by file, and
-then ``_SUCCESS`` is what says that a directory is whole: it moves with the rest.
-After a kill a ``.part`` may remain, and nobody removes it but you.
+one rename gives it its name; leaving the block in any other way removes it.  A task that Spark
+has given up may write on: so what counts is moved, file by file, into a folder that no task
+knows, and what such a task makes later is removed when the block is left.
+A rename is one step on HDFS, on disks and on Azure's.  On S3 and other stores of objects it is a
+copy of each file, in no certain order: read a target there when the call has returned.
+After a kill a ``.part`` may remain, and so may one that a task makes after the block (open to
+others, as far as the file system's mask lets).  Remove it: it may hold a second draw.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +31,9 @@ from rrstats.randomness import secret_bytes
 
 __all__ = ["Staging", "full", "location", "read_bytes", "retold"]
 
-REMOVALS, PAUSE_SECONDS = 5, 0.2
+REMOVALS, PAUSE_SECONDS = 10, 0.1
+
+MADE = re.compile(r"part-(\d+)(\D.*)", re.DOTALL)
 
 
 def location(path: object, argument: str) -> str:
@@ -56,18 +63,34 @@ def retold(text: str, work: Callable[[], Result]) -> Result:
     except RRStatsError:
         raise
     except Exception as error:
-        kind = _kind(error)
+        kind, step = _kind(error), _next_step(error)
     # Raised out here, so that it does not carry the other one along.
     raise FileError(
         f"{text}: {kind}, whose message may quote an answer and is not told (Spark's own log has "
-        "it); nothing was published"
+        f"it){step}; nothing was published"
     )
 
 
 def _kind(error: Any) -> str:
+    kind = type(error).__name__
     with suppress(Exception):
-        return str(error.java_exception.getClass().getSimpleName())
-    return type(error).__name__
+        kind = str(error.java_exception.getClass().getSimpleName())
+    with suppress(Exception):  # an identifier of Spark's own, such as PATH_NOT_FOUND
+        kind += f" ({error.getCondition()})" if error.getCondition() else ""
+    return kind
+
+
+def _next_step(error: Any) -> str:
+    """What helps against the commonest causes, told by words that no cell can bring in."""
+    with suppress(Exception):
+        said = str(error)
+        for package in ("rrstats", "pyarrow", "numpy", "pandas", "cryptography"):
+            if f"ModuleNotFoundError: No module named '{package}'" in said:
+                return (
+                    f"; an executor cannot import {package}: install rrstats[spark] there, and set "
+                    "PYSPARK_PYTHON to a Python that has it before the session starts"
+                )
+    return ""
 
 
 def full(spark: Any, place: str) -> str:
@@ -99,7 +122,7 @@ class Staging:
     """A directory that is being written, and appears when `publish` is called in its block.
 
     target : where it is to appear, as `location` gives it.  overwrite : replace what is there.
-    data : where to write its files.
+    data : where Spark writes its files, and from `close` on where they are.
     Raises FileError, before anything has appeared.
     """
 
@@ -114,6 +137,7 @@ class Staging:
         self._part = self._path(parent, f".{name}.{mark}.part")
         self._old = self._path(parent, f".{name}.{mark}.old")
         self._data = self._path(self._part, "data")
+        self._closed = self._path(self._part, secret_bytes(8).hex())
         self.data = str(self._data)
 
     def _retold(self, work: Callable[[], Result]) -> Result:
@@ -138,9 +162,28 @@ class Staging:
         for _again in range(REMOVALS):
             with suppress(Exception):
                 self._system.delete(self._part, True)
-            if kind is None:
-                break
             time.sleep(PAUSE_SECONDS)
+            with suppress(Exception):
+                if kind is None and not self._system.exists(self._part):
+                    break
+
+    def close(self, places: Mapping[int, int] | None = None) -> None:
+        """Take the parts that the job wrote, and nothing else, to where no task writes.
+
+        places : for each task the number that its part is to have; others' are dropped.
+        """
+        self._retold(lambda: self._close(places))
+
+    def _close(self, places: Mapping[int, int] | None) -> None:
+        if not self._system.mkdirs(self._closed):
+            raise FileError(f"cannot write {self._name}: its folder cannot be written to")
+        for entry in self._system.listStatus(self._data):
+            name = _kept(entry.getPath().getName(), places)
+            if name is None or not entry.isFile():
+                continue
+            if not self._system.rename(entry.getPath(), self._path(self._closed, name)):
+                raise FileError(f"cannot write {self._name}: renaming failed")
+        self._data, self.data = self._closed, str(self._closed)
 
     def write(self, name: str, data: bytes) -> None:
         """A small file in the directory."""
@@ -155,7 +198,7 @@ class Staging:
         self._retold(work)
 
     def publish(self) -> None:
-        """Give the directory its name."""
+        """Give the directory, which is closed, its name."""
         self._retold(self._publish)
 
     def _publish(self) -> None:
@@ -163,7 +206,7 @@ class Staging:
         if replaced:
             self._rename(self._target, self._old)
         try:
-            self._rename(self._data, self._target)
+            self._rename(self._closed, self._target)
         except BaseException:
             if replaced:
                 self._system.rename(self._old, self._target)
@@ -203,3 +246,14 @@ class Staging:
                 "it; choose another name, or remove it yourself"
             )
         return True
+
+
+def _kept(name: str, places: Mapping[int, int] | None) -> str | None:
+    """The name under which a file of the job is published; None for one that is not."""
+    if name == "_SUCCESS":
+        return name
+    found = MADE.fullmatch(name)
+    if found is None or places is None:
+        return name if found else None
+    place = places.get(int(found[1]))
+    return None if place is None else f"part-{place:05}{found[2]}"

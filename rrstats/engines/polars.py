@@ -64,6 +64,9 @@ from rrstats.engines.polars_columns import (
 
 __all__ = ["ExprNamespace", "FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatized"]
 
+# Given, because Polars would cut groups where pieces of the source end: by the bytes of answers.
+GROUP_ROWS = 1 << 18
+
 LAZY = (
     "a lazy {what} is computed anew each time it is used, and each time would be another release "
     "of the same answers; write it once with "
@@ -88,7 +91,12 @@ def sink_privatized(
     path : of the file, which says how its columns were made and is there when it is whole.
     plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
     unknown, missing : as for `rr.files.privatize_file`.  overwrite : replace an existing file.
-    key, id : for keyed reports, see `rr.privatize`; id is a column's name or a list of names.
+    key, id : for keyed reports, see `rr.privatize`; id is a column's name or a list of names.  An
+        id names one person in all that is released under a key; that of a household does not: two
+        persons with the same id and answer have the same noise, so where their reports differ
+        their answers do, for certain.
+    Rows keep their order: where that tells the answers (sorted by them, folders named by them),
+    bring them into another one first.  Row groups have 262,144 rows, whatever the source's.
     Columns of categories become an Enum of the declared ones.
     Returns a Receipt.  No ledger is kept, since a frame need not come from a file, and a frame
     does not say whether its columns hold reports already: for files use `rr.files.privatize_file`.
@@ -142,7 +150,10 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
             raise
 
     reports = stream(frame, draw, dict(frame.collect_schema()) | types)
-    options: dict[str, Any] = {"metadata": {KEY: json.dumps(write(release.records))}}
+    options: dict[str, Any] = {
+        "metadata": {KEY: json.dumps(write(release.records))},
+        "row_group_size": GROUP_ROWS,
+    }
     file = publication.open()
     retold(
         f"cannot write {publication.target}",
@@ -244,7 +255,8 @@ class LazyNamespace(_Counting):
         Arguments as for a DataFrame; key and id are needed, and "warn" is silent here, because
         nothing is known before Polars computes.  The price: it hides values, not whether or when
         one changed; epsilon counts for every distinct value of a person; rows of one person
-        have dependent noise; whoever has the key has nearly everything.
+        have dependent noise; whoever has the key has nearly everything.  An id names one person,
+        never a household, see `sink_privatized`.
         Raises ArgumentTypeError without key and id, and names the sink.
         """
         if key is None or id is None:

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
-
-import pyarrow as pa
 
 from rrstats.engines.hadoop import Staging, full, location, retold
 from rrstats.errors import (
@@ -32,7 +29,7 @@ from rrstats.errors import (
     FileError,
     MissingPackageError,
 )
-from rrstats.files.batches import BatchRelease, Seen, careful
+from rrstats.files.batches import BatchRelease, Seen
 from rrstats.files.plans import Wanted, wanted_columns
 from rrstats.files.release import Receipt
 from rrstats.keyed import check_key
@@ -40,7 +37,6 @@ from rrstats.metadata import write
 from rrstats.privacy import total_epsilon
 
 try:
-    from pyspark.accumulators import AccumulatorParam
     from pyspark.sql import DataFrame, SparkSession
 except ImportError:
     raise MissingPackageError(
@@ -48,7 +44,16 @@ except ImportError:
         "and Java 17 or newer"
     ) from None
 
-from rrstats.engines.spark_columns import DOCUMENT, arrow_schema, read_source, reports_schema
+from rrstats.engines.spark_columns import arrow_schema, reports_schema
+from rrstats.engines.spark_source import (
+    DOCUMENT,
+    files_of,
+    in_order,
+    marked,
+    read_source,
+    refuse_by,
+)
+from rrstats.engines.spark_tasks import Adding, Listing, Task, mapped
 
 __all__ = ["privatize", "privatize_parquet"]
 
@@ -74,7 +79,9 @@ def privatize_parquet(
 
     src : a path that Spark reads as Parquet (text as Spark takes it, a `Path` of this machine),
         or a Spark DataFrame, which is computed once (twice where answers may be refused).
-    dst : the directory; any Hadoop file system.  Its parts are those of ``src``.
+    dst : the directory; any Hadoop file system.  Each file of a path is one task and one part, in
+        the order of their names and with its rows in their order (without rows it has none); each
+        partition of a DataFrame is one part, as it stands.
     plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
     spark : the session, for a path; by default the active one.
     unknown, missing, again : as for `rr.files.privatize_file`; again=True privatizes reports once
@@ -82,6 +89,12 @@ def privatize_parquet(
     Returns a Receipt.  The directory holds ``_SUCCESS`` and ``_rrstats.json``, which says how the
     columns were made, and so does the metadata of each column
     (``spark.read.parquet(dst).schema["answer"].metadata["rrstats"]``).
+    What a DataFrame's order tells, its parts tell.  Spark itself cuts and packs the files it reads
+    by their bytes, which follow from the answers: give the path, or an order that tells nothing,
+    ``df.orderBy(F.rand())`` or ``df.repartition(n, "id").sortWithinPartitions("id")``; never one
+    that was grouped, sorted or bucketed by an answer.  Where folders of files are named by a
+    private column (``answer=yes``) both are refused; of a column that was renamed, or of data
+    that passed through RDDs or a checkpoint, Spark does not tell it.
     No ledger is kept, since sources of Spark need not be files: note yourself what was released,
     for each further release of the same answers adds its epsilon.
     Raises FileError, with nothing published, where the job fails; UnknownAnswersError as asked,
@@ -92,16 +105,19 @@ def privatize_parquet(
     began = time.monotonic()
     place = location(dst, "dst")
     wanted = wanted_columns(plan, unknown, missing)
+    names = [str(asked.name) for asked in wanted]
     told: dict[bytes, bytes] = {}
     source = None
     if isinstance(src, DataFrame):
         frame, spark = src, src.sparkSession
+        _check_frame(frame)
+        refuse_by(frame, names)
     else:
         spark, given = _session(spark), location(src, "src")
-        frame, told = read_source(spark, given, [str(asked.name) for asked in wanted])
+        _check_local(spark)
+        frame, told = read_source(spark, given, names)
         source = retold(f"cannot read {given}", lambda: full(spark, given))
-    _check_frame(frame)
-    job = _Job.prepare(frame, wanted, again, told)
+    job = _Job.prepare(frame, wanted, again, told, by_file=source is not None)
     with Staging(spark, place, overwrite=overwrite) as staging:
         _check_apart(frame, source, staging.target)
         job.refuse()
@@ -146,7 +162,11 @@ def privatize(
     has the same report, and the same as by `rr.privatize_frame` under that key.  The price: it
     hides values, not whether or when one changed; epsilon counts for every distinct value of a
     person; rows of one person have dependent noise; whoever has the key has nearly everything.
-    The key travels to the executors with each job.
+    An id names one person in all that is released under a key; that of a household does not: two
+    persons with the same id and answer have the same noise, so where their reports differ their
+    answers do, for certain.
+    The key travels to the executors with each job.  Rows stay where they are: what their order
+    tells, what is written tells.  Where folders are named by a private column, it is refused.
     Raises ArgumentTypeError without key and id.
     """
     if not isinstance(df, DataFrame):
@@ -158,6 +178,7 @@ def privatize(
             "rrstats.engines.spark.privatize_parquet(df, dst, ...), or give key= and id="
         )
     wanted = wanted_columns(columns, unknown, missing)
+    refuse_by(df, [str(asked.name) for asked in wanted])
     return _Job.prepare(df, wanted, again, {}, key=check_key(key), id=id).frame()
 
 
@@ -178,12 +199,16 @@ def _session(spark: Any) -> Any:
     return spark
 
 
-def _check_frame(frame: Any) -> None:
-    if not hasattr(frame, "_jdf"):
+def _check_local(session: Any) -> None:
+    if not hasattr(session, "_jsparkSession"):
         raise ArgumentTypeError(
             "the sink needs a session with Spark's own Java process, and this one is remote "
             "(Spark Connect); run it where the driver runs"
         )
+
+
+def _check_frame(frame: Any) -> None:
+    _check_local(frame.sparkSession)
     if frame.isStreaming:
         raise ArgumentTypeError(
             "the sink writes a whole data set, and this frame is a stream; privatize each batch in "
@@ -194,7 +219,7 @@ def _check_frame(frame: Any) -> None:
 def _check_apart(frame: Any, source: str | None, target: str) -> None:
     """Raise where the target is what the frame is read from, or lies inside or around it."""
     there = _plain(target)
-    around = [_plain(file) for file in frame.inputFiles()]
+    around = [_plain(file) for file in files_of(frame)]
     inside = [] if source is None else [_plain(source)]
     if any(f"{place}/".startswith(f"{there}/") for place in around) or any(
         f"{there}/".startswith(f"{place}/") for place in inside
@@ -213,92 +238,31 @@ def _plain(place: str) -> str:
 
 # -- the work ------------------------------------------------------------------------------
 
-Batches = Iterator[pa.RecordBatch]
-
-
-class _Adding(AccumulatorParam[Seen]):
-    """How Spark adds up what finished tasks saw; each task of a job counts once."""
-
-    def zero(self, value: Seen) -> Seen:
-        return Seen()
-
-    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:
-        return value1 + value2
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What an attempt does with the batches of one partition, on any machine, under its own keys.
-
-    names : of the columns, by place.  seen : where to add what was seen, if anywhere.
-    """
-
-    names: list[str]
-    wanted: list[Wanted]
-    options: dict[str, Any]
-    seen: Any = None
-
-    def reports(self, batches: Batches) -> Batches:
-        """The batches with reports in the place of answers."""
-        release = None
-        for batch in batches:
-            named = batch.rename_columns(self.names)
-            release = self._release(named) if release is None else release
-            yield _stored(careful(release.reports, named))
-        self._add(release)
-
-    def look(self, batches: Batches) -> Batches:
-        """Nothing; the answers are counted."""
-        release = None
-        for batch in batches:
-            named = batch.rename_columns(self.names)
-            release = self._release(named) if release is None else release
-            careful(release.look, named)
-        self._add(release)
-        yield from ()
-
-    def _release(self, batch: pa.RecordBatch) -> BatchRelease:
-        schema = batch.schema.remove_metadata()
-        return BatchRelease(schema, self.wanted, threads=1, **self.options)
-
-    def _add(self, release: BatchRelease | None) -> None:
-        if release is not None and self.seen is not None:
-            self.seen.add(release.seen())
-
-
-def _stored(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch in types that Spark has: bytes of a fixed number are bytes there."""
-    fixed = pa.types.is_fixed_size_binary
-    arrays = [array.cast(pa.binary()) if fixed(array.type) else array for array in batch.columns]
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
-
-
-def _mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
-    """The lazy frame of what the work makes of each partition."""
-    # By place, because Spark takes a dot in a name for a field of a structure.
-    placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
-    with warnings.catch_warnings():
-        # No pandas is used here; executors say it to their own logs.
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
-        return placed.mapInArrow(lambda batches: work(batches), schema)
-
 
 @dataclass(frozen=True)
 class _Job:
     """Columns of a frame that are to be privatized, checked.
 
     release : holds the declarations, and counts what the tasks saw; draws nothing.
-    schema : Spark's, of the reports.
+    schema : Spark's, of the reports.  by_file : whether each task is to be one file.
     """
 
     source: Any
     release: BatchRelease
-    task: _Task
+    task: Task
     schema: Any
+    by_file: bool
 
     @classmethod
     def prepare(
-        cls, frame: Any, wanted: list[Wanted], again: bool, told: dict[bytes, bytes], **options: Any
+        cls,
+        frame: Any,
+        wanted: list[Wanted],
+        again: bool,
+        told: dict[bytes, bytes],
+        *,
+        by_file: bool = False,
+        **options: Any,
     ) -> _Job:
         names = list(frame.columns)
         twice = [name for place, name in enumerate(names) if name in names[:place]]
@@ -307,31 +271,36 @@ class _Job:
         private = {asked.name for asked in wanted}
         schema = arrow_schema(frame, private, told)
         release = BatchRelease(schema, wanted, again=again, **options)
-        task = _Task(names, wanted, options)
-        return cls(frame, release, task, reports_schema(frame.schema, release))
+        task = Task(names, wanted, options)
+        return cls(frame, release, task, reports_schema(frame.schema, release), by_file)
 
     def refuse(self) -> None:
         """Look at all answers first, where some may be refused; nothing is drawn."""
         if not self.release.may_refuse:
             return
 
-        def work(task: _Task) -> None:
+        def work(task: Task) -> None:
             # Collected, not counted: then tasks that were tried again count once.
-            _mapped(self.source, task.look, "looked long").collect()
+            mapped(self.source, task.look, "looked long").collect()
 
         self.release.add(self._seen("Spark could not look at the answers", work))
         self.release.refuse()
 
     def write(self, staging: Staging) -> int:
         """Write all reports; how many rows there are."""
+        session = self.source.sparkSession
+        listing: dict[int, str | None] = {}
+        files = session.sparkContext.accumulator(listing, Listing()) if self.by_file else None
+        source = marked(self.source) if self.by_file else self.source
 
-        def work(task: _Task) -> None:
-            reports = _mapped(self.source, task.reports, self.schema)
+        def work(task: Task) -> None:
+            reports = mapped(source, replace(task, files=files).reports, self.schema)
             reports.write.mode("append").options(**WRITING).parquet(staging.data)
 
         failed = "Spark could not write the reports"
         seen = self._seen(failed, work)
-        session = self.source.sparkSession
+        # Without rows there is one part without rows.
+        staging.close(None if files is None else in_order(files.value) or {0: 0})
         rows: int = retold(failed, lambda: session.read.parquet(staging.data).count())
         if rows != seen.rows:
             raise FileError(
@@ -343,14 +312,14 @@ class _Job:
         staging.write(DOCUMENT, document.encode() + b"\n")
         return rows
 
-    def _seen(self, failed: str, work: Callable[[_Task], None]) -> Seen:
+    def _seen(self, failed: str, work: Callable[[Task], None]) -> Seen:
         """What all tasks of one job saw."""
         context = self.source.sparkSession.sparkContext
-        total = context.accumulator(Seen(), _Adding())
+        total = context.accumulator(Seen(), Adding())
         retold(failed, lambda: work(replace(self.task, seen=total)))
         found: Seen = total.value
         return found
 
     def frame(self) -> Any:
         """The lazy frame of the reports."""
-        return _mapped(self.source, self.task.reports, self.schema)
+        return mapped(self.source, self.task.reports, self.schema)

@@ -1,4 +1,4 @@
-"""Data sets of Spark, their columns as columns of Arrow, and what they say of themselves.
+"""Columns of Spark as columns of Arrow, and back, with what they say of themselves.
 
 Spark keeps metadata with each column, through its own Parquet files and under other names: there
 lies, under "rrstats", the document of that column as JSON text.
@@ -7,24 +7,19 @@ lies, under "rrstats", the document of that column as JSON text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from rrstats.engines.hadoop import read_bytes, retold
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.engines.spark_source import one_document
+from rrstats.errors import ArgumentTypeError
 from rrstats.files import documents
 from rrstats.files.batches import BatchRelease
-from rrstats.metadata import KEY, Record, read, write
+from rrstats.metadata import KEY, read, write
 
-__all__ = ["DOCUMENT", "arrow_schema", "read_source", "reports_schema"]
-
-
-DOCUMENT = "_rrstats.json"
+__all__ = ["arrow_schema", "reports_schema"]
 
 _ARROW: dict[type[T.DataType], pa.DataType] = {
     T.StringType: pa.string(),
@@ -43,56 +38,6 @@ _ARROW: dict[type[T.DataType], pa.DataType] = {
 }
 
 
-def read_source(spark: Any, path: str, names: list[str]) -> tuple[Any, dict[bytes, bytes]]:
-    """A data set, and what its document and the footer of its first file say."""
-    failed = f"cannot read {path} as Parquet"
-    frame = retold(failed, lambda: spark.read.parquet(path))
-    files = list(retold(failed, frame.inputFiles))
-    for name in names:
-        if any(_is_partition(folder, name) for file in files for folder in file.split("/")):
-            raise ArgumentValueError(
-                f"{path} is partitioned by column {name!r}, so rows with the same answer lie "
-                "together and their parts would tell it; read it into a DataFrame and bring the "
-                "rows into another order, such as df.orderBy(F.rand())"
-            )
-    beside = None
-    if not any(sign in path for sign in "*?[{"):
-        beside = retold(failed, lambda: read_bytes(spark, path, DOCUMENT))
-    footer = retold(failed, lambda: _footer(spark, files[0])) if files else {}
-    here, there = documents.read_records(footer), read({KEY: beside})
-    return frame, {**footer, KEY.encode(): _one_document([here, there])}
-
-
-def _is_partition(folder: str, name: str) -> bool:
-    key, equals, _ = folder.partition("=")
-    return bool(equals) and unquote(key).casefold() == name.casefold()
-
-
-def _footer(spark: Any, file: str) -> dict[bytes, bytes]:
-    """The key-values of a Parquet file."""
-    jvm, conf = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
-    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
-    opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, conf)
-    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)
-    try:
-        found = dict(reader.getFooter().getFileMetaData().getKeyValueMetaData())
-    finally:
-        reader.close()
-    return {name.encode(): text.encode() for name, text in found.items()}
-
-
-def _one_document(places: Iterable[list[Record]]) -> bytes:
-    """What several places say of how columns were made, in one document."""
-    found: dict[str, Record] = {}
-    for record in (record for place in places for record in place):
-        if found.setdefault(str(record.name), record) != record:
-            raise MetadataError(
-                f"the data say two different things of how column {record.name!r} was made; remove "
-                "the one that is wrong"
-            )
-    return json.dumps(write(found.values())).encode()
-
-
 def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.Schema:
     """The declarations as Arrow has them, and what they say of how columns were made.
 
@@ -106,7 +51,7 @@ def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.
         # It stays with the column when that gets another name.
         own = [replace(record, name=field.name) for record in read(field.metadata or {})]
         said.append(own)
-    return pa.schema(fields, metadata={**told, KEY.encode(): _one_document(said)})
+    return pa.schema(fields, metadata={**told, KEY.encode(): one_document(said)})
 
 
 def _arrow_type(field: Any) -> pa.DataType:
