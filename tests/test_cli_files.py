@@ -18,12 +18,12 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import pandas as pd  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
+import pandas as pd  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # noqa: E402  # after importorskip
 
-import rrstats as rr  # noqa: E402
-from rrstats import cli, files, metadata  # noqa: E402
-from rrstats.cli import progress  # noqa: E402
+import rrstats as rr  # noqa: E402  # after importorskip
+from rrstats import cli, files, metadata  # noqa: E402  # after importorskip
+from rrstats.cli import progress  # noqa: E402  # after importorskip
 
 WORDS = ["never", "once", "often"]
 NEARLY_ALL_TRUTH = str(1 - 2**-45)

@@ -19,15 +19,15 @@ pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 import chance  # noqa: E402  # all that follows needs Dask
-import dask  # noqa: E402
-import dask.dataframe as dd  # noqa: E402
-import pyarrow as pa  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
+import dask  # noqa: E402  # after importorskip
+import dask.dataframe as dd  # noqa: E402  # after importorskip
+import pyarrow as pa  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # noqa: E402  # after importorskip
 
-import rrstats as rr  # noqa: E402
-import rrstats.engines.dask as rrd  # noqa: E402
-from rrstats import files  # noqa: E402
-from rrstats.errors import (  # noqa: E402
+import rrstats as rr  # noqa: E402  # after importorskip
+import rrstats.engines.dask as rrd  # noqa: E402  # after importorskip
+from rrstats import files  # noqa: E402  # after importorskip
+from rrstats.errors import (  # noqa: E402  # after importorskip
     ArgumentTypeError,
     ArgumentValueError,
     FileError,

@@ -15,13 +15,13 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import file_samples as samples  # noqa: E402  # they need pyarrow
-import pyarrow.parquet as pq  # noqa: E402
-from answers import QUIET  # noqa: E402
-from file_samples import FORMATS, KRR, WORDS, privatize, written  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+from answers import QUIET  # noqa: E402  # after importorskip
+from file_samples import FORMATS, KRR, WORDS, privatize, written  # noqa: E402  # after importorskip
 
-import rrstats as rr  # noqa: E402
-from rrstats import files, metadata  # noqa: E402
-from rrstats.files import cells, documents, feather, parquet, parts  # noqa: E402
+import rrstats as rr  # noqa: E402  # after importorskip
+from rrstats import files, metadata  # noqa: E402  # after importorskip
+from rrstats.files import cells, documents, feather, parquet, parts  # noqa: E402  # after importorskip
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 

@@ -14,14 +14,14 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import file_samples as samples  # noqa: E402  # they need pyarrow
-import pyarrow.feather as feather  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-from answers import QUIET  # noqa: E402
-from file_samples import KRR, WORDS, written  # noqa: E402
+import pyarrow.feather as feather  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+from answers import QUIET  # noqa: E402  # after importorskip
+from file_samples import KRR, WORDS, written  # noqa: E402  # after importorskip
 
-import rrstats as rr  # noqa: E402
-from rrstats import files  # noqa: E402
-from rrstats.files import delimited, parquet, parts, shuffling  # noqa: E402
+import rrstats as rr  # noqa: E402  # after importorskip
+from rrstats import files  # noqa: E402  # after importorskip
+from rrstats.files import delimited, parquet, parts, shuffling  # noqa: E402  # after importorskip
 
 MARK = "PRIVATE-7c1f"
 N = 300

@@ -13,20 +13,20 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import chance  # noqa: E402  # all that follows needs pyarrow
-import file_samples as samples  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-from answers import QUIET  # noqa: E402
-from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # noqa: E402
+import file_samples as samples  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+from answers import QUIET  # noqa: E402  # after importorskip
+from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # noqa: E402  # after importorskip
 
-import rrstats as rr  # noqa: E402
-from rrstats import files, metadata  # noqa: E402
-from rrstats.errors import (  # noqa: E402
+import rrstats as rr  # noqa: E402  # after importorskip
+from rrstats import files, metadata  # noqa: E402  # after importorskip
+from rrstats.errors import (  # noqa: E402  # after importorskip
     ArgumentTypeError,
     ArgumentValueError,
     FileError,
     SecondReleaseError,
 )
-from rrstats.files import parts  # noqa: E402
+from rrstats.files import parts  # noqa: E402  # after importorskip
 
 
 def release(source, columns=None, target=None, **options):
