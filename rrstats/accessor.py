@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats.columns import column_of
+from rrstats.condensed import reports_in
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimators import estimate
 from rrstats.mechanisms import Mechanism, as_mechanism
@@ -313,13 +314,9 @@ class FrameAccessor:
         """One column of reports; of a list of names, the tuples of what stands in them."""
         if not isinstance(column, list):
             return column_of(self._data, column)
-        columns = [column_of(self._data, name) for name in column]
-        absent = pd.concat(columns, axis=1).isna().any(axis=1).to_numpy()
-        pairs = [
-            None if lost else pair
-            for lost, pair in zip(absent, zip(*columns, strict=True), strict=True)
-        ]
-        return pd.Series(pairs, index=self._data.index, dtype=object)
+        if not column:
+            raise ArgumentTypeError("column must name at least one column, found an empty list")
+        return reports_in(self._data, column)
 
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """A mechanism, or the column of them that a name stands for."""

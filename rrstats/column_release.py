@@ -22,7 +22,6 @@ from rrstats.encoding import Encoded, encoder, is_arrow_text
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    MetadataError,
     UnknownAnswersError,
 )
 from rrstats.identities import identity
@@ -112,12 +111,8 @@ def _keyed_column(
 ) -> KeyedColumn:
     if rng is not None:
         raise ArgumentTypeError("key and rng both say where the noise comes from; give one")
-    try:
-        return KeyedColumn(key, name, mechanism.to_dict(), before)
-    except ArgumentValueError as error:
-        if isinstance(error, MetadataError) or "JSON" not in str(error):
-            raise
-        raise ArgumentValueError(f"keyed reports need a JSON form of the design: {error}") from None
+    # Raises where the design has no JSON form: what words follow from must be the same tomorrow.
+    return KeyedColumn(key, name, mechanism.to_dict(), before)
 
 
 def is_list_of_columns(ids: Any) -> bool:

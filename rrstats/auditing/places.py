@@ -10,7 +10,7 @@ Blocks: powers of 2 and of 10.  What befalls few rows elsewhere in a long column
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
@@ -77,7 +77,12 @@ def looks_at(lengths: Codes, beyond: Flags) -> Iterator[Look]:
     """
     for cells, say in _looks(lengths):
         both = np.where(cells < 0, -1, 2 * cells + beyond)
-        yield Look(both, lambda code, say=say: say(code // 2))  # type: ignore[misc] # bound now
+        yield Look(both, _halved(say))
+
+
+def _halved(say: Callable[[int], str]) -> Callable[[int], str]:
+    """What a cell is called, where rows of the other kind have every second one."""
+    return lambda code: say(code // 2)
 
 
 def _looks(lengths: Codes) -> Iterator[Look]:

@@ -15,7 +15,7 @@ Engines are reached through narwhals (https://narwhals-dev.github.io/narwhals), 
 from rrstats.condensed.asking import Asked, Wanted, ask
 from rrstats.condensed.combining import MOST, Combined, combine
 from rrstats.condensed.frames import EngineFrame, is_frame, open_frame
-from rrstats.condensed.selecting import Beside, Selection, condensed_rows, selections
+from rrstats.condensed.selecting import Beside, Selection, condensed_rows, reports_in, selections
 from rrstats.condensed.unopened import refuse_unopened
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "is_frame",
     "open_frame",
     "refuse_unopened",
+    "reports_in",
     "selections",
 ]

@@ -24,7 +24,7 @@ from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms import Mechanism
 from rrstats.rows import Multiples, inverse_probabilities
 
-__all__ = ["Beside", "Selection", "condensed_rows", "selections"]
+__all__ = ["Beside", "Selection", "condensed_rows", "reports_in", "selections"]
 
 _TOGETHER = 1 << 12
 """Combinations of reports of several columns that are fetched to save a pass."""
@@ -182,11 +182,11 @@ def _selection(frame: pd.DataFrame, wanted: Wanted, beside: Beside) -> Selection
         "strata": strata,
         "clusters": column(beside.clusters),
     }
-    reports = _reports(frame, wanted.columns)
+    reports = reports_in(frame, wanted.columns)
     return Selection(reports, wanted.given, named, column(beside.group))
 
 
-def _reports(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]:
+def reports_in(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]:
     """A column of reports; of several, the tuples of what stands in them, missing if a part is."""
     columns = [column_of(frame, name) for name in names]
     if len(columns) == 1:

@@ -161,7 +161,7 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
         ours,
     )
     file.flush()
-    with open(os.dup(file.fileno()), "rb") as written:  # noqa: PTH123  # a Path has no descriptor
+    with os.fdopen(os.dup(file.fileno()), "rb") as written:
         return int(pq.read_metadata(written).num_rows)
 
 

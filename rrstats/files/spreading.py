@@ -42,16 +42,17 @@ SUCCESS = "_SUCCESS"
 
 
 class Task(Protocol):
-    """One part to be written; it can be pickled, and holds neither answers nor a key.
-
-    relative : the name of the part in the target.  rows : how many it must have, if that is known.
-    """
+    """One part to be written; it can be pickled, and holds neither answers nor a key."""
 
     @property
-    def relative(self) -> str: ...  # noqa: D102  # told by the class
+    def relative(self) -> str:
+        """The name of the part in the target."""
+        ...
 
     @property
-    def rows(self) -> int | None: ...  # noqa: D102  # told by the class
+    def rows(self) -> int | None:
+        """How many it must have, if that is known."""
+        ...
 
     def look(self, *data: Any) -> Seen:
         """Count what may be refused; draws nothing."""
@@ -149,7 +150,7 @@ def attempt(task: Task, folder: Path | None, *data: Any) -> Answer:
 
 def _written(task: Task, path: Path, *data: Any) -> Seen:
     try:
-        with open(make(path), "wb", buffering=1 << 20) as sink:  # noqa: PTH123  # a descriptor
+        with os.fdopen(make(path), "wb", buffering=1 << 20) as sink:
             seen = task.write(sink, path.parent, *data)
             sink.flush()
             os.fsync(sink.fileno())

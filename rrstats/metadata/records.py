@@ -342,8 +342,6 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
             }
         return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]  # as for any mapping
-
     def __repr__(self) -> str:
         def shown(record: Record) -> str:
             if not record.is_shortened:
