@@ -346,7 +346,7 @@ def test_a_dictionary_stays_as_it_was(tmp_path, monkeypatch, rows_of_a_bucket):
 
 @pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
 def test_dictionaries_that_change_become_one(tmp_path, monkeypatch, rows_of_a_bucket):
-    """As in Parquet, where each row group has its own; values keep the order in which they came."""
+    """As in Parquet, where each row group has its own."""
     tiny_buckets(monkeypatch, rows_of_a_bucket)
     parts = [
         dictionary(["a", "b"], [0, 1, 1, None]),
@@ -361,7 +361,45 @@ def test_dictionaries_that_change_become_one(tmp_path, monkeypatch, rows_of_a_bu
         out = list(shuffle.batches())
     expected = Counter(itertools.chain.from_iterable(part.to_pylist() for part in parts))
     assert expected == Counter(cell for batch in out for cell in batch["a"].to_pylist())
-    assert {("a", "b", "c", "d", None)} == {tuple(b["a"].dictionary.to_pylist()) for b in out}
+    (values,) = {tuple(b["a"].dictionary.to_pylist()) for b in out}
+    assert {"a", "b", "c", "d", None} == set(values)
+    assert 5 == len(values)
+
+
+@pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
+def test_a_dictionary_does_not_keep_the_order_of_the_rows(tmp_path, monkeypatch, rows_of_a_bucket):
+    """Values as they were first seen would put the rows back into their order."""
+    tiny_buckets(monkeypatch, rows_of_a_bucket)
+    ids = [f"id {n}" for n in reversed(range(64))]
+    table = pa.table({"id": pa.array(ids).dictionary_encode(), "again": dictionary(ids, range(64))})
+    out = shuffled(tmp_path, table, expected=10**6, size=7)
+    for name in table.schema.names:
+        (found,) = {tuple(chunk.dictionary.to_pylist()) for chunk in out[name].chunks}
+        assert sorted(ids) == list(found)
+        assert sorted(ids) == sorted(out[name].to_pylist())
+    assert out["id"].to_pylist() == out["again"].to_pylist()
+
+
+def test_declared_dictionaries_keep_their_order(tmp_path):
+    """Those of reports follow from the design, and are no news."""
+    table = pa.table({"a": dictionary(["often", "never", "once"], [0, 1, 2])})
+    with Shuffle(tmp_path, table.schema, 0, declared=["a"]) as shuffle:
+        shuffle.add(table.to_batches()[0])
+        (out,) = shuffle.batches()
+    assert ["often", "never", "once"] == out["a"].dictionary.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([["b", "a"], ["c"]], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
+        pa.StructArray.from_arrays([dictionary(["x"], [0, 0])], ["inside"]),
+    ],
+)
+def test_dictionaries_inside_of_a_column_are_refused(tmp_path, column):
+    """They cannot be put into another order, and so they would tell that of the rows."""
+    with pytest.raises(FileError, match="'a' cannot be shuffled: a dictionary inside"):
+        shuffled(tmp_path, pa.table({"a": column}))
 
 
 def test_dictionaries_of_numbers_with_nan_do_not_grow(tmp_path):

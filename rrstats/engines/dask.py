@@ -153,7 +153,8 @@ class _PartitionTask:
         reports = [release.reports(batch) for batch in self._batches(frame)]
         if self.shuffle_rows:
             expected = sum(batch.nbytes for batch in reports)
-            with Shuffle(folder, release.schema, expected) as shuffle:
+            declared = [column.name for column in self.wanted]
+            with Shuffle(folder, release.schema, expected, declared=declared) as shuffle:
                 while reports:
                     shuffle.add(reports.pop())
                 reports = list(shuffle.batches())

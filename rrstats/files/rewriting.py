@@ -122,7 +122,8 @@ def _shuffled(
 ) -> Iterator[Group]:
     """The rows of a part in random order; the source's groups may tell of the answers."""
     schema, expected = part.schema_of(columns), part.bytes_expected(columns)
-    with Shuffle(folder, schema, expected, rng=rng) as shuffle:
+    declared = [column.name for column in columns]
+    with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
         for _, block, _ in blocks:
             shuffle.add(block)
         for group in even_groups(shuffle.batches()):

@@ -7,15 +7,16 @@ out much larger is shuffled in the same way again.
 
 The words come from `randomness` and know nothing of the rows.  What is spilled lies in nameless
 files of the target's folder, so that nothing of it remains, however the process ends.
-Dictionary columns stay so, with one dictionary for all rows: the values in the order in which
-they were first seen.
+Dictionary columns stay so, with one dictionary for all rows, whose values are sorted: in the order
+in which they were first seen they would tell how the rows stood.  Declared dictionaries keep their
+order: those of reports, and ordered ones.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -49,17 +50,31 @@ class Shuffle:
 
     folder : where to spill, the folder of the target.  schema : of all batches.
     bytes_expected : about how large all rows are in memory; a wrong number costs only time.
+    declared : the columns whose dictionaries were declared, and keep their order.
     rng : as in `privatize`.
     Raises FileError where spilling fails, or where a column's type cannot be moved by rows.
     """
 
     def __init__(
-        self, folder: Path, schema: pa.Schema, bytes_expected: int, *, rng: Any = None
+        self,
+        folder: Path,
+        schema: pa.Schema,
+        bytes_expected: int,
+        *,
+        declared: Collection[str] = (),
+        rng: Any = None,
     ) -> None:
         self.schema = schema
         self._folder = Path(folder)
         self._source = open_source(rng)
+        self._declared = declared
         self._depth = 0
+        for field in schema:
+            if _holds_dictionary(field.type):
+                raise FileError(
+                    f"column {field.name!r} cannot be shuffled: a dictionary inside {field.type} "
+                    "keeps the order of the rows; write it without the dictionary"
+                )
         self._dictionaries = {
             place: _Dictionary(field.name, field.type)
             for place, field in enumerate(schema)
@@ -101,6 +116,9 @@ class Shuffle:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows that were added, in random order; each batch is at most one bucket."""
         with self._naming():
+            for place, dictionary in self._dictionaries.items():
+                if self.schema.field(place).name not in self._declared:
+                    dictionary.sort()
             if not self._buckets:  # small enough to be one bucket, whatever was expected
                 rows = pa.Table.from_batches(self._waiting, self._plain)
                 self._waiting.clear()
@@ -233,6 +251,16 @@ class _Bucket:
             self._file.close()
 
 
+def _holds_dictionary(type: pa.DataType) -> bool:
+    """Whether there is a dictionary below the top of a type."""
+    inside = [type.field(place).type for place in range(type.num_fields)]
+    if isinstance(type, pa.BaseExtensionType):
+        inside.append(type.storage_type)
+    if pa.types.is_dictionary(type):
+        inside = [type.value_type]
+    return any(pa.types.is_dictionary(one) or _holds_dictionary(one) for one in inside)
+
+
 class _Dictionary:
     """The values of one dictionary column, as they come; rows are spilled as their codes."""
 
@@ -240,6 +268,14 @@ class _Dictionary:
         self._name = name
         self._type = type
         self._values: pa.Array | None = None
+        self._places: pa.Array | None = None  # of each value in the sorted dictionary
+
+    def sort(self) -> None:
+        """Sort the values, once all rows are there."""
+        if self._values is not None and not self._type.ordered:
+            order = pc.array_sort_indices(self._values)
+            self._values = self._values.take(order)
+            self._places = pa.array(np.argsort(order), pa.int32())
 
     def codes(self, column: pa.DictionaryArray) -> pa.Array:
         """The column's cells as places in all values so far; null stays null."""
@@ -257,6 +293,8 @@ class _Dictionary:
 
     def array(self, codes: pa.Array) -> pa.DictionaryArray:
         """Cells with these codes, as the column was."""
+        if self._places is not None:
+            codes = self._places.take(codes)
         try:
             indices = codes.cast(self._type.index_type)
         except pa.ArrowInvalid:
