@@ -385,6 +385,32 @@ def test_a_group_below_the_floor_leaves_the_others_alone(link):
     assert told["std_error"][:300].isna().all()
 
 
+@pytest.mark.parametrize("prob", [0.6, 0.75])
+def test_profile_intervals_end_where_the_likelihood_has_no_curvature(prob):
+    """Near the design's floor a profile comes to parameters with no information at all.
+
+    With a step that waited for information to appear, a third of such fits never ended.
+    """
+    random = np.random.default_rng(7)
+    for yes in (round(20 * (1 - prob)), round(100 * (1 - prob))):
+        n = 20 if yes < 10 else 100
+        for _ in range(10):
+            first, second = np.clip(yes + random.integers(-4, 4, 2), 1, None).tolist()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                found = rr.logit(
+                    [0, 1, 0, 1],
+                    [[0], [0], [1], [1]],
+                    mechanism=rr.KRR([0, 1], prob),
+                    intercept=True,
+                    frequencies=[n - first, first, n - second, second],
+                )
+                ends = found.conf_int(method="profile")
+            inside = np.isfinite(found.params)
+            assert (ends["low"][inside] <= found.params[inside]).all()
+            assert (ends["high"][inside] >= found.params[inside]).all()
+
+
 def test_a_profile_bounds_what_is_infinite_on_one_side():
     """The interval of an infinite intercept begins at infinity and ends where reports object."""
     reports = np.repeat([0, 1], [170, 30])

@@ -19,6 +19,7 @@ __all__ = ["intervals"]
 
 Floats = NDArray[np.float64]
 
+
 _STEPS = 60
 """Steps of one climb: they start near."""
 
@@ -49,8 +50,10 @@ def intervals(problem: Problem, found: Fit, back: Floats, endless: Floats, level
     for place in range(len(back)):
         unit = np.eye(len(back))[place]
         row = back[place] if place < q else unit
-        half = float(np.sqrt(row @ spread @ row * limit))
-        if endless[place] != 0:  # there is no standard error to start from: one of a predictor's
+        variance = float(row @ spread @ row)
+        if endless[place] == 0 and 0 < variance < np.inf:
+            half = np.sqrt(variance * limit)
+        else:  # there is no standard error to start from: one of a predictor's
             half = 1 / problem.furthest(np.linalg.solve(back, unit) if place < q else unit)
         line = _Line(problem, found, row)
         reached = [
