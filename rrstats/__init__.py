@@ -15,95 +15,84 @@ For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the comma
 
 from typing import TYPE_CHECKING, Any
 
-from rrstats import (
-    datasets,
-    errors,
-    estimators,
-    intervals,
-    metadata,
-    privacy,
-)
+from rrstats import datasets, errors, estimators, metadata, privacy
+from rrstats._version import __version__
 from rrstats.accessor import FrameAccessor, SeriesAccessor
-from rrstats.channel import SupportChannel
 from rrstats.errors import (
-    BoundaryWarning,
     ConvergenceWarning,
-    IllConditionedWarning,
     ImplausibleReportsWarning,
+    LowPrecisionWarning,
     MetadataError,
-    NoisyTableWarning,
-    NotIdentifiable,
+    NotIdentifiableError,
     RRStatsError,
     RRStatsWarning,
     SimulationWarning,
-    SmallCountsWarning,
     UnknownAnswersError,
     UnknownAnswersWarning,
     UnrecordedWarning,
 )
-from rrstats.estimates import Estimate
-from rrstats.estimators import SimplexTable, estimate
-from rrstats.groups import GroupEstimates
-from rrstats.intervals import Interval
-from rrstats.keyed import Key, new_key
-from rrstats.matrices import MatrixChannel
-from rrstats.mechanisms import (
-    KRR,
-    Chain,
-    MatrixDesign,
-    Mechanism,
-    OptimizedUnary,
-    Rappor,
-    Samples,
-    SubsetSelection,
-    SurveyDesign,
-    SymmetricUnary,
-    UnaryEncoding,
-    rounds,
-    surveys,
-)
-from rrstats.posteriors import posterior
-from rrstats.privacy import epsilon_from_prob, explain, prob_from_epsilon
-from rrstats.privatizing import check, privatize, privatize_bool, privatize_frame
-from rrstats.randomness import SecureGenerator
-from rrstats.simulation import simulate, simulate_frame
-from rrstats.tallies import Tally, tally
-from rrstats.weighted import SurveyEstimate
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimator import ConstrainedProportions, estimate
+from rrstats.estimation.groups import GroupEstimates
+from rrstats.estimation.posterior import posterior
+from rrstats.estimation.survey_estimate import SurveyEstimate
+from rrstats.estimation.tally import Tally, tally
+from rrstats.inference import binomial as intervals
+from rrstats.inference.binomial import Interval
+from rrstats.mechanisms import rappor as rounds
+from rrstats.mechanisms import surveys
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon
+from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.rappor import Rappor
+from rrstats.mechanisms.samples import Samples
+from rrstats.mechanisms.subset_selection import SubsetSelection
+from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
+from rrstats.privacy.explaining import explain
+from rrstats.privatization.frame import check, privatize, privatize_bool, privatize_frame
+from rrstats.privatization.simulation import simulate, simulate_frame
+from rrstats.randomness.keyed import Key, new_key
+from rrstats.randomness.sources import SecureGenerator
 
 if TYPE_CHECKING:
-    from rrstats import client, files, hypotheses, opendp, planning
-    from rrstats.associations import correlation, cramers_v, odds_ratio, phi
-    from rrstats.associations.correlations import correlations
+    from rrstats import files, opendp, planning
     from rrstats.auditing import AuditResult, audit
-    from rrstats.crosstabs import Crosstab, crosstab
-    from rrstats.differences import Difference, difference
-    from rrstats.group_means import Means, means
-    from rrstats.regression import RegressionResult, cauchit, cloglog, linear, logit, probit
-
-__version__ = "0.1.0"
+    from rrstats.estimation import hypothesis_tests as hypotheses
+    from rrstats.estimation.association import correlation, cramers_v, odds_ratio, phi
+    from rrstats.estimation.correlations import correlations
+    from rrstats.estimation.crosstab import crosstab
+    from rrstats.estimation.crosstab_results import Crosstab
+    from rrstats.estimation.difference import Difference, difference
+    from rrstats.estimation.means import means
+    from rrstats.estimation.means_results import Means
+    from rrstats.privatization import single as client
+    from rrstats.regression.covariates import linear
+    from rrstats.regression.models import cauchit, cloglog, logit, probit
+    from rrstats.regression.results import RegressionResult
 
 __all__ = [
     "KRR",
     "AuditResult",
-    "BoundaryWarning",
     "Chain",
+    "ConstrainedProportions",
     "ConvergenceWarning",
     "Crosstab",
     "Difference",
     "Estimate",
     "FrameAccessor",
     "GroupEstimates",
-    "IllConditionedWarning",
     "ImplausibleReportsWarning",
     "Interval",
     "Key",
-    "MatrixChannel",
+    "LowPrecisionWarning",
     "MatrixDesign",
     "Means",
     "Mechanism",
     "MetadataError",
-    "NoisyTableWarning",
-    "NotIdentifiable",
+    "NotIdentifiableError",
     "OptimizedUnary",
     "RRStatsError",
     "RRStatsWarning",
@@ -112,11 +101,8 @@ __all__ = [
     "Samples",
     "SecureGenerator",
     "SeriesAccessor",
-    "SimplexTable",
     "SimulationWarning",
-    "SmallCountsWarning",
     "SubsetSelection",
-    "SupportChannel",
     "SurveyDesign",
     "SurveyEstimate",
     "SymmetricUnary",
@@ -171,14 +157,21 @@ __all__ = [
 
 _WITHIN = {
     "auditing": ("AuditResult", "audit"),
-    "associations": ("correlation", "correlations", "cramers_v", "odds_ratio", "phi"),
-    "crosstabs": ("Crosstab", "crosstab"),
-    "differences": ("Difference", "difference"),
-    "group_means": ("Means", "means"),
+    "estimation.association": ("correlation", "cramers_v", "odds_ratio", "phi"),
+    "estimation.correlations": ("correlations",),
+    "estimation.crosstab": ("Crosstab", "crosstab"),
+    "estimation.difference": ("Difference", "difference"),
+    "estimation.means": ("Means", "means"),
     "regression": ("RegressionResult", "cauchit", "cloglog", "linear", "logit", "probit"),
 }
 _WHERE = {name: module for module, names in _WITHIN.items() for name in names}
-_MODULES = ("client", "files", "hypotheses", "opendp", "planning")
+_MODULES = {
+    "client": "privatization.single",
+    "files": "files",
+    "hypotheses": "estimation.hypothesis_tests",
+    "opendp": "opendp",
+    "planning": "planning",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -186,7 +179,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _MODULES:
-        return importlib.import_module(f"rrstats.{name}")
+        return importlib.import_module(f"rrstats.{_MODULES[name]}")
     if name in _WHERE:
         found = getattr(importlib.import_module(f"rrstats.{_WHERE[name]}"), name)
         globals()[name] = found

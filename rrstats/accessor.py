@@ -12,25 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rrstats.columns import column_of
-from rrstats.condensed import reports_in
+from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.estimators import estimate
-from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.metadata import Mechanisms, check_fits, read
-from rrstats.privacy import Composition, check_rows_per_person, compose, total_epsilon
-from rrstats.privatizing import (
-    check,
-    privatize,
-    privatize_frame,
-    refuse_options,
-)
-from rrstats.simulation import simulate, simulate_frame
-from rrstats.tallies import tally
+from rrstats.estimation.estimator import estimate
+from rrstats.estimation.selections import reports_in
+from rrstats.estimation.tally import tally
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.carrying import check_fits
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.records import Mechanisms, read
+from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.privacy.composing import Composition, compose
+from rrstats.privacy.persons import check_rows_per_person
+from rrstats.privatization.frame import check, privatize, privatize_frame, refuse_options
+from rrstats.privatization.simulation import simulate, simulate_frame
 
 if TYPE_CHECKING:
-    from rrstats.crosstabs import Crosstab
-    from rrstats.group_means import Means
+    from rrstats.estimation.crosstab_results import Crosstab
+    from rrstats.estimation.means_results import Means
 
 __all__ = ["FrameAccessor", "SeriesAccessor", "asked_columns"]
 
@@ -220,7 +219,7 @@ class FrameAccessor:
         >>> table.table().round(2).loc["yes"].tolist()
         [0.11, 0.11]
         """
-        from rrstats.crosstabs import crosstab
+        from rrstats.estimation.crosstab import crosstab
 
         return crosstab(
             self._data,
@@ -247,7 +246,7 @@ class FrameAccessor:
         values, by, group, weights : names of columns.  mechanism : of ``by``, where the frame does
             not say it.  For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
         """
-        from rrstats.group_means import means
+        from rrstats.estimation.means import means
 
         return means(
             column_of(self._data, values),
@@ -261,13 +260,13 @@ class FrameAccessor:
 
     def logit(self, formula: str, **options: Any) -> Any:
         """`rrstats.logit` of a formula in this frame's columns; options as there."""
-        from rrstats.regression import logit
+        from rrstats.regression.models import logit
 
         return logit(formula, self._data, **options)
 
     def linear(self, formula: str, **options: Any) -> Any:
         """`rrstats.linear` of a formula in this frame's columns; options as there."""
-        from rrstats.regression import linear
+        from rrstats.regression.covariates import linear
 
         return linear(formula, self._data, **options)
 

@@ -14,13 +14,14 @@ from types import FrameType
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "ConvergenceWarning",
     "DamagedDocumentError",
     "FileError",
-    "IllConditionedWarning",
     "ImplausibleReportsWarning",
+    "LowPrecisionWarning",
     "MetadataError",
     "MissingPackageError",
-    "NotIdentifiable",
+    "NotIdentifiableError",
     "RRStatsError",
     "RRStatsWarning",
     "SecondReleaseError",
@@ -48,7 +49,7 @@ class UnknownAnswersError(ArgumentValueError):
     """Answers outside the declared categories, where the caller asked for an error."""
 
 
-class NotIdentifiable(ArgumentValueError):
+class NotIdentifiableError(ArgumentValueError):
     """The reports carry no information about the truth, so nothing can be estimated."""
 
 
@@ -57,7 +58,7 @@ class MetadataError(ArgumentValueError):
 
 
 class DamagedDocumentError(MetadataError):
-    """A document in or beside a file, or the account of releases, cannot be read."""
+    """A document in or beside a file, or the ledger of releases, cannot be read."""
 
 
 class FileError(RRStatsError, OSError):
@@ -80,28 +81,16 @@ class UnknownAnswersWarning(RRStatsWarning):
     """Some answers were outside the categories and were answered uniformly at random."""
 
 
-class IllConditionedWarning(RRStatsWarning):
-    """The design identifies the shares in theory, and next to nothing of them in practice."""
-
-
 class ImplausibleReportsWarning(RRStatsWarning):
     """Reports lie further off than noise goes: the mechanism given did not make them."""
 
 
-class BoundaryWarning(RRStatsWarning):
-    """The likelihood is largest at a prevalence of 0 or 1, so coefficients are infinite."""
+class LowPrecisionWarning(RRStatsWarning):
+    """Noise or small counts leave little information, so a result is imprecise or approximate."""
 
 
 class ConvergenceWarning(RRStatsWarning):
-    """No maximum of the likelihood was found."""
-
-
-class NoisyTableWarning(RRStatsWarning):
-    """The noise of several columns leaves next to nothing of a table."""
-
-
-class SmallCountsWarning(RRStatsWarning):
-    """So few reports are expected somewhere that a test's reference law is rough."""
+    """No finite maximum of the likelihood was found: it may lie at a probability of 0 or 1."""
 
 
 class SimulationWarning(RRStatsWarning):

@@ -20,11 +20,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
-from typing import Any
+from fractions import Fraction
+from typing import Any, cast
 
-from rrstats.containers import form_of
+from rrstats.data.columns import form_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import KRR, Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import MultinomialChannel
+from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.serialization import is_mechanism
 
 __all__ = ["from_json", "to_json"]
 
@@ -84,15 +88,16 @@ def _as_krr(mechanism: Mechanism) -> KRR:
         and form_of(mechanism.report_space).is_label
         and mechanism.report_space == mechanism.domain
     )
-    if has_categories and (odds := channel.odds):
-        # odds = prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
-        for ratio in (odds, 1 / odds):
+    worst = channel.max_likelihood_ratio
+    if has_categories and isinstance(worst, Fraction):
+        # prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
+        for ratio in (worst, 1 / worst):
             try:
                 candidate = KRR(mechanism.categories, float(ratio / (ratio + mechanism.k - 1)))
             except ArgumentValueError:  # below 1/k
                 continue
             law = candidate.channel
-            if law == channel or law.entries == channel.entries:
+            if law == channel or law.entries == cast(MultinomialChannel, channel).entries:
                 alike = candidate
     if alike is None:
         raise ArgumentValueError(

@@ -9,10 +9,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Hashable
 from fractions import Fraction
+from typing import Any
 
-from rrstats.containers import form_of
-from rrstats.matrices import MatrixChannel
-from rrstats.mechanisms import (
+from public import (
     KRR,
     Chain,
     MatrixDesign,
@@ -24,6 +23,7 @@ from rrstats.mechanisms import (
     SurveyDesign,
     SymmetricUnary,
     UnaryEncoding,
+    entries,
     surveys,
 )
 
@@ -42,15 +42,17 @@ AWKWARD: dict[str, list[Hashable]] = {
 }
 """Categories that JSON, Python and pandas confuse, each list allowed and each with a JSON form."""
 
-ASYMMETRIC = MatrixChannel.from_floats(
+ASYMMETRIC = MatrixDesign(
+    ["a", "b", "c"],
     [
         # truths:  a     b     c
         [0.60, 0.05, 0.10],
         [0.20, 0.70, 0.15],
         [0.15, 0.05, 0.50],
         [0.05, 0.20, 0.25],
-    ]
-)
+    ],
+    reports=["w", "x", "y", "z"],
+).channel
 """A generic channel of four reports and three truths: a transposed or swapped axis shows."""
 
 NUMBERS: dict[str, list[object]] = {
@@ -105,7 +107,7 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
         ),
         "no information": lambda: MatrixDesign(["a", "b"], [[0.25, 0.25], [0.75, 0.75]]),
         "labels: mixed": lambda: MatrixDesign(
-            AWKWARD["mixed"], KRR(AWKWARD["mixed"], 0.5).channel.entries
+            AWKWARD["mixed"], entries(KRR(AWKWARD["mixed"], 0.5).channel)
         ),
     },
     SurveyDesign: {
@@ -158,12 +160,17 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
 }
 
 
+def channel_of(matrix: Any) -> Any:
+    """The channel of a bare ``matrix[report, truth]``."""
+    return MatrixDesign(range(len(matrix[0])), matrix, reports=range(len(matrix))).channel
+
+
 def _three() -> KRR:
     return KRR(["a", "b", "c"], 0.875)
 
 
 def _generic() -> MatrixDesign:
-    return MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "y", "z"])
+    return MatrixDesign(["a", "b", "c"], entries(ASYMMETRIC), reports=["w", "x", "y", "z"])
 
 
 def _coin(prob: float) -> KRR:
@@ -179,9 +186,12 @@ EXAMPLES: dict[str, Callable[[], Mechanism]] = {
 SILENT = {name for name in EXAMPLES if "no information" in name}
 """Examples whose reports carry no information: they randomize, and nothing can be estimated."""
 
+REPORTS_LABELS = (KRR, Chain, MatrixDesign, SurveyDesign, Samples)
+"""Mechanisms whose reports are labels; those of the others are subsets of the categories."""
+
 WITH_MATRIX = [
     name
     for name, make in EXAMPLES.items()
-    if make().groups is None and form_of(make().report_space).is_label
+    if isinstance(make(), REPORTS_LABELS) and not isinstance(make(), Samples)
 ]
 """Examples with one matrix; the others are several of these, or report subsets."""

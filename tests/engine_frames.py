@@ -17,7 +17,13 @@ import pandas as pd
 import pytest
 import spark_session
 
-ENGINES = ["polars", "polars lazy", "pyarrow", "duckdb", "dask", "pyspark"]
+ENGINES = [
+    "polars",
+    "polars lazy",
+    "pyarrow",
+    "duckdb",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("dask", "pyspark")),
+]
 
 QUIET = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 """For tests that may start Spark, whose oldest version leaves sockets to the collector."""

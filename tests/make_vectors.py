@@ -17,8 +17,11 @@ from pathlib import Path
 import numpy as np
 
 import rrstats as rr
-from rrstats import client, keyed, labels, randomness
-from rrstats.identities import identity
+from rrstats.data import labels
+from rrstats.data.identifiers import identity
+from rrstats.privatization import single as client
+from rrstats.randomness import keyed
+from rrstats.randomness import sources as randomness
 
 VECTORS = Path(__file__).parents[1] / "docs" / "vectors"
 

@@ -9,7 +9,7 @@ Every function that takes ``rng=`` takes one of these, and every mechanism's ``r
 
 A row is counted over the whole call: row r of block b is row b * BLOCK_ROWS + r here.
 
->>> from rrstats.randomness import coin
+>>> from rrstats.randomness.sources import coin
 >>> source = every_stream(2, {0: 1})
 >>> source.law(coin(source, 0, 0, source.rows, Fraction(3, 4)), 2)
 Law(probs=[Fraction(1, 4), Fraction(3, 4)], undecided=Fraction(0, 1))
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rrstats.randomness import BLOCK_ROWS, Source
+from rrstats.randomness.sources import BLOCK_ROWS, Source
 
 
 class Asked(NamedTuple):

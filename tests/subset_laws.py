@@ -58,7 +58,7 @@ def check_channel(mechanism, law):
         if any(column)
         for truth, other in itertools.permutations(range(k), 2)
     }
-    assert max(ratios) == channel.odds
+    assert max(ratios) == channel.max_likelihood_ratio
     possible = [place for place, column in enumerate(zip(*probs, strict=True)) if any(column)]
     likelihood = channel.likelihood(every[possible].astype(bool))
     exact = np.array([[float(p[place]) for p in probs] for place in possible])

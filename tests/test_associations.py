@@ -10,15 +10,17 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats import associations
-from rrstats.associations import correlation, correlations, cramers_v, odds_ratio, phi
-from rrstats.crosstabs import Crosstab, crosstab
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.estimation import association as associations
+from rrstats.estimation.association import correlation, cramers_v, odds_ratio, phi
+from rrstats.estimation.correlations import correlations
+from rrstats.estimation.crosstab import crosstab
+from rrstats.estimation.crosstab_results import Crosstab
 
 NO_YES = ["no", "yes"]
 LETTERS = ["a", "b", "c"]
 
-pytestmark = pytest.mark.filterwarnings("ignore::rrstats.crosstabs.NoisyTableWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
 
 # -- golden: RRreg 0.7.6, RRcor ------------------------------------------------------------
 
@@ -317,6 +319,7 @@ def table_columns(table):
     return dict(zip(table.names, table.categories, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "prob"),
     [([[0.42, 0.18], [0.28, 0.12]], 0.8), ([[0.6, 0.05], [0.05, 0.3]], 0.85)],

@@ -9,12 +9,12 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import scripted  # noqa: E402  # after importorskip
+import scripted  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats.files.batches import BatchRelease, Seen, careful  # noqa: E402  # as above
-from rrstats.metadata import read, write  # noqa: E402  # as above
-from rrstats.randomness import BLOCK_ROWS  # noqa: E402  # as above
+import rrstats as rr  # after importorskip
+from rrstats.files.batches import BatchRelease, Seen, careful  # as above
+from rrstats.metadata import read, write  # as above
+from rrstats.randomness.sources import BLOCK_ROWS  # as above
 
 WORDS = ["never", "once", "often"]
 M = rr.KRR(WORDS, 0.75)

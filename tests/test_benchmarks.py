@@ -243,6 +243,7 @@ def test_no_ratio_where_a_quotient_means_nothing():
 # -- the questions -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in ("files", "engines")])
 def test_every_question_runs_at_a_tiny_size(name):
     """Each prints lines with our numbers, or says in a note why there are none."""
@@ -259,6 +260,7 @@ def test_every_question_runs_at_a_tiny_size(name):
             assert all(spent > 0 for spent in (*line.ours, *line.theirs))
 
 
+@pytest.mark.slow
 def test_files_are_measured_where_rrstats_has_them():
     """Parquet and CSV, seconds and memory, against the plain copy; or a line that asks for it."""
     if importlib.util.find_spec("pyarrow") is None:
@@ -406,6 +408,7 @@ def test_absent_rivals_of_subsets_give_lines_that_say_so(monkeypatch):
 # -- memory, imports, timing ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_extra_memory_sees_what_a_call_takes():
     """Textbook NumPy holds 8 bytes a row for its doubles or its lies at least: 8 MiB here."""
     spent = processes.fresh("memory:extra", kind="uint8", rows=1 << 20, rival=True)
@@ -533,6 +536,7 @@ def test_refuses_arguments_that_measure_nothing(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_one_file_can_be_asked_alone():
     """``python -m benchmarks.counting`` takes the same options and answers only its question."""
     command = [sys.executable, "-m", "benchmarks.counting", "--quick", "--rows", "1000"]

@@ -34,6 +34,7 @@ TINY = {"rows": 5000, "rounds": 1, "quick": True}
 # -- memory of a tree ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_tree_has_the_processes_below_it():
     """A child that holds 64 MiB for a moment is seen, and its child is; ours alone is less."""
     if processes.highest() is None:
@@ -52,6 +53,7 @@ def test_the_memory_of_a_tree_has_the_processes_below_it():
 # -- engines -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_plain_loop_is_measured_and_every_other_engine_is_named_where_it_is_absent(monkeypatch):
     """Seconds and counts beside the copy; a line says which package an engine lacks."""
     pytest.importorskip("pyarrow")

@@ -1,6 +1,5 @@
 """The command line, as a person in a terminal and as a shell script see it."""
 
-import io
 import re
 import runpy
 import subprocess
@@ -180,50 +179,6 @@ def test_plot_draws_a_picture(capsys, tmp_path):
     assert b"\x89PNG" == file.read_bytes()[:4]
 
 
-def test_plot_shows_the_numbers_of_the_estimate():
-    """Bars are naive shares, lines reach from low to high, dots and ticks are the two shares."""
-    pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    price = r"$\over$"  # as mathematics this would not parse
-    reports = ["a"] * 60 + ["b"] * 30 + [price] * 10
-    estimate = rr.estimate(reports, ["a", "b", price], 0.75)
-    ax = estimate.plot(Figure().subplots(), truth={"a": 0.7, "b": 0.3})
-    assert estimate.naive.tolist() == [bar.get_width() for bar in ax.patches]
-    low, high = estimate.interval()
-    (lines,) = ax.collections
-    drawn = [(s[0, 0], s[1, 0], s[0, 1]) for s in lines.get_segments()]
-    assert list(zip(low, high, [0, 1, 2], strict=True)) == drawn
-    dots, ticks = ax.lines[:2]
-    assert estimate.proportions.tolist() == list(dots.get_xdata())
-    assert [0.7, 0.3, 0.0] == list(ticks.get_xdata())
-    assert ["a", "b", price] == [label.get_text() for label in ax.get_yticklabels()]
-    ax.figure.savefig(io.BytesIO())
-
-
-@pytest.mark.parametrize(
-    ("truth", "error"),
-    [([0.5], ValueError), ({"z": 1.0}, ValueError), ("ab", TypeError), (3, TypeError)],
-)
-def test_plot_refuses_a_truth_that_does_not_fit(truth, error):
-    """A wrong truth is named before anything is drawn."""
-    pytest.importorskip("matplotlib")
-    with pytest.raises(error, match="truth") as found:
-        rr.estimate(["a", "b"], ["a", "b"], 0.75).plot(truth=truth)
-    assert isinstance(found.value, rr.RRStatsError)
-
-
-def test_plot_of_no_reports_and_of_many_categories():
-    """Nothing to draw, and a hundred rows, are drawn without a warning."""
-    pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    for reports in ([], [3, 7, 7]):
-        figure = Figure()
-        rr.estimate(reports, range(100), 0.5).plot(figure.subplots())
-        figure.savefig(io.BytesIO())
-
-
 def test_a_missing_matplotlib_is_one_line_and_code_1(capsys, monkeypatch):
     """Without matplotlib nothing is computed or printed, and the line says what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -281,7 +236,7 @@ def test_a_file_that_cannot_be_written_is_code_1(capsys, tmp_path, monkeypatch):
     def full(*_arguments, **_options):
         raise OSError(28, "No space left on device", "shares.png")
 
-    monkeypatch.setattr(plots, "save_estimates", full)
+    monkeypatch.setattr(plots, "stacked_axes", full)
     code, line = refused(capsys, "--plot", str(tmp_path / "shares.png"))
     assert 1 == code
     assert "cannot write shares.png: No space left on device" in line
@@ -305,6 +260,7 @@ def test_an_interrupt_is_code_130(monkeypatch):
     assert 130 == cli.main(["demo"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["privatize in.csv out.csv", "estimate", "check", "describe"])
 def test_without_pyarrow_files_are_code_1(tmp_path, command):
     """Without pyarrow the file commands say in one line what to install, and write nothing."""
@@ -357,6 +313,7 @@ def test_module_runs_main(monkeypatch):
     assert 5 == stop.value.code
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="closed pipes are another thing on Windows")
 @pytest.mark.parametrize(
     ("arguments", "codes"),

@@ -18,12 +18,12 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import pandas as pd  # noqa: E402  # after importorskip
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+import pandas as pd  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import cli, files, metadata  # noqa: E402  # after importorskip
-from rrstats.cli import progress  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import cli, files, metadata  # after importorskip
+from rrstats.cli import progress  # after importorskip
 
 WORDS = ["never", "once", "often"]
 NEARLY_ALL_TRUTH = str(1 - 2**-45)
@@ -702,6 +702,7 @@ def on_terminal(*arguments, path=""):
     return process.wait(), stdout.decode(), screen.decode()
 
 
+@pytest.mark.slow
 @POSIX
 def test_progress_is_for_terminals(folder):
     """A terminal sees how far it is, and then a clean line; a pipe and --quiet see nothing."""
@@ -719,6 +720,7 @@ def test_progress_is_for_terminals(folder):
     assert "\r" not in piped.stderr
 
 
+@pytest.mark.slow
 @POSIX
 def test_progress_is_tqdm_where_it_is_installed(folder):
     """The bar gets the total and all steps, on stderr, and is taken away at the end."""
@@ -775,7 +777,7 @@ def test_progress_counts_rows_not_batches(folder, monkeypatch):
 SLOW = """
 import sys, time
 from rrstats import cli
-from rrstats.column_release import ColumnRelease
+from rrstats.privatization.column import ColumnRelease
 def slow(release, values):
     print("ready", flush=True)
     time.sleep(60)
@@ -828,6 +830,7 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(
     ("where", "name", "code"),
@@ -854,6 +857,7 @@ def test_a_signal_that_comes_too_late_says_what_was_published(folder, where, nam
     assert new == {path.name for path in folder.iterdir()} - before
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_reader_that_leaves_is_no_error(folder):
     """A closed pipe is code 141; the file is published all the same."""
@@ -874,6 +878,7 @@ def test_a_reader_that_leaves_is_no_error(folder):
     assert 200 == len(pd.read_parquet("out.parquet"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_report_that_cannot_be_printed_is_code_1(out):
     """A full disk behind ``>`` gives one line and code 1."""
@@ -888,6 +893,7 @@ def test_a_report_that_cannot_be_printed_is_code_1(out):
     assert found.stderr.startswith(b"rrstats: cannot write the output: ")
 
 
+@pytest.mark.slow
 def test_output_that_is_no_utf8_still_works(folder):
     """Where stdout has ASCII only, JSON stays JSON and tables show escapes."""
     pd.DataFrame({"a": ["\u00e4", "\N{SNOWMAN}"] * 5}).to_parquet("u.parquet")
@@ -900,6 +906,7 @@ def test_output_that_is_no_utf8_still_works(folder):
     assert "\\u2603" in run("estimate", "o.parquet", env=environment).stdout
 
 
+@pytest.mark.slow
 def test_a_warning_as_an_error_does_not_show_source_lines(folder):
     """However Python's warnings are set, the steward reads one plain line, after the release."""
     for setting in ("error", "ignore", "always"):

@@ -10,11 +10,11 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import cli, files, metadata  # noqa: E402  # after importorskip
-from rrstats.cli import arguments  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import cli, files, metadata  # after importorskip
+from rrstats.cli import arguments  # after importorskip
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)

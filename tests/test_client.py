@@ -17,8 +17,8 @@ from catalogue import AWKWARD, EXAMPLES, WITH_MATRIX
 from scripted import Counting, Recorded
 
 import rrstats as rr
-from rrstats import client
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+from rrstats.privatization import single as client
 
 NAMES = list(EXAMPLES)
 M = rr.KRR(["never", "once", "often"], 0.75)

@@ -20,9 +20,9 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats import column_release
-from rrstats.column_release import ColumnRelease
-from rrstats.randomness import BLOCK_ROWS
+from rrstats.privatization import column as column_release
+from rrstats.privatization.column import ColumnRelease
+from rrstats.randomness.sources import BLOCK_ROWS
 
 WORDS = ["never", "once", "often"]
 M = rr.KRR(WORDS, 0.75)
@@ -135,6 +135,7 @@ def test_nothing_as_long_as_the_column_stands_beside_the_result(build):
     assert peak - output < 16 * 2**20
 
 
+@pytest.mark.slow
 def test_text_takes_no_second_column_either():
     """The same for strings, which Arrow holds: its high-water mark, in a fresh process."""
     pytest.importorskip("pyarrow")

@@ -15,14 +15,17 @@ import pytest
 from catalogue import EXAMPLES
 
 import rrstats as rr
-from rrstats.condensed import Beside, ask, is_frame, refuse_unopened
-from rrstats.containers import form_of
-from rrstats.crosstabs.counting import count_rows
+from rrstats.data.columns import form_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
+from rrstats.estimation.column_requests import ask
+from rrstats.estimation.crosstab_counts import count_rows
+from rrstats.estimation.engine_frames import is_frame
+from rrstats.estimation.sample_design import Multiples, inverse_probabilities, powers, rows_of
+from rrstats.estimation.selections import Beside
+from rrstats.estimation.tally import counted_parts, tally
+from rrstats.estimation.unopened import refuse_unopened
 from rrstats.mechanisms import KRR, Samples, surveys
-from rrstats.rows import Multiples, inverse_probabilities, powers, rows_of
-from rrstats.tallies import counted_parts, tally
-from rrstats.variables import ordinary, reports_of, variable, variables
 
 M = KRR(["never", "once", "often"], 0.75)
 PAIRS = surveys.unrelated_question_two_answers(["no", "yes"], [0.75, 0.25], yes="yes")
@@ -76,7 +79,7 @@ def _columns(rows):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("design", [(), ("by",), ("by", "strata", "clusters")])
+@pytest.mark.parametrize("design", [("by",), ("by", "strata", "clusters")])
 def test_multiples_are_so_many_rows(mechanism, design, weighted):
     """Combinations with their multiplicity and sums of weights make the tally of the rows.
 

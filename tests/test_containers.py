@@ -12,9 +12,9 @@ import pytest
 from answers import CASES, CATEGORIES, QUIET, objects
 
 import rrstats as rr
-from rrstats.containers import open_container
-from rrstats.domain import Domain
-from rrstats.encoding import encode
+from rrstats.data.categories import Domain
+from rrstats.data.columns import open_container
+from rrstats.data.encoding import encode
 from rrstats.errors import ArgumentTypeError
 
 
@@ -531,7 +531,7 @@ def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
     container = open_container(objects(["a"]))
     domain = Domain(["a", "b"])
     planted = objects(["b", "a"])
-    monkeypatch.setattr("rrstats.containers._numpy_table", lambda *declared: planted)
+    monkeypatch.setattr("rrstats.data.columns._numpy_table", lambda *declared: planted)
     with pytest.raises(ArgumentTypeError, match="told apart"):
         container.table(domain)
 

@@ -14,16 +14,16 @@ import rrstats as rr
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    IllConditionedWarning,
-    NotIdentifiable,
+    LowPrecisionWarning,
+    NotIdentifiableError,
     RRStatsWarning,
 )
-from rrstats.group_means import means
+from rrstats.estimation.analysis_columns import variable
+from rrstats.estimation.means import means
 from rrstats.mechanisms import surveys
 from rrstats.regression.covariates import linear, logit_on_private
 from rrstats.regression.mixtures import Binary, Mixture, Normal, climb
-from rrstats.regression.wording import BoundaryWarning
-from rrstats.variables import variable
+from rrstats.regression.wording import ConvergenceWarning
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 THREE = rr.KRR(["a", "b", "c"], 0.7)
@@ -105,6 +105,7 @@ def test_derivatives_are_those_of_the_likelihood(law, alike):
     assert mixture.weights @ rows == pytest.approx(found.gradient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "keep"), [("linear", None), ("logit", None), ("logit", 0.8)])
 def test_a_fit_is_the_maximum_that_brute_force_finds(law, keep):
     """Coefficients, log-likelihood and all three covariances against scipy on the plain formula."""
@@ -279,7 +280,7 @@ def test_scores_give_the_true_coefficients_whatever_the_errors():
     options = {"weights": cells["chance"].to_numpy(), "intercept": True, "covariates": {"x": COIN}}
     fit = linear(cells["y"], cells[["z", "x"]], **options)
     assert [2, 1, 0.5] == pytest.approx(fit.estimates.tolist(), abs=1e-9)
-    with pytest.warns(IllConditionedWarning, match=r"x\[T.yes\] is 0.5 .*use method='scores'"):
+    with pytest.warns(LowPrecisionWarning, match=r"x\[T.yes\] is 0.5 .*use method='scores'"):
         by_likelihood = linear(cells["y"], cells[["z", "x"]], method="likelihood", **options)
     assert 1.5 < by_likelihood.params["x[T.yes]"]
     assert all(other < by_likelihood.log_likelihood for other in by_likelihood.other_maxima)
@@ -660,8 +661,8 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
     frame = pd.DataFrame({"x": np.where(rng.random(500) < 0.15, "yes", "no")})
     y = rng.normal(size=500)
     with (
-        pytest.warns(BoundaryWarning, match="2 parameters have no finite maximum"),
-        pytest.warns(IllConditionedWarning, match="x=yes: 0.0"),
+        pytest.warns(ConvergenceWarning, match="2 parameters have no finite maximum"),
+        pytest.warns(LowPrecisionWarning, match="x=yes: 0.0"),
     ):
         fit = linear(y, frame, covariates={"x": COIN}, method="likelihood")
     assert fit.converged
@@ -669,7 +670,7 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
     assert np.isnan(fit.params["x[T.yes]"])
     assert np.isnan(fit.bse["x[T.yes]"])
     assert y.mean() == pytest.approx(fit.params["Intercept"], abs=1e-5)
-    with pytest.warns(IllConditionedWarning, match="within noise of 0"):
+    with pytest.warns(LowPrecisionWarning, match="within noise of 0"):
         linear(y, frame, covariates={"x": COIN})
 
 
@@ -693,7 +694,7 @@ def test_separation_is_said():
     x = np.repeat([0, 1], 40)
     told = np.where(np.arange(80) % 4 > 0, x, 1 - x)
     frame = pd.DataFrame({"x": np.where(told, "yes", "no")})
-    with pytest.warns(BoundaryWarning, match="no finite maximum"):
+    with pytest.warns(ConvergenceWarning, match="no finite maximum"):
         fit = logit_on_private(x > 0, frame, covariates={"x": COIN})
     assert [-np.inf, np.inf] == fit.estimates[:2].tolist()
     assert np.isfinite(fit.params["x=yes: Intercept"])
@@ -714,7 +715,11 @@ def test_the_higher_of_two_maxima_is_found():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"covariates": {"x": rr.KRR(["a", "b", "c"], 1 / 3)}}, NotIdentifiable, "no information"),
+        (
+            {"covariates": {"x": rr.KRR(["a", "b", "c"], 1 / 3)}},
+            NotIdentifiableError,
+            "no information",
+        ),
         ({"covariates": {"w": THREE}}, ArgumentValueError, r"columns that the model uses"),
         ({"covariates": [THREE]}, ArgumentTypeError, "mapping from column to mechanism"),
         ({"method": "moments"}, ArgumentValueError, "'scores' or 'likelihood'"),
@@ -770,6 +775,7 @@ def test_climbing_ends_at_the_edge_too():
 # -- chance ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["scores", "likelihood", "logit"])
 def test_intervals_cover(method):
     """95% intervals of the covariate's effect hold it in 93% of worlds or more.
@@ -796,6 +802,7 @@ def test_intervals_cover(method):
 # -- what the shares go with ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", ["y ~ x + x:z", "y ~ x / z", "y ~ 0 + x + x:z"])
 @pytest.mark.parametrize("mechanism", [COIN, THREE], ids=["two", "three"])
 def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism):
@@ -856,6 +863,7 @@ def test_direct_answers_are_worth_themselves(clustered, weighted, noisy):
     assert fit.effective_n.iloc[0] <= n
 
 
+@pytest.mark.slow
 def test_reports_are_worth_the_variances_that_samples_show():
     """People times the variance with known categories over that of scores, in 300 samples.
 
@@ -882,7 +890,7 @@ def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
     frame = pd.DataFrame({"z": rng.normal(size=1500)})
     frame["x"] = np.array(["no", "yes"])[rng.integers(0, 2, 1500)]
     y = (frame["z"] > 0).astype(int)
-    with pytest.warns(BoundaryWarning):
+    with pytest.warns(ConvergenceWarning):
         fit = logit_on_private(y, frame, covariates={"x": COIN}, intercept=True)
     assert not np.isfinite(fit.bse[["Intercept", "z", "x[T.yes]"]]).any()
     assert fit.effective_n.isna().all()

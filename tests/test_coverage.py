@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rrstats import intervals
 from rrstats.estimators import confidence_interval
-from rrstats.intervals import METHODS, Interval
+from rrstats.inference import binomial as intervals
+from rrstats.inference.binomial import METHODS, Interval
 
 SIZES = (50, 200, 1000, 10_000)
 SHARES = (0.0, 0.01, 0.05, 0.2, 0.5)
@@ -34,7 +34,7 @@ def population_coverage(method="clopper-pearson", sizes=SIZES):
     for n in sizes:
         x = np.arange(n + 1)
         for k, prob, other in DESIGNS:
-            low, high = intervals.population_interval(x, n, other, prob, 0.95, method)
+            low, high = intervals.population_interval(x, n, other, prob, method=method)
             for share in SHARES:
                 covered = (low <= share) & (share <= high)
                 mass = stats.binom.pmf(x, n, other + share * (prob - other))
@@ -91,12 +91,13 @@ def test_default_covers_at_other_levels(level):
     """Never below the level asked for, on the smaller sizes of the grid."""
     for n, (_, prob, other) in itertools.product((50, 200), DESIGNS):
         x = np.arange(n + 1)
-        low, high = intervals.population_interval(x, n, other, prob, level)
+        low, high = intervals.population_interval(x, n, other, prob, level=level)
         for share in SHARES:
             mass = stats.binom.pmf(x, n, other + share * (prob - other))
             assert mass[(low <= share) & (share <= high)].sum() >= level - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", LOWEST)
 def test_other_methods_cover_as_documented(method):
     """Each method's lowest coverage on the grid is the published one: 92.2% for Wilson, 93.5%
@@ -138,6 +139,7 @@ def test_coverage_catches_a_fault(monkeypatch, fault, at_most):
 # -- one category, these rows --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 def test_default_covers_the_share_of_the_rows_everywhere(n):
     """The true answers fixed, only the noise random: never below 95%, in 45 cells a size."""
@@ -161,6 +163,7 @@ def test_default_covers_every_number_of_few_rows(n):
             assert law[covered].sum() >= 0.95, (k, prob, ones)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 200])
 def test_limits_for_rows_rise_with_the_count(n):
     """More reports never lower a limit, also where the repair outside [0, 1] begins."""
@@ -171,15 +174,13 @@ def test_limits_for_rows_rise_with_the_count(n):
 
 def test_coverage_of_rows_catches_a_fault(monkeypatch):
     """Not halving 1 - level falls to about 90%."""
-    right = intervals._fewest
-    monkeypatch.setattr(
-        intervals,
-        "_fewest",
-        lambda x, n, base, top, level: right(x, n, base, top, 2 * level - 1),
-    )
+    right = intervals._Rows.fewest
+    fault = lambda rows, x, level: right(rows, x, 2 * level - 1)  # noqa: E731
+    monkeypatch.setattr(intervals._Rows, "fewest", fault)
     assert rows_coverage(50, 200, 0.25, 0.75) < 0.94
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "prob"), [(2, 0.6), (10, 0.75), (1000, 0.75), (10_000, 0.9)])
 @pytest.mark.parametrize("share", [0.0, 0.0001, 0.05, 0.5])
 def test_beyond_the_exact_law_the_score_interval_covers(k, prob, share):
@@ -262,6 +263,7 @@ def sampled(n, prob, truths, target, trials, seed):
     return hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["population", "rows"])
 @pytest.mark.parametrize(
     ("n", "prob", "truths"),

@@ -8,12 +8,13 @@ import pytest
 from scipy import stats
 
 import rrstats as rr
-from rrstats.crosstabs import Crosstab
-from rrstats.differences import difference, sum_to_zero, uncut_interval
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimates import Estimate
-from rrstats.general_intervals import empirical_ends
-from rrstats.tallies import Cell, Tally
+from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.difference import difference, sum_to_zero, uncut_interval
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.tally import Cell, Tally
+from rrstats.inference.general_intervals import empirical_ends
+from rrstats.mechanisms.channel import expected_rates
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 CLEAR = rr.KRR(["no", "yes"], 0.95)
@@ -33,7 +34,7 @@ def counted(counts, mechanism, target="population", **more):
 
 
 def law(mechanism, shares):
-    return mechanism.channel.rates(np.asarray(shares, dtype=float))
+    return expected_rates(mechanism.channel, np.asarray(shares, dtype=float))
 
 
 # -- the numbers ---------------------------------------------------------------------------
@@ -107,6 +108,7 @@ def test_z_is_where_the_interval_ends_at_0():
     assert checked > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "epsilon", "sizes", "most", "wrong"),
     [(7, 3, (13, 52), 0.052, 0.20), (2, 1, (10, 20), 0.056, 0.07)],
@@ -398,7 +400,7 @@ def test_only_the_same_kind_of_estimates_is_compared():
 
 def test_weighted_estimates_are_compared():
     """An estimate from a sample with weights has a difference, an interval and a test."""
-    weighted = pytest.importorskip("rrstats.weighted")
+    weighted = pytest.importorskip("rrstats.estimation.survey_estimate")
     rng = np.random.default_rng(2)
     reports = np.array(["no", "yes"])[rng.integers(0, 2, 200)]
     counted_cells = {}
@@ -510,6 +512,7 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     assert (none.p_value == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(3, 3), (3, 20)])
 def test_p_values_of_few_clusters_keep_their_level(sizes):
     """True nulls are rejected 5% of the time; differences in standard errors twice as often.

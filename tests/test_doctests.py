@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import pkgutil
+from pathlib import Path
 
 import pytest
 
 import rrstats
 
-MODULES = ["rrstats"] + [
-    module.name
-    for module in pkgutil.walk_packages(rrstats.__path__, "rrstats.")
-    if not module.name.endswith("__main__")
-]
+PACKAGE = Path(rrstats.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

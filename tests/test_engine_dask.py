@@ -18,16 +18,16 @@ import pytest
 pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-import chance  # noqa: E402  # all that follows needs Dask
-import dask  # noqa: E402  # after importorskip
-import dask.dataframe as dd  # noqa: E402  # after importorskip
-import pyarrow as pa  # noqa: E402  # after importorskip
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+import chance  # all that follows needs Dask
+import dask  # after importorskip
+import dask.dataframe as dd  # after importorskip
+import pyarrow as pa  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-import rrstats.engines.dask as rrd  # noqa: E402  # after importorskip
-from rrstats import files  # noqa: E402  # after importorskip
-from rrstats.errors import (  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+import rrstats.engines.dask as rrd  # after importorskip
+from rrstats import files  # after importorskip
+from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileError,
@@ -37,6 +37,8 @@ from rrstats.errors import (  # noqa: E402  # after importorskip
     SecondReleaseError,
     UnknownAnswersError,
 )
+
+pytestmark = pytest.mark.slow
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)
@@ -632,7 +634,7 @@ def test_without_dask_the_error_says_what_to_install(monkeypatch):
     """The extra is named."""
     monkeypatch.delitem(sys.modules, "rrstats.engines.dask")
     monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'rrstats\[dask\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'dask\[dataframe\]' pyarrow"):
         importlib.import_module("rrstats.engines.dask")
 
 

@@ -15,10 +15,10 @@ import pytest
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats.engines import polars as rrp  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats.engines import polars as rrp  # after importorskip
 
 WORDS = ["never", "once", "often", "always"]
 M = rr.KRR(WORDS, 0.4)
@@ -402,7 +402,7 @@ def test_without_polars_the_error_names_the_package():
         patch.setitem(sys.modules, "polars", None)
         for name in kept:
             patch.delitem(sys.modules, name)
-        with pytest.raises(rr.errors.MissingPackageError, match=r"rrstats\[polars\]"):
+        with pytest.raises(rr.errors.MissingPackageError, match=r"pip install polars"):
             importlib.import_module("rrstats.engines.polars")
 
 

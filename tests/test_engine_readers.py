@@ -236,6 +236,7 @@ def test_duckdb(folder, expected):
     assert_said(json.loads(found["text"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reports.parquet", "reports"])
 def test_spark(folder, expected, name):
     """Spark reads every value of Parquet; the document in a directory does not disturb it."""

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
-import spark_session  # noqa: E402  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
+import spark_session  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
 
-pytestmark = spark_session.QUIET
+pytestmark = [pytest.mark.slow, spark_session.QUIET]
 
 WORDS = ["never", "once", "often", "always"]
 M = rr.KRR(WORDS, 0.4)

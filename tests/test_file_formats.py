@@ -14,14 +14,14 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import file_samples as samples  # noqa: E402  # they need pyarrow
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
-from answers import QUIET  # noqa: E402  # after importorskip
-from file_samples import FORMATS, KRR, WORDS, privatize, written  # noqa: E402  # after importorskip
+import file_samples as samples  # they need pyarrow
+import pyarrow.parquet as pq  # after importorskip
+from answers import QUIET  # after importorskip
+from file_samples import FORMATS, KRR, WORDS, privatize, written  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import files, metadata  # noqa: E402  # after importorskip
-from rrstats.files import cells, documents, feather, parquet, parts  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import files, metadata  # after importorskip
+from rrstats.files import cells, documents, feather, parquet, parts  # after importorskip
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 

@@ -13,15 +13,15 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import file_samples as samples  # noqa: E402  # they need pyarrow
-import pyarrow.feather as feather  # noqa: E402  # after importorskip
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
-from answers import QUIET  # noqa: E402  # after importorskip
-from file_samples import KRR, WORDS, written  # noqa: E402  # after importorskip
+import file_samples as samples  # they need pyarrow
+import pyarrow.feather as feather  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
+from answers import QUIET  # after importorskip
+from file_samples import KRR, WORDS, written  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import files  # noqa: E402  # after importorskip
-from rrstats.files import delimited, parquet, parts, shuffling  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import files  # after importorskip
+from rrstats.files import delimited, parquet, parts, shuffling  # after importorskip
 
 MARK = "PRIVATE-7c1f"
 N = 300
@@ -297,6 +297,7 @@ def public_columns(n=M):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("form", LAYOUTS)
 def test_no_byte_of_the_output_follows_from_an_unknown_answer(tmp_path, monkeypatch, form, shuffle):
@@ -332,6 +333,7 @@ def public_bytes(path):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["one", "many", "one long", "all long"])
 def test_other_columns_are_written_as_if_the_answers_were_others(tmp_path, monkeypatch, change):
     """Known answers too: row groups, pages and bytes of all other columns stay as they are."""
@@ -409,6 +411,25 @@ def test_shuffled_rows_hide_the_groups_of_the_source(tmp_path, monkeypatch, endi
     assert [640, 640, 640, 640, 440] == sizes[0] == sizes[1] == sizes[2]
 
 
+@pytest.mark.parametrize("chunk", [N, 40])
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_dictionaries_of_shuffled_files_do_not_tell_how_rows_stood(tmp_path, ending, chunk):
+    """A file sorted by the answer, with ids in a dictionary: its order puts no row back."""
+    answers = np.repeat([0, 1], N // 2)
+    ids = [f"id {number:05d}" for number in np.random.default_rng(3).permutation(N)]
+    data = pa.table({"id": pa.array(ids).dictionary_encode(), "answer": answers})
+    source, target = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    if ending == "parquet":
+        pq.write_table(data, source, row_group_size=chunk)
+    else:
+        with pa.ipc.new_file(source, data.schema) as writer:
+            writer.write_table(data, max_chunksize=chunk)
+    rr.files.privatize_file(source, target, {"answer": rr.KRR([0, 1], 0.55)}, shuffle_rows=True)
+    read = pq.read_table if ending == "parquet" else feather.read_table
+    column = read(target)["id"]
+    assert {tuple(sorted(ids))} == {tuple(one.dictionary.to_pylist()) for one in column.chunks}
+
+
 def test_even_groups_follow_from_the_rows_alone(monkeypatch):
     """However the same rows come in batches, sliced or not, with nulls or not."""
     monkeypatch.setattr(parts, "EVEN_ROWS", 16)
@@ -432,6 +453,7 @@ def test_even_groups_follow_from_the_rows_alone(monkeypatch):
     assert [] == list(parts.even_groups([]))
 
 
+@pytest.mark.slow
 def test_long_answers_are_read_in_small_pieces(tmp_path):
     """Memory is bounded, and blocks still end where they do with short answers."""
     ends = []

@@ -12,21 +12,16 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import chance  # noqa: E402  # all that follows needs pyarrow
-import file_samples as samples  # noqa: E402  # after importorskip
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
-from answers import QUIET  # noqa: E402  # after importorskip
-from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # noqa: E402  # after importorskip
+import chance  # all that follows needs pyarrow
+import file_samples as samples  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
+from answers import QUIET  # after importorskip
+from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import files, metadata  # noqa: E402  # after importorskip
-from rrstats.errors import (  # noqa: E402  # after importorskip
-    ArgumentTypeError,
-    ArgumentValueError,
-    FileError,
-    SecondReleaseError,
-)
-from rrstats.files import parts  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import files, metadata  # after importorskip
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, SecondReleaseError
+from rrstats.files import parts  # after importorskip
 
 
 def release(source, columns=None, target=None, **options):
@@ -38,6 +33,7 @@ def release(source, columns=None, target=None, **options):
 # -- the law -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
 def test_reports_follow_the_law_over_pieces(tmp_path, monkeypatch, ending):
     """In pieces of a file the reports of each truth have the published shares, independently.
@@ -578,6 +574,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """6,000,000 rows, 160 MB as columns, take less than 130 MiB beyond a small file."""
     pytest.importorskip("resource")

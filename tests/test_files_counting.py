@@ -6,13 +6,13 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import file_samples as samples  # noqa: E402  # after importorskip
-from file_samples import KRR, WORDS  # noqa: E402  # after importorskip
+import file_samples as samples  # after importorskip
+from file_samples import KRR, WORDS  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import files, metadata  # noqa: E402  # after importorskip
-from rrstats.errors import ArgumentTypeError, FileError, MetadataError  # noqa: E402  # after importorskip
-from rrstats.metadata import Record  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import files, metadata  # after importorskip
+from rrstats.errors import ArgumentTypeError, FileError, MetadataError  # after importorskip
+from rrstats.metadata import Record  # after importorskip
 
 ENDINGS = [".parquet", ".feather", ".csv", ".tsv.gz", ""]
 REPORTS = (["never"] * 3 + ["once"] * 2 + ["often"]) * 50

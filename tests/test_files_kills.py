@@ -12,7 +12,10 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX"),
+]
 
 DRIVER = """
 import json, os, shutil, signal, stat, sys

@@ -748,6 +748,7 @@ def test_ctrl_c_leaves_nothing(tmp_path, directory):
     assert [] == names(tmp_path)
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("directory", [False, True])
 def test_a_kill_leaves_a_part_that_the_next_run_removes(tmp_path, directory):
@@ -785,6 +786,7 @@ except FileError as error:
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("pieces", [3, 40])
 @pytest.mark.parametrize("directory", [False, True])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scripted
 
-from rrstats import randomness
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+from rrstats.randomness import sources as randomness
 
 pa = pytest.importorskip("pyarrow")
 shuffling = pytest.importorskip("rrstats.files.shuffling")
@@ -141,6 +141,7 @@ def test_spilled_rows_come_in_every_order_equally_often(tmp_path, monkeypatch):
     assert {decided / 6} == {Fraction(count, 8 * 64) for count in found.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["order", "buckets", "one bucket's order"])
 def test_a_fault_in_the_shuffle_would_be_found(tmp_path, monkeypatch, fault):
     """Planted: buckets not permuted, rows dealt out in turn, one bucket left as it is."""

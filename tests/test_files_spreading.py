@@ -15,14 +15,14 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import file_samples as samples  # noqa: E402  # all that follows needs pyarrow
-import pyarrow.parquet as pq  # noqa: E402  # after importorskip
-from catalogue import EXAMPLES  # noqa: E402  # after importorskip
-from file_samples import KRR, WORDS, paths_in, written  # noqa: E402  # after importorskip
+import file_samples as samples  # all that follows needs pyarrow
+import pyarrow.parquet as pq  # after importorskip
+from catalogue import EXAMPLES  # after importorskip
+from file_samples import KRR, WORDS, paths_in, written  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import files, metadata  # noqa: E402  # after importorskip
-from rrstats.errors import (  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import files, metadata  # after importorskip
+from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileError,
@@ -30,8 +30,8 @@ from rrstats.errors import (  # noqa: E402  # after importorskip
     SecondReleaseError,
     UnknownAnswersError,
 )
-from rrstats.files.release import privatize_spread  # noqa: E402  # after importorskip
-from rrstats.files.spreading import Answer, anew  # noqa: E402  # after importorskip
+from rrstats.files.release import privatize_spread  # after importorskip
+from rrstats.files.spreading import Answer, anew  # after importorskip
 
 PARTS = ["region=a/part-0.parquet", "region=b/x/part-0.pq", "z.parquet"]
 OURS = ["_SUCCESS", "_rrstats.json"]

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats import randomness
-from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM, FreshWords
+from rrstats.randomness import sources as randomness
+from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, FreshWords
 
 ADDRESSES = [
     (stream, block, round)
@@ -73,6 +73,7 @@ def test_keystream_is_aes_256_in_counter_mode(monkeypatch):
     assert os.urandom.sizes == [32]
 
 
+@pytest.mark.slow
 def test_addresses_never_share_a_cipher_block(monkeypatch):
     """The largest block of every address: no 16 bytes of key stream occur twice."""
     pytest.importorskip("cryptography")

@@ -8,7 +8,8 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.groups import GroupEstimates
+from rrstats.estimation.groups import GroupEstimates
+from rrstats.mechanisms.channel import expected_rates
 
 M = rr.KRR(["no", "yes", "often"], 0.75)
 ASYMMETRIC = rr.surveys.forced_response(["no", "yes", "often"], 0.5, [0.25, 0.125, 0.125])
@@ -107,19 +108,6 @@ def test_target_rows_and_methods_go_to_every_group():
     assert wilson["high"].tolist()[:3] == expected.high.tolist()
 
 
-def test_a_forest_plot_has_a_line_for_each_group():
-    """Groups stand from top to bottom with their sizes."""
-    pytest.importorskip("matplotlib")
-    import matplotlib.pyplot as plt
-
-    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"])
-    ax = found.plot(category="yes", truth={"f": 0.2, "m": 0.3})
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["f (n=3)", "m (n=4)"]
-    plt.close(ax.figure)
-    with pytest.raises(ArgumentValueError, match="category must be one of"):
-        found.plot(category="never")
-
-
 def test_the_mean_of_numbers_is_linear_in_the_shares():
     """The mean of a 0/1 is the share of 1; other numbers weigh the shares."""
     est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR([0, 1], 0.75)))
@@ -142,7 +130,7 @@ def test_the_mean_of_numbers_is_linear_in_the_shares():
 
 def _covered(mechanism, shares, n, surveys, ask, truth):
     rng = np.random.default_rng(11)
-    law = mechanism.channel.rates(np.array(shares))
+    law = expected_rates(mechanism.channel, np.array(shares))
     hits = 0
     for counts in rng.multinomial(n, law, size=surveys):
         low, high = ask(rr.Estimate(rr.Tally.from_counts(counts, mechanism)))
@@ -150,6 +138,7 @@ def _covered(mechanism, shares, n, surveys, ask, truth):
     return hits
 
 
+@pytest.mark.slow
 def test_intervals_of_means_cover():
     """Nominal 95%, in a skewed case: of 200 surveys at least 175.
 

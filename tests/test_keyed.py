@@ -16,10 +16,11 @@ from catalogue import EXAMPLES
 from chance import assert_law
 
 import rrstats as rr
-from rrstats import keyed, randomness
-from rrstats.containers import open_reports
-from rrstats.identities import identity
-from rrstats.labels import encode
+from rrstats.data.columns import open_reports
+from rrstats.data.identifiers import identity
+from rrstats.data.labels import encode
+from rrstats.randomness import keyed
+from rrstats.randomness import sources as randomness
 
 pytest.importorskip("cryptography")
 

@@ -15,13 +15,13 @@ import rrstats as rr
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    IllConditionedWarning,
-    NotIdentifiable,
+    LowPrecisionWarning,
+    NotIdentifiableError,
 )
-from rrstats.group_means import means
-from rrstats.group_means.sums import sums_of_cells, sums_of_rows
+from rrstats.estimation.analysis_columns import ordinary, variable
+from rrstats.estimation.means import means
+from rrstats.estimation.means_sums import sums_of_cells, sums_of_rows
 from rrstats.mechanisms import MatrixDesign, Samples, surveys
-from rrstats.variables import ordinary, variable
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 THREE = rr.KRR(["a", "b", "c"], 0.6)
@@ -47,7 +47,7 @@ def _worlds(mechanism, truths):
 
 def _quiet(*arguments, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IllConditionedWarning)
+        warnings.simplefilter("ignore", LowPrecisionWarning)
         return means(*arguments, **options)
 
 
@@ -251,7 +251,7 @@ def test_samples_that_need_one_another_give_means_together():
     assert ((low < [1, 3]) & ([1, 3] < high)).all()
     with pytest.raises(ArgumentValueError, match="need one another"):
         means(y, told, design, group=group, target="rows")
-    with pytest.raises(NotIdentifiable):
+    with pytest.raises(NotIdentifiableError):
         means(y[:5], told[:5], design, group=[group[0]] * 5)
 
 
@@ -262,7 +262,7 @@ def test_a_group_within_noise_of_nobody_has_no_interval():
     """Where the group may be empty, the ends are infinite, and the warning says so."""
     y = np.arange(40.0)
     told = ["no"] * 29 + ["yes"] * 11
-    with pytest.warns(IllConditionedWarning, match=r"1 of 2 groups \(yes\).*known people"):
+    with pytest.warns(LowPrecisionWarning, match=r"1 of 2 groups \(yes\).*known people"):
         found = means(y, told, COIN)
     low, high = found.interval()
     assert (-np.inf, np.inf) == (low[1], high[1])
@@ -285,7 +285,7 @@ def test_the_frame_has_a_line_for_each_group():
 @pytest.mark.parametrize("mechanism", [COIN, surveys.direct(["no", "yes"])], ids=["coin", "direct"])
 def test_one_row_says_nothing_of_a_population(mechanism):
     """It varies around nothing: no standard error and no ends; of just this row it is the mean."""
-    with pytest.warns(IllConditionedWarning, match="2 of 2 groups"):
+    with pytest.warns(LowPrecisionWarning, match="2 of 2 groups"):
         found = means([37.0], ["no"], mechanism)
     assert np.isnan(found.std_error).all()
     assert np.isnan(found.covariance()).all()
@@ -331,7 +331,7 @@ def test_no_rows_say_nothing():
         ({"weights": [0, 0, 0]}, ArgumentValueError, "must not all be 0"),
         ({"target": "sample"}, ArgumentValueError, "target must be"),
         ({"missing": "keep"}, ArgumentValueError, "missing must be 'drop' or 'raise'"),
-        ({"mechanism": rr.KRR(["no", "yes"], 0.5)}, NotIdentifiable, "carry no information"),
+        ({"mechanism": rr.KRR(["no", "yes"], 0.5)}, NotIdentifiableError, "carry no information"),
         ({"reports": ["no", "yes", "maybe"]}, ArgumentValueError, "1 of 3 reports are not among"),
     ],
 )

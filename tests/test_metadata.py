@@ -16,7 +16,8 @@ from catalogue import AWKWARD, EXAMPLES
 from scripted import Counting
 
 import rrstats as rr
-from rrstats import labels, metadata
+from rrstats import mechanisms, metadata
+from rrstats.data import labels
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.metadata import Record
 
@@ -41,6 +42,19 @@ def document_of(record, **changes):
     """A valid document with something changed in its one column."""
     column = {"name": "answer", "mechanism": YES_NO.to_dict(), **record}
     return {"v": 1, "columns": [column], **changes}
+
+
+def test_asking_for_a_mechanism_computes_nothing():
+    """It stands where a mechanism is wanted, and asking computes neither epsilon nor channel."""
+    for make in EXAMPLES.values():
+        fresh = make()
+        for name in ("epsilon", "channel"):
+            fresh.__dict__.pop(name, None)
+        assert mechanisms.is_mechanism(fresh)
+        assert {"epsilon", "channel"} & set(fresh.__dict__) == set()
+        assert fresh is mechanisms.as_mechanism(fresh)
+        assert not mechanisms.is_mechanism(type(fresh))
+        assert isinstance(fresh, rr.Mechanism)
 
 
 # -- the document -------------------------------------------------------------------------------

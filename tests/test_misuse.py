@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.channel import SupportChannel
-from rrstats.randomness import FreshWords, Substream
+from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
+from rrstats.randomness.sources import FreshWords, Substream
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 
@@ -98,10 +98,10 @@ def test_words_of_another_call_are_refused_in_any_wrapping():
 
 
 def test_a_channel_cannot_claim_more_privacy_than_it_gives():
-    """Odds below the ratio of the channel's own probabilities are refused."""
-    with pytest.raises(rr.RRStatsError, match="claim more privacy"):
+    """A ratio below that of the channel's own probabilities is refused."""
+    with pytest.raises(rr.RRStatsError, match="claims more privacy"):
         SupportChannel(2, Fraction(3, 4), Fraction(1, 4), Fraction(0), Fraction(0), Fraction(1))
-    assert 3 == SupportChannel.single(2, Fraction(3, 4)).odds
+    assert 3 == KRRChannel.of(2, Fraction(3, 4)).max_likelihood_ratio
 
 
 def test_codes_of_another_type_are_refused():
@@ -140,7 +140,7 @@ def test_variances_are_never_negative_at_the_ends():
 def test_near_no_information_is_said_in_one_way():
     """At epsilon 2e-14 the reports tell nothing a double could hold."""
     m = rr.KRR(range(1000), epsilon=2e-14)
-    with pytest.raises(rr.NotIdentifiable):
+    with pytest.raises(rr.NotIdentifiableError):
         rr.estimate(rr.Tally.from_counts([3] + [0] * 998 + [7], m))
 
 

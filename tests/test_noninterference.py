@@ -41,7 +41,7 @@ def _cells(out):
     if isinstance(out, np.ndarray):
         out = out.reshape(-1)
     cells = out.to_pylist() if hasattr(out, "to_pylist") else list(out)
-    return [None if rr.domain.is_missing(c) else (type(c).__name__, c) for c in cells]
+    return [None if rr.data.categories.is_missing(c) else (type(c).__name__, c) for c in cells]
 
 
 def footprint(values, categories, run=rr.privatize, place=PLACE, **options):

@@ -50,6 +50,7 @@ def test_it_is_stored_as_it_ran_on_all_engines():
     assert ["pandas", *["Polars"] * 3, *["Dask"] * 3, *["Spark"] * 3] == agreed
 
 
+@pytest.mark.slow
 def test_without_an_engine_it_says_so_and_goes_on(monkeypatch, tmp_path):
     """Every cell runs without a warning on pandas alone, with its assertions."""
     pytest.importorskip("pyarrow")

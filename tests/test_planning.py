@@ -13,8 +13,10 @@ import pytest
 from catalogue import ASYMMETRIC
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
-from rrstats.mechanisms.subset import SubsetSelection
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.mechanisms.channel import expected_rates
+from rrstats.mechanisms.subset_selection import SubsetSelection
+from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary
 from rrstats.planning import influence, recommend, worst_case_bias
 
@@ -433,7 +435,7 @@ def test_the_worst_report_of_a_matrix():
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_the_worst_report_where_the_truth_is_rarer_than_lies(k):
     """Then reports that do not name the targets raise them, and not all targets can be spared."""
-    field = Field(rr.SupportChannel.single(k, Fraction(1, 2 * k)))
+    field = Field(KRRChannel.of(k, Fraction(1, 2 * k)))
     scores = field.channel.scores(np.arange(k))
     assert (scores.min(), scores.max()) == pytest.approx(influence(field, 1), rel=1e-12)
     for r in range(1, k + 1):
@@ -482,7 +484,7 @@ def test_influence_is_what_one_report_does():
 def test_an_attack_moves_the_estimate_by_that_much():
     """Reports of attackers among expected ones shift the total of the targets by the bias."""
     m, theta, beta = rr.KRR(list("abcd"), epsilon=1.0), np.array([0.1, 0.2, 0.3, 0.4]), 0.05
-    honest = m.channel.rates(theta)
+    honest = expected_rates(m.channel, theta)
     mixed = (1 - beta) * honest + beta * np.eye(4)[0]
     shifted = (m.channel.solve(mixed) - theta)[[0, 1]].sum()
     assert worst_case_bias(m, beta, 2, true_total=0.3) == pytest.approx(shifted, rel=1e-9)
@@ -512,7 +514,7 @@ def test_an_attack_moves_the_estimate_by_that_much():
             ArgumentValueError,
             r"true_total must be in \[0, 1\]",
         ),
-        (lambda m: influence(rr.KRR(["a", "b"], 0.5), 10), NotIdentifiable, "no information"),
+        (lambda m: influence(rr.KRR(["a", "b"], 0.5), 10), NotIdentifiableError, "no information"),
     ],
 )
 def test_bad_attacks(ask, error, words):

@@ -127,6 +127,7 @@ def plain(epsilon):
     return at_epsilon(epsilon, share=0.1, half_width=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, math.log(3)])
 def test_designs_keep_within_the_epsilon_and_use_it_up(epsilon):
     """No design exceeds it, and each is within a billionth of it."""
@@ -277,24 +278,6 @@ def test_a_table_is_shown_and_drawn(name):
     plan = TABLES[name]()
     assert plan.title in repr(plan)
     assert "epsilon 2" in plan._repr_html_()
-    pytest.importorskip("matplotlib")
-    import matplotlib.pyplot as plt
-
-    try:
-        ax = plan.plot()
-        for line, column in zip(ax.get_lines(), plan.table.columns, strict=True):
-            finite = plan.table[column][np.isfinite(plan.table[column])]
-            assert finite.tolist() == line.get_ydata().tolist()
-            assert finite.index.tolist() == line.get_xdata().tolist()
-        _, own = plt.subplots()
-        assert own is plan.plot(own)
-        with pytest.raises(ArgumentTypeError, match="Axes"):
-            plan.plot("picture")
-        ax.figure.canvas.draw()
-        labels = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert {"epsilon 1", "epsilon 2"} == set(labels)
-    finally:
-        plt.close("all")
 
 
 def test_a_table_of_designs_is_text_html_and_bars():

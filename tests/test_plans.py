@@ -7,11 +7,11 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-import catalogue  # noqa: E402  # after importorskip
+import catalogue  # after importorskip
 
-import rrstats as rr  # noqa: E402  # after importorskip
-from rrstats import metadata  # noqa: E402  # after importorskip
-from rrstats.files import plans  # noqa: E402  # after importorskip
+import rrstats as rr  # after importorskip
+from rrstats import metadata  # after importorskip
+from rrstats.files import plans  # after importorskip
 
 KRR = {"type": "KRR", "categories": ["never", "once", "often"], "prob": 0.75}
 

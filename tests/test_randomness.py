@@ -15,10 +15,12 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats import column_release, privatizing, randomness
-from rrstats.encoding import Encoded
+from rrstats.data.encoding import Encoded
 from rrstats.mechanisms import krr
-from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM
+from rrstats.privatization import column as column_release
+from rrstats.privatization import frame as privatizing
+from rrstats.randomness import sources as randomness
+from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM
 
 COIN, LIE = 0, 1
 

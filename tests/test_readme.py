@@ -167,6 +167,7 @@ def test_notebook_checks_the_published_numbers():
         assert number in source
 
 
+@pytest.mark.slow
 def test_the_commands_for_files_work_as_they_stand(tmp_path):
     """README's block about a file, line by line, installing aside; each does what it says."""
     pytest.importorskip("pyarrow")

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, BoundaryWarning, MetadataError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, ConvergenceWarning, MetadataError
 
 COIN = rr.KRR(["no", "yes"], 0.8)
 SECRET = "S3CR3T"
@@ -288,6 +288,7 @@ def test_errors_of_profiles_quote_no_cell(people):
         assert SECRET not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_errors_of_many_levels_name_the_column(people):
     """Collinear and separated factors are told by name and number of columns."""
     pytest.importorskip("formulaic")
@@ -299,7 +300,7 @@ def test_errors_of_many_levels_name_the_column(people):
     assert len(str(caught.value)) < 300
     few = frame.head(150)
     grows = r"parameters (Intercept, )?one \(\d+ columns\) grow"
-    with pytest.warns(BoundaryWarning, match=grows) as told:
+    with pytest.warns(ConvergenceWarning, match=grows) as told:
         rr.logit("smoker ~ one", few)
     assert not any(SECRET in str(one.message) for one in told)
     with pytest.raises(ArgumentValueError, match=r"undefined values.* 3000 in 'one'") as caught:

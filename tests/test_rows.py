@@ -8,8 +8,8 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.rows import check_weights, numbered
-from rrstats.variables import ordinary
+from rrstats.estimation.analysis_columns import ordinary
+from rrstats.estimation.sample_design import check_weights, numbered
 
 M = rr.KRR(["no", "yes", "often"], 0.75)
 U = rr.OptimizedUnary(["no", "yes", "often"], epsilon=2.0)

@@ -8,11 +8,16 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import public as rr
 import pytest
-
-import rrstats as rr
-from rrstats.estimators import debias_counts, debias_proportions, debias_reports
-from rrstats.privacy import prob_from_uniform_draw, uniform_draw_from_prob
+from public import (
+    debias_counts,
+    debias_proportions,
+    debias_reports,
+    entries,
+    prob_from_uniform_draw,
+    uniform_draw_from_prob,
+)
 
 LETTERS = ["A", "B", "C", "D"]
 
@@ -136,8 +141,8 @@ def test_two_coins_are_binary_randomized_response():
     """Truth 1/2, forced yes 1/4, forced no 1/4 is k-RR with 3/4: P(violated) = 2 P(yes) - 1/2."""
     truth, forced = Fraction(1, 2), Fraction(1, 4)
     m = rr.KRR(["no", "yes"], 0.75)
-    assert truth + forced == m.channel.entries[1][1] == m.channel.entries[0][0]
-    assert forced == m.channel.entries[1][0]
+    assert truth + forced == entries(m.channel)[1][1] == entries(m.channel)[0][0]
+    assert forced == entries(m.channel)[1][0]
     for yes in (0.25, 0.35, 0.5, 0.75):
         assert 2 * yes - 0.5 == pytest.approx(debias_proportions(yes, 0.75, k=2), abs=1e-15)
 
@@ -183,16 +188,16 @@ def test_prob_of_one_over_k_is_accepted_and_says_nothing():
     """At 1/k the mechanism exists with epsilon 0; estimating from it is refused."""
     m = rr.KRR(LETTERS, 0.25)
     assert 0.0 == m.epsilon
-    with pytest.raises(rr.NotIdentifiable, match="no information"):
+    with pytest.raises(rr.NotIdentifiableError, match="no information"):
         rr.estimate(["A", "B"], m)
 
 
 @pytest.mark.parametrize(("k", "prob"), [(2, 0.75), (3, 0.6), (7, 0.9)])
 def test_a_value_outside_the_categories_is_reported_uniformly(k, prob):
     """Replaced by a uniform category and then randomized: every report has exactly 1/k."""
-    entries = rr.KRR(range(k), prob).channel.entries
+    matrix = entries(rr.KRR(range(k), prob).channel)
     uniform = [Fraction(1, k)] * k
-    law = [sum(a * b for a, b in zip(row, uniform, strict=True)) for row in entries]
+    law = [sum(a * b for a, b in zip(row, uniform, strict=True)) for row in matrix]
     assert uniform == law
 
 
@@ -200,8 +205,8 @@ def test_a_value_outside_the_categories_is_reported_uniformly(k, prob):
 def test_epsilon_bounds_every_ratio_of_the_law(k, prob):
     """ln(p(k-1)/(1-p)) rounded towards +infinity: the tightest double above every log-ratio."""
     m = rr.KRR(range(k), prob)
-    entries = m.channel.entries
-    worst = max(row[i] / row[j] for row in entries for i in range(k) for j in range(k))
+    matrix = entries(m.channel)
+    worst = max(row[i] / row[j] for row in matrix for i in range(k) for j in range(k))
     p = Fraction(prob)
     assert p * (k - 1) / (1 - p) == worst
     assert Decimal(math.nextafter(m.epsilon, 0)) < exact_log(worst) <= Decimal(m.epsilon)

@@ -15,9 +15,15 @@ from subset_laws import bits_of, check_channel, check_law, check_moments
 
 import rrstats as rr
 from rrstats import metadata
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, NotIdentifiable
-from rrstats.mechanisms import SubsetSelection, subset
-from rrstats.randomness import FreshWords
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    NotIdentifiableError,
+)
+from rrstats.mechanisms import SubsetSelection
+from rrstats.mechanisms import subset_selection as subset
+from rrstats.randomness.sources import FreshWords
 
 ABCD = list("abcd")
 
@@ -104,6 +110,7 @@ def test_golden_variance(k, epsilon, expected):
     assert channel.variance(np.full(k, 1 / k), "rows") == pytest.approx([expected] * k, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_best_size_is_the_best():
     """No other size has less variance at equal shares, by trying all of them exactly."""
     for epsilon in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 9.0):
@@ -134,7 +141,7 @@ def test_a_size_for_no_privacy_budget():
     """At epsilon 0 about half the categories are named, and nothing can be estimated."""
     m = SubsetSelection(range(8), epsilon=0.0, size=4)
     assert (m.prob_own, m.epsilon) == (0.5, 0.0)
-    with pytest.raises(NotIdentifiable):
+    with pytest.raises(NotIdentifiableError):
         m.channel.solve(np.full(8, 0.5))
     assert 1 <= SubsetSelection(range(8), epsilon=1e-9).size <= 7
 
@@ -282,16 +289,6 @@ def test_shares_and_pairs(k, size):
         other &= codes != w
         both = (bits[:, v] & bits[:, w])[other].sum()
         assert chance.p_value(both, other.sum(), pair) * k > 1e-10
-
-
-def test_estimates_are_right():
-    """Shares of a large column come back within five standard errors; the words are fixed."""
-    m = SubsetSelection(range(12), epsilon=1.0)
-    truth = np.repeat(np.arange(12), np.arange(1, 13) * 1000)
-    estimate = m.estimate(m.privatize(truth, rng=Counting(6)), target="rows")
-    shares = np.arange(1, 13) / 78
-    assert (np.abs(estimate.proportions - shares) < 5 * estimate.std_error).all()
-    assert estimate.proportions.sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_a_number_alone_says_nothing():

@@ -12,11 +12,12 @@ import pytest
 from scripted import Counting
 
 import rrstats as rr
-from rrstats import subsets
-from rrstats.domain import Domain
+from rrstats.data import bitset_forms, packed_bits
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Domain
+from rrstats.data.packed_bits import count_supports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
 from rrstats.mechanisms import OptimizedUnary, SubsetSelection, SymmetricUnary
-from rrstats.subsets import Subsets, count_supports
 
 K, WIDTH = 11, 2
 ANSWERS = np.arange(300) % K
@@ -250,7 +251,7 @@ def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing):
     pytest.importorskip("pyarrow")
     answers = pd.Series([*ANSWERS.tolist(), None], dtype="Int64")
     made = [UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1))]
-    monkeypatch.setattr(subsets.forms, "_MOST_BYTES", 15)
+    monkeypatch.setattr(bitset_forms, "_MOST_BYTES", 15)
     made.append(UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1)))
     one, several = made
     assert [1, 43] == [column.array.__arrow_array__().num_chunks for column in made]
@@ -416,7 +417,7 @@ def test_posterior():
     """P(truth | report) by Bayes' rule over the bits: likelihood odds for those that are set."""
     reports = UNARY.unpack([GOOD])
     found = UNARY.posterior(reports, np.full(K, 1 / K))
-    odds = float(UNARY.channel.odds)
+    odds = float(UNARY.channel.max_likelihood_ratio)
     weights = np.where(reports, odds, 1.0)
     assert np.allclose(weights / weights.sum(), found, rtol=1e-12)
 
@@ -446,7 +447,7 @@ def test_counts_in_parts(monkeypatch):
     """Where parts end does not matter."""
     codes = np.random.default_rng(1).integers(0, 256, (2000, 5), dtype=np.uint8)
     whole = count_supports(codes, 40)
-    monkeypatch.setattr(subsets.bits, "_AT_ONCE_BYTES", 64)
+    monkeypatch.setattr(packed_bits, "_AT_ONCE_BYTES", 64)
     assert np.array_equal(whole, count_supports(codes, 40))
     assert np.array_equal(UNARY.unpack([GOOD] * 99), np.tile(bits_by_hand([GOOD]), (99, 1)))
 

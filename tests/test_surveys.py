@@ -6,11 +6,8 @@ every outcome of every draw, in fractions.
 
 from __future__ import annotations
 
-import copy
 import itertools
-import json
 import math
-import pickle
 from collections import defaultdict
 from fractions import Fraction
 
@@ -20,10 +17,12 @@ import pytest
 from scripted import Counting, every_stream
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.estimation.debiasing import debias
 from rrstats.mechanisms import from_dict, surveys
+from rrstats.mechanisms.channel import recode_matrix
 from rrstats.mechanisms.survey_design import SurveyDesign
-from rrstats.mechanisms.survey_laws import DESIGNS
+from rrstats.mechanisms.survey_matrices import DESIGNS
 
 F = Fraction
 P, A, T = F(7, 10), F(2, 9), F(3, 8)  # generic: nothing here is symmetric or equal
@@ -457,7 +456,7 @@ def test_two_samples_are_unbiased(make, shares):
     m = make()
     truth = np.random.default_rng(1).dirichlet(np.ones(shares))
     rates = np.concatenate([part.channel.matrix @ truth for part in m.parts])
-    shown = m.channel.debias(rates * np.repeat([300, 700], 2), 1000)
+    shown = debias(m.channel, rates * np.repeat([300, 700], 2), 1000)
     expected = np.zeros(m.k)
     classes = range(m.domain.k) if m.shows is None else m.shows
     np.add.at(expected, list(classes), truth)
@@ -467,7 +466,7 @@ def test_two_samples_are_unbiased(make, shares):
 def test_two_samples_that_are_one():
     """Samples with the same box tell no more than one of them, and it is said."""
     m = surveys.unrelated_question_two_samples([0, 1], [0.7, 0.7], yes=1)
-    with pytest.raises(NotIdentifiable):
+    with pytest.raises(NotIdentifiableError):
         m.estimate([0, 1, 0, 1], group=[1, 1, 2, 2])
 
 
@@ -579,30 +578,12 @@ def test_epsilon(design):
 def test_unbiased(design):
     """The mean score of the reports of a class is 1 for the category it shows, else 0."""
     if design.design.endswith("_sample"):
-        with pytest.raises(NotIdentifiable):
+        with pytest.raises(NotIdentifiableError):
             design.channel.scores(np.array([0]))
         return
     scores = design.channel.scores(np.arange(design.channel.m))
     found = design.channel.matrix.T @ scores
-    assert np.allclose(design.channel.shown.T, found, rtol=0, atol=1e-12)
-
-
-def test_round_trips(design):
-    """JSON, repr, pickle and copies give the same design back."""
-    text = json.dumps(design.to_dict(), allow_nan=False)
-    scope = {"SurveyDesign": SurveyDesign, "Fraction": Fraction}
-    for again in (
-        SurveyDesign.from_dict(json.loads(text)),
-        eval(repr(design), scope),
-        pickle.loads(pickle.dumps(design)),
-        copy.deepcopy(design),
-    ):
-        assert design == again
-        assert hash(design) == hash(again)
-        assert repr(design) == repr(again)
-        assert design.channel == again.channel
-        assert design.categories == again.categories
-        assert design.report_space == again.report_space
+    assert np.allclose(recode_matrix(design.channel).T, found, rtol=0, atol=1e-12)
 
 
 def test_no_two_designs_are_equal():
@@ -635,7 +616,7 @@ def test_no_information():
         answers = [m.domain.categories[code] for code in (0, 1, 1)]
         reports = m.privatize(answers, rng=Counting(1))
         assert m.tally(reports).n == 3
-        with pytest.raises(NotIdentifiable):
+        with pytest.raises(NotIdentifiableError):
             m.estimate(reports)
 
 
@@ -861,7 +842,8 @@ def test_why_a_design_tells_nothing():
         surveys.kuk([False, True], 0.3, 0.3, draws=2),
     ):
         with pytest.raises(
-            NotIdentifiable, match=r"condition number .* no information; choose another probability"
+            NotIdentifiableError,
+            match=r"condition number .* no information; choose another probability",
         ):
             m.estimate([m.report_space.categories[0]])
     for m in (
@@ -870,7 +852,9 @@ def test_why_a_design_tells_nothing():
         surveys.stochastic_lie_detector([False, True], [0.2, 0.2]),
     ):
         samples = list(m.groups)
-        with pytest.raises(NotIdentifiable, match=r"condition number .* the samples must differ"):
+        with pytest.raises(
+            NotIdentifiableError, match=r"condition number .* the samples must differ"
+        ):
             m.estimate([True, False] * len(samples), group=samples * 2)
 
 

@@ -9,12 +9,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import public as rr
 import pytest
+from public import MatrixDesign, ask, most_likely, surveys
 from scipy import stats
-
-import rrstats as rr
-from rrstats.mechanisms import surveys
-from rrstats.mechanisms.matrix_design import MatrixDesign
 
 NO_YES = [0, 1]
 F = Fraction
@@ -117,7 +115,9 @@ def test_rrreg(case):
 def test_log_likelihood(case, value):
     """The log-likelihood is that of RRreg, where RRreg's is right."""
     design, n, yes, _, _ = RRREG[case]
-    assert value == pytest.approx(of_counts(design, [n - yes, yes]).log_likelihood(), rel=1e-9)
+    assert value == pytest.approx(
+        ask(of_counts(design, [n - yes, yes]), "log_likelihood")(), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", ["forced, nigeria", "ForcedResponseData"])
@@ -125,7 +125,9 @@ def test_log_likelihood_of_forced_response(case):
     """It is the binomial one; RRreg 0.7.6 shifts its parameters and prints another."""
     design, n, yes, _, _ = RRREG[case]
     expected = stats.binom.logpmf(yes, n, yes / n)
-    assert expected == pytest.approx(of_counts(design, [n - yes, yes]).log_likelihood(), rel=1e-9)
+    assert expected == pytest.approx(
+        ask(of_counts(design, [n - yes, yes]), "log_likelihood")(), rel=1e-9
+    )
 
 
 def test_outside_of_the_simplex():
@@ -171,7 +173,7 @@ def test_matrices_outside_of_the_simplex():
     assert est.std_error == pytest.approx(
         [math.sqrt(x * (1 - x) / 999) / 0.4 for x in (0.64, 0.33, 0.03)]
     )
-    table = m.channel.most_likely(est.reported)
+    table = most_likely(m.channel, est.reported)
     assert table.min() >= 0
     assert table.sum() == pytest.approx(1)
 
@@ -206,7 +208,7 @@ def test_kuk_of_several_draws(m, counts, share, error, draws):
     est = of_counts(m, counts)
     assert share == pytest.approx(est.proportions[1], rel=1e-12)
     people = (1 - 1 / draws) * share * (1 - share)
-    cards = m.channel.variance([1 - share, share], "population")[1] - people
+    cards = rr.variance(m.channel, [1 - share, share], "population")[1] - people
     variance = cards * draws / (draws * n - 1) + people / (n - 1)
     assert error == pytest.approx(math.sqrt(variance), rel=1e-9)
 
@@ -215,7 +217,7 @@ def test_cheater_detection():
     """RRreg 0.7.6, RRuni(y, model = "CDMsym", p = c(0.2, 0.1, 0.5, 0.2), group = g)."""
     m = surveys.cheater_detection(NO_YES, [0.2, 0.5], [0.1, 0.2], yes=1)
     reports = [1] * 195 + [0] * 305 + [1] * 270 + [0] * 230
-    est = m.estimate(reports, group=[1] * 500 + [2] * 500)
+    est = rr.estimate(reports, m, group=[1] * 500 + [2] * 500)
     assert est.proportions == pytest.approx([0.6, 0.3, 0.1], rel=1e-12)  # beta, pi, gamma
     assert 0.040669223450148013 == pytest.approx(est.std_error[1], rel=1e-12)
     assert 0.0583999551364215 == pytest.approx(est.std_error[2], rel=1e-12)
@@ -225,7 +227,7 @@ def test_stochastic_lie_detector():
     """RRreg 0.7.6, RRuni(ym, model = "SLD", p = c(2/12, 10/12), group = gm, MLest = FALSE)."""
     m = surveys.stochastic_lie_detector(NO_YES, [F(2, 12), F(10, 12)], yes=1)
     reports = [1] * 373 + [0] * 191 + [1] * 398 + [0] * 294
-    est = m.estimate(reports, group=[1] * 564 + [2] * 692)
+    est = rr.estimate(reports, m, group=[1] * 564 + [2] * 692)
     assert 0.8706954864100357 == pytest.approx(est.proportions[1], rel=1e-12)
     assert 0.04111840737438816 == pytest.approx(est.std_error[1], rel=1e-12)
     honest, lying = (1, "honest"), (1, "lying")
@@ -462,7 +464,7 @@ def test_rrtcs_christofides():
     assert 0.45000000000000007 == pytest.approx(est.proportions[1], rel=1e-12)
     for share in (0.0, 0.3, 1.0):
         # first5_transformed_variance, the same for every answer
-        found = m.channel.variance([1 - share, share], "rows")[1]
+        found = rr.variance(m.channel, [1 - share, share], "rows")[1]
         assert 9.749999999999975 == pytest.approx(found, rel=1e-11)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.tallies import EVERYONE, Cell
+from rrstats.estimation.tally import EVERYONE, Cell
 
 M = rr.KRR(["never", "once", "often"], 0.75)
 REPORTS = ["once", "never", "once", "often", "once", "never"]

@@ -9,7 +9,7 @@ from catalogue import EXAMPLES, SILENT
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.variables import ordinary, variable, variables
+from rrstats.estimation.analysis_columns import ordinary, variable, variables
 
 INFORMATIVE = sorted(set(EXAMPLES) - SILENT)
 YES_NO = rr.KRR(["no", "yes"], 0.75)
@@ -40,7 +40,7 @@ def test_the_mean_of_scores_is_the_estimate_of_every_mechanism(name):
     mechanism = EXAMPLES[name]()
     reports, group = _reports_of(mechanism, 60)
     found = variable(reports, mechanism, group=group)
-    if mechanism.groups is not None and not mechanism.channel.alone:
+    if mechanism.groups is not None and not mechanism.channel.is_separable:
         with pytest.raises(ArgumentValueError, match="a single report has no score"):
             found.scores()
         return

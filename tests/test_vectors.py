@@ -15,7 +15,10 @@ import pytest
 from make_vectors import VECTORS, Told
 
 import rrstats as rr
-from rrstats import client, labels, mechanisms, randomness
+from rrstats import mechanisms
+from rrstats.data import labels
+from rrstats.privatization import single as client
+from rrstats.randomness import sources as randomness
 
 FILES = {path.name: json.loads(path.read_text("ascii")) for path in sorted(VECTORS.glob("*.json"))}
 KEYED = FILES.pop("keyed.json")

@@ -15,12 +15,13 @@ import pytest
 from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 
 import rrstats as rr
-from rrstats.cells import Cell
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.debiasing import score_variances
+from rrstats.estimation.sample_design import inverse_probabilities
+from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
+from rrstats.estimation.tally import Tally, tally
+from rrstats.estimation.tally_cells import Cell
 from rrstats.mechanisms import KRR, MatrixDesign, OptimizedUnary, Samples, surveys
-from rrstats.rows import inverse_probabilities
-from rrstats.tallies import Tally, tally
-from rrstats.weighted import SurveyEstimate, survey_estimate
 
 COIN = KRR(["no", "yes"], 0.75)
 THREE = KRR(["a", "b", "c"], 0.625)
@@ -41,7 +42,7 @@ def counted(mechanism, codes, weights=None, strata=None, clusters=None):
     parts = []
     for row in range(n):
         named = np.zeros(channel.m, dtype=np.int64)
-        if channel.one_cell_each:
+        if channel.is_multinomial:
             named[codes[row]] = 1
         else:
             named += np.asarray(codes[row], dtype=np.int64)
@@ -64,7 +65,7 @@ def counted(mechanism, codes, weights=None, strata=None, clusters=None):
 def outcomes(mechanism, truths):
     """Every list of coded reports of these true answers, with its probability."""
     channel = mechanism.channel
-    if channel.one_cell_each:
+    if channel.is_multinomial:
         options = [(code, channel.matrix[code]) for code in range(channel.m)]
     else:
         p, q = float(channel.prob_truth), float(channel.prob_other)
@@ -235,7 +236,7 @@ def drawn(mechanism, n, seed):
     """Generic reports with weights, strata and clusters; no two weights are alike."""
     rng = np.random.default_rng(seed)
     channel = mechanism.channel
-    if channel.one_cell_each:
+    if channel.is_multinomial:
         codes = rng.integers(0, channel.m, n)
     else:
         codes = rng.integers(0, 2, (n, channel.k))
@@ -571,15 +572,15 @@ def test_equal_weights_change_nothing(name):
     mechanism = EXAMPLES[name]()
     channel = mechanism.channel
     reported = np.arange(20, 20 + 3 * channel.m, 3)
-    n = int(reported.sum()) if channel.one_cell_each else int(reported.max()) + 7
-    if not channel.one_cell_each and (fixed := channel.support_sizes)[0] == fixed[1]:
+    n = int(reported.sum()) if channel.is_multinomial else int(reported.max()) + 7
+    if not channel.is_multinomial and (fixed := channel.support_sizes)[0] == fixed[1]:
         n = 60 if name.endswith("two of five") else 69
         reported = np.array([26, 23, 25, 24, 22]) if n == 60 else np.array([20, 23, 26])
     plain = Tally(mechanism, {(None, None): Cell(n, reported)})
     w = 7.0
     cell = Cell(n, reported, reported * w, reported * w**2, n / w, n / w**2, n * w, n * w**2)
     weighted = Tally(mechanism, {(None, None): cell})
-    if not channel.one_cell_each or channel.score_variances(reported) is not None:
+    if not channel.is_multinomial or score_variances(channel, reported) is not None:
         ordinary, found = rr.estimate(plain), survey_estimate(weighted)
         assert np.allclose(ordinary.proportions, found.proportions, rtol=1e-9)
         assert np.allclose(ordinary.named[1], found.named[1], equal_nan=True)
@@ -869,6 +870,7 @@ def simulated(rng, mechanism, shares, clusters):
     return Tally(mechanism, cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [12, 4])
 def test_intervals_cover_in_a_clustered_sample(clusters):
     """A category of 2% and others are covered 94% of the time, with many clusters and with few.
@@ -920,16 +922,11 @@ def test_designs_without_named_reports_show_no_naive_shares():
 
 def test_estimates_can_be_drawn():
     """The picture of an estimate shows weighted shares and their intervals."""
-    pytest.importorskip("matplotlib")
-    import matplotlib
-
-    matplotlib.use("Agg")
+    matplotlib = pytest.importorskip("matplotlib.figure")
     codes, weights, _, _ = drawn(THREE, 60, 20)
     found = survey_estimate(counted(THREE, codes, weights))
-    axes = found.plot()
-    bars = [patch.get_width() for patch in axes.patches]
-    assert found.named[1] == pytest.approx(bars)
-    matplotlib.pyplot.close(axes.figure)
+    bars = found.plot(matplotlib.Figure().subplots()).patches
+    assert found.named[1] == pytest.approx([bar.get_width() for bar in bars])
 
 
 def test_reports_that_name_several_categories_have_variances_alone():

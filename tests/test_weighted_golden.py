@@ -1,6 +1,6 @@
 """Weighted estimates agree with R: RRTCS, survey and cWise.
 
-Data of these packages are condensed to counted cells: (probability or stratum ..., no, yes).
+Data of these packages are condensed to counts: (probability or stratum ..., no, yes).
 """
 
 from __future__ import annotations
@@ -9,28 +9,36 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-from rrstats.cells import Cell
-from rrstats.mechanisms import surveys
-from rrstats.tallies import Tally
-from rrstats.weighted import survey_estimate
+from public import ask, design, estimate, surveys
 
 ANSWERS = [0, 1]
 
 
-def cell(counts, weight):
-    """Reports counted elsewhere, all of one weight."""
-    reported = np.array(counts)
-    n, w = int(reported.sum()), float(weight)
-    sums = reported * w, reported * w**2, n / w, n / w**2, n * w, n * w**2
-    return Cell(n, reported, *sums)
+def rows_of(mechanism, counts):
+    """One row a person: reports, as many of each as were counted."""
+    labels = mechanism.report_space.categories
+    return [label for label, count in zip(labels, counts, strict=True) for _ in range(count)]
+
+
+def column(values, lines):
+    """A value for each person of counted lines, which end in two or more counts."""
+    return [value for value, counts in zip(values, lines, strict=True) for _ in range(sum(counts))]
+
+
+def of_counts(mechanism, lines, **columns):
+    """An estimate of people counted in lines; each column has a value for every line."""
+    reports = [report for counts in lines for report in rows_of(mechanism, counts)]
+    held = {
+        name: value if name == "population" else column(value, lines)
+        for name, value in columns.items()
+    }
+    return estimate(reports, mechanism, **design(**held))
 
 
 def by_probability(mechanism, rows):
-    """A tally of rows (probability, counts ...), each weighted by its inverse."""
-    return sum(
-        Tally(mechanism, {(None, None): cell(counts, 1 / chance)}) for chance, *counts in rows
-    )
+    """An estimate of rows (probability, counts ...), each weighted by its inverse."""
+    chances, *_ = zip(*rows, strict=True)
+    return of_counts(mechanism, [counts for _, *counts in rows], probabilities=chances)
 
 
 # RRTCS 0.0.4 on its own data sets; in R, <design>(data$z, ..., data$Pi, type, cl, N).
@@ -172,9 +180,9 @@ RRTCS = {
 def test_totals_are_those_of_rrtcs(name):
     """Horvitz-Thompson totals and their variances for unequal probabilities."""
     mechanism, rows, size, total, variance = RRTCS[name]
-    found = survey_estimate(by_probability(mechanism, rows), probabilities=True)
-    assert total == pytest.approx(found.totals[1] / size, rel=1e-10)
-    assert variance == pytest.approx(found.total_variance[1] / size**2, rel=1e-10)
+    found = by_probability(mechanism, rows)
+    assert total == pytest.approx(ask(found, "totals")[1] / size, rel=1e-10)
+    assert variance == pytest.approx(ask(found, "total_variance")[1] / size**2, rel=1e-10)
 
 
 # Horvitz(HorvitzDataRealSurvey$<item>, 0.5, 1/12, rep(710/10777, 710), "mean", 0.95, 10777)
@@ -194,11 +202,9 @@ def test_a_real_survey_is_that_of_rrtcs(item):
     """Six sensitive questions to 710 of 10,777 students; probabilities or population, alike."""
     yes, mean, variance = REAL_SURVEY[item]
     mechanism = surveys.unrelated_question(ANSWERS, 0.5, Fraction(1, 12), yes=1)
-    counted = by_probability(mechanism, [(710 / 10777, 710 - yes, yes)])
-    unweighted = Tally(mechanism, {(None, None): Cell(710, np.array([710 - yes, yes]))})
     for found in (
-        survey_estimate(counted, probabilities=True),
-        survey_estimate(unweighted, population=10777),
+        by_probability(mechanism, [(710 / 10777, 710 - yes, yes)]),
+        of_counts(mechanism, [(710 - yes, yes)], population=10777),
     ):
         assert mean == pytest.approx(found.proportions[1], rel=1e-10)
         assert variance == pytest.approx(found.variance[1], rel=1e-10)
@@ -212,19 +218,20 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     """
     # RRTCS 0.0.4: ResamplingVariance(Warner(WarnerData$z, 0.7, Pi, "mean", 0.95, 802), Pi, "mean",
     # 1, 802)
-    found = survey_estimate(
-        by_probability(surveys.warner(ANSWERS, 0.7, yes=1), WARNER), population=802
-    )
-    coins = 125 / 802 * found.randomization_variance[1]
+    mechanism = surveys.warner(ANSWERS, 0.7, yes=1)
+    found = of_counts(mechanism, [counts for _, *counts in WARNER], population=802)
+    coins = 125 / 802 * ask(found, "randomization_variance")[1]
     assert 0.010619821414206441 == pytest.approx(found.variance[1] - coins, rel=1e-10)
     # ResamplingVariance(SoberanisCruz(z, 0.7, 0.5, Pi, "total", 0.9), Pi, "total", 1, 1500,
     # clu = CL)
     mechanism = surveys.soberanis_cruz(ANSWERS, 0.7, 0.5, yes=1)
-    clusters = {(None, place): cell(counts, 5) for place, counts in enumerate(SOBERANIS)}
-    for options in ({"population": 100}, {"probabilities": True}):
-        found = survey_estimate(Tally(mechanism, clusters), **options)
-        coins = 0.2 * found.randomization_variance[1] * found.weight**2
-        assert 3203.5445757250277 == pytest.approx(found.total_variance[1] - coins, rel=1e-10)
+    clusters = range(len(SOBERANIS))
+    fifth = [0.2] * len(SOBERANIS)
+    for columns in ({"population": 100, "weights": [5] * len(SOBERANIS)}, {"probabilities": fifth}):
+        found = of_counts(mechanism, SOBERANIS, clusters=clusters, **columns)
+        coins = 0.2 * ask(found, "randomization_variance")[1] * (5 * found.n) ** 2
+        variance = ask(found, "total_variance")[1]
+        assert 3203.5445757250277 == pytest.approx(variance - coins, rel=1e-10)
 
 
 # ForcedResponseDataSt: stratum, probability, no, yes
@@ -295,16 +302,14 @@ def test_strata_with_weights_are_those_of_survey():
     data = fs)) with r = (z - .2) / .6 and w = 1 / Pi.
     """
     mechanism = surveys.forced_response(ANSWERS, 0.6, [0.2, 0.2])
-    parts = (
-        Tally(mechanism, {(stratum, None): cell(counts, 1 / chance)})
-        for stratum, chance, *counts in FORCED
-    )
-    found = survey_estimate(sum(parts))
+    strata, chances, *_ = zip(*FORCED, strict=True)
+    lines = [counts for _, _, *counts in FORCED]
+    found = of_counts(mechanism, lines, strata=strata, weights=[1 / chance for chance in chances])
     assert 442 == found.n
     assert 0.1045054778463545 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.03873438362990233 == pytest.approx(found.std_error[1], rel=1e-10)
-    assert 2599.8266581256476 == pytest.approx(found.totals[1], rel=1e-10)
-    assert 965.7608330260182 == pytest.approx(found.total_std_error[1], rel=1e-10)
+    assert 2599.8266581256476 == pytest.approx(ask(found, "totals")[1], rel=1e-10)
+    assert 965.7608330260182 == pytest.approx(ask(found, "total_std_error")[1], rel=1e-10)
 
 
 # HorvitzDataStCl: (no, yes) by cluster, in the strata with weights 1 / .28 and 1 / .22
@@ -347,13 +352,16 @@ def test_strata_with_clusters_are_those_of_survey():
     survey 4.1.1: svymean(~r, svydesign(ids = ~CL, strata = ~ST, weights = ~w, data = hs,
     nest = TRUE)) with r = (z - .2) / .6 and w = 1 / Pi.
     """
-    cells = {
-        (stratum, place): cell(counts, 1 / chance)
-        for (stratum, clusters), chance in zip(HORVITZ.items(), (0.28, 0.22), strict=True)
-        for place, counts in enumerate(clusters)
-    }
-    found = survey_estimate(Tally(surveys.unrelated_question(ANSWERS, 0.6, 0.5, yes=1), cells))
-    assert 25 - 2 == found.degrees_of_freedom
+    mechanism = surveys.unrelated_question(ANSWERS, 0.6, 0.5, yes=1)
+    strata = [stratum for stratum, clusters in HORVITZ.items() for _ in clusters]
+    found = of_counts(
+        mechanism,
+        [counts for clusters in HORVITZ.values() for counts in clusters],
+        strata=strata,
+        clusters=range(len(strata)),
+        weights=[1 / {1: 0.28, 2: 0.22}[stratum] for stratum in strata],
+    )
+    assert 25 - 2 == ask(found, "degrees_of_freedom")
     assert 0.40220994475138117 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.047417498129509975 == pytest.approx(found.std_error[1], rel=1e-10)
 
@@ -366,11 +374,9 @@ def test_devore_in_strata_is_that_of_survey():
     """
     chances = [chance for chance, *_ in MANGAT]
     counts = [(7, 91), (5, 48), (4, 39), (6, 40)]
-    cells = {
-        (place, None): cell(pair, 1 / chance)
-        for place, (pair, chance) in enumerate(zip(counts, chances, strict=True))
-    }
-    found = survey_estimate(Tally(surveys.devore(ANSWERS, 0.7, yes=1), cells))
+    mechanism = surveys.devore(ANSWERS, 0.7, yes=1)
+    weights = [1 / chance for chance in chances]
+    found = of_counts(mechanism, counts, strata=range(4), weights=weights)
     assert 0.8689822261025155 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.026784120764678423 == pytest.approx(found.std_error[1], rel=1e-10)
 
@@ -382,11 +388,7 @@ NIGERIA = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("sex", "mean", "error"),
-    [(0, 0.3307360120165227, 0.021298798087590803), (1, 0.20532194480946125, 0.02179747288052641)],
-)
-def test_domains_are_those_of_survey(sex, mean, error):
+def test_domains_are_those_of_survey():
     """The share among men and women: domains of one weighted sample.
 
     survey 4.1.1: svyby(~r, ~cov.female, svydesign(ids = ~1, weights = ~w, data = nw), svymean),
@@ -394,17 +396,17 @@ def test_domains_are_those_of_survey(sex, mean, error):
     """
     sixth = Fraction(1, 6)
     mechanism = surveys.forced_response(ANSWERS, Fraction(2, 3), [sixth, sixth])
-    others = Tally(
-        mechanism,
-        {(None, None): Cell(0, np.zeros(2, int), others=int(np.sum(NIGERIA[1 - sex])))},
-    )
-    parts = [
-        Tally(mechanism, {(None, None): cell(counts, 1 + age / 3)})
-        for age, counts in enumerate(NIGERIA[sex])
-    ]
-    found = survey_estimate(sum([*parts, others]))
-    assert mean == pytest.approx(found.proportions[1], rel=1e-10)
-    assert error == pytest.approx(found.std_error[1], rel=1e-10)
+    ages = [1 + age / 3 for age in range(7)]
+    lines = [*NIGERIA[0], *NIGERIA[1]]
+    reports = [report for counts in lines for report in rows_of(mechanism, counts)]
+    sexes = column([0] * 7 + [1] * 7, lines)
+    found = estimate(reports, mechanism, by=sexes, **design(weights=column(ages * 2, lines)))
+    for sex, mean, error in (
+        (0, 0.3307360120165227, 0.021298798087590803),
+        (1, 0.20532194480946125, 0.02179747288052641),
+    ):
+        assert mean == pytest.approx(found[sex].proportions[1], rel=1e-10)
+        assert error == pytest.approx(found[sex].std_error[1], rel=1e-10)
 
 
 def test_the_weighted_crosswise_share_is_that_of_cwise():
@@ -414,10 +416,12 @@ def test_the_weighted_crosswise_share_is_that_of_cwise():
     gives 0.1921; its standard error ignores the weights (0.0144 where 0.0180 is right), so that
     it is not compared.  The sums of weights and of their squares, for Y = 0 and 1, are its data's.
     """
-    sums = np.array([1162.5, 2923.75]), np.array([3684.375, 9354.6875])
-    powers = {"inverse": np.nan, "inverse2": np.nan, "total": 4086.25, "total2": 13039.0625}
-    counted = Cell(2000, np.array([573, 1427]), *sums, **powers)
+    weights = []
+    for n, total, squares in ((573, 1162.5, 3684.375), (1427, 2923.75, 9354.6875)):
+        # Of n odd numbers one at the mean, and the others as far from it as their squares need.
+        apart = np.sqrt((squares - total**2 / n) / (n - 1))
+        weights += [total / n, *(total / n + apart * np.resize([1, -1], n - 1))]
     mechanism = surveys.crosswise(ANSWERS, 0.15, yes=1)
-    found = survey_estimate(Tally(mechanism, {(None, None): counted}))
+    found = estimate([0] * 573 + [1] * 1427, mechanism, **design(weights=weights))
     assert 0.1921 == round(float(found.proportions[1]), 4)
     assert 0.0180 == round(float(found.std_error[1]), 4)

@@ -18,8 +18,8 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats.randomness import BLOCK_ROWS, REPLACEMENT_STREAM, FreshWords, Source, Substream
-from rrstats.simulation import SimulatedWords
+from rrstats.privatization.simulation import SimulatedWords
+from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, FreshWords, Source, Substream
 
 K, ROWS, SEED = 4, 20_000, 987_654_321_987
 TRUTH = np.zeros(ROWS, dtype=np.int64)
@@ -69,6 +69,7 @@ class TestForked:
                 assert_no_shared_noise(forked(shared, workers=2))
 
 
+@pytest.mark.slow
 def test_spawned_workers_share_no_noise():
     """Fresh interpreters do not start from a common state."""
     context = multiprocessing.get_context("spawn")
@@ -84,6 +85,7 @@ def test_threads_share_no_noise():
     assert_no_shared_noise(results)
 
 
+@pytest.mark.slow
 def test_joblib_workers_share_no_noise():
     """joblib's processes, which it keeps for later calls, and its threads."""
     joblib = pytest.importorskip("joblib")

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import check_epsilon, check_level
 from rrstats.auditing.columns import (
     COMPARED_ROWS,
     LONG_EVENTS,
@@ -36,22 +37,14 @@ from rrstats.auditing.columns import (
     worker_events,
 )
 from rrstats.auditing.games import SHORT_CHOOSERS, SHORT_EVENTS, Pairs, short_calls
-from rrstats.auditing.guesses import (
-    Bound,
-    Dice,
-    Event,
-    excess_seen,
-    least_guesses,
-)
+from rrstats.auditing.guesses import Bound, Dice, Event, excess_seen, least_guesses
 from rrstats.auditing.places import spread
 from rrstats.auditing.results import AuditResult
 from rrstats.auditing.runs import NO_REPORTS, Coder, Inputs, Subject, container_of
 from rrstats.auditing.workers import WorkersError, in_workers
-from rrstats.domain import Domain
+from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.intervals import check_level
-from rrstats.mechanisms import is_mechanism
-from rrstats.privacy import check_epsilon
+from rrstats.mechanisms.serialization import is_mechanism
 
 __all__ = ["AuditResult", "audit"]
 

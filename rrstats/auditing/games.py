@@ -19,7 +19,7 @@ import numpy as np
 
 from rrstats.auditing.guesses import Codes, Dice, Event, Flags, crossed
 from rrstats.auditing.runs import FACTS, Coder, Inputs, Run, Subject
-from rrstats.domain import is_missing
+from rrstats.data.categories import is_missing
 
 __all__ = ["SHORT_EVENTS", "Pairs", "Stage", "said_of", "short_calls"]
 

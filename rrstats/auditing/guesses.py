@@ -27,7 +27,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rrstats.randomness import BLOCK_ROWS, SecureGenerator, below
+from rrstats._typing import Floats
+from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator, below
 
 __all__ = [
     "Bound",
@@ -45,7 +46,6 @@ __all__ = [
 
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.intp]
-Floats = NDArray[np.float64]
 
 _MOST_PREFIXES = 1000
 

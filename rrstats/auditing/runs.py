@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.domain import Domain, is_missing
+from rrstats.data.categories import Domain, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 __all__ = [

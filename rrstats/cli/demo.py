@@ -15,11 +15,14 @@ import numpy as np
 import pandas as pd
 
 import rrstats as rr
+from rrstats import plots
+from rrstats._display import columns as in_columns
+from rrstats._display import percent, wrap
 from rrstats.cli.arguments import add_command, number
 from rrstats.errors import ArgumentValueError, RRStatsError
-from rrstats.pages import columns as in_columns
-from rrstats.pages import percent, wrap
-from rrstats.privacy import posterior, round_up, total_epsilon
+from rrstats.mechanisms.channel import transition_matrix
+from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.privacy.explaining import posterior
 
 __all__ = ["add_demo"]
 
@@ -86,9 +89,7 @@ def _demo(options: argparse.Namespace) -> str:
     estimates = {column: released[column].rr.estimate(target="rows") for column in plan}
     truths = {column: _true_shares(data[column], m) for column, m in plan.items()}
     if picture is not None:
-        from rrstats.plots import save_estimates
-
-        save_estimates(estimates, truths, picture, level=LEVEL)
+        _save_picture(estimates, truths, picture)
     return _report(len(data), plan, estimates, truths, picture)
 
 
@@ -108,7 +109,7 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, rr.Mechanism]:
         }
         for mechanism in plan.values():
             mechanism.channel.solve(np.full(mechanism.k, 1 / mechanism.k))
-    except rr.NotIdentifiable:
+    except rr.NotIdentifiableError:
         raise ArgumentValueError(
             f"--epsilon must be above 0, and not by next to nothing, got {epsilon:g}: the reports "
             "would be pure noise"
@@ -120,15 +121,28 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, rr.Mechanism]:
 
 def _picture(text: str) -> Path:
     """Where to draw, checked as far as that goes before anything is computed."""
-    from rrstats.plots import require_matplotlib
-
     path = Path(text)
     if not path.suffix or path.is_dir():
         raise ArgumentValueError(f"--plot must name a file such as shares.png, got {text!r}")
     if not path.parent.is_dir():
         raise ArgumentValueError(f"--plot: there is no folder {str(path.parent)!r}")
-    require_matplotlib()
+    plots.require_matplotlib()
     return path
+
+
+def _save_picture(
+    estimates: Mapping[str, rr.Estimate], truths: Mapping[str, Any], path: Path
+) -> None:
+    """Draw the estimates below one another and save them; the file's ending says how."""
+    axes = plots.stacked_axes([estimate.k for estimate in estimates.values()])
+    for (column, estimate), ax in zip(estimates.items(), axes, strict=True):
+        title = f"{column}: {estimate.n:,} reports"
+        estimate.plot(ax, level=LEVEL, truth=truths.get(column), title=title)
+    figure: Any = axes[0].figure
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:
+        raise ArgumentValueError(f"the picture cannot be saved: {error}") from None
 
 
 def _true_shares(column: pd.Series[Any], mechanism: rr.Mechanism) -> dict[object, float]:
@@ -184,7 +198,7 @@ def _report(
 
 def _told(mechanism: rr.Mechanism) -> str:
     """How one column was made, in one line."""
-    prob = float(mechanism.channel.matrix[0, 0])
+    prob = float(transition_matrix(mechanism.channel)[0, 0])
     # What is printed must debias as the real one does, also just above 1/k or below 1.
     close = 0.001 * min(prob - 1 / mechanism.k, 1 - prob)
     rounded = (f"{prob:.{digits}g}" for digits in range(4, 18))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rrstats._display import label
 from rrstats.cli.arguments import (
     Column,
     add_column_options,
@@ -22,9 +23,8 @@ from rrstats.cli.arguments import (
 )
 from rrstats.cli.progress import progress_bar
 from rrstats.errors import ArgumentValueError, FileError
-from rrstats.pages import label
-from rrstats.privacy import total_epsilon
-from rrstats.privatizing import MISSING, UNKNOWN
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.privatization.frame import MISSING, UNKNOWN
 
 __all__ = ["add_privatize", "as_json", "caster"]
 
@@ -203,8 +203,8 @@ def _preview(options: argparse.Namespace, design: Any, policies: Mapping[str, st
     """The report of a release that is not made; declarations are read, and no answer."""
     from rrstats.files.formats import check_target, open_source
     from rrstats.files.ledger import Ledger
-    from rrstats.metadata import Record
-    from rrstats.privatizing import ColumnRelease, recorded_mechanism
+    from rrstats.mechanisms.records import Record
+    from rrstats.privatization.frame import ColumnRelease, recorded_mechanism
 
     source = open_source(options.source)
     target = check_target(source, options.target)

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 import rrstats as rr
-from rrstats import results
-from rrstats.channel import TARGETS
+from rrstats._display import columns as in_columns
+from rrstats._display import label, percent, percent_range, wrap
 from rrstats.cli.arguments import (
     Column,
     add_column_options,
@@ -27,9 +27,8 @@ from rrstats.cli.arguments import (
 )
 from rrstats.cli.release import as_json, caster
 from rrstats.errors import ArgumentValueError, FileError
-from rrstats.pages import columns as in_columns
-from rrstats.pages import label, percent, wrap
-from rrstats.privacy import round_up
+from rrstats.mechanisms.channel import TARGETS
+from rrstats.mechanisms.epsilon import round_up
 
 __all__ = ["add_check", "add_describe", "add_estimate"]
 
@@ -198,7 +197,7 @@ def _interval(low: float, high: float) -> str:
     """Both ends, rounded as in the reading: outward; far beyond 100% as shares are."""
     if not max(abs(low), abs(high)) < 100:
         return f"{percent(low)} to {percent(high)}"
-    return results.percent_range(low, high)
+    return percent_range(low, high)
 
 
 def _heading(name: Hashable, estimate: rr.Estimate) -> str:
@@ -214,22 +213,20 @@ def _heading(name: Hashable, estimate: rr.Estimate) -> str:
 
 
 def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
-    page = io.StringIO()
-    header = ["column", *results.ShareEstimate.__dataclass_fields__]
-    header += ["level", "target", "method", "epsilon", "missing"]
-    writer = csv.DictWriter(page, header, lineterminator="\n")
-    writer.writeheader()
+    lines = []
     for name, estimate in found.items():
         facts = {
-            "column": name,
             "level": options.level,
             "target": estimate.target,
             "method": options.method or estimate.default_method,
             "epsilon": estimate.mechanism.epsilon,
             "missing": estimate.missing,
         }
-        for row in _rows(estimate, options):
-            writer.writerow({**row, **facts})
+        lines += [{"column": name, **row, **facts} for row in _rows(estimate, options)]
+    page = io.StringIO()
+    writer = csv.DictWriter(page, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
     return page.getvalue()
 
 
@@ -396,8 +393,8 @@ def add_describe(commands: Any) -> None:
 
 
 def _describe(options: argparse.Namespace) -> str:
-    from rrstats.metadata import write
-    from rrstats.statements import describe
+    from rrstats.mechanisms.records import write
+    from rrstats.statement import describe
 
     page = None if options.statement is None else _format_of(options.statement)
     if page is None and (options.title is not None or options.overwrite):

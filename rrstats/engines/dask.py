@@ -21,11 +21,7 @@ from typing import IO, Any, cast
 
 import pandas as pd
 
-from rrstats.errors import (
-    ArgumentTypeError,
-    FileError,
-    MissingPackageError,
-)
+from rrstats.errors import ArgumentTypeError, FileError, MissingPackageError
 
 try:
     import dask.dataframe as dd
@@ -34,7 +30,7 @@ try:
     from dask.dataframe.extensions import register_dataframe_accessor
 except ImportError:
     raise MissingPackageError(
-        "rrstats.engines.dask needs Dask and pyarrow; install them with pip install 'rrstats[dask]'"
+        "rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dataframe]' pyarrow"
     ) from None
 
 import rrstats.accessor  # noqa: F401  # df.rr of the partitions
@@ -45,7 +41,7 @@ from rrstats.files.plans import Wanted, wanted_columns
 from rrstats.files.release import Progress, Receipt, privatize_batches, privatize_spread
 from rrstats.files.shuffling import Shuffle
 from rrstats.files.spreading import anew
-from rrstats.randomness import secret_bytes
+from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["DaskAccessor", "privatize_parquet"]
 
@@ -251,7 +247,7 @@ class DaskAccessor:
         Index, divisions, other columns and their order stay.
         The price of the keyed form: it hides a value, not whether or when it changed; epsilon
         counts for every distinct value of a person; rows with the same id and value share their
-        noise; whoever has the key has nearly everything.  See `rrstats.keyed`.
+        noise; whoever has the key has nearly everything.  See `rrstats.randomness.keyed`.
         Raises ArgumentTypeError without key and id: computed again, a lazy frame would release
         again.
         """
@@ -284,7 +280,7 @@ class DaskAccessor:
         options : epsilon, mechanism, target, by and others of `rrstats.estimate`, as names of
             columns.
         """
-        from rrstats.estimators import estimate
+        from rrstats.estimation.estimator import estimate
 
         found: Any = estimate(self._data, categories, prob, columns=column, **options)
         table: pd.DataFrame = found.to_frame(level, method=method, simultaneous=simultaneous)
@@ -294,13 +290,13 @@ class DaskAccessor:
         self, column: Hashable, categories: Any = None, prob: float | None = None, **options: Any
     ) -> Any:
         """`rrstats.tally` of a column of reports, counted by Dask; options as there."""
-        from rrstats.tallies import tally
+        from rrstats.estimation.tally import tally
 
         return tally(self._data, categories, prob, columns=column, **options)
 
     def crosstab(self, *columns: Hashable, **options: Any) -> Any:
         """`rrstats.crosstab` of columns, counted by Dask; options as there."""
-        from rrstats.crosstabs import crosstab
+        from rrstats.estimation.crosstab import crosstab
 
         return crosstab(self._data, *columns, **options)
 

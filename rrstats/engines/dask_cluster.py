@@ -14,7 +14,7 @@ import dask
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files.spreading import Answer, Call, Run
-from rrstats.randomness import secret_bytes
+from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["client_of", "run_by"]
 

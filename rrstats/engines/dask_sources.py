@@ -24,7 +24,7 @@ from dask.dataframe.utils import meta_nonempty
 
 from rrstats.errors import ArgumentValueError
 from rrstats.files.plans import Wanted
-from rrstats.metadata import KEY
+from rrstats.mechanisms.records import KEY
 
 __all__ = ["check_layout", "schema_of"]
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rrstats.errors import ArgumentTypeError, FileError, RRStatsError
-from rrstats.randomness import secret_bytes
+from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["Staging", "full", "location", "read_bytes", "retold"]
 
@@ -87,7 +87,7 @@ def _next_step(error: Any) -> str:
         for package in ("rrstats", "pyarrow", "numpy", "pandas", "cryptography"):
             if f"ModuleNotFoundError: No module named '{package}'" in said:
                 return (
-                    f"; an executor cannot import {package}: install rrstats[spark] there, and set "
+                    f"; an executor cannot import {package}: install it there, and set "
                     "PYSPARK_PYTHON to a Python that has it before the session starts"
                 )
     return ""

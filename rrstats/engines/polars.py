@@ -25,7 +25,6 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from rrstats.accessor import asked_columns
-from rrstats.crosstabs import crosstab
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -33,24 +32,23 @@ from rrstats.errors import (
     MissingPackageError,
     RRStatsError,
 )
-from rrstats.estimators import estimate
+from rrstats.estimation.crosstab import crosstab
+from rrstats.estimation.estimator import estimate
+from rrstats.estimation.tally import tally
 from rrstats.files.batches import BatchRelease, careful
 from rrstats.files.plans import wanted_columns
 from rrstats.files.publishing import Publication
 from rrstats.files.release import Receipt
-from rrstats.mechanisms import as_mechanism
-from rrstats.metadata import KEY, write
-from rrstats.privacy import total_epsilon
-from rrstats.privatizing import refuse_options
-from rrstats.tallies import tally
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.records import KEY, write
+from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.privatization.frame import refuse_options
 
 try:
     import polars as pl
     import polars.selectors as cs
 except ImportError:
-    raise MissingPackageError(
-        "rrstats.engines.polars needs polars; install polars (pip install 'rrstats[polars]')"
-    ) from None
+    raise MissingPackageError("rrstats.engines.polars needs polars; pip install polars") from None
 
 from rrstats.engines.polars_columns import (
     as_series,

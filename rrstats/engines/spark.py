@@ -23,25 +23,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from rrstats.engines.hadoop import Staging, full, location, retold
-from rrstats.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    FileError,
-    MissingPackageError,
-)
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MissingPackageError
 from rrstats.files.batches import BatchRelease, Seen
 from rrstats.files.plans import Wanted, wanted_columns
 from rrstats.files.release import Receipt
-from rrstats.keyed import check_key
-from rrstats.metadata import write
-from rrstats.privacy import total_epsilon
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.records import write
+from rrstats.randomness.keyed import check_key
 
 try:
     from pyspark.sql import DataFrame, SparkSession
 except ImportError:
     raise MissingPackageError(
-        "rrstats.engines.spark needs pyspark; install pyspark (pip install 'rrstats[spark]'), "
-        "and Java 17 or newer"
+        "rrstats.engines.spark needs pyspark; pip install pyspark, and Java 17 or newer"
     ) from None
 
 from rrstats.engines.spark_columns import arrow_schema, reports_schema

@@ -17,7 +17,7 @@ from rrstats.engines.spark_source import one_document
 from rrstats.errors import ArgumentTypeError
 from rrstats.files import documents
 from rrstats.files.batches import BatchRelease
-from rrstats.metadata import KEY, read, write
+from rrstats.mechanisms.records import KEY, read, write
 
 __all__ = ["arrow_schema", "reports_schema"]
 

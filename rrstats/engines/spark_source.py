@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from rrstats.engines.hadoop import read_bytes, retold
 from rrstats.errors import ArgumentValueError, FileError, MetadataError
 from rrstats.files import documents
-from rrstats.metadata import KEY, Record, read, write
+from rrstats.mechanisms.records import KEY, Record, read, write
 
 __all__ = [
     "DOCUMENT",

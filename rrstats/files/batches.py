@@ -17,14 +17,14 @@ from typing import Any, NoReturn, TypeVar
 
 import pyarrow as pa
 
-from rrstats.column_release import ColumnRelease, rounds_before
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import documents
 from rrstats.files.parts import changed_schema, is_served, no_cells
 from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
-from rrstats.mechanisms import Mechanism
-from rrstats.metadata import Record
-from rrstats.privatizing import recorded_mechanism, warn_of
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import Record
+from rrstats.privatization.column import ColumnRelease, rounds_before
+from rrstats.privatization.frame import recorded_mechanism, warn_of
 
 __all__ = ["BatchRelease", "ReleasedColumn", "Seen", "careful"]
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rrstats.containers import form_of
+from rrstats.data.columns import form_of
 from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.parts import ReportSpace
 

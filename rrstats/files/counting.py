@@ -12,18 +12,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rrstats.domain import Domain
-from rrstats.encoding import encode
+from rrstats.data.categories import Domain
+from rrstats.data.encoding import encode
 from rrstats.errors import ArgumentTypeError, MetadataError
-from rrstats.estimates import Estimate
-from rrstats.estimators import estimate
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimator import estimate
+from rrstats.estimation.tally import Tally, tally
 from rrstats.files.describing import describe_file, document_beside, silence
 from rrstats.files.formats import Source, open_source
 from rrstats.files.parts import Piece
 from rrstats.files.plans import check_one_sample, is_document, read_document, resolved
-from rrstats.mechanisms import Mechanism, as_mechanism, is_mechanism
-from rrstats.metadata import Record
-from rrstats.tallies import Tally, tally
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
 
 __all__ = ["check_file", "estimate_file", "tally_file"]
 
@@ -59,7 +60,7 @@ def estimate_file(
         column, or a document as for `tally_file`, such as the one that lay beside a CSV file.
     target : as for `estimate`.
     Returns for each column its Estimate.
-    Raises as `tally_file`, and NotIdentifiable as `estimate`.
+    Raises as `tally_file`, and NotIdentifiableError as `estimate`.
     """
     source, given = open_source(path), _given(mechanism)
     if column is not None:

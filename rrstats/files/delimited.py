@@ -25,7 +25,7 @@ from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.files import cells
 from rrstats.files.cells import LINES, TextPiece, Words
 from rrstats.files.parts import Changed, ReportSpace, Writer, reading
-from rrstats.metadata import KEY, Record, read
+from rrstats.mechanisms.records import KEY, Record, read
 
 __all__ = ["SIDECAR", "DelimitedPart"]
 

@@ -9,8 +9,8 @@ from rrstats.errors import FileError
 from rrstats.files import documents
 from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import Source, open_source
-from rrstats.metadata import Record
-from rrstats.statements import statement
+from rrstats.mechanisms.records import Record
+from rrstats.statement import statement
 
 __all__ = ["count_rows", "describe_file", "document_beside", "silence", "statement_of"]
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.files.parts import Changed
-from rrstats.metadata import KEY, Record, read, write
+from rrstats.mechanisms.records import KEY, Record, read, write
 
 __all__ = [
     "DOCUMENT",

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rrstats import labels
-from rrstats.metadata import Record
+from rrstats._version import __version__
+from rrstats.data import labels
+from rrstats.mechanisms.records import Record
 
 __all__ = ["Release"]
 
@@ -37,8 +38,6 @@ class Release:
     @classmethod
     def of(cls, records: Iterable[Record], target: Path, digest: str, rows: int) -> Release:
         """The release that happens now."""
-        from rrstats import __version__
-
         made = tuple(records)
         epsilon = {record.name: record.epsilon for record in made}
         where = str(Path(target).absolute())

@@ -17,7 +17,7 @@ import pyarrow as pa
 from rrstats.files import documents, parts
 from rrstats.files.parts import Changed, ReportSpace, TablePiece, Writer, changed_schema, reading
 from rrstats.files.typed import TypedPart
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import Record
 
 __all__ = ["FeatherPart"]
 

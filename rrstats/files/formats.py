@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from rrstats.containers import open_reports
+from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import documents
 from rrstats.files.claims import is_ledger_file
@@ -23,7 +23,7 @@ from rrstats.files.delimited import DelimitedPart
 from rrstats.files.feather import FeatherPart
 from rrstats.files.parquet import ParquetPart
 from rrstats.files.parts import Part, is_served
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import Record
 
 __all__ = ["FORMATS", "Source", "check_target", "column_type", "format_of", "open_source"]
 

@@ -33,8 +33,8 @@ from rrstats.files.digests import digest_of, files_in, is_data, reading
 from rrstats.files.entries import Release
 from rrstats.files.interrupts import done, let_through, uninterrupted
 from rrstats.files.publishing import Publication
-from rrstats.metadata import Record
-from rrstats.privacy import round_up, total_epsilon
+from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.records import Record
 
 __all__ = ["Ledger", "Release", "digest_of"]
 

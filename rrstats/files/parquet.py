@@ -32,7 +32,7 @@ from rrstats.files.parts import (
     reading,
 )
 from rrstats.files.typed import TypedPart
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import Record
 
 __all__ = ["ParquetPart"]
 

@@ -23,12 +23,12 @@ from typing import IO, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from rrstats.domain import Domain
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Domain
 from rrstats.errors import FileError, RRStatsError
-from rrstats.mechanisms import Mechanism
-from rrstats.metadata import Record
-from rrstats.randomness import BLOCK_ROWS
-from rrstats.subsets import Subsets
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import Record
+from rrstats.randomness.sources import BLOCK_ROWS
 
 __all__ = [
     "Changed",

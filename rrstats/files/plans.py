@@ -34,9 +34,10 @@ import numpy as np
 import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.metadata import KEY, Record, read
-from rrstats.privatizing import MISSING, UNKNOWN
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import KEY, Record, read
+from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.privatization.frame import MISSING, UNKNOWN
 
 __all__ = [
     "Wanted",

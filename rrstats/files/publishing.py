@@ -39,7 +39,7 @@ from rrstats.files.claims import (
     naming,
 )
 from rrstats.files.interrupts import let_through, uninterrupted
-from rrstats.randomness import secret_bytes
+from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["Publication"]
 

@@ -28,9 +28,9 @@ from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
 from rrstats.files.publishing import Publication
 from rrstats.files.rewriting import look, rewrite
 from rrstats.files.spreading import FileTask, Run, Spread, Task
-from rrstats.metadata import Record, write
-from rrstats.privacy import total_epsilon
-from rrstats.privatizing import warn_of
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.records import Record, write
+from rrstats.privatization.frame import warn_of
 
 __all__ = ["Receipt", "privatize_batches", "privatize_file", "privatize_spread"]
 

@@ -15,12 +15,12 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from rrstats.containers import form_of
+from rrstats.data.columns import form_of
 from rrstats.files import documents
 from rrstats.files.batches import ReleasedColumn
 from rrstats.files.parts import Part, ahead, even_groups
 from rrstats.files.shuffling import Shuffle
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import Record
 
 __all__ = ["look", "rewrite"]
 

@@ -33,8 +33,8 @@ from rrstats.files.parts import reading
 from rrstats.files.plans import Wanted
 from rrstats.files.publishing import Publication
 from rrstats.files.rewriting import look, rewrite
-from rrstats.metadata import Record, write
-from rrstats.randomness import secret_bytes
+from rrstats.mechanisms.records import Record, write
+from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["Answer", "FileTask", "Run", "Spread", "Task", "anew", "attempt"]
 

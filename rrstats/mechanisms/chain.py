@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
-from rrstats.channel import Channel
-from rrstats.containers import form_of
-from rrstats.domain import Domain
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Domain
+from rrstats.data.columns import form_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.protocol import Mechanism
-from rrstats.mechanisms.shared import Verbs, as_code, check_keys
-from rrstats.privacy import epsilon_from_odds
-from rrstats.randomness import Source, Substream
-from rrstats.subsets import Subsets
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.mechanisms.epsilon import epsilon_from_ratio
+from rrstats.mechanisms.verbs import Verbs, as_code, check_keys
+from rrstats.randomness.sources import Source, Substream
 
 __all__ = ["Chain"]
 
@@ -45,7 +45,7 @@ class Chain(Verbs):
     second: Mechanism
 
     def __post_init__(self) -> None:
-        from rrstats.mechanisms import is_mechanism
+        from rrstats.mechanisms.serialization import is_mechanism
 
         for name in ("first", "second"):
             part = getattr(self, name)
@@ -109,12 +109,14 @@ class Chain(Verbs):
     @cached_property
     def channel(self) -> Channel:
         """The product of both channels."""
-        return self.first.channel.then(self.second.channel)
+        return cast(MultinomialChannel, self.first.channel).then(
+            cast(MultinomialChannel, self.second.channel)
+        )
 
     @cached_property
     def epsilon(self) -> float:
         """The privacy loss of the final report in nats, rounded up."""
-        return epsilon_from_odds(self.channel.odds)
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes, each round with words of its own."""
@@ -133,7 +135,7 @@ class Chain(Verbs):
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Chain:
         """The mechanism that `to_dict` described."""
-        from rrstats.mechanisms import from_dict
+        from rrstats.mechanisms.serialization import from_dict
 
         check_keys(document, ["first", "second"])
         return cls(from_dict(document["first"]), from_dict(document["second"]))

@@ -20,19 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats import labels
-from rrstats.channel import SupportChannel
-from rrstats.domain import Domain
+from rrstats._checks import check_epsilon, check_prob
+from rrstats.data import labels
+from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
-from rrstats.privacy import (
-    check_epsilon,
-    check_prob,
-    epsilon_from_odds,
-    largest_epsilon,
-    prob_from_epsilon,
-)
-from rrstats.randomness import Source, below, coin
+from rrstats.mechanisms.epsilon import epsilon_from_ratio, largest_epsilon, prob_from_epsilon
+from rrstats.mechanisms.support_channel import KRRChannel
+from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
+from rrstats.randomness.sources import Source, below, coin
 
 __all__ = ["KRR"]
 
@@ -112,14 +107,14 @@ class KRR(Verbs):
         return Fraction(self.prob)
 
     @cached_property
-    def channel(self) -> SupportChannel:
+    def channel(self) -> KRRChannel:
         """Each report supports one category: the truth with probability ``prob``."""
-        return SupportChannel.single(self.k, self._exact_prob)
+        return KRRChannel.of(self.k, self._exact_prob)
 
     @cached_property
     def epsilon(self) -> float:
         """The privacy loss of one report in nats, rounded up."""
-        return epsilon_from_odds(self.channel.odds)
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes (each below k), as new codes of the same type.

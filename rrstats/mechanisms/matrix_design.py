@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,16 +22,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats import labels
-from rrstats.domain import Domain
+from rrstats.data import labels
+from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.matrices import MatrixChannel, exact_sum, rounded
-from rrstats.mechanisms.exact import Number, from_json, listed, numbers, to_json
-from rrstats.mechanisms.lots import Lots
+from rrstats.mechanisms.epsilon import epsilon_from_ratio
+from rrstats.mechanisms.exact_numbers import Number, from_json, listed, numbers, to_json
+from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
 from rrstats.mechanisms.samples import shown_codes
-from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
-from rrstats.privacy import epsilon_from_odds
-from rrstats.randomness import Source
+from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
+from rrstats.randomness.sources import Source
+from rrstats.randomness.table_sampler import Lots
 
 __all__ = ["MatrixDesign", "check_codes", "labels_of"]
 
@@ -52,7 +53,7 @@ class MatrixDesign(Verbs):
         then the classes, which `privatize` takes, and ``m.categories`` what they show.
     inverse : the design's own left inverse, one row of m numbers for each category; checked.
     Raises ArgumentValueError or ArgumentTypeError; a matrix whose columns are all alike is
-    allowed and says NotIdentifiable when asked for an estimate.
+    allowed and says NotIdentifiableError when asked for an estimate.
 
     The promise: P(y | truth) <= exp(m.epsilon) P(y | other truth) for every report y, with
     ``m.epsilon`` rounded up, infinite where some report never comes from some truth.
@@ -101,7 +102,8 @@ class MatrixDesign(Verbs):
             "inverse": own,
         }.items():
             object.__setattr__(self, name, value)
-        _ = self.channel  # checks the inverse
+        if own is not None:
+            _check_inverse(self.channel)
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -116,13 +118,15 @@ class MatrixDesign(Verbs):
     @cached_property
     def channel(self) -> MatrixChannel:
         """The matrix, with columns that sum to 1 exactly."""
-        matrix: Any = self.matrix
-        return MatrixChannel.from_floats(matrix, self.inverse, self.codes_shown)
+        entries, own = _exact(self.matrix), self.inverse
+        totals = [exact_sum(column) for column in zip(*entries, strict=True)]
+        exact = tuple(tuple(x / t for x, t in zip(row, totals, strict=True)) for row in entries)
+        return MatrixChannel(exact, None if own is None else _exact(own), self.codes_shown)
 
     @cached_property
     def epsilon(self) -> float:
         """The privacy loss of one report in nats, rounded up; infinite where it rules one out."""
-        return epsilon_from_odds(self.channel.odds)
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     @cached_property
     def _lots(self) -> Lots:
@@ -214,6 +218,40 @@ class MatrixDesign(Verbs):
         return f"MatrixDesign({', '.join(parts)})"
 
 
+def _exact(rows: Rows) -> Entries:
+    return tuple(tuple(Fraction(x) for x in row) for row in rows)
+
+
+def _check_inverse(channel: MatrixChannel) -> None:
+    """Raise unless a design's own left inverse is one, exactly."""
+    inverse = channel.inverse or ()
+    if [len(row) for row in inverse] != [channel.m] * channel.k:
+        raise ArgumentValueError(
+            f"inverse must have {channel.k} rows (categories) of {channel.m} numbers (reports)"
+        )
+    for category, row in enumerate(inverse):
+        for truth, column in enumerate(zip(*channel.entries, strict=True)):
+            found = exact_sum([a * b for a, b in zip(row, column, strict=True)])
+            if found != int(channel.class_of[truth] == category):
+                raise ArgumentValueError(
+                    "inverse times the matrix must be 1 where a truth shows a category and 0 "
+                    f"elsewhere; found {shortened(found, 12)} for category {category}, truth "
+                    f"{truth}"
+                )
+
+
+def shortened(number: Fraction, digits: int) -> str:
+    """A fraction of any size in so many digits.
+
+    >>> shortened(Fraction(2, 3), 3), shortened(Fraction(2 * 10**400), 3)
+    ('0.667', '2.00e+400')
+    """
+    try:
+        return f"{float(number):.{digits}g}"
+    except OverflowError:
+        return f"{Decimal(number.numerator) / Decimal(number.denominator):.{digits}g}"
+
+
 def check_codes(codes: NDArray[Any], domain: Domain) -> None:
     """Raise unless codes have the domain's type; their values are never looked at."""
     if codes.dtype != domain.dtype:
@@ -279,8 +317,8 @@ def _check_columns(rows: Rows, domain: Domain, space: Domain) -> None:
         more = f" ({len(wrong)} of {domain.k} columns are off)" if len(wrong) > 1 else ""
         raise ArgumentValueError(
             f"matrix[report, truth] must have columns that sum to 1, that of the category "
-            f"{domain.categories[wrong[0]]!r} sums to {rounded(total, 12)}, off by "
-            f"{rounded(total - 1, 3)}{more}{_hint(rows)}"
+            f"{domain.categories[wrong[0]]!r} sums to {shortened(total, 12)}, off by "
+            f"{shortened(total - 1, 3)}{more}{_hint(rows)}"
         )
 
 

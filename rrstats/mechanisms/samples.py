@@ -11,22 +11,23 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats import labels
-from rrstats.containers import form_of, open_container
-from rrstats.domain import Domain
+from rrstats.data import labels
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Domain
+from rrstats.data.columns import form_of, open_container
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.mechanisms.protocol import Mechanism
-from rrstats.mechanisms.shared import Verbs, as_code, check_keys, count_codes, rounds_of
-from rrstats.privacy import epsilon_from_odds
-from rrstats.randomness import Source, Substream
-from rrstats.stacks import StackedChannel
-from rrstats.subsets import Subsets
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import MultinomialChannel
+from rrstats.mechanisms.epsilon import epsilon_from_ratio
+from rrstats.mechanisms.stacked_channel import StackedChannel
+from rrstats.mechanisms.verbs import Verbs, as_code, check_keys, count_codes, rounds_of
+from rrstats.randomness.sources import Source, Substream
 
 __all__ = ["Samples", "by_row", "check_aligned", "sample_codes", "shown_codes"]
 
@@ -85,7 +86,7 @@ class Samples(Verbs):
     def __init__(
         self, parts: Mapping[Any, Mechanism], *, shows: Mapping[Any, Hashable] | None = None
     ) -> None:
-        from rrstats.mechanisms import is_mechanism
+        from rrstats.mechanisms.serialization import is_mechanism
 
         if not isinstance(parts, Mapping):
             raise ArgumentTypeError(
@@ -155,12 +156,13 @@ class Samples(Verbs):
     @cached_property
     def channel(self) -> StackedChannel:
         """The channels of the samples, on top of one another."""
-        return StackedChannel(tuple(part.channel for part in self.parts), self.shows)
+        parts = tuple(cast(MultinomialChannel, part.channel) for part in self.parts)
+        return StackedChannel(parts, self.shows or ())
 
     @cached_property
     def epsilon(self) -> float:
         """The privacy loss of one report in nats, rounded up, in the sample that loses most."""
-        return epsilon_from_odds(self.channel.odds)
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
@@ -215,7 +217,7 @@ class Samples(Verbs):
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Samples:
         """The mechanism that `to_dict` described."""
-        from rrstats.mechanisms import from_dict
+        from rrstats.mechanisms.serialization import from_dict
 
         check_keys(document, ["groups", "parts"], ["shows"])
         groups, listed = labels.decode(document["groups"]), document["parts"]

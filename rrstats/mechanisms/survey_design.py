@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats import labels
-from rrstats.domain import Domain
+from rrstats.data import labels
+from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.matrices import MatrixChannel
-from rrstats.mechanisms.exact import found, from_json, listed, to_json
-from rrstats.mechanisms.lots import Lots
+from rrstats.mechanisms.epsilon import epsilon_from_ratio
+from rrstats.mechanisms.exact_numbers import found, from_json, listed, to_json
+from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.matrix_design import MatrixDesign, check_codes, labels_of
-from rrstats.mechanisms.shared import Verbs, check_keys, count_codes
-from rrstats.mechanisms.survey_laws import DESIGNS, Asked, Design, Law
-from rrstats.privacy import epsilon_from_odds
-from rrstats.randomness import Source
+from rrstats.mechanisms.survey_matrices import DESIGNS, Asked, Design, Law
+from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
+from rrstats.randomness.sources import Source
+from rrstats.randomness.table_sampler import Lots
 
 __all__ = ["SurveyDesign"]
 
@@ -138,12 +138,12 @@ class SurveyDesign(Verbs):
         """The matrix of the design, with the design's own left inverse where it has one."""
         law = self._law
         own = None if law.inverse is None else tuple(map(tuple, law.inverse))
-        return MatrixChannel(tuple(map(tuple, law.entries)), own, law.shows)
+        return MatrixChannel(tuple(map(tuple, law.entries)), own, law.shows or ())
 
     @cached_property
     def epsilon(self) -> float:
         """The privacy loss of one report in nats, rounded up; infinite if it can prove one."""
-        return epsilon_from_odds(self.channel.odds)
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     @cached_property
     def _lots(self) -> Lots:

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pandas as pd
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.exact import listed
+from rrstats.mechanisms.exact_numbers import listed
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_design import SurveyDesign
 

@@ -13,11 +13,9 @@ sect. 4.2 and 4.3.
 
 from __future__ import annotations
 
-import decimal
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -25,15 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats import labels
-from rrstats.channel import SupportChannel
-from rrstats.domain import Domain
+from rrstats._checks import check_number
+from rrstats.data import labels
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Domain
+from rrstats.data.packed_bits import count_supports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.bits import independent_bits
-from rrstats.mechanisms.shared import Verbs, check_keys
-from rrstats.privacy import as_number, check_epsilon, epsilon_from_odds
-from rrstats.randomness import Source, coin
-from rrstats.subsets import Subsets, count_supports
+from rrstats.mechanisms.epsilon import epsilon_from_ratio, nearest_to_epsilon
+from rrstats.mechanisms.support_channel import SupportChannel
+from rrstats.mechanisms.verbs import Verbs, check_keys
+from rrstats.randomness.bits import independent_bits
+from rrstats.randomness.sources import Source, coin
 
 __all__ = ["OptimizedUnary", "SymmetricUnary", "UnaryEncoding"]
 
@@ -53,7 +53,7 @@ class UnaryEncoding(Verbs):
     prob_other : P(the bit of another category is reported as 1); 0 < prob_other <= prob_own < 1.
     Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
 
-    Reports are subsets of the categories (`rrstats.subsets`): (n, k) booleans in NumPy, one
+    Reports are subsets of the categories (`rrstats.data.bitsets`): (n, k) booleans in NumPy, one
     column of packed bits in pandas, Arrow and files; ``unpack`` makes booleans of any of them.
     The debiased report has (bit - q) / (p - q) for each category, and an aggregate of c of n
     bits is the share (c / n - q) / (p - q).
@@ -71,7 +71,7 @@ class UnaryEncoding(Verbs):
     prob_other: float
 
     def __init__(self, categories: object, prob_own: float, prob_other: float) -> None:
-        own, other = as_number(prob_own, "prob_own"), as_number(prob_other, "prob_other")
+        own, other = check_number(prob_own, "prob_own"), check_number(prob_other, "prob_other")
         if not 0 < other <= own < 1:
             raise ArgumentValueError(
                 "prob_own and prob_other must be in (0, 1), and prob_other at most prob_own, got "
@@ -115,7 +115,7 @@ class UnaryEncoding(Verbs):
     @cached_property
     def epsilon(self) -> float:
         """The privacy loss of one report in nats, rounded up."""
-        return epsilon_from_odds(self.channel.odds)
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[np.uint8]:
         """Packed reports of one block of true codes (each below k); shape (rows, width).
@@ -193,7 +193,7 @@ class SymmetricUnary(UnaryEncoding):
         else:
             own = nearest_to_epsilon(
                 epsilon,
-                odds=lambda p: _odds(Fraction(p), 1 - Fraction(p)),
+                ratio=lambda p: _odds(Fraction(p), 1 - Fraction(p)),
                 guess=lambda grown: 1 / (1 + 1 / grown.sqrt()),
                 least_private=math.nextafter(1.0, 0.0),
                 most_private=0.5,
@@ -246,7 +246,7 @@ class OptimizedUnary(UnaryEncoding):
         prob_other: float | None = None,
     ) -> None:
         if one_of("prob_other", prob_other, "epsilon", epsilon) == "prob_other":
-            other = as_number(prob_other, "prob_other")
+            other = check_number(prob_other, "prob_other")
             if not 0 < other <= 0.5:
                 raise ArgumentValueError(
                     f"prob_other must be in (0, 1/2], got {other!r}; it is the probability that "
@@ -255,7 +255,7 @@ class OptimizedUnary(UnaryEncoding):
         else:
             other = nearest_to_epsilon(
                 epsilon,
-                odds=lambda q: 1 / Fraction(q) - 1,
+                ratio=lambda q: 1 / Fraction(q) - 1,
                 guess=lambda grown: 1 / (1 + grown),
                 least_private=5e-324,
                 most_private=0.5,
@@ -287,7 +287,7 @@ class OptimizedUnary(UnaryEncoding):
 
 def _check_symmetric(prob: object) -> float:
     """``prob`` as a double in [1/2, 1)."""
-    value = as_number(prob, "prob")
+    value = check_number(prob, "prob")
     if 0.5 <= value < 1:
         return value
     if value == 1:
@@ -313,44 +313,3 @@ def one_of(name: str, value: object, other_name: str, other: object) -> str:
         given = "neither" if value is None else "both"
         raise ArgumentTypeError(f"give {name} or {other_name}, found {given}")
     return other_name if value is None else name
-
-
-def nearest_to_epsilon(
-    epsilon: object,
-    *,
-    odds: Callable[[float], Fraction],
-    guess: Callable[[Decimal], Decimal],
-    least_private: float,
-    most_private: float,
-) -> float:
-    """The probability, as a double, that is nearest to a request without exceeding it.
-
-    odds : the exact odds of a double.  guess : about the probability, from e^epsilon.
-    least_private, most_private : the ends of the doubles that are allowed; odds fall from the
-        first to the second.
-    Raises ArgumentValueError for a request beyond both ends.
-    """
-    request = check_epsilon(epsilon)
-
-    def serves(prob: float) -> bool:
-        # The tightest double above the logarithm is at most a double where the logarithm is.
-        return epsilon_from_odds(odds(prob)) <= request
-
-    if request > (most := epsilon_from_odds(odds(least_private))):
-        raise ArgumentValueError(
-            f"epsilon {request!r} is beyond what a double can express; the largest possible is "
-            f"{most!r}"
-        )
-    if not serves(most_private):
-        raise ArgumentValueError(
-            f"epsilon {request!r} is below what a double can express; the smallest possible is "
-            f"{epsilon_from_odds(odds(most_private))!r}"
-        )
-    low, high = sorted([least_private, most_private])
-    with decimal.localcontext(decimal.Context(prec=40, Emax=decimal.MAX_EMAX)):
-        prob = min(max(float(guess(Decimal(request).exp())), low), high)
-    while not serves(prob):
-        prob = math.nextafter(prob, most_private)
-    while prob != least_private and serves(following := math.nextafter(prob, least_private)):
-        prob = following
-    return prob

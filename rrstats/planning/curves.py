@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.serialization import is_mechanism
 from rrstats.planning.costs import break_even, design_effect
 from rrstats.planning.detecting import power
 from rrstats.planning.widths import half_width
+from rrstats.plots import plot_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,9 +73,10 @@ class PlanTable:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """A line for each mechanism, on new or given matplotlib Axes."""
-        from rrstats.plots.planning import plot_lines
-
-        return plot_lines(self, ax)
+        log = "x" * self.log_x + "y" * self.log_y
+        percent = "x" * self.percent_x + "y" * self.percent_y
+        options: Any = {"log": log, "percent": percent, "ylabel": self.y, "title": self.title}
+        return plot_lines(self.table, ax, **options)
 
 
 def written(table: pd.DataFrame) -> pd.DataFrame:

@@ -26,14 +26,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.channel import check_target
+from rrstats._checks import check_epsilon, check_k, check_number
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism, is_mechanism
+from rrstats.estimation.tally import as_count
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import Channel, check_target, expected_rates
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.subset import SubsetSelection
+from rrstats.mechanisms.serialization import is_mechanism
+from rrstats.mechanisms.subset_selection import SubsetSelection
+from rrstats.mechanisms.support_channel import SupportChannel, report_variance
 from rrstats.mechanisms.unary import MOST_CATEGORIES, OptimizedUnary, SymmetricUnary
-from rrstats.privacy import as_number, check_epsilon, check_k
-from rrstats.tallies import as_count
 
 __all__ = ["Recommendation", "influence", "recommend", "worst_case_bias"]
 
@@ -68,7 +70,7 @@ class Recommendation:
 
     def _variance(self, mechanism: Mechanism, target: str) -> float:
         """The mean over the categories of the variance of one person's debiased report."""
-        return float(np.mean(mechanism.channel.variance(self._theta, target)))
+        return float(np.mean(report_variance(mechanism.channel, self._theta, target)))
 
     @cached_property
     def best(self) -> str:
@@ -120,15 +122,15 @@ class Recommendation:
             "parameters": _parameters(mechanism),
             "epsilon": mechanism.epsilon,
             "bytes": _bytes(mechanism),
-            "names": float(channel.rates(np.full(self.k, 1 / self.k)).sum()),
-            "variance_at_0": float(channel.variance(0.0, "rows")),
+            "names": float(expected_rates(channel, np.full(self.k, 1 / self.k)).sum()),
+            "variance_at_0": float(report_variance(channel, np.zeros(self.k), "rows")[0]),
             "variance_population": population,
             "variance_rows": rows,
             "std_error": math.sqrt(variance / people) if people else math.nan,
             "ratio": ratio,
             "people": math.ceil(people * ratio),
             "times_direct": population / direct if direct else math.inf,
-            "influence": channel.score_range()[1],
+            "influence": _score_range(channel)[1],
         }
 
     @property
@@ -223,7 +225,7 @@ def _check_shares(shares: Any, k: int) -> tuple[float, ...] | None:
     listed = shares.values() if isinstance(shares, Mapping) else shares
     if isinstance(listed, str | bytes) or not np.iterable(listed):
         raise ArgumentTypeError(f"shares must be {k} numbers, found {type(shares).__name__}")
-    found = tuple(as_number(share, "shares") for share in listed)
+    found = tuple(check_number(share, "shares") for share in listed)
     if len(found) != k:
         raise ArgumentValueError(
             f"shares must have one number for each of the {k} categories, found {len(found)}"
@@ -246,10 +248,24 @@ def _parameters(mechanism: Mechanism) -> str:
     return ", ".join(f"{key}={value:.4g}" for key, value in own.items())
 
 
+def _score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
+    """The least and the greatest sum of the scores of some categories in one report."""
+    if not isinstance(channel, SupportChannel):
+        scores = np.sort(channel.scores(np.arange(len(channel.samples))), axis=1)
+        low, high = scores[:, :targets].sum(axis=1), scores[:, -targets:].sum(axis=1)
+        return float(low.min()), float(high.max())
+    fewest, most = channel.support_sizes
+    without, supported = channel.solve([0.0, 1.0]).tolist()
+    # With so many supported in all, at least and at most so many of the targets are.
+    counts = (max(0, targets - (channel.k - fewest)), min(targets, most))
+    ends = [count * supported + (targets - count) * without for count in counts]
+    return min(ends), max(ends)
+
+
 def _bytes(mechanism: Mechanism) -> int:
     """Bytes of one report: the number of its cell, or a bit for each cell."""
-    cells = mechanism.channel.m
-    return -(-(cells - 1).bit_length() // 8 if mechanism.channel.one_cell_each else -cells // 8)
+    cells = len(mechanism.channel.samples)
+    return -(-(cells - 1).bit_length() // 8 if mechanism.channel.is_multinomial else -cells // 8)
 
 
 def _number(value: float) -> str:
@@ -318,7 +334,7 @@ def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
     mechanism : any mechanism of one sample.  n : number of reports, at least 1.
     Returns the least and the greatest score that one report can give a category, over n: the
     change of a share against a report that is not counted.
-    Raises ArgumentValueError for an n below 1, NotIdentifiable where reports tell nothing.
+    Raises ArgumentValueError for an n below 1, NotIdentifiableError where reports tell nothing.
     Formula: for k-RR, unary encoding and subset selection -q / ((p - q) n) and
     (1 - q) / ((p - q) n).
 
@@ -330,7 +346,7 @@ def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
     _check_one_sample(mechanism)
     if (n := as_count(n, "n")) < 1:
         raise ArgumentValueError("n, the number of reports, must be at least 1, got 0")
-    low, high = mechanism.channel.score_range()
+    low, high = _score_range(mechanism.channel)
     return low / n, high / n
 
 
@@ -364,11 +380,11 @@ def worst_case_bias(
         raise ArgumentValueError(
             f"targets, the number of categories, must be 1 to {mechanism.k}, got {count}"
         )
-    return attackers * (mechanism.channel.score_range(count)[1] - total)
+    return attackers * (_score_range(mechanism.channel, count)[1] - total)
 
 
 def _check_share(value: object, name: str) -> float:
-    share = as_number(value, name)
+    share = check_number(value, name)
     if not 0 <= share <= 1:
         raise ArgumentValueError(f"{name} must be in [0, 1], got {share!r}")
     return share

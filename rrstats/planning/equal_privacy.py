@@ -20,15 +20,18 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import scipy
 
-from rrstats.channel import check_target
-from rrstats.domain import Domain
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
-from rrstats.intervals import check_level
-from rrstats.mechanisms import Mechanism, is_mechanism, surveys
+from rrstats._checks import check_epsilon, check_level
+from rrstats.data.categories import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.mechanisms import surveys
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import check_target
+from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.serialization import is_mechanism
 from rrstats.planning.curves import shown, written
 from rrstats.planning.questions import MOST_PEOPLE, ask, check_open, check_share
 from rrstats.planning.widths import people
-from rrstats.privacy import check_epsilon, round_up
+from rrstats.plots import plot_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +140,7 @@ def at_epsilon(
             continue
         try:
             row = _row(name, *solved, yes, expected, width, target, level)
-        except NotIdentifiable:
+        except NotIdentifiableError:
             left_out[name] = "its reports all but say nothing"
             continue
         if row["people"] is None:
@@ -251,6 +254,5 @@ class DesignsAtEpsilon:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The people that each design takes, as bars on new or given matplotlib Axes."""
-        from rrstats.plots.planning import plot_bars
-
-        return plot_bars(self.table, "design", "people", self._title, ax)
+        people = self.table.set_index("design")["people"]
+        return plot_bars(people, ax, title=self._title)

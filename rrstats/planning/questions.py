@@ -16,16 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.channel import check_target
-from rrstats.domain import Domain
+from rrstats._checks import check_number
+from rrstats._typing import Floats
+from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism, as_mechanism
-from rrstats.privacy import as_number
-from rrstats.tallies import Tally, as_count
+from rrstats.estimation.tally import Tally, as_count
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import (
+    check_target,
+    expected_rates,
+    has_latent_classes,
+    recode_matrix,
+)
+from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.mechanisms.support_channel import report_variance
 
 __all__ = ["MOST_PEOPLE", "Question", "ask", "check_open", "check_people", "check_share"]
 
-Floats = NDArray[np.float64]
 
 MOST_PEOPLE = 2**53
 """Beyond it a double no longer tells n from n + 1."""
@@ -50,7 +57,7 @@ class Question:
     @cached_property
     def _sides(self) -> tuple[Floats, Floats]:
         """(classes,) the law of the class among people of the category, and among the others."""
-        inside = self.mechanism.channel.shown[self.code] * self.mix
+        inside = recode_matrix(self.mechanism.channel)[self.code] * self.mix
         outside = self.mix - inside
         return inside / inside.sum(), outside / outside.sum()
 
@@ -62,22 +69,21 @@ class Question:
     def spread(self, share: float) -> float:
         """The variance of the estimated share, times the number of people; samples of one size.
 
-        NotIdentifiable where reports say nothing.
+        NotIdentifiableError where reports say nothing.
         """
         channel = self.mechanism.channel
-        rates = channel.rates(self.theta(share))
-        n = int(_SAMPLE) * (int(channel.samples.max()) + 1)
-        variance = channel.debias_variance(rates * _SAMPLE, n, self.target, 0)
-        return max(float(variance[self.code]) * n, 0.0)
+        return float(report_variance(channel, self.theta(share), self.target)[self.code])
 
     @cached_property
     def rates(self) -> tuple[float, float] | None:
         """The rate of a binomial count at a share of 0 and at 1; None where no count is one."""
-        _ = self.spread(0.5)  # raises NotIdentifiable where nothing can be planned
+        _ = self.spread(0.5)  # raises NotIdentifiableError where nothing can be planned
         found = self.mechanism.channel.binomial_rates
         if found is None:
             return None
-        return float(found.base[self.code]), float(found.top[self.code])
+        return float(found.false_positive_rate[self.code]), float(
+            found.true_positive_rate[self.code]
+        )
 
     def rate(self, share: float) -> float:
         """P(a report counts for the category), where counts are binomial."""
@@ -92,7 +98,7 @@ class Question:
     def tally(self, share: float, n: int) -> Tally:
         """The reports that n people are expected to give, in whole numbers; samples of one size."""
         channel, groups = self.mechanism.channel, self.mechanism.groups
-        rates, samples = channel.rates(self.theta(share)), channel.samples
+        rates, samples = expected_rates(channel, self.theta(share)), channel.samples
         sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
         counts = [
             _whole(rates[samples == sample] * size, size).tolist()
@@ -142,14 +148,15 @@ def ask(
 def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
     """(classes,) non-negative weights, with some on both sides of the category."""
     channel, classes = mechanism.channel, mechanism.domain
+    size = classes.k
     if mix is None:
-        if channel.classes != channel.k:
+        if has_latent_classes(channel):
             raise ArgumentTypeError(
                 f"this design tells the classes {classes.describe()} apart; say in mix= how common "
                 "they are: a number for each, of which only the proportions within the category "
                 "and outside it count"
             )
-        return np.ones(channel.classes)
+        return np.ones(size)
     if isinstance(mix, Mapping):
         if set(map(classes.code, mix)) != set(range(classes.k)) or len(mix) != classes.k:
             raise ArgumentValueError(
@@ -157,15 +164,13 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
             )
         mix = [mix[name] for name in sorted(mix, key=classes.code)]
     if isinstance(mix, str | bytes) or not np.iterable(mix):
-        raise ArgumentTypeError(
-            f"mix must be {channel.classes} numbers, found {type(mix).__name__}"
-        )
-    found = np.array([as_number(weight, "mix") for weight in mix])
-    if len(found) != channel.classes or not (np.isfinite(found) & (found >= 0)).all():
+        raise ArgumentTypeError(f"mix must be {size} numbers, found {type(mix).__name__}")
+    found = np.array([check_number(weight, "mix") for weight in mix])
+    if len(found) != size or not (np.isfinite(found) & (found >= 0)).all():
         raise ArgumentValueError(
-            f"mix must be {channel.classes} finite numbers of at least 0, found {len(found)}"
+            f"mix must be {size} finite numbers of at least 0, found {len(found)}"
         )
-    inside = float(channel.shown[code] @ found)
+    inside = float(recode_matrix(channel)[code] @ found)
     if not 0 < inside < found.sum():
         raise ArgumentValueError(
             "mix must leave somebody in the category and somebody outside it: how common the "
@@ -176,7 +181,7 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
 
 def check_share(value: object, name: str) -> float:
     """A share in [0, 1]."""
-    share = as_number(value, name)
+    share = check_number(value, name)
     if not 0 <= share <= 1:
         hint = f"; write {share / 100:g} for {share:g}%" if 1 < share <= 100 else ""
         raise ArgumentValueError(f"{name} must be in [0, 1], got {share!r}{hint}")
@@ -185,7 +190,7 @@ def check_share(value: object, name: str) -> float:
 
 def check_open(value: object, name: str, highest: float = 1.0, why: str = "") -> float:
     """A number above 0 and below the highest."""
-    number = as_number(value, name)
+    number = check_number(value, name)
     if not 0 < number < highest:
         raise ArgumentValueError(f"{name} must be in (0, {highest:g}), got {number!r}{why}")
     return number

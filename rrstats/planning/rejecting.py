@@ -18,13 +18,13 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from rrstats._checks import check_number
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.planning.questions import MOST_PEOPLE, Question, check_open, check_share
-from rrstats.privacy import as_number
 
 __all__ = ["ALTERNATIVES", "Formula", "check_pair", "described"]
 
-Floats = NDArray[np.float64]
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 """What is to be shown of the share: that it differs, is greater, or is less."""
@@ -56,7 +56,7 @@ def described(
     if exact is not None and not isinstance(exact, bool | np.bool_):
         raise ArgumentTypeError(f"exact must be True, False or None, found {type(exact).__name__}")
     share, significance = check_share(share, "share"), check_open(significance, "significance")
-    proportion = as_number(ratio, "ratio")
+    proportion = check_number(ratio, "ratio")
     if not 0 < proportion < math.inf:
         raise ArgumentValueError(
             f"ratio, of the second group's people to the first's, must be above 0, got {ratio!r}"

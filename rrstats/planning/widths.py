@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from rrstats import intervals
+from rrstats._checks import check_level, check_one_of
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimates import Estimate
-from rrstats.intervals import check_level, check_method
-from rrstats.mechanisms import Mechanism
+from rrstats.estimation.estimate import Estimate
+from rrstats.inference import binomial as intervals
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.epsilon import largest_epsilon
 from rrstats.mechanisms.krr import KRR
 from rrstats.planning.questions import (
     MOST_PEOPLE,
@@ -37,11 +38,9 @@ from rrstats.planning.questions import (
     check_people,
     check_share,
 )
-from rrstats.privacy import largest_epsilon
 
 __all__ = ["first", "half_width", "least_epsilon", "people"]
 
-Floats = NDArray[np.float64]
 
 _MOST_COUNTS, _SMOOTH_COUNTS, _REACH = 2000, 200, 9.0
 """Counts at which an interval is computed, for a quantile or a few people and for a mean of many,
@@ -97,7 +96,7 @@ def half_width(
     level, method : of the interval, as in `Estimate.interval`.
     assurance : the probability with which the interval is to be no wider than what is returned;
         by default what is returned is the mean width.
-    Raises ArgumentValueError for numbers outside their ranges, NotIdentifiable where reports
+    Raises ArgumentValueError for numbers outside their ranges, NotIdentifiableError where reports
     carry no information.
 
     >>> round(half_width(8068, 0.1, epsilon=math.log(3)), 4)
@@ -249,7 +248,7 @@ def _planned(
         if assurance is not None:
             question.rate(share)  # raises: there is no binomial count
         return lambda n: _typical(question, share, n, level, method)
-    method = check_method(method or intervals.METHOD)
+    method = check_one_of(method or intervals.METHOD, "method", intervals.METHODS)
     base, top = question.rates
     if question.target == "rows":
         if method != intervals.METHOD:
@@ -264,7 +263,7 @@ def _planned(
         used = "wilson" if plenty and method != "wald" else method
         most = _MOST_COUNTS if assurance is not None or n < _MANY else _SMOOTH_COUNTS
         counts, weights = _counts(n, rate, most)
-        low, high = intervals.population_interval(counts, n, base, top, level, used)
+        low, high = intervals.population_interval(counts, n, base, top, level=level, method=used)
         return _summary((high - low) / 2, weights, assurance)
 
     return width
@@ -303,7 +302,7 @@ def _of_rows(
         first = np.arange(0, len(counts), step)
         last = np.append(first[1:], len(counts)) - 1
         counts, weights = counts[(first + last) // 2], np.add.reduceat(weights, first)
-    low, high = intervals.rows_interval(counts, n, base, top, level)
+    low, high = intervals.rows_interval(counts, n, base, top, level=level)
     return _summary((high - low) / 2, weights, assurance)
 
 

@@ -7,34 +7,36 @@ person: the plain sum, and the exact curve of epsilon and delta (`losses`, `conv
 
 from __future__ import annotations
 
-from rrstats.privacy.composing import Composition, Release, compose
-from rrstats.privacy.explaining import explain, posterior, round_up
-from rrstats.privacy.losses import PrivacyLoss
-from rrstats.privacy.outward import epsilon_from_odds, total_epsilon
-from rrstats.privacy.persons import check_rows_per_person
-from rrstats.privacy.probabilities import (
+from rrstats._checks import check_epsilon, check_k, check_number, check_prob
+from rrstats.mechanisms.epsilon import (
     epsilon_from_prob,
+    epsilon_from_ratio,
     largest_epsilon,
     noise_parameter_from_prob,
     prob_from_epsilon,
     prob_from_noise_parameter,
     prob_from_uniform_draw,
+    round_up,
+    total_epsilon,
     uniform_draw_from_prob,
 )
-from rrstats.privacy.ranges import as_number, check_epsilon, check_k, check_prob
+from rrstats.privacy.composing import Composition, Release, compose
+from rrstats.privacy.explaining import explain, posterior
+from rrstats.privacy.persons import check_rows_per_person
+from rrstats.privacy.privacy_loss import PrivacyLoss
 
 __all__ = [
     "Composition",
     "PrivacyLoss",
     "Release",
-    "as_number",
     "check_epsilon",
     "check_k",
+    "check_number",
     "check_prob",
     "check_rows_per_person",
     "compose",
-    "epsilon_from_odds",
     "epsilon_from_prob",
+    "epsilon_from_ratio",
     "explain",
     "largest_epsilon",
     "noise_parameter_from_prob",

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from rrstats._checks import check_number
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.epsilon import double_above, round_up
 from rrstats.privacy.convolving import GridCurve, ProductCurve, privacy_curve
-from rrstats.privacy.explaining import round_up
-from rrstats.privacy.outward import double_above
-from rrstats.privacy.ranges import as_number
+from rrstats.privacy.privacy_loss import PrivacyLoss, privacy_loss
 
 if TYPE_CHECKING:
-    from rrstats.mechanisms.protocol import Mechanism
+    from rrstats.mechanisms.base import Mechanism
 
 __all__ = ["Composition", "Release", "check_max_rows_per_person", "compose"]
 
@@ -76,7 +76,7 @@ class Composition:
             outcomes differ.
         Where `is_exact`, at most one double above the exact number; never below it.
         """
-        value = as_number(epsilon, "epsilon")
+        value = check_number(epsilon, "epsilon")
         if not value >= 0:
             raise ArgumentValueError(f"epsilon must be at least 0 (nats), got {value!r}")
         if value >= self.epsilon < math.inf:
@@ -91,7 +91,7 @@ class Composition:
         Where `is_exact`, a few doubles above the exact number at most (or below 1e-60 where that
         is 0); never below it.
         """
-        value = as_number(delta, "delta")
+        value = check_number(delta, "delta")
         if not 0 <= value <= 1:
             raise ArgumentValueError(
                 f"delta must be in [0, 1], got {value!r}; it should be far below one over the "
@@ -100,6 +100,10 @@ class Composition:
         if value == 0:
             return self.epsilon
         return min(self._curve.epsilon_at(value), self.epsilon)
+
+    @cached_property
+    def _losses(self) -> list[PrivacyLoss]:
+        return [privacy_loss(release.mechanism.channel) for release in self.releases]
 
     @property
     def is_exact(self) -> bool:
@@ -111,8 +115,8 @@ class Composition:
         """Why the curve is an upper bound, a sentence for each reason; none where it is exact."""
         found = [
             f"{self._called(place)}: {reason} stands for it"
-            for place, release in enumerate(self.releases)
-            if (reason := release.mechanism.channel.privacy_loss.bound) is not None
+            for place, loss in enumerate(self._losses)
+            if (reason := loss.bound) is not None
         ]
         return (*found, *self._curve.bounds)
 
@@ -132,7 +136,7 @@ class Composition:
             raise ArgumentTypeError(
                 f"deltas must be a list of numbers, found {type(deltas).__name__}"
             )
-        chosen = [0.0, *(value for delta in deltas if (value := as_number(delta, "deltas")))]
+        chosen = [0.0, *(value for delta in deltas if (value := check_number(delta, "deltas")))]
         epsilons = [self.epsilon_at(delta) for delta in chosen]
         shares = [self._share(epsilon) for epsilon in epsilons]
         return pd.DataFrame({"delta": chosen, "epsilon": epsilons, "share": shares})
@@ -159,8 +163,8 @@ class Composition:
     def _curve(self) -> ProductCurve | GridCurve:
         return privacy_curve(
             [
-                (release.mechanism.channel.privacy_loss, release.times * self.max_rows_per_person)
-                for release in self.releases
+                (loss, release.times * self.max_rows_per_person)
+                for loss, release in zip(self._losses, self.releases, strict=True)
             ]
         )
 

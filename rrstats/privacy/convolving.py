@@ -17,10 +17,10 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
+from rrstats.mechanisms.epsilon import context, double_above
 from rrstats.privacy.grids import GridCurve
-from rrstats.privacy.losses import PrivacyLoss
-from rrstats.privacy.outward import context, double_above
 from rrstats.privacy.powers import DIGITS, Finite, Masses, rounded_to
+from rrstats.privacy.privacy_loss import PrivacyLoss
 
 __all__ = ["GridCurve", "ProductCurve", "privacy_curve"]
 

@@ -20,15 +20,13 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rrstats.privacy.explaining import round_up
-from rrstats.privacy.outward import double_above
+from rrstats._typing import Floats
+from rrstats.mechanisms.epsilon import double_above, round_up
 from rrstats.privacy.powers import Masses, rounded_to
 
 __all__ = ["GridCurve"]
 
-Floats = NDArray[np.float64]
 
 _GRID = 1 << 18
 """About so many points has the grid of all reports together."""

@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from rrstats.privacy.outward import context
+from rrstats.mechanisms.epsilon import context
 
 __all__ = ["DIGITS", "Finite", "Masses", "rounded_to"]
 

@@ -4,7 +4,7 @@
 `linear`, and `logit` with ``covariates=``, have privatized columns on the right (`covariates`).
 """
 
-from rrstats.errors import BoundaryWarning, ConvergenceWarning
+from rrstats.errors import ConvergenceWarning
 from rrstats.regression.covariate_results import CovariateResult
 from rrstats.regression.covariates import linear
 from rrstats.regression.fitted import GoodnessOfFit, LikelihoodRatioTest, OutcomeResult
@@ -13,7 +13,6 @@ from rrstats.regression.results import RegressionResult, WaldTest
 from rrstats.regression.scores import ScoreResult
 
 __all__ = [
-    "BoundaryWarning",
     "ConvergenceWarning",
     "CovariateResult",
     "GoodnessOfFit",

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 
 __all__ = ["Basis", "blocks", "by_source", "orthonormal", "source_of"]
 
-Floats = NDArray[np.float64]
 
 BLOCK = 16_384
 """Rows worked on at once, so that what is computed of them stays in cache."""

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 
 __all__ = ["Effect", "changes", "moved"]
 
-Floats = NDArray[np.float64]
 
 _STEP = 1e-5
 """The shorter of two steps, in typical deviations of the covariate."""

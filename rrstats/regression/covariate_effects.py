@@ -15,6 +15,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.regression.changes import Effect, changes, moved
 from rrstats.regression.effects import tested
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["average", "check_nested", "framed", "marginal", "means", "others"]
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _BLIND = 1e-8

@@ -15,6 +15,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.regression.covariate_effects import (
     average,
@@ -32,11 +33,10 @@ from rrstats.regression.mixtures import Mixture
 from rrstats.regression.results import RegressionResult, beside_profiles, confidence
 from rrstats.regression.share_columns import ShareColumns
 from rrstats.regression.unseen import Unseen
-from rrstats.regression.wording import BoundaryWarning, ConvergenceWarning
+from rrstats.regression.wording import ConvergenceWarning
 
 __all__ = ["CovariateResult"]
 
-Floats = NDArray[np.float64]
 
 _FEW_PEOPLE = 5.0
 """A class of fewer people, by the fit, deserves a word."""
@@ -158,7 +158,7 @@ class CovariateResult(RegressionResult):
                 f"{', ...' * (len(lost) > 6)}): the data are likeliest where a true category, or "
                 "an answer, has nobody in it for some people."
             )
-            found.append(Doubt(text, BoundaryWarning))
+            found.append(Doubt(text, ConvergenceWarning))
         sizes = self.sizes()
         if len(small := sizes[sizes < _FEW_PEOPLE]):
             names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())

@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats.columns import column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, IllConditionedWarning, warn
-from rrstats.group_means import numbers
-from rrstats.metadata import find
+from rrstats._typing import Booleans, Floats
+from rrstats.data.frame_columns import column_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.estimation.analysis_columns import Variable, ordinary, variable
+from rrstats.estimation.means import numbers
+from rrstats.mechanisms.records import find
 from rrstats.regression.covariate_results import CovariateResult
 from rrstats.regression.doubts import Doubt
 from rrstats.regression.frames import check_ordinary, column_or_values, outcome_name, table_of
@@ -39,12 +40,9 @@ from rrstats.regression.opening import Opened, open_columns
 from rrstats.regression.outcomes import outcome_of
 from rrstats.regression.scores import ScoreResult, score_fit
 from rrstats.regression.share_columns import ShareColumns, share_columns
-from rrstats.variables import Variable, ordinary, variable
 
 __all__ = ["COVARIATE_MODELS", "METHODS", "linear", "logit_on_private"]
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 COVARIATE_MODELS = ("logistic", "constant")
 """How the shares of the true categories depend on the ordinary covariates."""
@@ -91,10 +89,10 @@ def linear(
     vcov : by scores "robust" alone; by likelihood "observed" (inverse Hessian, the default),
         "opg", "robust" (the default with weights), or "clustered" (with clusters; the sandwich
         times G/(G-1) (n-1)/(n-p)).
-    Returns a ScoreResult or a CovariateResult.  Warns IllConditionedWarning where the noise leaves
-    next to nothing of an effect or errors are not normal, BoundaryWarning where the likelihood
+    Returns a ScoreResult or a CovariateResult.  Warns LowPrecisionWarning where the noise leaves
+    next to nothing of an effect or errors are not normal, ConvergenceWarning where the likelihood
     has no finite maximum.
-    Raises NotIdentifiable for reports without information, ArgumentValueError for collinear
+    Raises NotIdentifiableError for reports without information, ArgumentValueError for collinear
     columns.
     Formula: sum_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0, with s the scores of the report and D the
     design if the category were x (corrected scores, Nakamura 1990).
@@ -145,7 +143,7 @@ def linear(
         _kind(vcov, weights, clusters), formula is not None,
     )  # fmt: skip
     if skewed := _skewed(fit, y, opened, keep):
-        warn(skewed, IllConditionedWarning)
+        warn(skewed, LowPrecisionWarning)
         fit = replace(fit, notes=(skewed,))
     return fit
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats.columns import column_of
+from rrstats._typing import Booleans, Floats
+from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.metadata import KEY, find, write
+from rrstats.mechanisms.records import KEY, find, write
 from rrstats.regression.bases import by_source, source_of
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
     "table_of",
 ]
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 INTERCEPT = "Intercept"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rrstats.errors import IllConditionedWarning, RRStatsWarning
+from rrstats.errors import LowPrecisionWarning, RRStatsWarning
 
 __all__ = ["Doubt"]
 
@@ -13,4 +13,4 @@ class Doubt(NamedTuple):
     """A sentence, and the warning that it is."""
 
     text: str
-    kind: type[RRStatsWarning] = IllConditionedWarning
+    kind: type[RRStatsWarning] = LowPrecisionWarning

@@ -14,8 +14,9 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.hypotheses.results import few_expected
+from rrstats.estimation.hypothesis_results import few_expected
 from rrstats.regression.changes import Effect, changes, moved
 from rrstats.regression.fitting import blocks
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["goodness", "marginal", "mean_shares", "shares_of", "tested"]
 
-Floats = NDArray[np.float64]
 
 _SMALL = 5
 """Where most expected counts are below this there is no p-value: of true models with a profile for

@@ -17,6 +17,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.regression import effects, profiles
 from rrstats.regression.fitting import Basis, Fit, Problem, best, blocks, fit, known
@@ -31,7 +32,6 @@ from rrstats.regression.results import (
 
 __all__ = ["KINDS", "GoodnessOfFit", "LikelihoodRatioTest", "OutcomeResult"]
 
-Floats = NDArray[np.float64]
 
 KINDS = ("observed", "expected", "opg", "robust", "clustered")
 """Covariances by name: inverse Hessian, inverse mean Hessian, inverse products of gradients, and
@@ -261,7 +261,7 @@ class OutcomeResult(RegressionResult):
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Pearson's and the deviance test over groups of equal covariates.
 
-        For covariates of few values.  Warns SmallCountsWarning where groups are so small that
+        For covariates of few values.  Warns LowPrecisionWarning where groups are so small that
         chi-squared is not the law: an expected count below 1, or more than a fifth below 5; where
         more than half are below 5 the p-values are NaN.
         """

@@ -23,13 +23,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.regression.bases import Basis, blocks, orthonormal
 from rrstats.regression.links import Law
 from rrstats.regression.outcomes import Outcome
 
 __all__ = ["Basis", "Fit", "Problem", "State", "best", "blocks", "fit", "known", "orthonormal"]
-
-Floats = NDArray[np.float64]
 
 
 STEPS = 200

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats.columns import column_of
+from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.regression.designs import (
     INTERCEPT,
@@ -240,7 +240,7 @@ def _parsed(formula: str) -> Any:
         from formulaic.errors import FormulaicError
     except ImportError:
         raise MissingPackageError(
-            "a formula needs formulaic: pip install 'rrstats[formula]'; or give arrays, the "
+            "a formula needs formulaic: pip install formulaic; or give arrays, the "
             "reports first and then data= with one column for each covariate"
         ) from None
     if "`1`" in formula:

@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from rrstats.columns import column_of
+from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.group_means import numbers
+from rrstats.estimation.analysis_columns import refuse_renamed, refuse_reports
+from rrstats.estimation.means import numbers
 from rrstats.regression.designs import (
     INTERCEPT,
     Booleans,
@@ -33,7 +34,6 @@ from rrstats.regression.designs import (
     table_of,
 )
 from rrstats.regression.formulas import Formula, frame_of, outcome_name, right_side
-from rrstats.variables import refuse_renamed, refuse_reports
 
 __all__ = [
     "Covariates",

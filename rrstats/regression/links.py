@@ -16,13 +16,11 @@ from typing import Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 
 __all__ = ["LINKS", "Binary", "Law", "Multinomial", "law_of"]
-
-Floats = NDArray[np.float64]
 
 
 class Law(Protocol):

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.regression.bases import by_source, orthonormal
 from rrstats.regression.mixtures import NO_ERROR, Climb, Mixture, Normal, climb
 
 __all__ = ["VCOVS", "Fitted", "fitted"]
 
-Floats = NDArray[np.float64]
 
 VCOVS = ("observed", "opg", "robust")
 """Kinds of covariance: of the inverse Hessian, of the outer products, and of both."""

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rrstats._typing import Floats
 
 __all__ = [
     "NO_ERROR",
@@ -33,7 +34,6 @@ __all__ = [
     "climb",
 ]
 
-Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 16
 """Rows times classes that are worked on at once, which stay in cache."""

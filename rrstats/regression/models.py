@@ -18,9 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.columns import column_of
+from rrstats._typing import Floats
+from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.metadata import find, read
+from rrstats.estimation.analysis_columns import Variable, variable
+from rrstats.mechanisms.records import find, read
 from rrstats.regression import fitted
 from rrstats.regression.fitted import OutcomeResult
 from rrstats.regression.fitting import Problem, best, orthonormal
@@ -36,14 +38,11 @@ from rrstats.regression.frames import covariates as covariates_of
 from rrstats.regression.links import law_of
 from rrstats.regression.outcomes import Outcome, outcome_of
 from rrstats.regression.wording import names, notes, title, warn_of
-from rrstats.variables import Variable, variable
 
 if TYPE_CHECKING:
     from rrstats.regression.covariate_results import CovariateResult
 
 __all__ = ["cauchit", "cloglog", "logit", "probit"]
-
-Floats = NDArray[np.float64]
 
 
 def logit(
@@ -93,8 +92,9 @@ def logit(
 
     Returns an OutcomeResult; ``print(result.summary())``.
     Raises ArgumentValueError for collinear covariates, reports that are all alike, and columns
-    that do not fit.  Warns BoundaryWarning where the likelihood has no maximum but at prevalences
-    of 0 or 1 (all reports together, or of some covariates): such coefficients are infinite.
+    that do not fit.  Warns ConvergenceWarning where the likelihood has no maximum but at
+    prevalences of 0 or 1 (all reports together, or of some covariates): such coefficients are
+    infinite.
     Where reports are few and noise is large there are often several maxima.  The highest interior
     one of a few fixed starts is given, with a note where the likelihood was seen to be higher at
     the edge; not all maxima are seen (above 5,000 rows there is one start).

@@ -10,21 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.group_means import numbers
-from rrstats.regression.frames import (
-    Design,
-    check_index,
-    column_or_values,
-    covariates,
-    whole_rows,
-)
+from rrstats.estimation.means import numbers
+from rrstats.regression.frames import Design, check_index, column_or_values, covariates, whole_rows
 from rrstats.regression.unseen import Unseen, designs, open_unseen
 
 __all__ = ["Opened", "open_columns"]
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.variables import Variable
+from rrstats.estimation.analysis_columns import Variable
 
 __all__ = ["Outcome", "outcome_of"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.regression.fitting import Fit, Problem, fit, known
 
 __all__ = ["intervals"]
-
-Floats = NDArray[np.float64]
 
 
 _STEPS = 60

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
+from rrstats._checks import check_level
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.intervals import check_level
 
 __all__ = [
     "RegressionResult",
@@ -28,8 +28,6 @@ __all__ = [
     "standard_errors",
     "verdict",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,7 +25,8 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiable
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.regression.doubts import Doubt
 from rrstats.regression.frames import Design, table_of
 from rrstats.regression.maxima import check_columns
@@ -34,7 +35,6 @@ from rrstats.regression.unseen import Unseen, again
 
 __all__ = ["ScoreResult", "score_fit"]
 
-Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 16
 """Rows times profiles that are worked on at once."""
@@ -176,7 +176,7 @@ def score_fit(
     try:
         bread = np.linalg.inv(gram)
     except np.linalg.LinAlgError:
-        raise NotIdentifiable(
+        raise NotIdentifiableError(
             "the reports cancel one another: the corrected sums of squares of the covariates have "
             "no inverse; more people are needed"
         ) from None

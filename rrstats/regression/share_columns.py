@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rrstats._typing import Floats
 from rrstats.regression.bases import source_of
 
 __all__ = ["ShareColumns", "share_columns"]
 
-Floats = NDArray[np.float64]
 
 _FOLLOWS = 1e-7
 """A column of length 1 of which the others leave less says nothing new."""

@@ -17,19 +17,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.columns import column_of
-from rrstats.containers import open_reports
+from rrstats._typing import Booleans, Floats
+from rrstats.data.columns import open_reports
+from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms import Mechanism
-from rrstats.metadata import read
+from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
+from rrstats.estimation.debiasing import has_scores
+from rrstats.estimation.result import said
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import read
 from rrstats.regression.frames import Design, check_ordinary, covariates
-from rrstats.results import said
-from rrstats.variables import Reports, Variable, variable, variables
 
 __all__ = ["MOST_CLASSES", "Unseen", "again", "designs", "open_unseen"]
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 MOST_CLASSES = 64
 """So many combinations of true answers at most: time and memory grow with them."""
@@ -144,7 +144,7 @@ class Unseen:
     def has_scores(self) -> bool:
         """Whether each report has a score by itself."""
         channels = [one.mechanism.channel for one in self.columns if one.mechanism is not None]
-        return all(one.score_variances(np.zeros(one.m)) is not None for one in channels)
+        return all(map(has_scores, channels))
 
     @property
     def listed(self) -> str:
@@ -182,11 +182,11 @@ class Unseen:
         return found
 
     def check_informative(self) -> None:
-        """Raise NotIdentifiable for reports without information, and for too many classes."""
+        """Raise NotIdentifiableError for reports without information, and for too many classes."""
         for column in self.columns:
             if column.mechanism is not None:
                 channel = column.mechanism.channel
-                channel.solve(np.zeros(channel.m))
+                channel.solve(np.zeros(len(channel.samples)))
         if self.classes > MOST_CLASSES:
             raise ArgumentValueError(
                 f"privatized covariates may have at most {MOST_CLASSES} combinations of true "

@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats.errors import BoundaryWarning, ConvergenceWarning, warn
+from rrstats._typing import Floats
+from rrstats.errors import ConvergenceWarning, warn
+from rrstats.estimation.analysis_columns import Variable
 from rrstats.regression.bases import by_source
 from rrstats.regression.fitted import OutcomeResult
 from rrstats.regression.fitting import Fit
 from rrstats.regression.frames import Design
 from rrstats.regression.outcomes import Outcome
-from rrstats.variables import Variable
 
-__all__ = ["BoundaryWarning", "ConvergenceWarning", "names", "notes", "title", "warn_of"]
+__all__ = ["ConvergenceWarning", "names", "notes", "title", "warn_of"]
 
-Floats = NDArray[np.float64]
 
 _EDGE = 0.01
 """By so much the likelihood must be higher at the edge to be worth a word."""
@@ -118,7 +117,7 @@ def warn_of(result: OutcomeResult, endless: Floats) -> None:
             f"found, or more{_floor(reports, problem.weights)}; so {int((endless != 0).sum())} of "
             f"{n} parameters have no estimate, and prevalence can be bounded but not explained; "
             "were these answers privatized, by this mechanism?",
-            BoundaryWarning,
+            ConvergenceWarning,
         )
         return
     # Of several categories names are pairs; those of factors have a cell behind the name.
@@ -134,7 +133,7 @@ def warn_of(result: OutcomeResult, endless: Floats) -> None:
         "covariates the reports are best explained by a prevalence of 0 or 1 (separation, or fewer "
         "reports of the event than the design alone makes); these are infinite or not known, and "
         "have no standard errors; merge levels, or leave the covariate out",
-        BoundaryWarning,
+        ConvergenceWarning,
     )
 
 

@@ -1,0 +1,240 @@
+"""Rules about arguments: each is written here once, and every error reads the same.
+
+A check takes the argument and its name, and returns it in the form that the code works with.  It
+raises ArgumentTypeError for a wrong type and ArgumentValueError for a wrong value, and the message
+names the argument, the rule, and what was found.  Parameters may be quoted, as these checks do;
+a column of answers is never quoted: its errors count cells and name types.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+__all__ = [
+    "check_bool",
+    "check_epsilon",
+    "check_exactly_one",
+    "check_instance",
+    "check_k",
+    "check_level",
+    "check_number",
+    "check_numbers",
+    "check_one_of",
+    "check_prob",
+    "check_probability",
+    "check_proportions",
+    "check_weights",
+    "check_whole_number",
+    "type_name",
+]
+
+MOST_CATEGORIES = 2**63
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, for messages."""
+    return "None" if value is None else type(value).__name__
+
+
+def _scalar(value: object) -> Any:
+    """A NumPy scalar, or an array without axes, as Python's own number."""
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return value.item()
+    return value
+
+
+def check_number(
+    value: object,
+    name: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    ends: str = "[]",
+    hint: str = "",
+) -> float:
+    """A real number as a double, inside an interval; without one, NaN and infinity pass.
+
+    ends : the brackets of the interval, such as ``"[)"``; an infinite end is closed by ``[`` or
+        ``]`` and open otherwise.  hint : stands behind what was found.
+    """
+    value = _scalar(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
+        raise ArgumentTypeError(f"{name} must be a number, found {type_name(value)}")
+    try:
+        found = float(value)
+    except OverflowError:
+        raise ArgumentValueError(f"{name} is too large for a double") from None
+    except ValueError:  # a signaling NaN
+        found = math.nan
+    if low == -math.inf and high == math.inf:
+        return found
+    above = found >= low if ends[0] == "[" else found > low
+    below = found <= high if ends[1] == "]" else found < high
+    if not (above and below):
+        rule = _interval(low, high, ends)
+        raise ArgumentValueError(f"{name} must be {rule}, got {found!r}{hint and f'; {hint}'}")
+    return found
+
+
+def _interval(low: float, high: float, ends: str) -> str:
+    """An interval in words."""
+    if high == math.inf:
+        least = f"at least {low:g}" if ends[0] == "[" else f"above {low:g}"
+        return least if ends[1] == "]" else f"a finite number of {least}"
+    return f"in {ends[0]}{low:g}, {high:g}{ends[1]}"
+
+
+def check_whole_number(
+    value: object, name: str, low: int | None = None, high: int | None = None, *, hint: str = ""
+) -> int:
+    """A whole number between two limits, both included."""
+    value = _scalar(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ArgumentTypeError(f"{name} must be a whole number, found {type_name(value)}")
+    found = int(value)
+    if (low is not None and found < low) or (high is not None and found > high):
+        rule = f"at least {low}" if high is None else f"in [{low}, {high}]"
+        raise ArgumentValueError(f"{name} must be {rule}, got {found}{hint and f'; {hint}'}")
+    return found
+
+
+def check_probability(value: object, name: str, ends: str = "[]") -> float:
+    """A probability as a double; ``ends`` says which of 0 and 1 belong to the rule."""
+    found = _scalar(value)
+    percent = isinstance(found, int | float) and 1 < found < 100
+    hint = f"write {found / 100:g} for {found:g}%" if percent else ""
+    return check_number(value, name, 0.0, 1.0, ends=ends, hint=hint)
+
+
+def check_level(value: object) -> float:
+    """A confidence level in (0, 1)."""
+    return check_probability(value, "level", "()")
+
+
+def check_one_of(value: object, name: str, options: Iterable[Any]) -> Any:
+    """One of some named options."""
+    listed = list(options)
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be one of {listed}, found {type_name(value)}")
+    if value not in listed:
+        raise ArgumentValueError(f"{name} must be one of {listed}, got {value!r}")
+    return value
+
+
+def check_bool(value: object, name: str) -> bool:
+    """True or False, and nothing that only counts as one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"{name} must be True or False, found {type_name(value)}")
+    return bool(value)
+
+
+def check_instance(value: Any, name: str, kind: type | tuple[type, ...], rule: str) -> Any:
+    """A value of some type; ``rule`` names the type with its article."""
+    if not isinstance(value, kind):
+        raise ArgumentTypeError(f"{name} must be {rule}, found {type_name(value)}")
+    return value
+
+
+def check_exactly_one(**given: object) -> str:
+    """The name of the one argument that is not None."""
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        found = "neither" if not names else " and ".join(names)
+        raise ArgumentTypeError(f"give {' or '.join(given)}, found {found}")
+    return names[0]
+
+
+# -- arrays of numbers that are parameters ---------------------------------------------------
+
+
+def check_numbers(
+    values: Any,
+    name: str,
+    *,
+    size: int | None = None,
+    axes: int = 1,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Floats:
+    """Finite numbers as an array of doubles.
+
+    size : the length of the last axis.  axes : the number of axes.
+    """
+    try:
+        given = np.asarray(values)
+        found = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"{name} must be numbers, found {type_name(values)}") from None
+    if given.dtype.kind not in "iufO":
+        raise ArgumentTypeError(f"{name} must be numbers, found {given.dtype}")
+    if found.ndim != axes:
+        raise ArgumentValueError(f"{name} must have {axes} axes, found {found.ndim}")
+    if size is not None and found.shape[-1] != size:
+        raise ArgumentValueError(f"{name} must have {size} numbers, found {found.shape[-1]}")
+    wrong = ~np.isfinite(found) | (found < low) | (found > high)
+    if wrong.any():
+        rule = "finite numbers"
+        if low > -math.inf:
+            rule += f" of at least {low:g}" if high == math.inf else f" in [{low:g}, {high:g}]"
+        raise ArgumentValueError(f"{name} must be {rule}, found {int(wrong.sum())} others")
+    return found
+
+
+def check_proportions(values: Any, name: str, size: int) -> Floats:
+    """Probabilities of ``size`` categories, which sum to 1."""
+    found = check_numbers(values, name, size=size, low=0.0, high=1.0)
+    if abs(found.sum() - 1) > 1e-9:
+        raise ArgumentValueError(f"{name} must sum to 1, got {found.sum():.6g}")
+    return found
+
+
+def check_weights(values: Any, name: str, rows: int) -> Floats:
+    """One weight a row, none negative and not all 0; a message says how many are wrong."""
+    found = check_numbers(values, name, size=rows, low=0.0)
+    if rows and not found.any():
+        raise ArgumentValueError(f"{name} must not all be 0")
+    return found
+
+
+# -- the numbers of a design -----------------------------------------------------------------
+
+
+def check_k(value: object) -> int:
+    """The number of categories, at least 2."""
+    name = "k, the number of categories,"
+    found = check_whole_number(value, name, 2)
+    if found > MOST_CATEGORIES:
+        raise ArgumentValueError(f"{name} must be at most 2**63")
+    return found
+
+
+def check_prob(value: object, categories: int, *, lowest: float | None = None) -> float:
+    """P(report = truth) in [1/k, 1); with ``lowest``, in (lowest, 1)."""
+    found = check_number(value, "prob")
+    if (1 / categories <= found if lowest is None else lowest < found) and found < 1:
+        return found
+    if found == 1:
+        why = "at 1 every report is the truth: no privacy"
+    elif lowest is None and 0 < found < 1:
+        why = f"below 1/{categories} each other answer is likelier than the truth"
+    elif 1 < found < 100:
+        why = f"write {found / 100:g} for {found:g}%"
+    else:
+        why = "it is the probability that a report is the truth"
+    categories_text = f"[1/{categories}, 1) for {categories} categories"
+    allowed = categories_text if lowest is None else f"({lowest:g}, 1)"
+    raise ArgumentValueError(f"prob must be in {allowed}, got {found!r}; {why}")
+
+
+def check_epsilon(value: object) -> float:
+    """A finite epsilon in nats, at least 0."""
+    return check_number(value, "epsilon", 0.0, math.inf, ends="[)", hint="it is in nats")

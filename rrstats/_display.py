@@ -1,0 +1,307 @@
+"""Pages as plain blocks, written as Markdown, as self-contained HTML, or for a terminal.
+
+A block is a kind and its content: a "title", "heading", "column", "text", "warning" or "code" holds
+text, a "list" holds texts, a "table" a header and rows.  Blocks hold names and categories as
+they are; each writer escapes whatever could be markup there.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+__all__ = [
+    "Block",
+    "SummaryTable",
+    "as_fragment",
+    "as_html",
+    "as_markdown",
+    "as_text",
+    "chance",
+    "columns",
+    "label",
+    "percent",
+    "percent_range",
+    "wrap",
+]
+
+Block = tuple[str, Any]
+
+WIDTH = 80
+
+
+# -- words ---------------------------------------------------------------------------------
+
+
+def label(value: Hashable) -> str:
+    r"""A category or a name as people read it; nothing in it can steer a terminal or a page.
+
+    >>> label("often"), label(None), label("a\x1b[2J"), label("")
+    ('often', '(no answer)', 'a\\x1b[2J', "''")
+    """
+    if value is None:
+        return "(no answer)"
+    if isinstance(value, str) and not value.strip():
+        return repr(value)
+    text = value if isinstance(value, str) else _plain(value)
+    # Joiners belong to the spelling of some languages, and move nothing.
+    return "".join(c if c.isprintable() or c in "\u200c\u200d" else ascii(c)[1:-1] for c in text)
+
+
+def _plain(value: object) -> str:
+    return repr(value) if isinstance(value, bytes | tuple) else str(value)
+
+
+def chance(prob: float) -> str:
+    """A probability in percent, with as many digits as it takes to tell it from 0 and 1.
+
+    >>> chance(0.75), chance(1 / 3), chance(0.99999)
+    ('75%', '33.33%', '99.999%')
+    """
+    close = 0.001 * min(prob, 1 - prob)
+    texts = (f"{prob * 100:.{digits}g}" for digits in range(4, 18))
+    return f"{next(t for t in texts if abs(float(t) / 100 - prob) <= max(close, 1e-17))}%"
+
+
+def percent(share: float) -> str:
+    """A share as tables show it; far beyond 100%, in powers of ten; unknown, a dash.
+
+    >>> percent(0.1234), percent(-0.5), percent(float("nan"))
+    ('12.34%', '-50.00%', '-')
+    """
+    if share != share:
+        return "-"
+    return f"{share:.2%}" if abs(share) < 1e4 else f"{share * 100:.1e}%"
+
+
+def percent_range(low: float, high: float) -> str:
+    """Both ends in percent, rounded outward to two digits of their distance."""
+    width = (high - low) * 100
+    decimals = 1 if width <= 0 else int(np.clip(1 - np.floor(np.log10(width)), 1, 9))
+    unit = 10.0**-decimals
+    # 1e-9 of a unit is rounding error: an end on the grid stays there.
+    down = np.floor(low * 100 / unit + 1e-9) * unit
+    up = np.ceil(high * 100 / unit - 1e-9) * unit
+    return f"{down:.{decimals}f}% to {up:.{decimals}f}%"
+
+
+# -- Markdown ------------------------------------------------------------------------------
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~$&])")
+_AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)")
+
+
+def _escaped(text: str) -> str:
+    """Text in which nothing is markup, on one line."""
+    text = _MARKUP.sub(r"\\\1", " ".join(text.splitlines()))
+    return _AT_START.sub(lambda m: f"{m[1]}{m[2][:-1]}\\{m[2][-1]}", text)
+
+
+def _fenced(code: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{code}\n{fence}"
+
+
+def as_markdown(blocks: Iterable[Block]) -> str:
+    r"""The page as Markdown (CommonMark with tables).
+
+    >>> print(as_markdown([("title", "Odd *names*"), ("list", ["a|b"])]), end="")
+    # Odd \*names\*
+    <BLANKLINE>
+    - a\|b
+    """
+    return "\n\n".join(_markdown_block(kind, content) for kind, content in blocks) + "\n"
+
+
+def _markdown_block(kind: str, content: Any) -> str:
+    if kind == "table":
+        header, rows = content
+        lines = [header, ["---"] * len(header), *rows]
+        escaped = [
+            [_escaped(cell) if place != 1 else cell for cell in line]
+            for place, line in enumerate(lines)
+        ]
+        return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+    if kind == "list":
+        return "\n".join(f"- {_escaped(item)}" for item in content)
+    if kind == "code":
+        return _fenced(content)
+    start = {"title": "# ", "heading": "## ", "column": "### ", "warning": "> **", "text": ""}[kind]
+    return f"{start}{_escaped(content)}{'**' * (kind == 'warning')}"
+
+
+# -- HTML ----------------------------------------------------------------------------------
+
+_STYLE = """
+body { font: 17px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff;
+       max-width: 46rem; margin: 2.5rem auto; padding: 0 1.25rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin-top: 2.2rem; }
+h3 { font-size: 1.05rem; margin-top: 1.6rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #ccc;
+         vertical-align: top; }
+pre { background: #f4f4f4; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem;
+      overflow-wrap: normal; }
+.warning { border: 3px solid #b00020; color: #b00020; padding: .8rem 1rem; font-weight: bold; }
+@media print { body { margin: 0; font-size: 11pt; } pre { white-space: pre-wrap; } }
+"""
+
+
+def as_html(blocks: Iterable[Block]) -> str:
+    """The page as one HTML file that loads nothing and runs nothing.
+
+    >>> "<h1>a &lt;b&gt;</h1>" in as_html([("title", "a <b>")])
+    True
+    """
+    listed = list(blocks)
+    title = next((content for kind, content in listed if kind == "title"), "")
+    body = "\n".join(_html_block(kind, content) for kind, content in listed)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def as_fragment(blocks: Iterable[Block]) -> str:
+    """Blocks as HTML for a notebook, without a page around them."""
+    return "\n".join(_html_block(kind, content) for kind, content in blocks)
+
+
+def _html_block(kind: str, content: Any) -> str:
+    if kind == "table":
+        header, rows = content
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+        lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+        body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    if kind == "list":
+        items = "\n".join(f"<li>{html.escape(item)}</li>" for item in content)
+        return f"<ul>\n{items}\n</ul>"
+    text = html.escape(content)
+    if kind == "code":
+        return f"<pre><code>{text}</code></pre>"
+    if kind == "warning":
+        return f'<p class="warning">{text}</p>'
+    tag = {"title": "h1", "heading": "h2", "column": "h3", "text": "p"}[kind]
+    return f"<{tag}>{text}</{tag}>"
+
+
+# -- a terminal ----------------------------------------------------------------------------
+
+
+def wrap(text: str) -> str:
+    """Text in lines that fit a terminal."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Rows of cells under one another; all but the first ``left`` columns flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [str.ljust] * left + [str.rjust] * (len(widths) - left)
+    return "\n".join(
+        ("  " + "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths,
+                                                                        strict=True))).rstrip()
+        for row in rows
+    )  # fmt: skip
+
+
+def as_text(blocks: Iterable[Block]) -> str:
+    """The page as plain text, for a terminal."""
+    return "\n\n".join(_text_block(kind, content) for kind, content in blocks) + "\n"
+
+
+def _text_block(kind: str, content: Any) -> str:
+    if kind == "table":
+        header, rows = content
+        return columns([header, *rows])
+    if kind == "list":
+        return "\n".join(wrap(f"- {item}") for item in content)
+    return str(content) if kind == "code" else wrap(content)
+
+
+# -- a result as a table ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SummaryTable:
+    """A result as a table under a header: text in a terminal, HTML in a notebook, LaTeX in a paper.
+
+    Attributes
+    ----------
+    title : str
+        The result in a line.
+    header : sequence of pairs of str
+        Names and values that stand above the table.
+    table : DataFrame
+        Unrounded numbers, one row for each parameter.
+    heads : sequence of str
+        The columns as they are printed.
+    formats : mapping of str to callable
+        For each column, a cell to its text.
+    notes : sequence of str
+        Sentences that stand below the table.
+    """
+
+    title: str
+    header: Sequence[tuple[str, str]]
+    table: pd.DataFrame
+    heads: Sequence[str]
+    formats: Mapping[str, Callable[[Any], str]]
+    notes: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        body = self.table.to_string(header=list(self.heads), formatters=dict(self.formats))
+        width = max((len(name) for name, _ in self.header), default=0)
+        top = [f"{name:<{width}}  {value}" for name, value in self.header]
+        rule = "-" * max(len(line) for line in body.splitlines())
+        return "\n".join([self.title, rule, *top, rule, body, rule, *self.notes])
+
+    __repr__ = __str__
+
+    def to_frame(self) -> pd.DataFrame:
+        """The unrounded numbers, one row for each parameter."""
+        return self.table.copy()
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """The printed table: its heads and its rows, names of parameters first."""
+        columns = [map(self.formats[str(name)], self.table[name]) for name in self.table]
+        levels = [map(str, self.table.index.get_level_values(level))
+                  for level in range(self.table.index.nlevels)]  # fmt: skip
+        rows = [list(row) for row in zip(*levels, *columns, strict=True)]
+        return [""] * len(levels) + list(self.heads), rows
+
+    def _repr_html_(self) -> str:
+        header = [list(pair) for pair in self.header]
+        blocks = [("text", self.title), ("table", (["", ""], header)), ("table", self._cells())]
+        return as_fragment([*blocks, *(("text", note) for note in self.notes)])
+
+    def as_latex(self) -> str:
+        """The table as a LaTeX tabular with the rules of booktabs."""
+        heads, rows = self._cells()
+        head, *body = (" & ".join(map(_tex, row)) + r" \\" for row in [heads, *rows])
+        names = self.table.index.nlevels
+        layout = "l" * names + "r" * (len(heads) - names)
+        lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head, r"\midrule", *body]
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _tex(text: str) -> str:
+    """Text in which nothing is a LaTeX command."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+    return "".join(special.get(c, rf"\{c}" if c in "&%$#_{}" else c) for c in text)

@@ -1,0 +1,271 @@
+"""The declared categories, and the code of one answer.
+
+A `Domain` is declared, never inferred from data.  The code of an answer is 0 .. k-1, k for an
+answer outside the categories, and k+1 for a missing one (or its category, where missing is one).
+
+Traps handled here: ``True == 1 == 1.0``, NaN, pandas' silent conversions, hostile objects.
+The way from containers of answers to codes is `encoding`, the way back is in `containers`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping
+from decimal import Decimal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+if TYPE_CHECKING:
+    from rrstats.data.encoding import Encoded
+
+__all__ = ["Codes", "Domain", "is_missing"]
+
+Codes = NDArray[Any]
+
+_KINDS = {"int": int, "float": float, "str": str, "bytes": bytes}
+_KINDS |= {"date": datetime.date, "duration": datetime.timedelta}
+
+
+def is_missing(value: object) -> bool:
+    """Whether one value is missing: None, NaN, NaT and pandas.NA are all the same."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    try:
+        if isinstance(value, Decimal):
+            return value.is_nan()
+        if isinstance(value, float | complex | np.inexact):
+            return bool(value != value)
+        return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+    except Exception:  # an answer may be an object that raises when looked at
+        return False
+
+
+def _plain(category: object) -> Hashable:
+    """The Python value behind a NumPy scalar, a str or an int of another class; None if missing."""
+    if is_missing(category):
+        return None
+    if isinstance(category, np.datetime64):
+        category = pd.Timestamp(category)
+    elif isinstance(category, np.timedelta64):
+        category = pd.Timedelta(category)
+    elif isinstance(category, np.generic):
+        category = category.item()
+    elif isinstance(category, str):
+        category = str.__str__(category)  # not str(): an Enum's own __str__ says something else
+    elif isinstance(category, int) and not isinstance(category, bool):
+        category = int(category)
+    if isinstance(category, np.floating):  # a long double has no Python value
+        raise ArgumentTypeError(
+            f"categories must be Python numbers, found one of type {type(category).__name__}; "
+            "convert it to float"
+        )
+    try:
+        hash(category)
+    except Exception:
+        raise ArgumentTypeError(
+            f"categories must be hashable, found one of type {type(category).__name__}"
+        ) from None
+    return category
+
+
+def _kind(category: object) -> str:
+    """The kind of one category, as far as containers distinguish kinds."""
+    if isinstance(category, bool):
+        return "bool"
+    if isinstance(category, datetime.datetime) and category.tzinfo is not None:
+        return "instant"
+    return next((kind for kind, types in _KINDS.items() if isinstance(category, types)), "other")
+
+
+def _comparable(value: Any) -> Any:
+    """The value in whose place Python compares and hashes: dates are midnights, as in pandas."""
+    if isinstance(value, np.datetime64):
+        return pd.Timestamp(value)
+    if isinstance(value, np.timedelta64):
+        return pd.Timedelta(value)
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time())
+    return value
+
+
+def _collision_key(category: Hashable) -> Hashable:
+    """Categories with equal keys would be taken for one another somewhere."""
+    if isinstance(category, str):
+        return unicodedata.normalize("NFC", category)
+    if isinstance(category, tuple):
+        return tuple(_collision_key(part) for part in category)
+    key: Hashable = _comparable(category)
+    return key
+
+
+def _as_sequence(categories: object) -> list[Any]:
+    if isinstance(categories, pd.CategoricalDtype):
+        categories = categories.categories
+    if isinstance(categories, pd.Categorical | pd.Series):
+        raise ArgumentTypeError(
+            "categories must be declared, not taken from data; pass a list, or the dtype"
+        )
+    if (
+        isinstance(categories, str | bytes | Mapping)
+        or not isinstance(categories, Iterable)
+        or getattr(categories, "ndim", 1) != 1
+    ):
+        raise ArgumentTypeError(
+            "categories must be a list of the possible answers, "
+            f"found {type(categories).__name__}; pass for example ['yes', 'no']"
+        )
+    if isinstance(categories, set | frozenset):
+        try:
+            listed = sorted(categories)
+            # NaN and nested sets sort without an error, but in no fixed order.
+            in_order = all(bool(a < b) for a, b in pairwise(listed))
+        except Exception:
+            in_order = False
+        if not in_order:
+            raise ArgumentTypeError(
+                "categories given as a set must be sortable, because their order is part of "
+                "the design; pass a list"
+            )
+        return listed
+    to_list = getattr(categories, "to_pylist", None)
+    return list(categories) if to_list is None else list(to_list())
+
+
+class Domain:
+    """The k declared categories, in their declared order.
+
+    bool_codes, value_codes : the codes of True and False, and of all other categories (dates
+        as midnights); both with None, as which anything missing counts.
+    objects : (k,) the categories as Python objects.  integers : (k,), where all are int64.
+
+    categories : at least two distinct hashable values: bool, int, float, str, bytes, date,
+        tuple or any other; a missing value (None, NaN, NA: all one) may be among them.
+        A set is sorted.  Values that pandas or Python would confuse (True and 1 and 1.0,
+        0.0 and -0.0, two spellings of one accented word) are refused together.
+    Raises ArgumentValueError or ArgumentTypeError for anything else; never looks at data.
+
+    >>> Domain(["never", "once", "often"]).k
+    3
+    """
+
+    __slots__ = (
+        "_key",
+        "bool_codes",
+        "categories",
+        "integers",
+        "k",
+        "kind",
+        "missing_code",
+        "objects",
+        "value_codes",
+    )
+
+    categories: tuple[Hashable, ...]
+    k: int
+    kind: str
+    missing_code: int | None
+    bool_codes: dict[bool | None, int]
+    value_codes: dict[Any, int]
+    objects: NDArray[np.object_]
+    integers: NDArray[np.int64] | None
+
+    def __init__(self, categories: object) -> None:
+        plain = tuple(_plain(c) for c in _as_sequence(categories))
+        if len(plain) < 2:
+            raise ArgumentValueError(
+                f"categories must have at least two distinct values, found {len(plain)}"
+            )
+        seen: dict[Hashable, int] = {}
+        for place, category in enumerate(plain):
+            first = seen.setdefault(_collision_key(category), place)
+            if first != place:
+                # Not quoted: who passes the data as categories by mistake would see answers.
+                raise ArgumentValueError(
+                    f"categories must be distinct, but number {first + 1} "
+                    f"({type(plain[first]).__name__}) and number {place + 1} "
+                    f"({type(category).__name__}) are equal or would be taken for one another; "
+                    "drop or rename one"
+                )
+        kinds = {_kind(c) for c in plain if c is not None}
+        self.categories = plain
+        self.k = len(plain)
+        self.kind = (
+            "float" if kinds == {"int", "float"} else kinds.pop() if len(kinds) == 1 else "other"
+        )
+        self.missing_code = plain.index(None) if None in plain else None
+        absent = {None: self.k + 1 if self.missing_code is None else self.missing_code}
+        self.bool_codes = absent | {c: i for i, c in enumerate(plain) if isinstance(c, bool)}
+        self.value_codes = absent | {
+            _comparable(c): i
+            for i, c in enumerate(plain)
+            if c is not None and not isinstance(c, bool)
+        }
+        self.objects = np.fromiter(plain, dtype=object, count=self.k)
+        self.objects.flags.writeable = False
+        # All categories at once, where they are whole numbers of 64 bits and none is missing.
+        self.integers = None
+        if self.kind == "int" and self.missing_code is None:
+            with contextlib.suppress(OverflowError):
+                self.integers = np.array(plain, dtype=np.int64)
+        self._key = tuple((type(c).__name__, c) for c in plain)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, "_key"):
+            raise AttributeError("a Domain cannot be changed; declare a new one")
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Domain({self.describe()})"
+
+    def __reduce__(self) -> tuple[type[Domain], tuple[tuple[Hashable, ...]]]:
+        return Domain, (self.categories,)
+
+    def describe(self, most: int = 8) -> str:
+        """The categories in words, shortened where there are many."""
+        if self.k <= most:
+            return repr(list(self.categories))
+        first = ", ".join(repr(c) for c in self.categories[: most - 2])
+        return f"[{first}, ... {self.k} categories]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned type that holds every code, both sentinels and 2k - 2."""
+        size = 2 * self.k
+        return np.dtype(np.uint8 if size <= 256 else np.uint16 if size <= 65536 else np.uint32)
+
+    def empty(self, rows: int) -> Codes:
+        """Room for the codes of ``rows`` reports."""
+        return np.empty(rows, dtype=self.dtype)
+
+    def code(self, value: object) -> int:
+        """The code of one value: 0 .. k-1, k if it is no category, k+1 if it is missing."""
+        if is_missing(value):
+            return self.value_codes[None]
+        try:
+            if type(value).__module__ == "pyarrow.lib":  # what a list of an Arrow array holds
+                return self.code(cast(Any, value).as_py())
+            if isinstance(value, bool | np.bool_):
+                return self.bool_codes.get(bool(value), self.k)
+            return self.value_codes.get(_comparable(value), self.k)
+        except Exception:  # an answer may be unhashable, or raise when compared: unknown
+            return self.k
+
+    def encode(self, cells: Any) -> Encoded:
+        """`encoding.encode` of a flat array of answers."""
+        from rrstats.data.encoding import encode
+
+        return encode(self, cells)

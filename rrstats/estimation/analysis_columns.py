@@ -1,0 +1,498 @@
+"""Columns for analysis: reports of a mechanism beside ordinary values that stand as they are.
+
+A `Variable` is one column read as the cells that a tally counts.  Of a private one its mechanism's
+channel says what a cell tells of the true answer; an ordinary one is its own truth.  Groups,
+tables, tests and regressions read all their columns here, in blocks, so that they treat both kinds
+alike and hold no more than codes.
+Which columns are private is declared by a mechanism or by what the data say of themselves; whatever
+else stands in a frame is taken as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats._typing import Floats
+from rrstats.data.columns import Container, form_of, open_container, open_reports
+from rrstats.data.encoding import Read, Reader
+from rrstats.data.frame_columns import column_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import recode_matrix, transition_matrix
+from rrstats.mechanisms.records import Record, find, read
+from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
+from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
+from rrstats.randomness.sources import BLOCK_ROWS
+
+__all__ = [
+    "Reports",
+    "Variable",
+    "ordinary",
+    "refuse_renamed",
+    "refuse_reports",
+    "reports_of",
+    "variable",
+    "variables",
+]
+
+
+ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reports of one mechanism, opened but not yet read.
+
+    times : (rows,) how many reports of the data each stands for; None where that is 1.
+    """
+
+    mechanism: Mechanism
+    container: Container
+    reader: Reader
+    samples: NDArray[np.intp] | None
+    times: NDArray[np.int64] | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of reports that are held, missing ones among them."""
+        return self.container.rows
+
+    def parts(self) -> Iterator[slice]:
+        """All rows, in blocks that stay in cache."""
+        return blocks(self.rows)
+
+    def read(self, part: slice) -> Read:
+        """The reports of some rows, coded."""
+        return self.reader(self.container.part(part))
+
+    def given(self, encoded: Read, part: slice) -> NDArray[Any]:
+        """The reports among some rows, without what is unknown or missing, for the channel."""
+        outside = encoded.outside
+        codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
+        if self.samples is None:
+            return codes
+        mine = np.delete(self.samples[part], outside)
+        return cast(Samples, self.mechanism).cells(codes, mine)
+
+    def flat(self, codes: NDArray[Any]) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
+        """The cells of some reports, and of which report each is: None where each has one."""
+        form = form_of(self.mechanism.report_space)
+        if form.is_label:
+            return None, codes.astype(np.intp)
+        reports, cells = np.nonzero(form.told(codes))
+        return (None if self.mechanism.channel.is_multinomial else reports), cells
+
+    def unknown(self, encoded: Read, part: slice) -> int:
+        """How many reports of the data, among some rows, the mechanism cannot have made."""
+        if self.times is None or not encoded.unknown:
+            return encoded.unknown
+        times = self.times[part]
+        return int(times[encoded.outside].sum() - times[encoded.absent].sum())
+
+    def refuse(self, unknown: int) -> None:
+        """Raise ArgumentValueError for reports that the mechanism cannot have made."""
+        if unknown:
+            every = self.rows if self.times is None else int(self.times.sum())
+            space = self.mechanism.report_space
+            what = "categories" if space == self.mechanism.domain else "possible reports"
+            raise ArgumentValueError(
+                f"{unknown} of {every} reports are not among the {what} "
+                f"{space.describe()}; give the mechanism that made them (were they privatized?)"
+            )
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """Slices of so many rows, in blocks that stay in cache."""
+    return (slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS))
+
+
+def reports_of(
+    values: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    group: Any = None,
+    times: NDArray[np.int64] | None = None,
+) -> Reports:
+    """Reports with what made them; the arguments are those of `tallies.tally`.
+
+    times : (n,) how many reports of the data each stands for, where they were counted already.
+    """
+    rows = open_container(values).rows
+    check_aligned(values, mechanism, "mechanism")
+    if (listed := _by_row(mechanism, rows)) is not None:
+        mechanism, group = listed
+    described = mechanism_of(values, mechanism, prob, epsilon)
+    container, reader = open_reports(values, described.report_space)
+    samples = sample_codes(described, group, container.rows, values)
+    return Reports(described, container, reader, samples, times)
+
+
+def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
+    """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
+    if isinstance(mechanism, pd.Series | np.ndarray):
+        mechanism = mechanism.tolist()
+    if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
+        return None
+    if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
+        absent = sum(not is_mechanism(one) for one in mechanism)
+        raise ArgumentValueError(
+            f"a column of mechanisms must have one for each of the {rows} reports, found "
+            f"{len(mechanism)}, {absent} of them no mechanism"
+        )
+    return by_row(mechanism)
+
+
+def mechanism_of(
+    reports: Any,
+    mechanism: Any,
+    prob: float | None,
+    epsilon: float | None,
+    *,
+    silence: str = (
+        "only pandas keeps that, and loses it in a merge or a CSV file, from where "
+        "rr.metadata.carry(frame, reports) brings it back, or of a file rr.metadata.carry(frame, "
+        "rr.files.describe_file(path))"
+    ),
+) -> Mechanism:
+    """The mechanism of reports: from the arguments, from what the reports say, or both.
+
+    reports : with ``attrs`` and ``name``, where they say something.  silence : why they may not.
+    Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
+    """
+    given = None
+    if mechanism is not None or prob is not None or epsilon is not None:
+        given = as_mechanism(mechanism, prob, epsilon)
+    attrs = getattr(reports, "attrs", None) or {}
+    record = find(attrs, getattr(reports, "name", None))
+    if record is not None:
+        return record.resolve(given)
+    if given is None:
+        others = [record.name for record in read(attrs)]
+        why = silence
+        if others:
+            why = (
+                f"the data speak of {others}, not of {reports.name!r}; was it renamed? then "
+                "rr.metadata.carry(frame, names={old: new})"
+            )
+        raise ArgumentTypeError(
+            f"these reports do not say how they were made ({why}); give the mechanism, or "
+            "categories and prob, that made them; true answers must be privatized first"
+        )
+    return given
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One column for analysis.
+
+    name : of the column, or None.  categories : the k true answers; of an ordinary column its
+    levels.  rows : its length.  mechanism : what made its reports; None for an ordinary column.
+    Rows of several variables belong together by position.
+    """
+
+    name: Hashable
+    categories: tuple[Hashable, ...]
+    rows: int
+    reports: Reports | None = None
+    levels: NDArray[Any] | None = None
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What made the reports; None for an ordinary column."""
+        return None if self.reports is None else self.reports.mechanism
+
+    @property
+    def private(self) -> bool:
+        """Whether the column holds reports."""
+        return self.reports is not None
+
+    @property
+    def k(self) -> int:
+        """The number of categories, or of levels."""
+        return len(self.categories)
+
+    @property
+    def one_cell_each(self) -> bool:
+        """Whether each row falls into one cell, so that `codes` says all."""
+        return self.reports is None or self.reports.mechanism.channel.is_multinomial
+
+    @property
+    def m(self) -> int:
+        """The number of cells of a report; of an ordinary column its levels."""
+        return self.k if self.reports is None else len(self.reports.mechanism.channel.samples)
+
+    def codes(self, part: slice = ALL) -> NDArray[np.intp]:
+        """(rows,) the cell of each row, and m where it is missing."""
+        if self.reports is None:
+            return self._ordinary(part)
+        if not self.one_cell_each:
+            raise ArgumentValueError(
+                "a report that names several categories falls into no single cell; use scores"
+            )
+        encoded = self._read(self.reports, part)
+        reports = self.reports
+        if not encoded.outside.size:
+            return reports.flat(reports.given(encoded, part))[1]
+        return self._spread(
+            reports, encoded, part, lambda codes: reports.flat(codes)[1], (), np.intp, self.m
+        )
+
+    def scores(self, part: slice = ALL) -> Floats:
+        """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
+        if self.reports is None:
+            return self._indicators(part)
+        channel = self.reports.mechanism.channel
+        return self._told(part, channel.scores, self.k)
+
+    def likelihood(self, part: slice = ALL) -> Floats:
+        """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
+        if self.reports is None:
+            return self._indicators(part)
+        channel = self.reports.mechanism.channel
+        return self._told(part, channel.likelihood, len(channel.class_of))
+
+    def missing(self, part: slice = ALL) -> NDArray[np.bool_]:
+        """(rows,) where nothing was reported."""
+        if self.reports is None:
+            return np.asarray(self._ordinary(part) == self.k)
+        encoded = self._read(self.reports, part)
+        found = np.zeros(len(encoded.codes), dtype=np.bool_)
+        found[encoded.absent] = True
+        return found
+
+    @cached_property
+    def score_table(self) -> Floats:
+        """(m, k) the scores of each cell."""
+        if self.reports is None:
+            return np.eye(self.k)
+        return self.reports.mechanism.channel.scores(np.arange(self.m))
+
+    @cached_property
+    def likelihood_table(self) -> Floats:
+        """(m, classes) P(cell | truth)."""
+        if self.reports is None:
+            return np.eye(self.k)
+        return transition_matrix(self.reports.mechanism.channel)
+
+    @property
+    def shown(self) -> Floats:
+        """(k, classes) 1 where a class shows a category."""
+        if self.reports is None:
+            return np.eye(self.k)
+        return recode_matrix(self.reports.mechanism.channel)
+
+    def _ordinary(self, part: slice) -> NDArray[np.intp]:
+        codes = np.asarray(self.levels)[part].astype(np.intp)
+        return np.where(codes < 0, self.k, codes)
+
+    def _indicators(self, part: slice) -> Floats:
+        codes = self._ordinary(part)
+        found = np.zeros((len(codes), self.k + 1))
+        found[np.arange(len(codes)), codes] = 1.0
+        found[codes == self.k] = np.nan
+        return found[:, : self.k]
+
+    @staticmethod
+    def _read(reports: Reports, part: slice) -> Read:
+        encoded = reports.read(part)
+        reports.refuse(reports.unknown(encoded, part))
+        return encoded
+
+    def _told(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
+        reports = self.reports
+        assert reports is not None
+        told = form_of(reports.mechanism.report_space).told
+        encoded = self._read(reports, part)
+        return self._spread(
+            reports, encoded, part, lambda codes: ask(told(codes)), (width,), np.float64, np.nan
+        )
+
+    @staticmethod
+    def _spread(
+        reports: Reports,
+        encoded: Read,
+        part: slice,
+        ask: Callable[[Any], Any],
+        shape: tuple[int, ...],
+        dtype: Any,
+        absent: Any,
+    ) -> NDArray[Any]:
+        """What is asked of the reports that are there, in its rows."""
+        found = np.full((len(encoded.codes), *shape), absent, dtype=dtype)
+        there = np.delete(np.arange(len(found)), encoded.outside)
+        found[there] = ask(reports.given(encoded, part))
+        return found
+
+
+def variable(
+    values: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    name: Hashable = None,
+    group: Any = None,
+    times: NDArray[np.int64] | None = None,
+) -> Variable:
+    """A private column; the arguments are those of `tallies.tally`.
+
+    name : by default that of a Series.  times : as for `reports_of`.
+
+    >>> import rrstats as rr
+    >>> found = variable(["yes", None, "no"], ["no", "yes"], 0.75)
+    >>> found.codes(), found.score_table.tolist()
+    (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
+    """
+    reports = reports_of(values, mechanism, prob, epsilon=epsilon, group=group, times=times)
+    named = getattr(values, "name", None) if name is None else name
+    return Variable(named, reports.mechanism.categories, reports.rows, reports)
+
+
+def refuse_reports(column: Any, name: str, way: str) -> None:
+    """Raise ArgumentValueError for a Series that says that it holds reports.
+
+    name : of the argument, which takes ordinary values.  way : what to do instead.
+    """
+    if isinstance(column, pd.Series) and find(column.attrs, column.name) is not None:
+        raise ArgumentValueError(
+            f"{name} must be ordinary values, and {column.name!r} holds reports of a privatized "
+            f"column, which are not what people are: {way}; to take the reports as they stand give "
+            f"{name}.to_numpy()"
+        )
+
+
+def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
+    """Raise MetadataError for a column that may be one that the frame calls privatized.
+
+    That is, where a privatized column is not there under its name, and all values of this one
+    are reports of it: renamed, or put beside another wave by a merge.
+    """
+    absent = [record for record in read(frame.attrs) if record.name not in frame.columns]
+    if not absent:
+        return
+    levels = ordinary(column_of(frame, name)).categories
+    for record in absent:
+        if _may_be(record, levels):
+            raise MetadataError(
+                f"column {name!r} may hold reports: the frame speaks of a privatized column "
+                f"{record.name!r} that is not there (renamed, or merged?), and every value of "
+                f"{name!r} is one of its reports; give its mechanism, or "
+                "rr.surveys.direct(categories) where it holds true answers"
+            )
+
+
+def _may_be(record: Record, levels: tuple[Hashable, ...]) -> bool:
+    try:
+        space = record.resolve().report_space
+    except MetadataError:  # only a fingerprint of it was kept
+        return False
+    form = form_of(space)
+    if not form.is_label:
+        return bool(levels) and all(isinstance(level, bytes) for level in levels)
+    return bool(levels) and all(form.labels.code(level) < form.labels.k for level in levels)
+
+
+def ordinary(values: Any, *, name: Hashable = None) -> Variable:
+    """A column that stands as it is: of a Categorical its categories, else its sorted values.
+
+    Values that do not compare keep the order in which they come.  Missing ones stay missing.
+
+    >>> ordinary(["south", None, "north"]).categories
+    ('north', 'south')
+    """
+    named = getattr(values, "name", None) if name is None else name
+    if isinstance(values, Variable):
+        return values
+    values = _opened(values)
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype):
+        held: Any = values.array if isinstance(values, pd.Series | pd.Index) else values
+        return Variable(named, tuple(dtype.categories.tolist()), len(held), levels=held.codes)
+    if getattr(values, "ndim", 1) != 1:
+        raise ArgumentValueError(f"an ordinary column must have one axis, found {values.ndim}")
+    try:
+        codes, levels = pd.factorize(values, sort=True)
+    except TypeError:
+        codes, levels = _unsorted(values)
+    return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
+
+
+def _unsorted(values: Any) -> tuple[Any, Any]:
+    try:
+        return pd.factorize(values)
+    except TypeError:
+        raise ArgumentTypeError(
+            "an ordinary column must hold values that can be told apart (hashable), found others, "
+            "such as lists"
+        ) from None
+
+
+def _opened(values: Any) -> Any:
+    """Ordinary values as something that pandas numbers: a Series, an Index or an array."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "a masked array is not taken as a column: what stands under the mask would count; give "
+            "a Series with missing values"
+        )
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return pd.Index(values)  # as numbers they would lose their meaning
+    if isinstance(values, pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
+        return values
+    if hasattr(values, "to_pandas"):
+        return values.to_pandas()
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not np.iterable(values):
+        raise ArgumentTypeError(f"an ordinary column must be values, found {type(values).__name__}")
+    listed = list(values)
+    return pd.Series(listed, dtype=None if listed else object)
+
+
+def variables(
+    frame: pd.DataFrame,
+    columns: Iterable[Hashable],
+    mechanisms: Mapping[Any, Any] | None = None,
+    *,
+    group: Hashable = None,
+    times: NDArray[np.int64] | None = None,
+) -> list[Variable]:
+    """Columns of a frame, private where a mechanism is given or the frame says so.
+
+    mechanisms : mapping from column to mechanism.  group : the column that says which sample a
+        row is in, for mechanisms with several.  times : (rows,) how many rows of the data each row
+        stands for, where they were counted already; the caller counts them so often.
+    Raises ArgumentValueError for columns that are not there just once, and for a mechanism of a
+    column that is not asked for.
+    """
+    named = list(columns)
+    given = dict(mechanisms or {})
+    if strange := [name for name in given if name not in named]:
+        raise ArgumentValueError(
+            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
+        )
+    found = []
+    for name in named:
+        column = column_of(frame, name)
+        if name not in given and find(column.attrs, name) is None:
+            refuse_renamed(frame, name)
+            found.append(ordinary(column, name=name))
+            continue
+        described = given.get(name)
+        sampled = _has_samples(column, described)
+        labels = column_of(frame, group) if group is not None and sampled else None
+        found.append(variable(column, described, name=name, group=labels, times=times))
+    return found
+
+
+def _has_samples(column: pd.Series[Any], described: Any) -> bool:
+    """Whether each report must say which sample it is in."""
+    if described is not None and _by_row(described, len(column)) is not None:
+        return False
+    return mechanism_of(column, described, None, None).groups is not None

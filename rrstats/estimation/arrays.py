@@ -1,0 +1,402 @@
+"""Debias arrays: shares, counts, reports, their variances and intervals.
+
+For k-RR the share of reports of v is s = q + f (p - q), so f = (s - q) / (p - q): unbiased, and
+outside [0, 1] now and then; nothing is clipped silently.  Every variance names its target:
+``"population"`` (s(1-s) / (p-q)^2 over n: the people were sampled) or ``"rows"``
+([f p(1-p) + (1-f) q(1-q)] / (p-q)^2 over n: only the noise is random); they differ by f(1-f)/n.
+Counts are always about the rows.  The public place of these functions is `rrstats.estimators`.
+Sources: Warner (1965); Wang, Blocki, Li and Jha (2017), eq. 2 and 3; OpenDP's user guide.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rrstats._checks import (
+    check_bool,
+    check_epsilon,
+    check_k,
+    check_level,
+    check_one_of,
+    check_prob,
+)
+from rrstats._typing import Floats
+from rrstats.data.columns import form_of, open_reports
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.tally import as_count
+from rrstats.inference import binomial as intervals
+from rrstats.inference.binomial import Interval
+from rrstats.mechanisms.channel import BinomialRates, check_target
+from rrstats.mechanisms.epsilon import prob_from_epsilon
+from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.mechanisms.support_channel import KRRChannel
+
+__all__ = [
+    "confidence_interval",
+    "count_interval",
+    "count_variance",
+    "debias_counts",
+    "debias_proportions",
+    "debias_reports",
+    "project_to_simplex",
+    "proportion_variance",
+]
+
+
+def _channel(
+    shape: tuple[int, ...], prob: float | None, epsilon: float | None, k: int | None
+) -> KRRChannel:
+    """The k-RR channel that array arguments name; k is the last axis where not given."""
+    if k is None:
+        if not shape:
+            raise ArgumentTypeError("a single number needs k, the number of categories")
+        k = shape[-1]
+        if k < 2:
+            raise ArgumentValueError(
+                f"the last axis must hold all k >= 2 categories, found {k}; for some give k"
+            )
+    k = check_k(k)
+    if (prob is None) == (epsilon is None):
+        given = "neither" if prob is None else "both"
+        raise ArgumentTypeError(f"give prob or epsilon, found {given}")
+    if prob is None:
+        prob = prob_from_epsilon(check_epsilon(epsilon), k)
+    return KRRChannel.of(k, Fraction(check_prob(prob, k)))
+
+
+def _numbers(values: ArrayLike, name: str) -> Floats:
+    """Finite real numbers as an array of doubles; raises for anything else."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuf":
+            array = array.astype(object)
+            if any(isinstance(x, str | bytes | bool | complex) for x in array.flat):
+                raise TypeError
+        numbers = array.astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
+        raise ArgumentTypeError(f"{name} must be numbers") from None
+    if not np.isfinite(numbers).all():
+        raise ArgumentValueError(f"{name} must be finite numbers, found NaN or infinity")
+    return numbers
+
+
+def _check_shares(shares: Floats, whole: bool) -> None:
+    if shares.size and (shares.min() < 0 or shares.max() > 1):
+        raise ArgumentValueError(
+            f"naive must be shares in [0, 1], found {shares.min():.6g} to {shares.max():.6g}; "
+            "for counts use debias_counts"
+        )
+    if whole and shares.size:
+        totals = shares.sum(axis=-1)
+        worst = totals.flat[int(np.abs(totals - 1).argmax())]
+        # Printed shares are rounded, so the rule is wide.
+        if abs(worst - 1) > min(0.05, max(0.01, 0.001 * shares.shape[-1])) + 1e-9:
+            raise ArgumentValueError(
+                f"naive shares of all k categories must sum to 1 along the last axis, found "
+                f"{worst:.6g}; for some of the categories give k"
+            )
+
+
+def _size(counts: Floats, n: Any, k: int | None) -> Any:
+    """The number of reports, n or the sums of counts; raises where they disagree."""
+    if counts.size and counts.min() < 0:
+        raise ArgumentValueError(
+            f"reported must be counts of at least 0, found {counts.min():.6g}; "
+            "were they debiased already?"
+        )
+    totals = counts.sum(axis=-1, keepdims=True) if counts.ndim else counts
+    if n is None:
+        if k is not None and (not counts.ndim or counts.shape[-1] != k):
+            raise ArgumentTypeError(
+                "counts of some of the categories need n, the number of reports"
+            )
+        return totals
+    if counts.size and (counts > n).any():
+        raise ArgumentValueError(
+            f"reported must be at most n, the number of reports, found {counts.max():.6g} of {n}"
+        )
+    if k is None and counts.size and not np.allclose(totals, n, rtol=1e-9, atol=1e-6):
+        worst = totals.flat[int(np.abs(totals - n).argmax())]
+        raise ArgumentValueError(
+            f"reported counts of all k categories must sum to n = {n}, found {worst:.6g}; "
+            "for some of the categories give k"
+        )
+    return n
+
+
+def fixed(kept: Floats) -> Floats:
+    """An array that is kept for later calls and must not be written to."""
+    kept.flags.writeable = False
+    return kept
+
+
+def _like(result: Floats) -> Any:
+    return result if result.ndim else float(result)
+
+
+def debias_proportions(
+    naive: ArrayLike,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    k: int | None = None,
+) -> Any:
+    """True shares from the shares among k-RR reports: unbiased, may lie outside [0, 1].
+
+    naive : shares of reports: one number (with k), (k,) or (..., k); with k given, of any of
+        the categories.  prob : P(report = truth); or epsilon in nats.
+    Returns (naive - q) / (prob - q) of the same shape, q = (1 - prob) / (k - 1).
+    Raises ArgumentValueError for shares outside [0, 1] or not summing to 1, and
+    NotIdentifiableError for prob = 1/k.
+    Source: Warner (1965) for k = 2; OpenDP's user guide, (m(k-1) + p - 1) / (pk - 1).
+
+    >>> round(debias_proportions(0.364, 0.75, k=2), 3)
+    0.228
+    >>> debias_proportions([0.165, 0.349, 0.284, 0.202], 0.75).round(3)
+    array([0.123, 0.398, 0.301, 0.178])
+    """
+    shares = _numbers(naive, "naive")
+    channel = _channel(shares.shape, prob, epsilon, k)
+    _check_shares(shares, whole=k is None)
+    return _like(channel.solve(shares))
+
+
+def debias_counts(
+    reported: ArrayLike,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    n: int | None = None,
+    k: int | None = None,
+) -> Any:
+    """True counts among the rows from counts of k-RR reports: unbiased, not whole.
+
+    reported : counts of reports: (..., k), or of some of the categories with k and n given.
+    n : number of reports, of all rows of ``reported``; by default the sum over the last axis.
+    Returns (reported - n q) / (prob - q): the estimated counts, of the same shape.
+    Source: RAPPOR's and k-RR's aggregate, (Y - N d/k) / (1 - d) with d the probability of a
+    uniform draw; OpenDP's user guide (whose printed counts are truncated).
+
+    >>> debias_counts([165, 349, 284, 202], 0.75).round(1)
+    array([122.5, 398.5, 301. , 178. ])
+    """
+    counts = _numbers(reported, "reported")
+    channel = _channel(counts.shape, prob, epsilon, k)
+    size = _size(counts, None if n is None else as_count(n, "n"), k)
+    per_report = channel.solve(1.0) - channel.solve(0.0)  # 1 / (prob - q)
+    return _like(np.asarray((counts - size * float(channel.prob_other)) * per_report))
+
+
+def debias_reports(
+    reports: Any, categories: Any, prob: float | None = None, *, epsilon: float | None = None
+) -> Floats:
+    """Each report as k unbiased values: their mean, over any group, estimates its shares.
+
+    reports : n reports.  categories, prob, epsilon : or a mechanism.
+    Returns (n, k); a missing report gives NaN.  Raises for reports outside the categories.
+    Source: Wang et al. (2017), eq. 2; for k-RR (1[report = v] - q) / (p - q).
+
+    >>> import math
+    >>> debias_reports([3], range(10), epsilon=math.log(3)).round(2).tolist()
+    [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
+    """
+    mechanism = as_mechanism(categories, prob, epsilon)
+    space = mechanism.report_space
+    container, read = open_reports(reports, space)
+    encoded = read(container.cells)
+    if encoded.unknown:
+        raise ArgumentValueError(
+            f"{encoded.unknown} of {container.rows} reports are not among the categories "
+            f"{space.describe()}"
+        )
+    codes = encoded.codes
+    if encoded.missing:
+        codes = codes.copy()
+        codes[encoded.absent] = 0
+    scores = mechanism.channel.scores(form_of(space).told(codes))
+    scores[encoded.absent] = np.nan
+    return scores
+
+
+def proportion_variance(
+    proportions: ArrayLike,
+    n: int,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    k: int | None = None,
+    target: str = "population",
+    ddof: int = 0,
+) -> Any:
+    """The variance of debiased shares, at given true shares.
+
+    proportions : true shares (or their estimates, then ddof=1 is unbiased for
+        "population"): one number (with k) or (..., k).  n : number of reports.
+    target : "population": s(1-s) / ((p-q)^2 (n - ddof)) with s = q + f(p-q); "rows":
+        [f p(1-p) + (1-f) q(1-q)] / ((p-q)^2 n).  The first exceeds the second by f(1-f)/n.
+    Source: Warner (1965) and Wang et al. (2017), eq. 3, respectively.
+
+    >>> round(proportion_variance(0.3, 1000, 0.7, k=4), 8)
+    0.00056
+    >>> round(proportion_variance(0.3, 1000, 0.7, k=4, target="rows"), 8)
+    0.00035
+    """
+    shares = _numbers(proportions, "proportions")
+    channel = _channel(shares.shape, prob, epsilon, k)
+    size = as_count(n, "n") - (
+        as_count(ddof, "ddof") if check_target(target) == "population" else 0
+    )
+    if size < 1:
+        raise ArgumentValueError(f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
+    rates = float(channel.prob_other) + shares * channel.gap
+    if rates.size and (rates.min() < -1e-9 or rates.max() > 1 + 1e-9):
+        raise ArgumentValueError(
+            "proportions must be shares in [0, 1] or estimates that some reports would give, "
+            f"found {shares.min():.6g} to {shares.max():.6g}"
+        )
+    return _like(channel.variance(shares, target) / size)
+
+
+def count_variance(
+    proportions: ArrayLike,
+    n: int,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    k: int | None = None,
+) -> Any:
+    """The variance of debiased counts among the rows: n^2 times that of their shares.
+
+    >>> round(count_variance(0.3, 1000, 0.7, k=4), 6)
+    350.0
+    """
+    variance = proportion_variance(proportions, n, prob, epsilon=epsilon, k=k, target="rows")
+    return variance * float(n) ** 2
+
+
+def confidence_interval(
+    reported: ArrayLike,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    level: float = 0.95,
+    method: str = "clopper-pearson",
+    simultaneous: bool = False,
+    target: str = "population",
+) -> Interval:
+    """Intervals of the true shares, from counts of k-RR reports.
+
+    reported : counts of reports: (..., k), or fewer with k and n.  n : number of reports, by
+        default the sum over the last axis.
+    level : confidence.  method : "clopper-pearson" (never below its level), "wilson",
+        "agresti-coull", "blaker", "lr", or "wald" as R's packages print it.
+    simultaneous : all k categories together (Bonferroni; for k = 2 both say the same).
+    target : "population", or "rows": these n rows, by the exact law.
+    Returns Interval(low, high), arrays of the shape of ``reported``.
+
+    >>> low, high = confidence_interval(312, 0.75, n=1000, k=2)
+    >>> round(low, 4), round(high, 4)
+    (0.0667, 0.1835)
+    """
+    counts = _numbers(reported, "reported")
+    channel = _channel(counts.shape, prob, epsilon, k)
+    if (counts != np.floor(counts)).any():
+        raise ArgumentValueError(
+            "reported must be whole counts: intervals rest on how many people answered"
+        )
+    size = _size(counts, None if n is None else as_count(n, "n"), k)
+    _ = channel.gap  # raises NotIdentifiableError where nothing can be said
+    low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
+    one = BinomialRates(low, high, channel.k == 2)
+    found = interval_of_counts(counts, size, one, channel.k, level, method, simultaneous, target)
+    return Interval(_like(found.low), _like(found.high))
+
+
+def count_interval(
+    reported: ArrayLike,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    level: float = 0.95,
+    simultaneous: bool = False,
+) -> Interval:
+    """Intervals of the true counts among the rows, from counts of k-RR reports.
+
+    Arguments as for `confidence_interval`; n times its interval for target "rows".
+
+    >>> low, high = count_interval(25, 0.75, n=60, k=2)
+    >>> round(low), round(high)
+    (6, 34)
+    """
+    low, high = confidence_interval(
+        reported,
+        prob,
+        epsilon=epsilon,
+        n=n,
+        k=k,
+        level=level,
+        simultaneous=simultaneous,
+        target="rows",
+    )
+    size = np.asarray(reported).sum(axis=-1, keepdims=True) if n is None else n
+    return Interval(low * size, high * size)
+
+
+def interval_of_counts(
+    counts: Floats,
+    n: Any,
+    rates: BinomialRates,
+    k: int,
+    level: float,
+    method: str,
+    simultaneous: bool,
+    target: str,
+) -> Interval:
+    """Intervals of shares by name: the one place where methods and targets meet."""
+    level, method = check_level(level), check_one_of(method, "method", intervals.METHODS)
+    if check_bool(simultaneous, "simultaneous") and not rates.complementary:
+        level = 1 - (1 - level) / k
+    low, high = rates.false_positive_rate, rates.true_positive_rate
+    if check_target(target) == "population":
+        return intervals.population_interval(counts, n, low, high, level=level, method=method)
+    if method != "clopper-pearson":
+        raise ArgumentValueError(
+            f"method {method!r} is for the population; for target 'rows' there is one interval, "
+            "the inversion of the exact law of the counts: leave method out"
+        )
+    sizes = np.broadcast_to(n, counts.shape)
+    if np.ndim(n) == 0 or sizes.size == 0 or (sizes == sizes.flat[0]).all():
+        size = int(sizes.flat[0]) if sizes.size else 0
+        return intervals.rows_interval(counts, size, low, high, level=level)
+    lows, highs = np.empty(counts.shape), np.empty(counts.shape)
+    for place in np.ndindex(counts.shape[:-1]):
+        lows[place], highs[place] = intervals.rows_interval(
+            counts[place], int(sizes[place][0]), low, high, level=level
+        )
+    return Interval(lows, highs)
+
+
+def project_to_simplex(proportions: ArrayLike) -> Floats:
+    """The nearest shares that are at least 0 and sum to 1 (Euclidean, along the last axis).
+
+    Source: Held, Wolfe and Crowder (1974); "Norm-Sub" of Wang et al. (2020).
+
+    >>> project_to_simplex([0.5, 0.3, 0.25, 0.1, -0.05, -0.1])
+    array([0.4625, 0.2625, 0.2125, 0.0625, 0.    , 0.    ])
+    """
+    shares = _numbers(proportions, "proportions")
+    if not shares.ndim or not shares.shape[-1]:
+        raise ArgumentValueError("proportions must be an array of k shares along the last axis")
+    falling = -np.sort(-shares, axis=-1)
+    surplus = falling.cumsum(axis=-1) - 1
+    kept = (falling * np.arange(1, shares.shape[-1] + 1) > surplus).sum(axis=-1, keepdims=True)
+    shift = np.take_along_axis(surplus, kept - 1, axis=-1) / kept
+    return np.asarray(np.maximum(shares - shift, 0.0))

@@ -1,0 +1,272 @@
+"""A frame of another engine, as far as counting needs it: names, claims, levels, and one query.
+
+Whatever an engine says when it fails is not repeated: engines put cells into their messages.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+
+from rrstats.data.frame_columns import place_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.estimation.analysis_columns import mechanism_of
+from rrstats.estimation.unopened import refuse_twice, refuse_unopened
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import KEY, Record, read, write
+
+__all__ = ["EngineFrame", "is_frame", "open_frame"]
+
+_ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
+
+_SILENCE = {
+    "pyarrow": "an Arrow table keeps that in its schema, and loses it where its columns are made "
+    "anew",
+    "dask": "Dask keeps that only from a pandas frame",
+    "pyspark": "Spark keeps that in the metadata of a column, where it was read with them",
+}
+
+_BESIDE = (
+    "the directory of this frame holds files beside the data, such as the document _rrstats.json; "
+    "name the data alone, as in pl.scan_parquet('dir/*.parquet')"
+)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data are a frame of pandas or of an engine that narwhals knows.
+
+    Raises MissingPackageError for a frame of another engine where narwhals is not installed;
+    ArgumentTypeError for what must be opened first, ArgumentValueError for names there twice.
+    """
+    refuse_unopened(data)
+    return isinstance(data, pd.DataFrame) or _understood(data) is not None
+
+
+def open_frame(data: Any) -> pd.DataFrame | EngineFrame:
+    """A frame that `is_frame` has accepted; narwhals' own stand for what they hold.
+
+    Raises ArgumentValueError where the engine cannot say which columns it has.
+    """
+    if isinstance(data, pd.DataFrame):
+        return data
+    frame = _understood(data)
+    assert frame is not None
+    native = frame.to_native()
+    if isinstance(native, pd.DataFrame):
+        return native
+    engine = frame.implementation.value
+    placed, names = told(engine, lambda: _placed(engine, frame))
+    types = told(engine, lambda: tuple(placed.collect_schema().values()))
+    return EngineFrame(placed, native, engine, names, types)
+
+
+def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:
+    """The frame, with names by place where the engine takes some names for more; its own names.
+
+    To Spark a dot is a field of a structure; to Spark and DuckDB "Age" and "age" are one name, two
+    columns may have the same, and "*" is all of them; Polars takes ^...$ for a pattern.
+    """
+    import narwhals as nw
+
+    native = frame.to_native()
+    if engine.startswith("pyspark"):
+        names = tuple(native.columns)
+        return nw.from_native(native.toDF(*(f"c{place}" for place in range(len(names))))), names
+    if engine == "duckdb":
+        names = tuple(native.columns)
+        chosen = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(names)))
+        return nw.from_native(native.project(chosen)), names
+    names = tuple(frame.collect_schema())
+    if engine == "polars" and any(name[:1] == "^" and name[-1:] == "$" for name in names):
+        frame = frame.rename({name: f"c{place}" for place, name in enumerate(names)})
+    return frame, names
+
+
+def _understood(data: Any) -> Any:
+    """What narwhals makes of a frame; None where it is none that it knows."""
+    kind = type(data)
+    if not hasattr(kind, "columns") or isinstance(data, pd.DataFrame | pd.MultiIndex):
+        return None
+    try:
+        import narwhals as nw
+    except ImportError:
+        if kind.__module__.partition(".")[0].lstrip("_") not in _ENGINES:
+            return None
+        raise MissingPackageError(
+            f"counting in a {kind.__name__} of {kind.__module__.partition('.')[0]} needs narwhals; "
+            "install it with: pip install narwhals"
+        ) from None
+    if kind.__name__ == "RecordBatch":  # one chunk of a table, as Arrow's readers give them
+        import pyarrow as pa
+
+        data = pa.table(data) if isinstance(data, pa.RecordBatch) else data
+    refuse_twice(data)
+    try:
+        with warnings.catch_warnings():
+            # narwhals 2.29 tells of a package for Dask that is still to come
+            warnings.filterwarnings("ignore", ".* support is moving out of Narwhals", FutureWarning)
+            found = nw.from_native(data, pass_through=True)
+    except Exception as error:  # of a version of the engine that it does not know
+        raise ArgumentTypeError(
+            f"narwhals {nw.__version__} cannot read this {kind.__name__} "
+            f"({type(error).__name__}); a newer narwhals may know this version of the engine"
+        ) from None
+    return found if isinstance(found, nw.DataFrame | nw.LazyFrame) else None
+
+
+def told(engine: str, ask: Callable[[], Any]) -> Any:
+    """What an engine answers; raises without its words where it fails, as they may hold cells."""
+    step = "to read it, let the engine itself count a column of the frame"
+    try:
+        return ask()
+    except ImportError as error:
+        failed, module = "", error.name
+    except Exception as error:
+        failed, module = type(error).__name__, None
+        if failed == "InvalidOperationError" and "different file extensions" in str(error):
+            step = _BESIDE
+    if not failed:
+        raise MissingPackageError(
+            f"{engine} needs the package {module or 'pyarrow'} to give back what it counted; "
+            "install it with: pip install narwhals pyarrow"
+        )
+    raise ArgumentValueError(
+        f"{engine} could not compute this frame ({failed}); its own message is not repeated here, "
+        f"as it may quote answers: {step}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class EngineFrame:
+    """A frame whose rows stay where they are.
+
+    frame : as narwhals has it; its columns are known by their places, names may be others.
+    native : as its engine has it.  engine : the engine's name.
+    names, types : of the columns, as the engine and narwhals have them.
+    """
+
+    frame: Any
+    native: Any
+    engine: str
+    names: tuple[Hashable, ...]
+    types: tuple[Any, ...]
+
+    @property
+    def kind(self) -> str:
+        """What it is called in messages."""
+        return f"{type(self.native).__name__} of {self.engine}"
+
+    @cached_property
+    def header(self) -> pd.DataFrame:
+        """A frame with the same columns and claims, and no rows."""
+        found = pd.DataFrame(columns=pd.Index(list(self.names), dtype=object))
+        if records := self.records:
+            found.attrs[KEY] = write(records)
+        return found
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """How columns were made, as far as the frame says it."""
+        if self.engine.startswith("pyspark"):  # said of each column, under whatever name
+            fields = self.native.schema.fields
+            once = [field for field in fields if self.names.count(field.name) == 1]
+            said = [(field.name, record) for field in once for record in read(field.metadata or {})]
+            return [replace(record, name=name) for name, record in said]
+        found: dict[Hashable, Record] = {}
+        for place in self._claims():
+            for record in read(place):
+                found.setdefault(record.name, record)
+        return list(found.values())
+
+    def _claims(self) -> Iterable[Mapping[Any, Any]]:
+        """Where the engine's frames keep what is said of them."""
+        if self.engine == "pyarrow":
+            metadata = self.native.schema.metadata or {}
+            described = _parsed(metadata.get(b"pandas")).get("attributes")
+            kept = described if isinstance(described, dict) else {}
+            return [metadata, _parsed(metadata.get(b"PANDAS_ATTRS")), kept]
+        if self.engine == "dask":
+            return [getattr(self.native._meta, "attrs", {})]
+        return []
+
+    def place(self, name: Hashable) -> int:
+        """Where a column stands; raises where it is not there just once."""
+        return place_of(self.header, name)
+
+    def type_of(self, name: Hashable) -> Any:
+        """The type of a column, as narwhals has it."""
+        return self.types[self.place(name)]
+
+    def check_column(self, name: Hashable) -> None:
+        """Raise unless it is the name of a column that can be grouped by."""
+        import narwhals as nw
+
+        dtype = self.type_of(name)
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                f"a column of a {self.kind} must have text for a name to be counted, found "
+                f"{name!r}; rename it"
+            )
+        if isinstance(dtype, nw.List | nw.Array | nw.Struct):
+            raise ArgumentTypeError(
+                f"column {name!r} holds several values in each row ({dtype}), which cannot be "
+                "counted; reports that name several categories are kept as packed bytes (binary)"
+            )
+
+    def check_numbers(self, name: Hashable, argument: str) -> None:
+        """Raise unless it is the name of a column of numbers."""
+        self.check_column(name)
+        if any(record.name == name for record in self.records):
+            raise ArgumentValueError(
+                f"{argument} must be ordinary values, and {name!r} holds reports of a privatized "
+                "column, which are not what people are: weigh by what is known of everybody"
+            )
+        dtype = self.type_of(name)
+        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
+            raise ArgumentTypeError(f"{argument} must be numbers, found a column of type {dtype}")
+
+    def mechanism_of(
+        self, name: Hashable, given: Any, prob: float | None, epsilon: float | None
+    ) -> Mechanism:
+        """The mechanism of a column, from the arguments, from the frame's claims, or both."""
+        silence = _SILENCE.get(self.engine, f"frames of {self.engine} do not keep that")
+        column = SimpleNamespace(attrs=self.header.attrs, name=name)
+        return mechanism_of(column, given, prob, epsilon, silence=silence)
+
+    def claims_of(self, names: Iterable[Hashable]) -> dict[Any, Any]:
+        """The attrs of a frame of some of the columns: without what is said of the others."""
+        asked = set(names)
+        kept = [one for one in self.records if one.name in asked or one.name not in self.names]
+        return {KEY: write(kept)} if kept else {}
+
+    def levels(self, name: str) -> list[Any] | None:
+        """The declared levels of a column in their order; None where it has none or no order."""
+        dtype = self.type_of(name)
+        if hasattr(dtype, "categories"):
+            return list(dtype.categories)
+        if str(dtype) != "Categorical":
+            return None
+        if self.engine == "dask":
+            column = self.native._meta[name]
+            known = getattr(self.native[name].cat, "known", False)
+            return list(column.cat.categories) if known else None
+        if self.engine == "pyarrow":
+            chunks = self.native.column(name).unify_dictionaries().chunks
+            return chunks[0].dictionary.to_pylist() if chunks else None
+        return None
+
+
+def _parsed(text: bytes | None) -> dict[str, Any]:
+    """A JSON object; empty where there is none."""
+    try:
+        found = json.loads(text or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,358 @@
+"""The base of results: each prints its answer first, in a table, and says it in a sentence.
+
+A result is a frozen dataclass that holds what was counted and computes the rest when asked.  To
+make one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False)`` and give
+
+- ``to_frame(level=0.95)``: unrounded numbers, one row a statement, with the columns that label a
+  row first, as many as ``keys``; further options are keywords;
+- ``interval(level=0.95)``: a `LabelledInterval`, or an `Interval` where there is one number;
+- ``interpret(...)``: a sentence;
+- ``covariance``, ``n`` and ``effective_n``: properties or fields;
+- ``shown``: the columns of the frame that people read, the answer first; ``title`` and ``header``,
+  pairs of text: what stands above the table;
+- ``notes``: sentences that a reader of the table must know;
+- ``plot(ax=None, ...)``: a call of `rrstats.plots` with a frame.
+
+The base adds ``summary()``, ``__repr__`` and ``_repr_html_``.  A column is written as `FORMATS`
+says of its name, or the ``formats`` of the class; counts that are all whole print as such.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Unpack
+
+import numpy as np
+import pandas as pd
+
+from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, percent_range, wrap
+from rrstats._typing import Floats
+from rrstats.inference.binomial import Interval
+from rrstats.plots import PlotOptions, check_truth, plot_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "FORMATS",
+    "ConstrainedProportions",
+    "LabelledInterval",
+    "MeanEstimate",
+    "RatioEstimate",
+    "Result",
+    "Rounded",
+    "ShareEstimate",
+    "label_column",
+    "percent_range",
+    "plot_proportions",
+    "proportion_rows",
+    "said",
+    "shortened",
+]
+
+
+_LONGEST = 30
+"""Letters of a label in a terminal."""
+
+
+def write_count(number: float) -> str:
+    """A count, or a sum of weights."""
+    return f"{number:,.1f}"
+
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("naive", "proportion", "std_error", "low", "high"), "{:.4f}".format),
+    **dict.fromkeys(("n", "reported", "count", "count_low", "count_high"), write_count),
+    **dict.fromkeys(("effective_n", "total", "total_std_error"), write_count),
+    "design_effect": "{:.2f}".format,
+}
+"""Writers of columns by name."""
+
+
+class Result(ABC):
+    """Base of all results; the module says what a subclass gives."""
+
+    formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
+
+    @abstractmethod
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """A tidy frame of unrounded numbers, one row a statement."""
+
+    @abstractmethod
+    def interpret(self) -> str:
+        """The answer in a sentence."""
+
+    @property
+    def keys(self) -> int:
+        """The number of columns of the frame that label a row."""
+        return 1
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The columns of the frame that people read, the answer first."""
+        return ("proportion", "low", "high", "std_error")
+
+    @property
+    def title(self) -> str:
+        """The kind of result."""
+        return type(self).__name__
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """Names and values that stand above the table."""
+        return ()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences that a reader of the table must know."""
+        return ()
+
+    def _table(self, level: float = 0.95) -> pd.DataFrame:
+        """The frame as people read it: labels as text, the answer first, nothing unknown."""
+        frame = self.to_frame(level)
+        shown = [name for name in self.shown if name in frame and frame[name].notna().any()]
+        return pd.concat([frame.iloc[:, : self.keys].map(label), frame[shown]], axis=1)
+
+    def summary(self, level: float = 0.95) -> SummaryTable:
+        """The result as a table for people.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        SummaryTable
+            Text in a terminal and HTML in a notebook; its ``as_latex()`` is for a paper and its
+            ``to_frame()`` has the unrounded numbers.
+        """
+        table = self._table(level)
+        names = [table.pop(name) for name in list(table.columns[: self.keys])]
+        table.index = pd.Index(names[0]) if len(names) == 1 else pd.MultiIndex.from_arrays(names)
+        table.index.names = [None] * len(names)
+        written = {str(name): self._writer(table[name]) for name in table}
+        return SummaryTable(self.title, self.header, table, list(written), written, self.notes)
+
+    def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
+        """The writer of a column's cells."""
+        found = self.formats.get(str(column.name), str)
+        whole = found is write_count and (column.isna() | (column == column.round())).all()
+        return "{:,.0f}".format if whole else found
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Heads and rows as text; of a long table as many rows as pandas shows."""
+        table, most = self._table(), pd.get_option("display.max_rows")
+        half = most // 2 if most and len(table) > most else 0
+        if half:
+            table = pd.concat([table.head(half), table.tail(half)])
+        labels = [list(table.iloc[:, place]) for place in range(self.keys)]
+        numbers = (table.iloc[:, place] for place in range(self.keys, table.shape[1]))
+        cells = [*labels, *(list(map(self._writer(column), column)) for column in numbers)]
+        rows = [list(row) for row in zip(*cells, strict=True)]
+        if half:
+            rows.insert(half, ["..."] * len(cells))
+        return list(map(str, table)), rows
+
+    def __repr__(self) -> str:
+        heads, rows = self._cells()
+        for row in rows:
+            row[: self.keys] = [_shortened(text) for text in row[: self.keys]]
+        widths = [2 + max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        kept = max(int((np.cumsum(widths) <= WIDTH).sum()), self.keys + 3)
+        body = columns([line[:kept] for line in (heads, *rows)], left=self.keys)
+        more = [f"to_frame() has also {', '.join(heads[kept:])}"] if heads[kept:] else []
+        said = ", ".join(f"{name}={value}" for name, value in self.header)
+        return "\n".join([f"{self.title}: {said}", body, *map(wrap, [*more, *self.notes])])
+
+    def _repr_html_(self) -> str:
+        said = ", ".join(f"{name} {value}" for name, value in self.header)
+        lines = [f"{self.title}: {said}", self.interpret(), *self.notes]
+        return as_fragment([("table", self._cells()), *(("text", line) for line in lines if line)])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+class LabelledInterval(Interval):
+    """Both ends of an interval for each of some labels; unpacks to ``low, high``.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        The ends.
+    labels : sequence of hashables
+        Their categories, in order.
+    """
+
+    labels: Sequence[Hashable]
+
+    def __new__(cls, low: Any, high: Any, labels: Sequence[Hashable] = ()) -> LabelledInterval:
+        """Ends with their labels."""
+        found = super().__new__(cls, low, high)
+        found.labels = labels
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """Columns category, low and high."""
+        labels = label_column(tuple(self.labels))
+        return pd.DataFrame({"category": labels, "low": self.low, "high": self.high})
+
+    def __repr__(self) -> str:
+        ends = zip(self.labels, self.low, self.high, strict=True)
+        rows = [[_shortened(label(one)), f"{low:.6g}", f"{high:.6g}"] for one, low, high in ends]
+        return columns([["category", "low", "high"], *rows])
+
+
+# -- small results ---------------------------------------------------------------------------
+
+
+class Rounded:
+    """Shows its fields with four digits; they hold all."""
+
+    def __repr__(self) -> str:
+        told = (
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in vars(self).items()
+        )
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+class ShareEstimate(Rounded, SimpleNamespace):
+    """One category of an estimate, with 95% intervals: the columns of its frame as attributes."""
+
+
+@dataclass(frozen=True, repr=False)
+class RatioEstimate(Rounded):
+    """A proportion among some people: the ratio of two estimated proportions."""
+
+    proportion: float
+    std_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False)
+class MeanEstimate(Rounded):
+    """The mean of a number that the categories stand for."""
+
+    mean: float
+    std_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstrainedProportions(Result):
+    """Proportions made to lie in [0, 1] and to sum to 1, for a table or a whole distribution.
+
+    They have no variance and no interval, on purpose: proportions that were pushed inside are
+    biased (the largest shrink), and no standard error repairs that.  For inference use the
+    result that they came from.
+
+    Attributes
+    ----------
+    categories : tuple of k hashables
+    proportions : ndarray of shape (k,)
+    n : int
+        The number of reports.
+    method : str
+        The way in which they were made.
+    """
+
+    categories: tuple[Hashable, ...]
+    proportions: Floats
+    n: int
+    method: str
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The proportions and the counts."""
+        return ("proportion", "count")
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The method and the number of reports."""
+        return [("method", self.method), ("n", f"{self.n:,}")]
+
+    @property
+    def counts(self) -> Floats:
+        """(k,) the proportions times the number of rows."""
+        return np.asarray(self.proportions * self.n) if self.n else np.zeros(len(self.categories))
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Columns category, proportion and count."""
+        return pd.DataFrame(
+            {
+                "category": label_column(self.categories),
+                "proportion": self.proportions,
+                "count": self.counts,
+            }
+        )
+
+    def interpret(self) -> str:
+        """The largest proportion in a sentence."""
+        place = int(np.argmax(self.proportions))
+        return (
+            f"the largest of {len(self.categories)} proportions by {self.method} is "
+            f"{self.proportions[place]:.1%} {label(self.categories[place])}; it has no interval"
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("variance", "std_error", "covariance", "interval"):
+            raise AttributeError(
+                f"proportions inside the simplex have no {name}: pushing them inside biases them; "
+                "use the estimate they came from"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+# -- labels ----------------------------------------------------------------------------------
+
+
+def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
+    """The categories as pandas would hold them; as they are where a missing one is among them."""
+    labels = np.fromiter(categories, dtype=object, count=len(categories))
+    column: pd.Series[Any] = pd.Series(labels, dtype=object)
+    return column if None in categories else column.infer_objects()
+
+
+def said(category: Hashable) -> str:
+    """A category as text; a missing one in a word."""
+    return "missing" if category is None else str(category)
+
+
+def shortened() -> dict[str, Any]:
+    """As many rows of a shown table as pandas shows of a frame."""
+    return {"max_rows": pd.get_option("display.max_rows")}
+
+
+def proportion_rows(labels: Iterable[Hashable], estimates: Any, ends: Any) -> pd.DataFrame:
+    """Estimates and the ends of their intervals as `rrstats.plots` draws them."""
+    index = pd.Index(list(labels), dtype=object, tupleize_cols=False)
+    low, high = ends
+    return pd.DataFrame({"estimate": estimates, "low": low, "high": high}, index=index)
+
+
+def plot_proportions(
+    estimate: Any,
+    ends: Any,
+    ax: Axes | None,
+    *,
+    level: float,
+    truth: Any,
+    **options: Unpack[PlotOptions],
+) -> Axes:
+    """The picture of an `Estimate` or `SurveyEstimate` with these intervals."""
+    rows = proportion_rows(estimate.categories, estimate.proportions, ends)
+    if estimate.names_categories:
+        rows["naive"] = estimate.named[1]
+    if truth is not None:
+        rows["truth"] = check_truth(truth, estimate.categories, missing=0.0)
+    whom = "these rows" if estimate.target == "rows" else "the population"
+    options = {"title": f"{estimate.n:,} reports", **options}
+    return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)

@@ -1,0 +1,344 @@
+"""What stands beside the reports of a survey: groups, strata, clusters and weights of its rows.
+
+A `Rows` gives each row a number for its group and one for its (stratum, cluster), and its weight;
+`tallies.tally` counts by them.  Labels come from the rows themselves: they are public.
+A row may stand for several alike, as those of `condensed` do: then it says how many, and what the
+powers of their weights add up to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats._typing import Counts, Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.analysis_columns import Variable, ordinary, refuse_reports
+from rrstats.mechanisms.samples import check_aligned
+
+__all__ = [
+    "EVERYONE",
+    "Multiples",
+    "Numbered",
+    "Rows",
+    "check_weights",
+    "columns_of",
+    "inverse_probabilities",
+    "numbered",
+    "powers",
+    "refuse_probabilities",
+    "refuse_weights",
+    "rows_of",
+]
+
+Codes = NDArray[np.intp]
+
+EVERYONE: tuple[Hashable, Hashable] = (None, None)
+"""The one (stratum, cluster) of a survey without strata and clusters."""
+
+_HEAVIEST = 1e100
+
+_COMBINED = 1 << 22
+"""Up to so many combinations of labels are numbered without asking which of them occur."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """Rows by a label.
+
+    codes : (rows,) the number of each row's label; -1 where it is missing.
+    labels : what the numbers stand for.
+    """
+
+    codes: Codes
+    labels: list[Hashable]
+
+
+@dataclass(frozen=True, eq=False)
+class Multiples:
+    """Rows that stand for several rows of the data each.
+
+    times : (rows,) how many.  powers : (4, rows) sums over these of w, w^2, 1/w and 1/w^2, or None
+    where nothing is weighted.
+    """
+
+    times: Counts
+    powers: Floats | None = None
+
+    @property
+    def total(self) -> int:
+        """The number of rows of the data."""
+        return int(self.times.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """How the rows of a survey are grouped and weighted.
+
+    groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
+    is one stratum and every row is a cluster by itself.  weights : (rows,) or None.
+    multiples : how many rows of the data each stands for, with their weights; None for one.
+    """
+
+    groups: Numbered | None = None
+    cells: Numbered | None = None
+    weights: Floats | None = None
+    multiples: Multiples | None = None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows have weights."""
+        summed = self.multiples is not None and self.multiples.powers is not None
+        return summed or self.weights is not None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether anything is said of how the rows were sampled."""
+        return self.cells is not None or self.weighted
+
+    def places(self, part: slice, rows: int, keys: int) -> Codes:
+        """(rows,) group times keys plus (stratum, cluster) of some rows; negative: left out."""
+        cells = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes[part]
+        if self.groups is None:
+            return cells
+        return np.where(self.groups.codes[part] < 0, -1, self.groups.codes[part] * keys + cells)
+
+    def powers_of(self, part: slice, outside: Codes) -> Floats | None:
+        """(4, n) powers of the weights of some rows, less those outside; see `powers`."""
+        if self.multiples is not None and self.multiples.powers is not None:
+            summed = self.multiples.powers[:, part]
+            return np.delete(summed, outside, axis=1) if outside.size else summed
+        if self.weights is None:
+            return None
+        mine = self.weights[part]
+        return powers(np.delete(mine, outside) if outside.size else mine)
+
+    def times_of(self, part: slice) -> Counts | None:
+        """(n,) how many rows of the data some rows stand for; None where each is one."""
+        return None if self.multiples is None else self.multiples.times[part]
+
+    def others(self, rows: int, keys: int, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(groups * keys,) rows of each (stratum, cluster) that do not count in a group.
+
+        counted : (groups * keys,) rows that do.
+        """
+        codes = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes
+        times = None if self.multiples is None else self.multiples.times
+        everybody = np.bincount(codes, times, minlength=keys).astype(np.int64)
+        return np.asarray(np.tile(everybody, len(counted) // max(keys, 1)) - counted)
+
+
+def rows_of(
+    reports: Any,
+    rows: int,
+    *,
+    by: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    observed: bool = True,
+    multiples: Multiples | None = None,
+) -> Rows:
+    """Groups, strata, clusters and weights, each checked against the reports they belong to.
+
+    multiples : where each row stands for several; then they hold the weights.
+    """
+    groups = cells = None
+    given = [reports, *([] if by is None else columns_of(by)), strata, clusters, weights]
+    # One labelled column is enough to tell which rows belong together.
+    reports = next((one for one in given if isinstance(one, pd.Series)), reports)
+    if by is not None:
+        listed = columns_of(by)
+        groups = numbered(_aligned(reports, rows, listed, "by"), observed=observed)
+    if strata is not None or clusters is not None:
+        cells = _cells(reports, rows, strata, clusters, multiples)
+    found = None if weights is None else check_weights(weights, rows, reports)
+    return Rows(groups, cells, found, multiples)
+
+
+def columns_of(by: Any) -> list[Any]:
+    """One column, or several given as a list of them or a frame."""
+    if isinstance(by, pd.DataFrame):
+        return [by.iloc[:, place] for place in range(by.shape[1])]
+    if isinstance(by, list | tuple) and by and all(_is_column(one) for one in by):
+        return list(by)
+    return [by]
+
+
+def _is_column(value: Any) -> bool:
+    if isinstance(value, list | Variable | np.ndarray):
+        return True
+    return isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+
+
+def _aligned(reports: Any, rows: int, columns: Sequence[Any], name: str) -> list[Variable]:
+    found = []
+    for column in columns:
+        check_aligned(reports, column, name)
+        refuse_reports(column, name, "crosstab both columns, and take conditional shares")
+        read = ordinary(column)
+        if read.rows != rows:
+            raise ArgumentValueError(
+                f"{name} must have one value for each of the {rows} reports, found {read.rows}"
+            )
+        found.append(read)
+    return found
+
+
+def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
+    """Rows by the labels of one ordinary column, or by the tuples of several.
+
+    observed : whether only labels that occur are numbered; False keeps all declared ones.
+    """
+    codes = columns[0].codes().copy()
+    codes[codes == columns[0].k] = -1
+    places = np.arange(columns[0].k)
+    for column in columns[1:]:
+        mine, k = column.codes(), column.k
+        absent = (codes < 0) | (mine == k)
+        codes = codes * k + mine
+        codes[absent] = -1
+        if len(places) * k <= _COMBINED:
+            places = (places[:, None] * k + np.arange(k)).ravel()
+            continue
+        if not observed:
+            raise ArgumentValueError(
+                f"observed=False would make more than {_COMBINED:,} groups; leave it out"
+            )
+        used, at = np.unique(codes[~absent], return_inverse=True)
+        codes[~absent] = at
+        places = places[used // k] * k + used % k
+    if observed:
+        places, codes = _occurring(places, codes)
+    held = [column.categories for column in columns]
+    if len(columns) == 1:
+        return Numbered(codes, [held[0][place] for place in places])
+    digits = (
+        zip(*np.unravel_index(places, [column.k for column in columns]), strict=True)
+        if len(places)
+        else ()
+    )
+    return Numbered(
+        codes, [tuple(h[d] for h, d in zip(held, each, strict=True)) for each in digits]
+    )
+
+
+def _occurring(places: NDArray[Any], codes: Codes) -> tuple[NDArray[Any], Codes]:
+    """The labels that occur, in their order, and the codes among them."""
+    used = np.bincount(codes[codes >= 0], minlength=len(places)) > 0
+    renumber = np.concatenate([np.cumsum(used) - 1, [-1]])
+    return places[used], np.asarray(renumber[codes], dtype=np.intp)
+
+
+def _cells(
+    reports: Any, rows: int, strata: Any, clusters: Any, multiples: Multiples | None
+) -> Numbered:
+    """The (stratum, cluster) of each row; a cluster belongs to its stratum."""
+    given = [(name, c) for name, c in (("strata", strata), ("clusters", clusters)) if c is not None]
+    columns = []
+    for name, column in given:
+        read = _aligned(reports, rows, [column], name)[0]
+        lost = read.codes() == read.k
+        if lost.any():
+            absent = np.count_nonzero(lost) if multiples is None else multiples.times[lost].sum()
+            every = rows if multiples is None else multiples.total
+            raise ArgumentValueError(
+                f"{name} must be known of every row, found {absent} of {every} missing"
+            )
+        columns.append(read)
+    found = numbered(columns)
+    if len(columns) == 2:
+        return found
+    pairs = [(label, None) if strata is not None else (None, label) for label in found.labels]
+    return Numbered(found.codes, list(pairs))
+
+
+def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
+    """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
+    check_aligned(reports, weights, "weights")
+    refuse_reports(weights, "weights", "weigh by what is known of everybody")
+    if isinstance(weights, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "weights must not be masked: what stands under the mask would count"
+        )
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError("weights must be numbers") from None
+    if found.shape != (rows,):
+        raise ArgumentValueError(
+            f"weights must have one number for each of the {rows} rows, found the shape "
+            f"{found.shape}"
+        )
+    strange = int(np.count_nonzero(~np.isfinite(found)))
+    below = int(np.count_nonzero(found < 0))
+    some = found[found > 0]
+    refuse_weights(rows, strange, below, some.min(initial=math.inf), found.max(initial=0.0))
+    return found
+
+
+def refuse_weights(rows: int, strange: int, below: int, least: float, most: float) -> None:
+    """Raise ArgumentValueError for weights that are not finite, at least 0 and not all 0.
+
+    strange, below : how many of the rows have a missing or infinite one, and a negative one.
+    least : the least that is above 0.  most : the greatest.
+    """
+    if strange or below:
+        raise ArgumentValueError(
+            f"weights must be finite and at least 0, found {strange} of {rows} missing or infinite "
+            f"and {below} negative; a row that counts for nobody has weight 0"
+        )
+    if rows and not most > 0:
+        raise ArgumentValueError("weights must not all be 0")
+    if rows and (most > _HEAVIEST or least < 1 / _HEAVIEST):
+        raise ArgumentValueError(
+            f"weights must be 0 or between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, so that their "
+            "squares can be added; multiply them by a constant"
+        )
+
+
+def refuse_probabilities(rows: int, outside: int) -> None:
+    """Raise ArgumentValueError where some rows have no probability in (0, 1] of being sampled."""
+    if outside:
+        raise ArgumentValueError(
+            "probabilities must be in (0, 1], the chance of each row to be in the sample, found "
+            f"{outside} of {rows} outside or missing; numbers of another kind are weights"
+        )
+
+
+def inverse_probabilities(probabilities: Any, rows: int) -> Floats:
+    """(rows,) weights 1 / probability, for probabilities in (0, 1] of being in the sample.
+
+    Raises ArgumentValueError for others, as many as there are.
+
+    >>> inverse_probabilities([0.5, 1.0, 0.25], 3)
+    array([2., 1., 4.])
+    """
+    refuse_reports(probabilities, "probabilities", "weigh by what is known of everybody")
+    try:
+        chances = np.asarray(probabilities, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError("probabilities must be numbers") from None
+    if chances.shape != (rows,):
+        raise ArgumentValueError(
+            f"probabilities must have one number for each of the {rows} rows, found the shape "
+            f"{chances.shape}"
+        )
+    refuse_probabilities(rows, int(np.count_nonzero(~((chances > 0) & (chances <= 1)))))
+    return np.asarray(1 / chances)
+
+
+def powers(weights: Floats) -> Floats:
+    """(4, n) the weights, their squares, and the reciprocals of both; infinite for a weight of 0.
+
+    >>> powers(np.array([0.5])).ravel().tolist()
+    [0.5, 0.25, 2.0, 4.0]
+    """
+    with np.errstate(divide="ignore"):
+        return np.stack([weights, weights**2, 1 / weights, weights**-2.0])

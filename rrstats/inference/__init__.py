@@ -1,0 +1,1 @@
+"""Intervals and maximum likelihood of counts: numbers in, numbers out."""

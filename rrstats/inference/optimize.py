@@ -1,0 +1,287 @@
+"""Maximize a smooth function of a few parameters: Newton's method in a trust region.
+
+`maximize` climbs from one start and says where it ended, and why.  Every model states its
+log-likelihood with gradient and Hessian and leaves the climbing to it: proportions under a null
+hypothesis, regression behind a channel, mixtures over latent classes.  The function need not be
+concave.  Where it rises for ever (a separated regression, a class that nobody is in) the climb ends
+after a bounded number of steps and returns the direction; `split_information` separates what the
+data tell from what they leave open.
+
+The step is that of SciPy's ``trust-exact``, from eigenvalues of the Hessian instead of Cholesky
+factors: the search of SciPy before 1.17 may not end where the Hessian is nearly singular, as it is
+on the way to infinity.  On 200 binary data sets behind a channel both found the same maxima, this
+one in a quarter of the time.
+Sources: Nocedal and Wright (2006), ch. 4; More and Sorensen (1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._typing import Floats
+
+__all__ = ["Maximum", "distinct", "last_accepted", "maximize", "root_excess", "split_information"]
+
+Derivatives = tuple[float, Floats, Floats]
+"""Value, gradient and Hessian of a function at some parameters."""
+
+_STALLS = 3
+"""So many long steps in a row that gain nothing are on the way to infinity."""
+
+_HALVINGS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """Parameters at which a climb ended.
+
+    Attributes
+    ----------
+    parameters, gradient : ndarray of shape (p,)
+        The parameters and the gradient there.
+    value : float
+        The function there.
+    hessian : ndarray of shape (p, p)
+        The second derivatives there.
+    converged : bool
+        Whether no gain is left, be it that parameters run to infinity (`endless`).
+    iterations : int
+        How many steps were tried.
+    endless : ndarray of shape (p,) or None
+        The last step, where the function rises towards a bound that it never reaches; such
+        parameters have no finite estimate.
+    scale : float
+        The largest absolute curvature at the start, with which others may be compared.
+    """
+
+    parameters: Floats
+    value: float
+    gradient: Floats
+    hessian: Floats
+    converged: bool
+    iterations: int
+    endless: Floats | None
+    scale: float
+
+
+def maximize(
+    function: Callable[[Floats], Derivatives],
+    start: Floats,
+    *,
+    within: Floats | None = None,
+    radius: float = 1.0,
+    length: Callable[[Floats], float] | None = None,
+    steps: int = 200,
+) -> Maximum:
+    """Climb from one start to a local maximum.
+
+    Parameters
+    ----------
+    function : callable
+        Parameters to value, gradient and Hessian.  Minus infinity or NaN outside its domain.
+    start : ndarray of shape (p,)
+        Parameters at which the value and its derivatives are finite.
+    within : ndarray of shape (p, d), optional
+        Orthonormal directions to which steps are confined, for a linear constraint.
+    radius : float
+        The longest first step, Euclidean in the parameters; later ones adapt.
+    length : callable, optional
+        How far a step moves what the model computes from the parameters, a linear predictor say;
+        by default the largest change of a parameter.  Steps longer than 1e-4 that gain nothing
+        are endless.
+    steps : int
+        The largest number of steps.
+
+    Returns
+    -------
+    Maximum
+        The end of the climb.
+
+    Notes
+    -----
+    A step maximizes the quadratic approximation within the radius.  The climb has converged where
+    a whole Newton step promises a gain of at most 1e-14 in the value; that step is still taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def coins(x):
+    ...     p = 1 / (1 + np.exp(-x))
+    ...     value = 30 * np.log(p) + 70 * np.log(1 - p)
+    ...     return float(value[0]), 30 - 100 * p, -100 * np.diag(p * (1 - p))
+    >>> found = maximize(coins, np.zeros(1))
+    >>> found.converged, found.parameters.round(6)
+    (True, array([-0.847298]))
+
+    The log-odds of 30 in 100.
+    """
+    measure = _largest if length is None else length
+    theta, stalls = np.array(start, dtype=np.float64), 0
+    inside = np.eye(len(theta)) if within is None else within
+    value, gradient, hessian = function(theta)
+    scale = float(np.abs(np.linalg.eigvalsh(hessian)).max(initial=0.0))
+    for iteration in range(1, steps + 1):
+        bends, directions = np.linalg.eigh(-inside.T @ hessian @ inside)
+        directions = inside @ directions
+        along = directions.T @ gradient
+        parts, newton = _step(bends, along, radius)
+        promise = float(parts @ (along - bends * parts / 2))
+        step = directions @ parts
+        reached = function(theta + step)
+        gained, moved = reached[0] - value, measure(step)
+        noise = 1e-14 * abs(value)
+        good = gained >= 1e-4 * promise - noise and bool(np.isfinite(reached[2]).all())
+        if good:
+            theta, (value, gradient, hessian) = theta + step, reached
+        if newton and promise <= 1e-14 and moved <= 1e-4:
+            return Maximum(theta, value, gradient, hessian, True, iteration, None, scale)
+        flat = good and gained < max(1e-8, 10 * noise) and (moved > 1e-4 or not newton)
+        stalls = stalls + 1 if flat else 0
+        if stalls == _STALLS:
+            return Maximum(theta, value, gradient, hessian, True, iteration, step, scale)
+        if not gained >= promise / 4 - noise:
+            radius = float(np.linalg.norm(parts)) / 4
+        elif not newton and gained >= 0.75 * promise:
+            radius *= 2
+        if radius < 1e-15 * (1 + float(np.linalg.norm(theta))):
+            break
+    return Maximum(theta, value, gradient, hessian, False, iteration, None, scale)
+
+
+def _largest(step: Floats) -> float:
+    return float(np.abs(step).max(initial=0.0))
+
+
+def _step(bends: Floats, along: Floats, radius: float) -> tuple[Floats, bool]:
+    """The best step of a quadratic within the radius, and whether it is Newton's.
+
+    bends : downward curvatures, ascending.  along : slopes in the same directions.
+    """
+    if not len(bends) or (not along.any() and bends[0] >= 0):
+        return np.zeros(len(along)), True
+    least = max(0.0, -float(bends[0]))
+    rounding = 1e-14 * float(np.abs(bends).max())
+
+    def shifted(shift: float) -> Floats:
+        return np.asarray(along / (bends + shift))
+
+    if bends[0] > rounding and np.linalg.norm(shifted(0.0)) <= radius:
+        return shifted(0.0), True
+    most = float(np.linalg.norm(along)) / radius
+    low, high = least + max(rounding, 1e-9 * most), least + most + rounding
+    if np.linalg.norm(parts := shifted(low)) < radius:
+        if least <= rounding:  # flat without a slope: not moved that way
+            return parts, True
+        parts[0] += np.copysign(np.sqrt(radius**2 - parts @ parts), parts[0])
+        return parts, False  # bent upward without a slope
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if np.linalg.norm(shifted(middle)) > radius else (low, middle)
+        if high <= low * (1 + 1e-3):
+            break
+    return shifted(high), False
+
+
+def distinct(maxima: Iterable[Maximum], apart: float) -> list[Maximum]:
+    """Maxima whose values differ by more than ``apart``, the highest first."""
+    kept: list[Maximum] = []
+    for one in sorted(maxima, key=lambda one: -one.value):
+        if not kept or kept[-1].value - one.value > apart:
+            kept.append(one)
+    return kept
+
+
+def split_information(information: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
+    """The inverse of an information matrix, and the directions it knows nothing of.
+
+    Parameters
+    ----------
+    information : ndarray of shape (p, p)
+        Minus the Hessian of a log-likelihood, or its expectation.
+    least : float
+        Eigenvalues up to this count as no information.
+
+    Returns
+    -------
+    inverse : ndarray of shape (p, p)
+        The inverse on the informed directions, 0 on the others.
+    flat : ndarray of shape (p, d)
+        The orthonormal directions without information.
+
+    Examples
+    --------
+    >>> inverse, flat = split_information(np.diag([4.0, 0.0]))
+    >>> inverse.tolist(), np.abs(flat).tolist()
+    ([[0.25, 0.0], [0.0, 0.0]], [[0.0], [1.0]])
+    """
+    sizes, directions = np.linalg.eigh(information)
+    informed = sizes > least
+    kept = directions[:, informed]
+    return np.asarray((kept / sizes[informed]) @ kept.T), directions[:, ~informed]
+
+
+def last_accepted(
+    excess: Callable[[NDArray[np.intp], Floats], tuple[Floats, Floats]],
+    inside: Floats,
+    outside: Floats,
+    start: Floats | None = None,
+    close: float | Floats = 1e-10,
+) -> Floats:
+    """The last points, on the way from one to another, at which a rising function is at most 0.
+
+    Parameters
+    ----------
+    excess : callable
+        Which of the b problems, and a point of each, to values and derivatives.  NaN counts as
+        above 0; without a derivative (NaN) a step halves.
+    inside : ndarray of shape (b,)
+        Accepted points.
+    outside : ndarray of shape (b,)
+        The farthest points, infinite perhaps; the result where they are accepted themselves.
+    start : ndarray of shape (b,), optional
+        Where to begin; by default outside.
+    close : float or ndarray of shape (b,)
+        Values nearer to 0 than this are 0.
+
+    Returns
+    -------
+    ndarray of shape (b,)
+        The roots.
+
+    Notes
+    -----
+    Newton's method between a point that is accepted and one that is not; where it leaves them or
+    does not halve the value, the middle.
+    """
+    low, high = inside.astype(np.float64), outside.astype(np.float64)
+    r, close = (high if start is None else start).copy(), np.broadcast_to(close, low.shape)
+    missed, newton = np.full(len(low), np.inf), np.zeros(len(low), dtype=np.bool_)
+    left = np.flatnonzero(low != high)
+    for _ in range(_HALVINGS):
+        if not left.size:
+            break
+        here = r[left]
+        value, slope = excess(left, here)
+        fits, gap = value <= 0, np.abs(np.nan_to_num(value, nan=np.inf))
+        a = low[left] = np.where(fits, here, low[left])
+        b = high[left] = np.where(fits, high[left], here)
+        gained = ~newton[left] | (gap < missed[left] / 2)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            new = here - value / slope
+            middle = np.where(np.isinf(b), 2 * here, (a + b) / 2)
+            newton[left] = (np.minimum(a, b) < new) & (new < np.maximum(a, b)) & gained
+        missed[left], done = gap, gap <= close[left]
+        r[left] = np.where(done, here, np.where(newton[left], new, middle))
+        left = left[~done & ~(np.abs(a - b) <= 4 * np.spacing(np.abs(a) + np.abs(b)))]
+    return np.where(missed <= close, r, low)
+
+
+def root_excess(value: Floats, slope: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
+    """How far the root of a deviance, which is nearly linear, is above that of a limit."""
+    root = np.sqrt(value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return root - np.sqrt(limit), np.asarray(slope / (2 * root))

@@ -1,0 +1,188 @@
+"""The channel P(report | truth): all that statistics need of a mechanism.
+
+Three forms cover every design.  A `support_channel.SupportChannel` has reports that support
+categories and treats all categories alike, so that every operation takes O(k); k-ary randomized
+response is the one whose reports support one category.  A `matrix_channel.MatrixChannel` has
+``matrix[report, truth]``, whose columns sum to 1.  Samples with a channel each are a
+`stacked_channel.StackedChannel`.
+
+Probabilities are exact fractions (a double is one); floats appear only when data are debiased.
+Proportions are those of the k categories, except where a design tells latent classes apart that
+are finer: truthful and lying carriers, say.  ``class_of`` has the category of each.
+Sources: Wang, Blocki, Li and Jha (2017), eq. 1-3 (pure protocols); van den Hout and van der
+Heijden (2002) (matrices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+__all__ = [
+    "TARGETS",
+    "BinomialRates",
+    "Channel",
+    "MultinomialChannel",
+    "as_fraction",
+    "check_target",
+    "expected_rates",
+    "has_latent_classes",
+    "recode_matrix",
+    "transition_matrix",
+]
+
+TARGETS = ("population", "rows")
+"""Whom a statement is about: the population these people come from, or just these rows."""
+
+
+@dataclass(frozen=True)
+class BinomialRates:
+    """Counts that are binomial each by itself: one for each category.
+
+    false_positive_rate, true_positive_rate : (k,) the rate of the count at a true proportion of
+        0 and at 1.
+    complementary : whether all counts tell the same (two categories, one report each).
+    """
+
+    false_positive_rate: Floats
+    true_positive_rate: Floats
+    complementary: bool
+
+
+class Channel(Protocol):
+    """The algebra of P(report | truth); n reports, m cells that a tally counts, k categories."""
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        ...
+
+    @property
+    def class_of(self) -> Sequence[int]:
+        """(classes,) the category of each latent class; 0 .. k-1 where classes are categories."""
+        ...
+
+    @property
+    def samples(self) -> NDArray[np.intp]:
+        """(m,) the sample of each cell; all 0 where there is one."""
+        ...
+
+    @property
+    def is_multinomial(self) -> bool:
+        """True where each report falls into one cell; then it is a `MultinomialChannel`."""
+        ...
+
+    @property
+    def max_likelihood_ratio(self) -> Fraction | float:
+        """The largest P(report | truth) / P(report | other truth); `math.inf` where one is 0."""
+        ...
+
+    @property
+    def binomial_rates(self) -> BinomialRates | None:
+        """The rates of counts that are binomial by themselves, where the design has them."""
+        ...
+
+    def support_counts(self, counts: ArrayLike) -> Floats:
+        """(..., m) counts of cells to (..., k) counts for each category; NaN where none are."""
+        ...
+
+    def solve(self, rates: ArrayLike) -> Floats:
+        """(..., m) rates of the cells among reports to (..., k) unbiased true proportions."""
+        ...
+
+    def covariance(self, proportions: ArrayLike, target: str) -> Floats:
+        """(..., k, k) covariance of one debiased report at true proportions of the classes."""
+        ...
+
+    def scores(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) unbiased values: their mean is the estimate of the proportions."""
+        ...
+
+    def likelihood(self, reports: NDArray[Any]) -> Floats:
+        """(n, classes) P(report | truth), each row up to a factor."""
+        ...
+
+
+class MultinomialChannel(Channel, Protocol):
+    """A channel whose reports fall into one of m cells each."""
+
+    @property
+    def m(self) -> int:
+        """The number of cells."""
+        ...
+
+    @property
+    def matrix(self) -> Floats:
+        """(m, classes) ``matrix[report, truth]``; columns sum to 1 within each sample."""
+        ...
+
+    @property
+    def entries(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The matrix as m rows of exact fractions."""
+        ...
+
+    def then(self, second: MultinomialChannel) -> MultinomialChannel:
+        """The channel of a report that is randomized once more by ``second``."""
+        ...
+
+
+# -- functions of any channel ----------------------------------------------------------------
+
+
+def has_latent_classes(channel: Channel) -> bool:
+    """Whether the design tells classes apart that are finer than the categories."""
+    return len(channel.class_of) != channel.k
+
+
+def recode_matrix(channel: Channel) -> Floats:
+    """(k, classes) 1 where a latent class belongs to a category."""
+    return np.eye(channel.k)[:, list(channel.class_of)]
+
+
+def transition_matrix(channel: Channel) -> Floats:
+    """(m, classes) ``matrix[report, truth]`` of a multinomial channel."""
+    return cast(MultinomialChannel, channel).matrix
+
+
+def expected_rates(channel: Channel, proportions: ArrayLike) -> Floats:
+    """(..., classes) true proportions, which sum to 1, to (..., m) expected rates of the cells."""
+    found, rates = np.asarray(proportions, dtype=np.float64), channel.binomial_rates
+    if rates is None:
+        return found @ transition_matrix(channel).T
+    low, high = rates.false_positive_rate, rates.true_positive_rate
+    return np.asarray(low + found * (high - low))
+
+
+# -- arguments -------------------------------------------------------------------------------
+
+
+def check_target(target: object) -> str:
+    """The target, if it is one of "population" and "rows"; raises otherwise."""
+    if isinstance(target, str) and target in TARGETS:
+        return target
+    raise ArgumentValueError(
+        f"target must be 'population' (these people are a sample of it) or 'rows' (just these "
+        f"rows, nobody else), got {target!r}"
+    )
+
+
+def as_fraction(number: Any, name: str = "matrix[report, truth]") -> Fraction:
+    """A finite number as a fraction; raises for anything else."""
+    if type(number) is Fraction:
+        return number
+    try:
+        if isinstance(number, bool | str):
+            raise TypeError
+        return Fraction(number)
+    except (TypeError, ValueError, OverflowError):
+        # Whatever is no number may be an answer: only infinity and NaN are quoted.
+        found = repr(number) if isinstance(number, float) else type(number).__name__
+        raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None

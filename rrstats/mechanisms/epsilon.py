@@ -1,0 +1,344 @@
+"""Epsilon and probabilities, each rounded towards privacy, and numbers rounded up for people.
+
+Epsilon is abs(ln(ratio)) of the largest likelihood ratio, which for k-ary randomized response is
+p (k-1) / (1-p): the tightest double above it.  Its inverse is the largest p whose exact epsilon is
+at most the request.  A double is a rational number, so ratios are exact fractions; logarithms are
+computed with `decimal`, whose ``ln`` and ``exp`` are correctly rounded, enclosed between two
+decimals and stepped outward to a double (Ziv's strategy: twice the digits when both ends do not
+round alike).  Never more than one double above the exact value.
+
+Three numbers are all called p in the literature.  Ours is ``prob``, P(report = truth), as in
+OpenDP.  The derivation of k-RR by epsilon, and RAPPOR's f, use the probability of a uniform
+draw that may hit the truth; Google's dp-accounting calls that one ``noise_parameter``.
+Sources: OpenDP, proof of make_randomized_response; Kairouz, Bonawitz and Ramage (2016).
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from fractions import Fraction
+
+from rrstats._checks import check_epsilon, check_k, check_number, check_prob
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+__all__ = [
+    "context",
+    "double_above",
+    "epsilon_from_prob",
+    "epsilon_from_ratio",
+    "largest_epsilon",
+    "magnitude",
+    "nearest_to_epsilon",
+    "noise_parameter_from_prob",
+    "prob_from_epsilon",
+    "prob_from_noise_parameter",
+    "prob_from_uniform_draw",
+    "round_up",
+    "rounded",
+    "total_epsilon",
+    "uniform_draw_from_prob",
+    "written",
+]
+
+_LARGEST_PROB = math.nextafter(1.0, 0.0)
+
+
+# -- rounded outward -------------------------------------------------------------------------
+
+
+def context(digits: int) -> decimal.Context:
+    """Decimal arithmetic that no setting of the caller changes."""
+    return decimal.Context(
+        prec=digits,
+        rounding=decimal.ROUND_HALF_EVEN,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[],
+    )
+
+
+def double_above(number: Decimal | Fraction) -> float:
+    """The smallest double that is not below an exact number."""
+    try:
+        nearest = float(number)
+    except OverflowError:  # a fraction beyond all doubles
+        return math.inf
+    exact = Decimal(nearest) if isinstance(number, Decimal) else Fraction(nearest)
+    return nearest if exact >= number else math.nextafter(nearest, math.inf)
+
+
+def _enclose_log(ratio: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+    """Two decimals around ln(ratio), for a ratio above 1."""
+    with decimal.localcontext(context(digits)):
+        log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        # The quotient is off by at most 10**(1-digits) relatively, hence its logarithm by
+        # little more than that absolutely; the logarithm itself is correctly rounded.
+        error = (1 + abs(log)) * Decimal(10) ** (3 - digits)
+        return log - error, log + error
+
+
+def epsilon_from_ratio(ratio: Fraction | float) -> float:
+    """The tightest double not below abs(ln(ratio)); infinite for a ratio of 0 or infinity.
+
+    ratio : of the probabilities of one report under two truths, exact.
+    """
+    if ratio in (0, math.inf):
+        return math.inf
+    exact = Fraction(ratio)
+    if exact == 1:
+        return 0.0
+    exact = max(exact, 1 / exact)
+    digits = 40
+    while True:  # never endless: the log of a rational other than 1 is irrational
+        low, high = map(double_above, _enclose_log(exact, digits))
+        if low == high:
+            return high
+        digits *= 2
+
+
+def total_epsilon(epsilons: Iterable[float]) -> float:
+    """The sum of several epsilons, rounded up: what they spend together on one person.
+
+    >>> total_epsilon([0.1, 0.2])
+    0.30000000000000004
+    """
+    if isinstance(epsilons, str | bytes) or not isinstance(epsilons, Iterable):
+        raise ArgumentTypeError(
+            f"epsilons must be a list of numbers, found {type(epsilons).__name__}"
+        )
+    parts = [check_number(e, "epsilons", 0.0, math.inf) for e in epsilons]
+    if math.inf in parts:
+        return math.inf
+    return double_above(sum(map(Fraction, parts), Fraction(0)))
+
+
+# -- epsilon and prob ------------------------------------------------------------------------
+
+
+def _krr_ratio(prob: float, k: int) -> Fraction:
+    exact = Fraction(prob)
+    return exact * (k - 1) / (1 - exact)
+
+
+def epsilon_from_prob(prob: float, k: int) -> float:
+    """The privacy loss of k-ary randomized response, rounded up.
+
+    Parameters
+    ----------
+    prob : float
+        P(report = truth), in (0, 1), taken as the exact rational number that the double is.
+    k : int
+        Number of categories, at least 2.
+
+    Returns
+    -------
+    float
+        Epsilon in nats: the smallest double not below abs(ln(prob (k-1) / (1-prob))); abs()
+        covers prob below 1/k.
+
+    Raises
+    ------
+    ArgumentValueError
+        Outside these ranges.
+
+    References
+    ----------
+    OpenDP, proof of make_randomized_response.
+
+    Examples
+    --------
+    >>> epsilon_from_prob(0.75, 2)
+    1.0986122886681098
+    """
+    k = check_k(k)
+    return epsilon_from_ratio(_krr_ratio(check_prob(prob, k, lowest=0.0), k))
+
+
+def largest_epsilon(k: int) -> float:
+    """The epsilon of the largest double below 1, rounded up: no double expresses more.
+
+    >>> largest_epsilon(2)
+    36.73680056967711
+    """
+    return epsilon_from_ratio(_krr_ratio(_LARGEST_PROB, check_k(k)))
+
+
+def prob_from_epsilon(epsilon: float, k: int) -> float:
+    """The largest P(report = truth) whose exact epsilon is at most the request.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats, finite, at least 0.
+    k : int
+        Number of categories, at least 2.
+
+    Returns
+    -------
+    float
+        A double in [1/k, 1): e^epsilon / (e^epsilon + k - 1), rounded towards privacy; the double
+        below 1 where the request is beyond all doubles (`KRR` refuses such a request).
+
+    Raises
+    ------
+    ArgumentValueError
+        No double is private enough: only for requests of the size of one rounding error.
+
+    Examples
+    --------
+    >>> prob_from_epsilon(1.0, 2)
+    0.7310585786300048
+    >>> epsilon_from_prob(0.7310585786300048, 2) <= 1.0
+    True
+    """
+    k = check_k(k)
+    epsilon = check_epsilon(epsilon)
+    if epsilon > largest_epsilon(k):
+        return _LARGEST_PROB
+    return nearest_to_epsilon(
+        epsilon,
+        ratio=lambda prob: _krr_ratio(prob, k),
+        guess=lambda grown: grown / (grown + k - 1),
+        least_private=_LARGEST_PROB,
+        most_private=1 / k,
+    )
+
+
+def nearest_to_epsilon(
+    epsilon: object,
+    *,
+    ratio: Callable[[float], Fraction],
+    guess: Callable[[Decimal], Decimal],
+    least_private: float,
+    most_private: float,
+) -> float:
+    """The probability, as a double, that is nearest to a request without exceeding it.
+
+    ratio : the exact likelihood ratio of a double.  guess : about the probability, from e^epsilon.
+    least_private, most_private : the ends of the doubles that are allowed; the ratio falls from
+        the first to the second.
+    Raises ArgumentValueError for a request beyond both ends.
+    """
+    request = check_epsilon(epsilon)
+
+    def serves(prob: float) -> bool:
+        # The tightest double above the logarithm is at most a double where the logarithm is.
+        return epsilon_from_ratio(ratio(prob)) <= request
+
+    if request > (most := epsilon_from_ratio(ratio(least_private))):
+        raise ArgumentValueError(
+            f"epsilon {request!r} is beyond what a double can express; the largest possible is "
+            f"{most!r}"
+        )
+    if not serves(most_private):
+        raise ArgumentValueError(
+            f"epsilon {request!r} is below what a double can express; the smallest possible is "
+            f"{epsilon_from_ratio(ratio(most_private))!r}"
+        )
+    low, high = sorted([least_private, most_private])
+    with decimal.localcontext(context(40)):
+        prob = min(max(float(guess(Decimal(request).exp())), low), high)
+    while not serves(prob):
+        prob = math.nextafter(prob, most_private)
+    while prob != least_private and serves(following := math.nextafter(prob, least_private)):
+        prob = following
+    return prob
+
+
+# -- the other meanings of p -----------------------------------------------------------------
+
+
+def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
+    """P(report = truth) where the report is a uniform draw over all k with a given probability.
+
+    prob_uniform_draw : P(a draw replaces the truth), in (0, 1]; the draw may hit the truth.
+    Returns the nearest double to 1 - d + d/k that is below 1; the derivation by epsilon has
+    d = k / (k - 1 + e^epsilon), and `prob_from_epsilon` rounds that towards privacy.
+
+    >>> prob_from_uniform_draw(0.5, 2)
+    0.75
+    """
+    k = check_k(k)
+    draw = check_number(prob_uniform_draw, "prob_uniform_draw", 0.0, 1.0, ends="(]")
+    return min(float(1 - Fraction(draw) * (k - 1) / k), _LARGEST_PROB)
+
+
+def uniform_draw_from_prob(prob: float, k: int) -> float:
+    """The probability of a uniform draw, which may hit the truth, behind P(report = truth).
+
+    Formula: k (1 - prob) / (k - 1).
+
+    >>> uniform_draw_from_prob(0.75, 2)
+    0.5
+    """
+    k = check_k(k)
+    return float((1 - Fraction(check_prob(prob, k))) * k / (k - 1))
+
+
+def prob_from_noise_parameter(noise_parameter: float, k: int) -> float:
+    """P(report = truth) for dp-accounting's ``noise_parameter`` with k buckets.
+
+    The same number as the probability of a uniform draw, under Google's name.
+
+    >>> prob_from_noise_parameter(0.5, 2)
+    0.75
+    """
+    return prob_from_uniform_draw(noise_parameter, k)
+
+
+def noise_parameter_from_prob(prob: float, k: int) -> float:
+    """dp-accounting's ``noise_parameter`` (k buckets) for P(report = truth).
+
+    >>> noise_parameter_from_prob(0.75, 2)
+    0.5
+    """
+    return uniform_draw_from_prob(prob, k)
+
+
+# -- shown to people -------------------------------------------------------------------------
+
+
+def round_up(value: float | Fraction, digits: int = 4) -> str:
+    """A number in ``digits`` significant digits, rounded up, as shown to people.
+
+    A fraction is taken exactly; of a double, which comes from arithmetic, 12 digits count, so
+    that 3.0000000000000004 is 3.
+
+    >>> round_up(1.0986122886681098), round_up(0.0), round_up(float("inf"))
+    ('1.099', '0', 'inf')
+    >>> round_up(Fraction(1.0000000000000002)), round_up(8.3e-17)
+    ('1.001', '8.3e-17')
+    """
+    if value == 0 or value == math.inf:
+        return f"{float(value):g}"
+    exact = value if isinstance(value, Fraction) else Fraction(f"{value:.12g}")
+    return written(rounded(exact, digits - 1 - magnitude(exact), up=True))
+
+
+def magnitude(exact: Fraction) -> int:
+    """The power of ten of the first digit of a positive fraction."""
+    power = math.floor(math.log10(exact.numerator) - math.log10(exact.denominator))
+    while Fraction(10) ** power > exact:
+        power -= 1
+    while Fraction(10) ** (power + 1) <= exact:
+        power += 1
+    return power
+
+
+def rounded(exact: Fraction, places: int, *, up: bool) -> Decimal:
+    """A fraction with so many decimal places; one integer division, so rounded just once."""
+    scaled = exact * Fraction(10) ** places
+    digits = math.ceil(scaled) if up else math.floor(scaled)
+    return Decimal(f"{digits}e{-places}")
+
+
+def written(number: Decimal) -> str:
+    """A decimal as people write it, without needless zeros; plain where that is short."""
+    with decimal.localcontext(context(max(28, len(number.as_tuple().digits)))):
+        number = number.normalize()
+    if number and not -6 <= number.adjusted() < 15:
+        return f"{number:e}".replace("e+", "e")
+    return f"{number:,f}"

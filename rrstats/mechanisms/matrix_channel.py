@@ -1,0 +1,278 @@
+"""A channel given by its matrix: one column of probabilities for each true answer.
+
+``matrix[report, truth]`` has m rows and a column for each class of true answers; columns sum
+to 1.  The unbiased estimate is a left inverse of it times the rates of the reports: a design's
+own (the mean score of Kuk's cards), or else (P' D^-1 P)^-1 P' D^-1 with D the distribution of
+the reports where all classes are equally common, which is the inverse where P is square.
+
+A design may tell latent classes apart that are finer than its categories: people with a trait who
+say so and others who deny it are one category.  Then only the categories need to be identified.
+Sources: van den Hout and van der Heijden (2002); Chaudhuri (2011) for scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from operator import mul
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.mechanisms.channel import (
+    BinomialRates,
+    MultinomialChannel,
+    check_target,
+    recode_matrix,
+)
+
+__all__ = [
+    "Entries",
+    "MatrixChannel",
+    "distinct",
+    "exact_sum",
+    "left_inverse",
+    "product",
+    "score_covariance",
+]
+
+Entries = tuple[tuple[Fraction, ...], ...]
+
+_MOST_CONDITION = 1e12
+"""Beyond this condition number of the information, estimates are no more than rounding errors."""
+
+_ALIKE = 1e-5
+"""Probabilities that differ by less, relatively, are taken for equal in an error's reason."""
+
+
+@dataclass(frozen=True)
+class MatrixChannel:
+    """A channel given by its matrix; reports are codes 0 .. m-1.
+
+    entries : m rows (reports) of exact numbers, one for each class; columns sum to 1.
+    inverse : the design's own left inverse, k rows of m exact numbers.
+    class_of : (classes,) the category of each class; by default the classes are the categories.
+
+    >>> MatrixChannel(((Fraction(5, 6), Fraction(1, 6)), (Fraction(1, 6), Fraction(5, 6)))).k
+    2
+    """
+
+    entries: Entries
+    inverse: Entries | None = None
+    class_of: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.class_of:
+            object.__setattr__(self, "class_of", tuple(range(len(self.entries[0]))))
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return max(self.class_of) + 1
+
+    @property
+    def m(self) -> int:
+        """The number of reports: rows of the matrix."""
+        return len(self.entries)
+
+    @cached_property
+    def samples(self) -> NDArray[np.intp]:
+        """(m,) all cells belong to one sample."""
+        return np.zeros(self.m, dtype=np.intp)
+
+    @property
+    def is_multinomial(self) -> bool:
+        """True: a report is one cell of the matrix."""
+        return True
+
+    @cached_property
+    def max_likelihood_ratio(self) -> Fraction | float:
+        """The largest ratio within a row, between any two classes."""
+        rows = [distinct(row) for row in self.entries if any(row)]
+        return max(max(row) / min(row) if all(row) else math.inf for row in rows)
+
+    @cached_property
+    def binomial_rates(self) -> BinomialRates | None:
+        """The rates of the reports that name a category, where other truths are all alike in it.
+
+        So in every design of two categories and two reports, and in forced response.
+        """
+        if not self._names_categories:
+            return None
+        low = []
+        for report, row in enumerate(self.entries):
+            others = set(distinct(row[:report] + row[report + 1 :]))
+            if len(others) != 1 or row[report] in others:
+                return None
+            low.append(float(others.pop()))
+        return BinomialRates(np.array(low), np.diagonal(self.matrix).copy(), self.k == 2)
+
+    @property
+    def _names_categories(self) -> bool:
+        """Whether there is a report for each category, and no finer class."""
+        return self.m == self.k == len(self.class_of)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(m, classes) ``matrix[report, truth]``."""
+        return _kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
+
+    @cached_property
+    def left_inverse(self) -> Floats:
+        """(k, m): the design's own, or that of `left_inverse`."""
+        if self.inverse is not None:
+            return _kept(np.array([[float(x) for x in row] for row in self.inverse]))
+        return _kept(left_inverse(self.matrix, recode_matrix(self)))
+
+    def support_counts(self, counts: ArrayLike) -> Floats:
+        """(..., k) in a square matrix each report supports its category; else none does."""
+        found = np.asarray(counts, dtype=np.float64)
+        return found if self._names_categories else np.full((*found.shape[:-1], self.k), np.nan)
+
+    def solve(self, rates: ArrayLike) -> Floats:
+        """(..., m) rates of the reports to (..., k) unbiased proportions."""
+        return np.asarray(rates, dtype=np.float64) @ self.left_inverse.T
+
+    def covariance(self, proportions: ArrayLike, target: str) -> Floats:
+        """(..., k, k) covariance of one debiased report at true proportions of the classes."""
+        rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
+        return score_covariance(self.left_inverse.T, rates, target)
+
+    def scores(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) unbiased values: the column of the left inverse for each report."""
+        return np.asarray(self.left_inverse.T[reports])
+
+    def likelihood(self, reports: NDArray[Any]) -> Floats:
+        """(n, classes) P(report | truth)."""
+        return np.asarray(self.matrix[reports])
+
+    def then(self, second: MultinomialChannel) -> MultinomialChannel:
+        """The product of both matrices."""
+        return product(self, second)
+
+
+def product(first: MultinomialChannel, second: MultinomialChannel) -> MatrixChannel:
+    """The channel of the reports of ``first``, randomized once more by ``second``.
+
+    Each column of the one and each row of the other has one denominator, so that all sums are of
+    whole numbers: fractions would take a hundred times as long.
+    """
+    if len(second.class_of) != first.m:
+        raise ArgumentValueError(
+            f"the second channel must randomize the {first.m} reports of the first, but has "
+            f"{len(second.class_of)} categories"
+        )
+    columns = [_over_one(column) for column in zip(*first.entries, strict=True)]
+    entries = tuple(
+        tuple(Fraction(sum(map(mul, row, column)), low * high) for column, high in columns)
+        for row, low in map(_over_one, second.entries)
+    )
+    return MatrixChannel(entries, class_of=tuple(first.class_of))
+
+
+def _over_one(parts: Sequence[Fraction]) -> tuple[list[int], int]:
+    """The numerators of some fractions over one denominator, and that."""
+    common = math.lcm(*{part.denominator for part in parts})
+    return [part.numerator * (common // part.denominator) for part in parts], common
+
+
+def exact_sum(parts: Sequence[Fraction]) -> Fraction:
+    """The sum of many fractions: ten times as fast as one by one."""
+    numerators, common = _over_one(parts)
+    return Fraction(sum(numerators), common)
+
+
+def distinct(row: Iterable[Fraction]) -> list[Fraction]:
+    """The numbers of a row once each, as far as they are the same objects: hashing them is slow."""
+    return list({id(number): number for number in row}.values())
+
+
+def score_covariance(scores: Floats, rates: Floats, target: str) -> Floats:
+    """(..., k, k) covariance of one report's score where the cells have these rates.
+
+    scores : (m, k).  rates : (..., m).
+    E[score score' | truth] is the same for both targets; what is subtracted differs.
+    """
+    second = np.einsum("ra,...r,rb->...ab", scores, rates, scores)
+    mean = rates @ scores
+    if check_target(target) == "population":
+        return np.asarray(second - mean[..., :, None] * mean[..., None, :])
+    return np.asarray(second - mean[..., None] * np.eye(scores.shape[1]))
+
+
+# -- the left inverse ------------------------------------------------------------------------
+
+
+def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) -> Floats:
+    """(k, m) L with L @ matrix == recode, of least variance where all classes are equally common.
+
+    matrix : (m, classes), of one sample or of several on top of one another.
+    recode : (k, classes) the map to the categories.
+    sizes : (m,) the size of each row's sample, where samples differ in size.
+    Raises NotIdentifiableError, with the condition number, where there is none.
+    """
+    possible = matrix.sum(axis=1) > 0
+    weighted = np.zeros_like(matrix.T)
+    weighted[:, possible] = matrix[possible].T / matrix[possible].mean(axis=1)
+    if sizes is not None:
+        weighted *= sizes / sizes.max()
+    information = weighted @ matrix
+    if np.array_equal(recode, np.eye(len(information))):
+        condition = float(np.linalg.cond(information))
+        if condition < _MOST_CONDITION:
+            return np.asarray(np.linalg.solve(information, weighted))
+    else:  # the classes need not be identified, only their categories
+        values, vectors = np.linalg.eigh(information)
+        kept = values > values[-1] / _MOST_CONDITION
+        inverse = recode @ (vectors[:, kept] / values[kept]) @ vectors[:, kept].T @ weighted
+        if np.allclose(inverse @ matrix, recode, rtol=0, atol=1e-7):
+            return np.asarray(inverse)
+        condition = math.inf
+    raise NotIdentifiableError(
+        "reports do not identify the true proportions (the information matrix has condition "
+        f"number {condition:.3g}): {_reason(matrix, recode)}"
+    )
+
+
+def _reason(matrix: Floats, recode: Floats) -> str:
+    """Why reports do not identify the categories, and what to do about it."""
+    m, classes = matrix.shape
+    samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
+    if samples > 1 and m % samples == 0:
+        blocks = matrix.reshape(samples, -1, classes)
+        if np.allclose(blocks, blocks[0], rtol=_ALIKE, atol=0):
+            return (
+                "all samples have the same probabilities, so that together they tell no more than "
+                "one; the samples must differ"
+            )
+    columns = matrix.T
+    if np.allclose(columns, columns[0], rtol=_ALIKE, atol=0):
+        return (
+            f"all {classes} true answers are reported alike, so that reports carry no information; "
+            "choose another probability"
+        )
+    for one, other in combinations(range(classes), 2):
+        if np.array_equal(recode[:, one], recode[:, other]):
+            continue
+        if np.allclose(columns[one], columns[other], rtol=_ALIKE, atol=0):
+            return (
+                f"the true answers number {one + 1} and {other + 1} are reported alike; merge "
+                "them, or choose other probabilities"
+            )
+    return (
+        "some true answers are reported like a mixture of others; merge categories, or let them "
+        "make more different reports"
+    )
+
+
+def _kept(array: Floats) -> Floats:
+    """An array that is kept and handed out, so nobody may write to it."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,301 @@
+"""Two rounds: a permanent answer that a person keeps, and a new report of it each time.
+
+A person who is asked every week draws once, with a lifetime's epsilon, keeps what was drawn, and
+randomizes that anew for each report.  Whoever sees one report learns what the product of both
+rounds tells; whoever sees all reports of a lifetime learns at most what the kept answer tells.
+Averaging stops there.  It holds as long as the true answer stays the same: each further answer of
+a person costs a lifetime's epsilon again, and a kept answer makes its owner recognizable.
+
+    two_rounds(...)          k-RR kept, k-RR each time, for a lifetime's and a report's epsilon
+    second_stage(first, ...) the second round for a first one that is already there
+    Rappor(...)              unary encoding kept, its bits turned round each time
+
+Law: the product of both rounds; two k-RR are one, with p - q = (p1 - q1)(p2 - q2).
+The published second round of k-RR (Arcolezi et al., L-GRR) leaves out the k - 2 ways by which a
+report returns to the truth or comes to another answer over a third: it keeps its promise
+and needs up to 90 times the people (k = 100).  Do not copy it.
+Source: Erlingsson, Pihur and Korolova (2014), RAPPOR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats._checks import check_epsilon, check_number
+from rrstats.data import labels
+from rrstats.data.categories import Domain
+from rrstats.data.columns import open_reports
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning, warn
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.mechanisms.epsilon import epsilon_from_ratio
+from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
+from rrstats.mechanisms.unary import SymmetricUnary, UnaryEncoding
+from rrstats.mechanisms.verbs import check_keys
+from rrstats.randomness.bits import independent_bits
+from rrstats.randomness.sources import BLOCK_ROWS, Source, Substream, open_source
+
+__all__ = ["Rappor", "second_stage", "two_rounds"]
+
+
+def _largest_double(low: float, high: float, holds: Callable[[float], bool]) -> float:
+    """The largest double in [low, high) that ``holds``; it does at low, and up to one point."""
+    while (middle := low + (high - low) / 2) not in (low, high):
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
+    """The k-RR that randomizes the kept reports of ``first``, again for each new report.
+
+    first : the permanent round; its reports are categories.  Its epsilon is the lifetime's.
+    epsilon_first_report : nats, above 0 and below ``first.epsilon``: what one report, seen
+        alone, may tell of the true answer.
+    Returns the k-RR with the largest double prob for which the exact epsilon of both rounds is
+    at most the request.
+    Raises ArgumentValueError for a request outside this range, or too small for any double, and
+    for a first round of several samples.
+    Formula, where ``first`` is k-RR with a = e^lifetime, b = e^epsilon_first_report:
+    prob = (b (a + k - 1) / (b + k - 1) - 1) / (a - 1), then rounded towards privacy.
+
+    >>> import rrstats as rr
+    >>> first = rr.KRR(range(10), epsilon=4.0)
+    >>> second = second_stage(first, 1.0)
+    >>> round(second.prob, 6), 1.0 - 1e-12 < first.then(second).epsilon <= 1.0
+    (0.256591, True)
+    """
+    lifetime, request = first.epsilon, check_epsilon(epsilon_first_report)
+    if not isinstance(first.report_space, Domain):
+        raise ArgumentTypeError(
+            "first must be a mechanism whose reports are categories; for reports of one bit for "
+            "each category use Rappor"
+        )
+    if getattr(first, "groups", None) is not None:
+        raise ArgumentValueError(
+            "first must be a mechanism of one sample; find the second round of each sample's own"
+        )
+    if not 0 < request < lifetime:
+        raise ArgumentValueError(
+            f"epsilon_first_report must be above 0 and below the lifetime's epsilon {lifetime!r}, "
+            f"got {request!r}; without a second round each report has the lifetime's"
+        )
+    size = first.report_space.k
+    extremes = _extremes(first.channel)
+
+    def is_private(prob: float) -> bool:
+        # The product has p x + q (1 - x) where the first round has x: ends of rows stay ends.
+        second = KRRChannel.of(size, Fraction(prob))
+        q, gap = second.prob_other, second.prob_truth - second.prob_other
+        ratios = ((q + gap * most) / (q + gap * least) for most, least in extremes)
+        return epsilon_from_ratio(max(max(ratio, 1 / ratio) for ratio in ratios)) <= request
+
+    # More truth in the second round is more epsilon in the product, for every first round.
+    least = 1 / size
+    prob = _largest_double(least, 1.0, is_private) if is_private(least) else least
+    if prob == least:
+        raise ArgumentValueError(
+            f"epsilon_first_report {request!r} is below what a double can express for {size} "
+            "categories"
+        )
+    return KRR(first.report_space.categories, prob)
+
+
+def _extremes(channel: Channel) -> list[tuple[Fraction, Fraction]]:
+    """The largest and the least probability of each report, over all truths."""
+    if isinstance(channel, SupportChannel):  # the same for each, and too many to write out
+        return [(channel.prob_truth, channel.prob_other)]
+    return [(max(row), min(row)) for row in cast(MultinomialChannel, channel).entries]
+
+
+def two_rounds(
+    categories: object, *, epsilon_lifetime: float, epsilon_first_report: float
+) -> Chain:
+    """k-RR drawn once and kept, and k-RR of what was kept for each report.
+
+    categories : as for `KRR`.
+    epsilon_lifetime : nats; what all reports of one unchanged answer can tell together.
+    epsilon_first_report : nats, below the lifetime's; what one report, seen alone, can tell.
+    Returns a Chain: ``chain.first`` is the permanent round, ``chain.second`` the one of each
+    report.  ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
+    Raises ArgumentValueError for epsilons outside these ranges.
+
+    Each wave is ``chain.second.privatize(kept, again=True)`` and is estimated with ``chain``.
+    ``chain.privatize(values)`` draws both rounds and keeps nothing: a second call of that is a
+    second permanent answer, and costs the lifetime's epsilon again.
+
+    >>> chain = two_rounds(["no", "yes"], epsilon_lifetime=4.0, epsilon_first_report=1.0)
+    >>> kept = chain.first.privatize(["no", "yes", "no"])
+    >>> wave = chain.second.privatize(kept, again=True)
+    >>> chain.tally(wave).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
+    (3, True, True)
+    """
+    first = KRR(categories, epsilon=epsilon_lifetime)
+    return Chain(first, second_stage(first, epsilon_first_report))
+
+
+# -- unary encoding in two rounds ----------------------------------------------------------
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Rappor(UnaryEncoding):
+    """Basic RAPPOR: a bit for every category, kept once randomized, and randomized each time.
+
+    categories : as for `UnaryEncoding`; one bit for each, no Bloom filter.
+    f : the permanent round replaces a bit by a fair coin with probability f, in (0, 1).
+    p, q : the instantaneous round reports a kept 0 as 1 with probability p, a kept 1 as 1 with
+        probability q; 0 < p < q < 1.
+    Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
+
+    ``permanent`` is the mechanism of the first round, whose reports a person keeps;
+    ``instantaneous(kept)`` makes the reports of one wave from them.  As a mechanism of its own it
+    is both rounds at once, the unary encoding with P(1 | own bit) = q (1 - f/2) + p f/2 and
+    P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly, with nothing kept.
+    ``epsilon`` is that of one report seen alone, ``epsilon_lifetime`` that of all reports of one
+    unchanged answer: two people's bits differ in two places, one of each.  Published figures
+    are h times these for Bloom filters of h hashes, which set h bits for each answer.
+    Source: Erlingsson, Pihur and Korolova (2014), sect. 2 and 3.
+
+    >>> m = Rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75)
+    >>> round(m.epsilon, 4), round(m.epsilon_lifetime, 4)
+    (0.5371, 2.1972)
+    >>> kept = m.permanent.privatize(["red", "blue", "red"])
+    >>> m.unpack(m.instantaneous(kept)).shape
+    (3, 3)
+    """
+
+    f: float
+    p: float
+    q: float
+
+    def __init__(self, categories: object, f: float, p: float, q: float) -> None:
+        f, p, q = (check_number(value, name) for value, name in ((f, "f"), (p, "p"), (q, "q")))
+        if not 0 < f < 1:
+            raise ArgumentValueError(
+                f"f must be in (0, 1), got {f!r}; it is the probability that a kept bit is a coin"
+            )
+        if not 0 < p < q < 1:
+            raise ArgumentValueError(
+                "p and q must be in (0, 1), and p below q, got "
+                f"p={p!r} and q={q!r}; they are the probabilities that a kept 0 and a kept 1 are "
+                "reported as 1"
+            )
+        kept = SymmetricUnary(categories, float(1 - Fraction(f) / 2))
+        mixed = (
+            Fraction(bit) * Fraction(q) + (1 - Fraction(bit)) * Fraction(p)
+            for bit in (kept.prob_own, kept.prob_other)
+        )
+        # Fractions, as no double need be the product of both rounds.
+        self._set(kept.categories, *(cast("float", prob) for prob in mixed))
+        object.__setattr__(self, "f", f)
+        object.__setattr__(self, "p", p)
+        object.__setattr__(self, "q", q)
+
+    @cached_property
+    def permanent(self) -> SymmetricUnary:
+        """The first round: its reports are drawn once for each answer of a person, and kept."""
+        return SymmetricUnary(self.categories, float(1 - Fraction(self.f) / 2))
+
+    @property
+    def epsilon_lifetime(self) -> float:
+        """What all reports of one unchanged answer can tell together, in nats, rounded up."""
+        return self.permanent.epsilon
+
+    def instantaneous(self, kept: Any, *, rng: Any = None) -> Any:
+        """The reports of one wave, from the kept reports of the permanent round.
+
+        kept : reports of ``permanent``, in any container that `privatize` gives back.
+        rng : as for `rrstats.privatize`.
+        Returns new reports in the same container; missing ones stay missing.  Estimate from
+        them with this mechanism.
+        Raises ArgumentValueError for values that are no such report, and for missing ones in
+        NumPy, whose booleans have no place for them.
+        """
+        space = self.report_space
+        container, read = open_reports(kept, space)
+        # Booleans of NumPy have no place for missing reports; all other containers have one.
+        keeps_missing = container.family != "numpy"
+        table = container.table(space, keep_missing=keeps_missing)
+        found = read(container.cells)
+        if found.unknown:
+            raise ArgumentValueError(
+                f"{found.unknown} of {container.rows} kept reports are not {space.describe()}; "
+                "give what permanent.privatize made"
+            )
+        if found.missing and not keeps_missing:
+            raise ArgumentValueError(
+                f"{found.missing} of {container.rows} kept reports are missing, which booleans of "
+                "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
+            )
+        source, room = open_source(rng), table.room(container.rows)
+        lost = np.zeros(container.rows, dtype=np.bool_)
+        lost[found.absent] = True
+        for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
+            rows = slice(start, min(start + BLOCK_ROWS, container.rows))
+            missing = np.flatnonzero(lost[rows])
+            room.put(rows, self._turned(found.codes[rows], source, block), missing)
+        reports = container.wrap(room.reports())
+        if isinstance(reports, pd.Series):
+            self._record(kept, reports, source.secure)
+        if not source.secure:
+            from rrstats.privatization.frame import SIMULATED_TEXT
+
+            warn(SIMULATED_TEXT, SimulationWarning)
+        return reports
+
+    def _record(self, kept: Any, reports: pd.Series[Any], secure: bool) -> None:
+        """Say beside the reports how they were made, checked against what the kept ones say."""
+        from rrstats import metadata
+
+        said = metadata.find(kept.attrs, kept.name)
+        if said is not None:
+            said.resolve(self.permanent)
+        facts: dict[str, Any] = {}
+        if said is not None:
+            facts = {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
+        simulated = not secure or (said is not None and said.simulated)
+        metadata.record_columns(
+            reports.attrs, {kept.name: (self, {**facts, "simulated": simulated})}
+        )
+
+    def _turned(self, codes: NDArray[np.uint8], source: Source, block: int) -> NDArray[np.uint8]:
+        """The second round of packed reports, drawn without looking at them.
+
+        Its stages begin at 1: the first round has drawn in stage 0.
+        """
+        p, q = Fraction(self.p), Fraction(self.q)
+        low, more = (
+            independent_bits(Substream(source, stage), block, len(codes), self.k, prob)
+            for stage, prob in enumerate([p, (q - p) / (1 - p)], start=1)
+        )
+        # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.
+        return low | (more & codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON."""
+        return {
+            "type": "Rappor",
+            "categories": labels.encode(self.categories),
+            "f": self.f,
+            "p": self.p,
+            "q": self.q,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Rappor:
+        """The mechanism that `to_dict` described."""
+        check_keys(document, ["categories", "f", "p", "q"])
+        categories = labels.decode(document["categories"])
+        return cls(categories, document["f"], document["p"], document["q"])
+
+    def _call(self) -> str:
+        return f"Rappor({self.domain.describe()}, f={self.f!r}, p={self.p!r}, q={self.q!r})"

@@ -1,0 +1,353 @@
+"""The document's form: a record for each column, read strictly and written as plain JSON.
+
+It is a default, never evidence: pandas keeps attrs when raw values are put back into a column,
+and then no check can notice.  What can be noticed is refused: a name, dtype or category that does
+not fit, and an explicit argument that contradicts it.  Above 100 categories the document holds
+a fingerprint instead of the list, and the mechanism must be given.
+
+Version 1 never changes its meaning, so keys that it does not have are refused, not passed over.
+Nothing that a document says makes us recurse or count without bound.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rrstats.data import labels
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnrecordedWarning,
+    warn,
+)
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.serialization import from_dict
+
+__all__ = [
+    "KEY",
+    "MOST_CATEGORIES",
+    "MOST_LEVELS",
+    "VERSION",
+    "Mechanisms",
+    "Record",
+    "find",
+    "read",
+    "record_columns",
+    "write",
+]
+
+KEY = "rrstats"
+VERSION = 1
+MOST_CATEGORIES = 100
+
+MOST_LEVELS = 100
+"""A document holds lists and objects within each other this deep, no deeper."""
+
+_MOST_UNLABELLED = 10_000_000
+"""No document makes us count further."""
+
+_FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
+
+
+@dataclass(frozen=True)
+class Record:
+    """How one column was made.
+
+    name : the column's label.  mechanism : its JSON description.  unknown, missing : the
+    policies for answers outside the categories.  simulated : the noise was not
+    cryptographic.  keyed : the noise came from a key and an id.
+    """
+
+    name: Hashable
+    mechanism: dict[str, Any]
+    unknown: str = "warn"
+    missing: str = "unknown"
+    simulated: bool = False
+    keyed: bool = False
+
+    @classmethod
+    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> Record:
+        """The record of a column that a mechanism made.
+
+        Raises ArgumentValueError where name or categories have no JSON form, and where the
+        mechanism has more rounds than a document holds.
+        """
+        record = cls(name, _shorten(mechanism.to_dict()), **facts)
+        if _is_too_deep(write([record])):
+            raise ArgumentValueError(
+                f"a mechanism nested more than about {MOST_LEVELS} deep has no JSON form"
+            )
+        return record
+
+    def resolve(self, given: Mechanism | None = None) -> Mechanism:
+        """The column's mechanism, checked against the one that was given, if any.
+
+        Raises MetadataError where they disagree, or where the document holds only a
+        fingerprint of the categories and none was given.
+        """
+        shortened = self.is_shortened
+        if given is None:
+            if shortened:
+                raise MetadataError(
+                    f"column {self.name!r} has more than {MOST_CATEGORIES} categories, so the "
+                    "data hold only a fingerprint of them; give the mechanism"
+                )
+            return from_dict(self.mechanism)
+        if shortened:
+            agrees = _fingerprint(given) == self.mechanism
+            said = f"{self.mechanism.get('type')} over other categories, or with another prob"
+        else:
+            recorded = from_dict(self.mechanism)
+            agrees, said = given == recorded, repr(recorded)
+        if not agrees:
+            raise MetadataError(
+                f"the mechanism given for column {self.name!r} contradicts what the data say of "
+                f"it: {said} (the order of categories counts); leave the argument out, or, if you "
+                "know better, drop the claim (of a frame: df.attrs.pop('rrstats'))"
+            )
+        return given
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the document holds only a fingerprint of the categories."""
+        return any("categories_digest" in part for part in _walk(self.mechanism))
+
+    def unlabelled(self) -> Mechanism:
+        """The mechanism with numbers for labels where only a fingerprint of them is known.
+
+        Its law and its epsilon are those of the column's mechanism.
+        """
+        described = copy.deepcopy(self.mechanism)
+        for part in _walk(described):
+            if part.pop("categories_digest", None) is not None:
+                k = part.pop("k", None)
+                if type(k) is not int:
+                    raise MetadataError(f"the fingerprint for column {self.name!r} needs a whole k")
+                if k > _MOST_UNLABELLED:
+                    raise MetadataError(
+                        f"the fingerprint for column {self.name!r} stands for {k:,} categories, "
+                        f"more than {_MOST_UNLABELLED:,}"
+                    )
+                part["categories"] = list(range(k))
+        return from_dict(described)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one report of this column; labels do not matter for it."""
+        return self.unlabelled().epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON."""
+        (name,) = labels.encode([self.name])
+        return {
+            "name": name,
+            "mechanism": copy.deepcopy(self.mechanism),
+            "unknown": self.unknown,
+            "missing": self.missing,
+            "simulated": self.simulated,
+            "keyed": self.keyed,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Record:
+        """The record that `to_dict` described; MetadataError for anything else."""
+        _check_depth(document)
+        return cls._from_checked(document)
+
+    @classmethod
+    def _from_checked(cls, document: Any) -> Record:
+        if (
+            not isinstance(document, Mapping)
+            or "name" not in document
+            or not isinstance(document.get("mechanism"), dict)
+        ):
+            raise MetadataError("each column of an rrstats document needs a name and a mechanism")
+        (name,) = labels.decode([document["name"]])
+        facts = {key: document[key] for key in document if key not in ("name", "mechanism")}
+        for key, value in facts.items():
+            if key not in _FACTS:
+                raise MetadataError(
+                    f"unknown key {key!r} of column {name!r}; known are name, mechanism, "
+                    f"{', '.join(_FACTS)}"
+                )
+            if not isinstance(value, _FACTS[key]):
+                raise MetadataError(
+                    f"{key!r} of column {name!r} must be a {_FACTS[key].__name__}, found {value!r}"
+                )
+        return cls(name, copy.deepcopy(document["mechanism"]), **facts)
+
+
+def _check_depth(document: Any) -> None:
+    """Raise MetadataError where whatever reads the document further would not come back."""
+    if _is_too_deep(document):
+        raise MetadataError(
+            f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
+        )
+
+
+def _is_too_deep(document: Any) -> bool:
+    """Whether lists and objects lie within each other more than MOST_LEVELS deep."""
+    level = [document]
+    for _ in range(MOST_LEVELS):
+        # By identity: one part that is held in many places is looked at once.
+        below = {id(part): part for outer in level for part in _parts(outer)}
+        if not below:
+            return False
+        level = list(below.values())
+    return True
+
+
+def _parts(outer: Any) -> Iterator[Any]:
+    """The lists and objects that a list or an object holds."""
+    inner = outer.values() if isinstance(outer, Mapping) else outer
+    return (part for part in inner if isinstance(part, Mapping | list | tuple))
+
+
+def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    yield description
+    for key, value in description.items():
+        # The mechanisms of several samples are a list; other lists hold labels and numbers.
+        for part in value if key == "parts" and isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                yield from _walk(part)
+
+
+def _shorten(description: dict[str, Any]) -> dict[str, Any]:
+    """The description, with a fingerprint in place of categories where there are many.
+
+    description : fresh from ``to_dict``; changed.
+    """
+    for part in _walk(description):
+        listed = part.get("categories")
+        if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
+            del part["categories"]
+            part["k"] = len(listed)
+            part["categories_digest"] = labels.digest(listed)
+    return description
+
+
+def _fingerprint(given: Mechanism) -> dict[str, Any] | None:
+    """What a document would hold of a mechanism; None where it has no JSON form."""
+    try:
+        return _shorten(given.to_dict())
+    except (ArgumentValueError, ArgumentTypeError):
+        return None
+
+
+def read(attrs: Mapping[Any, Any]) -> list[Record]:
+    """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
+
+    attrs : a mapping that may hold, under "rrstats", the document or its JSON text.
+    Raises MetadataError for a document that is there and cannot be read.
+
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> [record.name for record in read({"rrstats": kept})]
+    ['smoker']
+    """
+    document = attrs.get(KEY)
+    if document is None:
+        document = attrs.get(KEY.encode())  # as Arrow and Parquet hold it
+    if document is None:
+        return []
+    if isinstance(document, str | bytes):
+        try:
+            document = json.loads(document)
+        except (ValueError, RecursionError):
+            raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
+    if not isinstance(document, Mapping):
+        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns'")
+    _check_depth(document)
+    version = document.get("v")
+    if type(version) is not int or version != VERSION:
+        raise MetadataError(
+            f"the rrstats document has version {version!r}, this rrstats reads "
+            f"{VERSION}; a newer rrstats may read it"
+        )
+    if set(document) != {"v", "columns"} or not isinstance(document["columns"], list):
+        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
+    records = [Record._from_checked(item) for item in document["columns"]]
+    names = [record.name for record in records]
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise MetadataError(f"the rrstats document describes column {twice[0]!r} twice")
+    return records
+
+
+def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:
+    """The record of one column, if the data hold one."""
+    return next((record for record in read(attrs) if record.name == name), None)
+
+
+def write(records: Iterable[Record]) -> dict[str, Any]:
+    """The document of some columns."""
+    return {"v": VERSION, "columns": [record.to_dict() for record in records]}
+
+
+def record_columns(
+    attrs: dict[Any, Any], made: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
+) -> None:
+    """Write into ``attrs`` how columns were made, in place of what was said of them before.
+
+    made : for each column its mechanism and the other facts of its `Record`.
+    Warns UnrecordedWarning where a name or category has no JSON form.  Then nothing at all is
+    left in ``attrs``: a document that is silent of one column would understate epsilon.
+    """
+    try:
+        others = [record for record in read(attrs) if record.name not in made]
+        new = [Record.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()]
+        attrs[KEY] = write([*others, *new])
+    except ArgumentValueError as error:
+        attrs.pop(KEY, None)
+        warn(
+            f"how these data were made is not recorded beside them: {error}; give the mechanism "
+            "when you estimate",
+            UnrecordedWarning,
+        )
+
+
+class Mechanisms(Mapping[Hashable, Mechanism]):
+    """The mechanism of each column that some records speak of, by the column's name.
+
+    All names are there.  Where only a fingerprint of a column's categories was kept, looking up
+    that column raises MetadataError, which says what to do; the others are not held up by it.
+
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> Mechanisms(read({"rrstats": kept}))["smoker"].prob
+    0.75
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._records = {record.name: record for record in records}
+
+    def __getitem__(self, name: Hashable) -> Mechanism:
+        return self._records[name].resolve()
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Mechanisms):
+            mine, theirs = self._records, other._records
+            return {name: mine[name].mechanism for name in mine} == {
+                name: theirs[name].mechanism for name in theirs
+            }
+        return super().__eq__(other)
+
+    def __repr__(self) -> str:
+        def shown(record: Record) -> str:
+            if not record.is_shortened:
+                return repr(record.resolve())
+            return f"<{record.mechanism.get('type')}: only a fingerprint of its categories is kept>"
+
+        said = ", ".join(f"{name!r}: {shown(one)}" for name, one in self._records.items())
+        return f"{{{said}}}"

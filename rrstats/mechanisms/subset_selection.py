@@ -1,0 +1,357 @@
+"""Subset selection: report some categories, of which your own is one more often than not.
+
+A respondent names ``size`` of the k categories.  Their own is among them with probability
+``prob_own``; the others are drawn without replacement, every choice equally likely.
+Law, with w = size: P(own is in) = p, P(another is in) = q = (p (w-1) + (1-p) w) / (k-1), and
+epsilon = ln(p (k - w) / ((1 - p) w)).  Size 1 is k-ary randomized response.
+At the best size, near k / (e^epsilon + 1), no other mechanism needs fewer people; unary encoding
+comes close where categories are many.  Do not use it where people draw by hand: use `KRR`.
+Sources: Wang et al. (2016), "Mutual information optimally local private discrete distribution
+estimation"; Ye and Barg (2018), eq. 9 and 10.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._checks import check_epsilon, check_number
+from rrstats.data import labels
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Domain
+from rrstats.data.packed_bits import count_supports
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.epsilon import epsilon_from_ratio, nearest_to_epsilon
+from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
+from rrstats.mechanisms.unary import MOST_CATEGORIES, one_of
+from rrstats.mechanisms.verbs import Verbs, check_keys
+from rrstats.randomness.sources import SMALL_CALL_ROWS, Source, coin
+
+__all__ = ["SubsetSelection", "best_size"]
+
+Codes = NDArray[Any]
+
+COIN_STREAM, SUBSET_STREAM = 0, 1
+
+_COLUMNS_PER_STREAM = 1 << 12
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SubsetSelection(Verbs):
+    """A report of ``size`` categories that holds the truth with probability ``prob_own``.
+
+    categories : k >= 2 distinct hashable answers, as for `KRR`.
+    epsilon : nats; the largest double prob_own whose exact epsilon is at most the request.
+    size : how many categories a report names, 1 to k - 1; by default the best, which is the
+        one with the least variance at equal shares.
+    prob_own : instead of epsilon, P(a report names the truth), in [size / k, 1); needs ``size``.
+    Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
+
+    Reports are subsets of the categories (`rrstats.data.bitsets`): (n, k) booleans in NumPy, one
+    column of packed bits in pandas, Arrow and files; ``unpack`` makes booleans of any of them.
+    A value outside the categories is first replaced by a uniform category.
+    Source: Ye and Barg (2018), eq. 9 and 10.
+
+    >>> m = SubsetSelection(range(100), epsilon=1.0)
+    >>> m.size, round(m.prob_own, 4), m.report_space.width
+    (27, 0.5013, 13)
+    >>> SubsetSelection(["a", "b", "c"], epsilon=1.0).size
+    1
+    """
+
+    domain: Domain
+    size: int
+    prob_own: float
+
+    def __init__(
+        self,
+        categories: object,
+        *,
+        epsilon: float | None = None,
+        size: int | None = None,
+        prob_own: float | None = None,
+    ) -> None:
+        domain = Domain(categories)
+        if domain.k > MOST_CATEGORIES:
+            raise ArgumentValueError(
+                f"subset selection takes at most {MOST_CATEGORIES} categories, found {domain.k}; "
+                "its reports have a bit for each"
+            )
+        named = one_of("epsilon", epsilon, "prob_own", prob_own)
+        if size is not None:
+            size = _check_size(size, domain.k)
+        elif named == "prob_own":
+            raise ArgumentTypeError("prob_own needs size, the number of categories in a report")
+        else:
+            size = best_size(domain.k, check_epsilon(epsilon))
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "prob_own", self._prob(epsilon, prob_own))
+
+    def _prob(self, epsilon: float | None, prob_own: float | None) -> float:
+        k, size = self.k, self.size
+        if prob_own is None:
+            return nearest_to_epsilon(
+                epsilon,
+                ratio=lambda p: _odds(k, size, Fraction(p)),
+                guess=lambda grown: size * grown / (size * grown + k - size),
+                least_private=math.nextafter(1.0, 0.0),
+                most_private=size / k,
+            )
+        value = check_number(prob_own, "prob_own")
+        if not size / k <= value < 1:
+            raise ArgumentValueError(
+                f"prob_own must be in [{size}/{k}, 1) for {size} of {k} categories, got {value!r}; "
+                "below it another category is named more often than the truth"
+            )
+        return value
+
+    @property
+    def report_space(self) -> Subsets:
+        """Reports are subsets of the categories, all of one size."""
+        return Subsets(self.domain, self.size)
+
+    @property
+    def categories(self) -> tuple[Hashable, ...]:
+        """The declared categories, in their order."""
+        return self.domain.categories
+
+    @property
+    def k(self) -> int:
+        """The number of categories."""
+        return self.domain.k
+
+    @cached_property
+    def channel(self) -> SupportChannel:
+        """Each report supports the categories that it names."""
+        return _channel(self.k, self.size, Fraction(self.prob_own))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of one report in nats, rounded up."""
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
+
+    def randomize(self, codes: Codes, source: Source, block: int = 0) -> NDArray[np.uint8]:
+        """Packed reports of one block of true codes (each below k); shape (rows, width).
+
+        Whether the truth is named, and which of the k - 1 others, counted past the truth, is
+        drawn without looking at the codes; then the truth's bit is put in at its place.
+        """
+        if codes.dtype != self.domain.dtype:
+            raise ArgumentTypeError(f"codes must be {self.domain.dtype}, found {codes.dtype}")
+        rows = len(codes)
+        own = coin(source, COIN_STREAM, block, rows, Fraction(self.prob_own)).view(np.uint8)
+        others = _subsets(source, block, own, self.size, self.k - 1)
+        return _with_own(others, codes, own, self.k)
+
+    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """How many packed reports name each category; shape (k,), summing to n times size."""
+        return count_supports(reports, self.k)
+
+    def pack(self, bits: Any) -> NDArray[np.uint8]:
+        """(n, k) booleans to packed reports; `subsets.Subsets.pack`."""
+        return self.report_space.pack(bits)
+
+    def unpack(self, reports: Any) -> NDArray[np.bool_]:
+        """Reports in any container to (n, k) booleans; `subsets.Subsets.unpack`."""
+        return self.report_space.unpack(reports)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON."""
+        return {
+            "type": "SubsetSelection",
+            "categories": labels.encode(self.categories),
+            "size": self.size,
+            "prob_own": self.prob_own,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> SubsetSelection:
+        """The mechanism that `to_dict` described; ``epsilon`` may stand for the rest."""
+        check_keys(document, ["categories"], ["size", "prob_own", "epsilon"])
+        return cls(
+            labels.decode(document["categories"]),
+            epsilon=document.get("epsilon"),
+            size=document.get("size"),
+            prob_own=document.get("prob_own"),
+        )
+
+    def _call(self) -> str:
+        parameters = f"size={self.size}, prob_own={self.prob_own!r}"
+        return f"SubsetSelection({self.domain.describe()}, {parameters})"
+
+
+# -- parameters ----------------------------------------------------------------------------
+
+
+def _check_size(size: object, k: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, numbers.Integral):
+        raise ArgumentTypeError(f"size must be an integer, found {type(size).__name__}")
+    number = int(size)
+    if not 1 <= number <= k - 1:
+        raise ArgumentValueError(f"size must be in [1, {k - 1}] for {k} categories, got {number}")
+    return number
+
+
+def _odds(k: int, size: int, own: Fraction) -> Fraction:
+    """P(a report | its truth is in it) / P(the report | its truth is not)."""
+    return own * (k - size) / ((1 - own) * size)
+
+
+def _channel(k: int, size: int, own: Fraction) -> SupportChannel:
+    # Of w others among k - 1, two given ones are in with probability w (w-1) / ((k-1)(k-2)).
+    def pair(named: int) -> Fraction:
+        ways = named * (named - 1)
+        return Fraction(ways, (k - 1) * (k - 2)) if k > 2 else Fraction(0)
+
+    if size == 1:
+        return KRRChannel.of(k, own)
+    other = (own * (size - 1) + (1 - own) * size) / (k - 1)
+    return SupportChannel(
+        k=k,
+        prob_truth=own,
+        prob_other=other,
+        pair_truth=own * Fraction(size - 1, k - 1),
+        pair_other=own * pair(size - 1) + (1 - own) * pair(size),
+        likelihood_ratio=_odds(k, size, own),
+    )
+
+
+def best_size(k: int, epsilon: float) -> int:
+    """The size of the reports with the least variance at equal shares, near k / (e^epsilon + 1).
+
+    k : number of categories, at least 2.  epsilon : nats.
+    The variance of these n rows, which falls and then rises with the size; of equal ones the
+    smallest.  Source: Ye and Barg (2018), sect. III.
+
+    >>> best_size(100, 1.0), best_size(5, 1.0)
+    (27, 1)
+    """
+    near = k / (math.exp(min(epsilon, 700.0)) + 1)
+    sizes = range(max(1, int(near) - 1), min(k - 1, int(near) + 2) + 1)
+
+    def variance(size: int) -> float:
+        own = size / (size + (k - size) * math.exp(-epsilon))
+        other = (own * (size - 1) + (1 - own) * size) / (k - 1)
+        gap = (size / k - own) * k / (k - 1)  # own - other, up to its sign, without cancelling
+        spread = own * (1 - own) + (k - 1) * other * (1 - other)
+        return spread / gap**2 if gap else math.inf
+
+    return min(sizes, key=variance, default=1)
+
+
+# -- drawing -------------------------------------------------------------------------------
+
+
+def _subsets(
+    source: Source, block: int, own: NDArray[np.uint8], size: int, others: int
+) -> list[NDArray[np.uint8]]:
+    """Uniformly random subsets of ``others`` categories, packed; a (rows,) byte for 8 of them.
+
+    Each subset has ``size`` elements, or one fewer where the true category is named too.
+    Going through the categories, each is taken with the probability that the number still to be
+    taken has among those still to come: then every subset is equally likely.
+    Source: Fan, Muller and Rezucha (1962), method 1; Knuth, vol. 2, algorithm 3.4.2 S.
+    """
+    left = size - own.astype(np.min_scalar_type(size))
+    planes = []
+    column = 0
+    while column < others:
+        plane = np.zeros(len(own), dtype=np.uint8)
+        # The last category of the byte first: then each bit is one addition.
+        for _ in range(min(8, others - column)):
+            come = others - column
+            if come > 1:
+                taken = _taken(source, block, column, others, left, size).view(np.uint8)
+            else:
+                taken = left.astype(np.uint8)
+            plane += plane
+            plane |= taken
+            left -= taken
+            column += 1
+        planes.append(plane)
+    return planes
+
+
+def _taken(
+    source: Source, block: int, column: int, others: int, left: Codes, size: int
+) -> NDArray[np.bool_]:
+    """Coins, each True with probability exactly ``left`` out of the categories to come."""
+    rows, come = len(left), others - column
+    stream = SUBSET_STREAM + column // _COLUMNS_PER_STREAM
+    within, width = column % _COLUMNS_PER_STREAM, min(others, _COLUMNS_PER_STREAM)
+    # Few rows: a tie could be timed, so the first digit has 64 bits.
+    bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
+    drawn = source.words(stream, block, rows, within, bits)
+    digit = _next_digits(left, come, bits, size, only_digits=True)[0].astype(drawn.dtype)
+    heads: NDArray[np.bool_] = drawn < digit
+    if come <= size:  # all that come are taken, for which no digit is large enough
+        heads |= left == come
+    tied = np.flatnonzero(drawn == digit)
+    _, rest = _next_digits(left[tied], come, bits, size)
+    turn = 0
+    while (goes_on := rest != 0).any():
+        tied, rest = tied[goes_on], rest[goes_on]
+        turn += 1
+        bits = source.bits or 32
+        digit, rest = _next_digits(rest, come, bits, come)
+        drawn = source.words(stream, block, tied, turn * width + within, bits)
+        heads[tied[drawn < digit]] = True
+        equal = drawn == digit
+        tied, rest = tied[equal], rest[equal]
+    return heads
+
+
+def _next_digits(
+    rests: Codes, whole: int, bits: int, most: int, *, only_digits: bool = False
+) -> tuple[Codes, Codes]:
+    """The next digits in base 2**bits of rests / whole, and what is left behind them.
+
+    rests : at most ``most``.  Of a digit of 64 bits the halves are found one by one.
+    """
+    if bits > 32:
+        high, rests = _next_digits(rests, whole, bits - 32, most)
+        low, rests = _next_digits(rests, whole, 32, whole)
+        return (high.astype(np.uint64) << np.uint64(32)) | low, rests
+    # The narrowest type that holds them: NumPy divides by one number as fast as it multiplies.
+    wide = np.min_scalar_type(max(most << bits, whole)).type
+    scaled = rests.astype(wide) * wide(1 << bits)
+    digits = scaled // wide(whole)
+    return digits, rests if only_digits else scaled - digits * wide(whole)
+
+
+def _with_own(
+    others: list[NDArray[np.uint8]], codes: Codes, own: NDArray[np.uint8], k: int
+) -> NDArray[np.uint8]:
+    """(rows, width) reports: the bits of the others with the true category's bit put in.
+
+    Bits from the truth's place on move up by one; the same operations for every truth.
+    """
+    reports = np.empty((len(codes), -(-k // 8)), dtype=np.uint8)
+    of_codes = codes.dtype.type
+    byte = codes >> of_codes(3)
+    bit = np.left_shift(np.uint8(1), (codes & of_codes(7)).astype(np.uint8))
+    none, carried = np.uint8(0), np.zeros(len(codes), dtype=np.uint8)
+    for place in range(reports.shape[1]):
+        bits = others[place] if place < len(others) else np.zeros_like(carried)
+        here = none - (byte == place).view(np.uint8)  # all bits or none
+        below = none - (byte > place).view(np.uint8)
+        below |= here & (bit - np.uint8(1))
+        here &= bit
+        moved = bits + bits
+        moved |= carried
+        carried = bits >> np.uint8(7)
+        moved ^= (moved ^ bits) & below
+        moved &= ~here
+        here &= none - own
+        moved |= here
+        reports[:, place] = moved
+    return reports

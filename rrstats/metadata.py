@@ -1,0 +1,30 @@
+"""Metadata of privatized columns, and `carry` after a merge."""
+
+from rrstats.mechanisms.carrying import carry, check_fits
+from rrstats.mechanisms.records import (
+    KEY,
+    MOST_CATEGORIES,
+    MOST_LEVELS,
+    VERSION,
+    Mechanisms,
+    Record,
+    find,
+    read,
+    record_columns,
+    write,
+)
+
+__all__ = [
+    "KEY",
+    "MOST_CATEGORIES",
+    "MOST_LEVELS",
+    "VERSION",
+    "Mechanisms",
+    "Record",
+    "carry",
+    "check_fits",
+    "find",
+    "read",
+    "record_columns",
+    "write",
+]

@@ -1,0 +1,601 @@
+"""Pictures of numbers: frames in, matplotlib Axes out.
+
+- `plot_intervals`: rows of dots with their intervals: proportions, groups, differences,
+  coefficients, marginal effects, means, conditional proportions
+- `plot_cells`: a table of proportions as a heat map, with or without intervals: crosstabs,
+  posterior probabilities
+- `plot_lines`: one line for each column, such as the power of several designs
+- `plot_bars`: one bar for each row, such as the people that each design takes
+
+Each draws on the Axes given, or on new ones.  The colours are those of Okabe and Ito (2008), which
+colour-blind readers tell apart; markers, dashes and direct labels say the same in grey print.
+Text and rules take their colour from the Axes, so that dark styles work.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Hashable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+import pandas as pd
+
+from rrstats._display import label, percent_range
+from rrstats._typing import Booleans, Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "COLORS",
+    "PlotOptions",
+    "check_truth",
+    "plot_bars",
+    "plot_cells",
+    "plot_intervals",
+    "plot_lines",
+    "require_matplotlib",
+    "stacked_axes",
+]
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Colours of series, in this order."""
+
+_MARKERS, _DASHES = "os^DvPX", ("-", "--", "-.", ":")
+
+_CAP = 13
+"""Points from end to end of an interval's cap: more than the largest dot, which cannot hide it."""
+
+_TALLEST, _MOST_CELLS = 40.0, 400
+"""Inches of a picture, and cells of a table."""
+
+_UNSURE = 0.9
+"""An interval of this width says next to nothing."""
+
+
+class PlotOptions(TypedDict, total=False):
+    """Options of pictures with rows.
+
+    figsize : width and height of new Axes in inches.
+    title : text above the picture, instead of its own.
+    sort : whether rows are sorted, the largest number first.
+    top : so many rows only, those with the largest absolute numbers.
+    """
+
+    figsize: tuple[float, float] | None
+    title: str | None
+    sort: bool
+    top: int | None
+
+
+def require_matplotlib() -> None:
+    """Raise MissingPackageError where pictures cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise MissingPackageError("plots need matplotlib: pip install matplotlib")
+
+
+# -- dots and intervals ------------------------------------------------------------------------
+
+
+def plot_intervals(
+    frame: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    xlabel: str = "",
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    reference: float | None = 0.0,
+    **options: Unpack[PlotOptions],
+) -> Axes:
+    """Draw estimates with their intervals, one row below the other.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns "estimate", "low" and "high"; the index labels the rows.  Further columns are drawn
+        where they are there: "naive" (a grey bar), "truth" (a cross), "n" (the area of the dot, and
+        a number beside the label), "series" (rows with equal labels become one).
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    xlabel : str
+        Text below the axis.
+    level : float
+        Confidence level of the intervals, for the legend.
+    bounds : (float, float), optional
+        Smallest and largest possible value: an estimate beyond them is drawn hollow, and the axis
+        is in percent.  None for numbers without limits, such as coefficients.
+    reference : float, optional
+        Value at which a vertical line stands; None for no line.
+    **options
+        figsize, title, sort and top; see `PlotOptions`.
+
+    Returns
+    -------
+    Axes
+        A line reaches exactly from low to high; an end at infinity is an arrow.
+
+    Raises
+    ------
+    ArgumentTypeError
+        `ax` is no matplotlib Axes.
+    ArgumentValueError
+        There are no rows.
+    """
+    shown, texts, cut = _arrange(frame, "estimate", options)
+    if "n" in shown:
+        texts = [f"{text} (n={n:,.0f})" for text, n in zip(texts, shown["n"], strict=True)]
+    shown = _laid_out(shown, bounds, reference)
+    series = list(dict.fromkeys(shown["series"])) if "series" in shown else ["estimate"]
+    ax = _axes(ax, options.get("figsize") or _size(texts, max(0.5, 0.22 * len(series) + 0.1)))
+    ink = ax.xaxis.label.get_color()
+    for place, name in enumerate(series):
+        part = shown[shown["series"] == name] if "series" in shown else shown
+        shift = 0.7 * (place - (len(series) - 1) / 2) / len(series)
+        _draw_estimates(ax, part.assign(row=part["row"] + shift), place)
+        dot = ax.plot([], [], _MARKERS[place % 7], color=COLORS[place % 6])
+        dot[0].set_label(label(name))
+    if shown["hollow"].any() and bounds:
+        named = f"hollow: outside {bounds[0]:.0%} to {bounds[1]:.0%}"
+        ax.plot([], [], "o", color="none", markeredgecolor=ink, label=named)
+    line = ax.plot([], [], color=COLORS[0] if len(series) == 1 else ink, linewidth=2.2)
+    line[0].set_label(f"{100 * level:.10g}% interval")
+    if "truth" in shown:
+        (marks,) = ax.plot(shown["truth"], shown["row"], "x", color=COLORS[1], label="true value")
+        marks.set(markersize=9, markeredgewidth=2.2, zorder=5)
+    if reference is not None:
+        ax.axvline(reference, color=ink, linewidth=0.8)
+    if bounds:
+        _format(ax.xaxis, percent=True)
+    _name_rows(ax, texts)
+    ax.set_xlabel(xlabel + cut, parse_math=False)
+    _finish(ax, options.get("title"))
+    return ax
+
+
+def _laid_out(
+    frame: pd.DataFrame, bounds: tuple[float, float] | None, reference: float | None
+) -> pd.DataFrame:
+    """The frame with ends that can be drawn, areas of dots, and which dots are hollow."""
+    names = [name for name in ("estimate", "low", "high", "naive", "truth") if name in frame]
+    numbers = frame.astype(dict.fromkeys(names, np.float64))
+    values = np.append(numbers[names].to_numpy(), np.nan if reference is None else reference)
+    finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
+    margin = 0.08 * float(np.ptp(finite)) or 1.0
+    edges = float(finite.min()) - margin, float(finite.max()) + margin
+    least, most = bounds or (-np.inf, np.inf)
+    n = numbers["n"] / max(numbers["n"].max(), 1) if "n" in numbers else 0.3
+    return numbers.assign(
+        left=numbers["low"].clip(*edges),
+        right=numbers["high"].clip(*edges),
+        hollow=(numbers["estimate"] < least) | (numbers["estimate"] > most),
+        area=20 + 60 * n,
+    )
+
+
+def _draw_estimates(ax: Axes, part: pd.DataFrame, place: int) -> None:
+    """Bars, intervals and dots of one series."""
+    color, y = COLORS[place % 6], part["row"]
+    if "naive" in part:
+        bars = ax.barh(y, part["naive"], height=0.62, color=ax.xaxis.label.get_color(), alpha=0.18)
+        bars.set_label("naive, among the reports")
+    ax.hlines(y, part["left"], part["right"], color=color, linewidth=2.2, zorder=4)
+    for end, drawn, arrow in (("low", "left", "<"), ("high", "right", ">")):
+        infinite = np.isinf(part[end])
+        ax.plot(part[drawn].mask(infinite), y, "|", color=color, ms=_CAP, mew=1.6, zorder=4)
+        ax.plot(part[drawn].where(infinite), y, arrow, color=color, markersize=8, zorder=4)
+    faces = np.where(part["hollow"], "none", color)
+    ax.scatter(
+        part["estimate"].where(np.isfinite(part["estimate"])), y, s=part["area"],
+        marker=_MARKERS[place % 7], facecolor=faces, edgecolor=color, linewidth=1.4, zorder=3,
+    )  # fmt: skip
+
+
+def check_truth(truth: Any, labels: Sequence[Hashable], missing: float = np.nan) -> list[float]:
+    """Put known true values into the order of the labels of a picture.
+
+    Parameters
+    ----------
+    truth : mapping, Series or sequence of floats
+        By label, or as many numbers as there are labels.
+    labels : sequence of hashables
+        Labels of the rows.
+    missing : float
+        Value of a label that a mapping leaves out.
+
+    Returns
+    -------
+    list of float
+        One number for each label.
+
+    Raises
+    ------
+    ArgumentTypeError
+        `truth` is neither, or holds something else than numbers.
+    ArgumentValueError
+        It has other labels, or another size.
+    """
+    if hasattr(truth, "to_dict"):
+        truth = truth.to_dict()
+    if isinstance(truth, Mapping):
+        if strange := len(set(truth) - set(labels)):
+            raise ArgumentValueError(f"truth has {strange} labels that the picture does not have")
+        truth = [truth.get(name, missing) for name in labels]
+    try:
+        found = [float(value) for value in truth]
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"truth must be a mapping or a list of numbers, found {type(truth).__name__}"
+        ) from None
+    if len(found) != len(labels):
+        raise ArgumentValueError(f"truth must have {len(labels)} numbers, found {len(found)}")
+    return found
+
+
+# -- a table -----------------------------------------------------------------------------------
+
+
+def plot_cells(
+    values: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    low: pd.DataFrame | None = None,
+    high: pd.DataFrame | None = None,
+    level: float = 0.95,
+    title: str = "",
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw a table of proportions as a heat map, each cell with its number and interval.
+
+    Parameters
+    ----------
+    values : DataFrame
+        Proportions; its labels are those of rows and columns, and their names label the axes.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    low, high : DataFrame, optional
+        Ends of the intervals, written in each cell and drawn as a bar that begins at 0 and has the
+        same end in all cells.
+    level : float
+        Confidence level of the intervals, for the title.
+    title : str
+        First lines above the table.
+    figsize : (float, float), optional
+        Width and height of new Axes in inches.
+
+    Returns
+    -------
+    Axes
+        Cells in shades of one blue.  A cell is hatched and pale where its interval reaches 0 or
+        says next to nothing: do not read its shade.
+
+    Raises
+    ------
+    ArgumentValueError
+        There are more than 400 cells, or none.
+    """
+    if not 0 < values.size <= _MOST_CELLS:
+        raise ArgumentValueError(
+            f"a picture has room for 1 to {_MOST_CELLS} cells, found {values.size:,}; plot a part"
+        )
+    cells = values.to_numpy(dtype=float)
+    rows, columns = cells.shape
+    ax = _axes(ax, figsize or (2.2 + max(1.25 * columns, 2.5), 1.7 + 0.72 * rows))
+    darkest = float(np.clip(np.nanmax(cells, initial=0.0), 0.05, 1.0))
+    lines, unsure, lifted = [title], np.zeros(cells.shape, dtype=bool), 0.0
+    if low is not None and high is not None:
+        ends = np.stack([low.to_numpy(dtype=float), high.to_numpy(dtype=float)])
+        unsure, lifted = (ends[0] <= 0) | (ends[1] - ends[0] > _UNSURE), 0.2
+        # A round number beyond the intervals of the cells that can be read.
+        far = min(1.2 * max(darkest, float(np.median(ends[1]))), 1.0)
+        span = next(end for end in (0.1, 0.2, 0.3, 0.5, 1.0) if end >= far)
+        lines += [f"below: {100 * level:.10g}% interval; bar from 0 to {span:.0%}"]
+        lines += ["hatched: may be 0, or anything"] if unsure.any() else []
+    inks = _shade(ax, cells / darkest, unsure)
+    for i, j in np.ndindex(cells.shape):
+        style: dict[str, Any] = {"color": inks[i, j], "ha": "center", "va": "center"}
+        known = np.isfinite(cells[i, j])
+        ax.text(j, i - lifted, f"{cells[i, j]:.1%}" if known else "unknown", size=10, **style)
+        if lifted and np.isfinite(ends[:, i, j]).all():
+            ax.text(j, i + 0.08, percent_range(*ends[:, i, j]), size=7, **style)
+            _draw_bar(ax, (j, i), np.append(ends[:, i, j], cells[i, j]) / span, inks[i, j])
+    _name_rows(ax, _texts(values.index))
+    ax.set_xticks(range(columns), _texts(values.columns, 16), parse_math=False)
+    ax.set_ylabel(_title(values.index), parse_math=False)
+    ax.set_xlabel(_title(values.columns), parse_math=False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    _finish(ax, "\n".join(filter(None, lines)))
+    return ax
+
+
+def _shade(ax: Axes, shades: Floats, unsure: Booleans) -> Any:
+    """Fill the cells; returns for each the colour, black or white, that is read on it."""
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    blues = LinearSegmentedColormap.from_list("proportions", ["#ffffff", COLORS[0]])
+    shades = np.nan_to_num(shades).clip(0)
+    shades = np.where(unsure, shades.clip(max=0.15), shades)
+    edges = [np.arange(size + 1) - 0.5 for size in shades.T.shape]
+    ax.pcolormesh(*edges, shades, cmap=blues, vmin=0, vmax=1, edgecolors="white", linewidth=2)
+    for i, j in np.argwhere(unsure):
+        cell = Rectangle((j - 0.48, i - 0.48), 0.96, 0.96, fill=False, edgecolor="#d5dbe4")
+        cell.set(hatch="///", linewidth=0)
+        ax.add_patch(cell)
+    luminance = blues(shades)[..., :3] ** 2.2 @ [0.2126, 0.7152, 0.0722]
+    return np.where(luminance > 0.26, "black", "white")
+
+
+def _draw_bar(ax: Axes, at: tuple[int, int], parts: Floats, ink: str) -> None:
+    """A bar across the foot of a cell: low, high and a tick, as parts of its length."""
+    y, start, length = at[1], at[0] - 0.4, 0.8
+    low, high, tick = start + length * parts.clip(0, 1)
+    ax.hlines(y + 0.3, start, start + length, color=ink, alpha=0.25, linewidth=4)
+    ax.hlines(y + 0.3, low, high, color=ink, linewidth=4)
+    if np.isfinite(tick):
+        ax.vlines(tick, y + 0.21, y + 0.39, color=ink, linewidth=1.6)
+
+
+# -- lines and bars ----------------------------------------------------------------------------
+
+
+def plot_lines(
+    frame: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    log: str = "",
+    percent: str = "",
+    ylabel: str = "",
+    title: str | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw a line for each column of a frame, with its name at its end.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One column for each line; the index has the values along the axis, and its name is written
+        below.  Numbers that are not finite are left out.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    log, percent : {"", "x", "y", "xy"}
+        Axes that are logarithmic, and those in percent.
+    ylabel : str
+        Text beside the vertical axis.
+    title : str, optional
+        Text above the picture.
+    figsize : (float, float), optional
+        Width and height of new Axes in inches.
+
+    Returns
+    -------
+    Axes
+        Lines that differ by colour, dash and marker.
+
+    Examples
+    --------
+    >>> from rrstats import planning
+    >>> sizes = pd.Index([500, 1000, 2000], name="people")
+    >>> power = pd.DataFrame(index=sizes)
+    >>> for e in (1, 2):
+    ...     power[f"epsilon {e}"] = [planning.power(n, 0.15, against=0.1, epsilon=e) for n in sizes]
+    >>> power.loc[1000].round(2).to_dict()
+    {'epsilon 1': 0.34, 'epsilon 2': 0.83}
+
+    ``plot_lines(power, log="x", percent="y", ylabel="power")`` draws it.
+    """
+    ax = _axes(ax, figsize or (7.5, 4.0))
+    named: list[tuple[str, Any]] = []
+    for place, text in enumerate(_texts(frame.columns)):
+        values = frame.iloc[:, place].replace([np.inf, -np.inf], np.nan).dropna()
+        style = _MARKERS[place % 7] + _DASHES[place % 4]
+        line = ax.plot(values.index, values, style, color=COLORS[place % 6], linewidth=1.8, ms=4.5)
+        named += [(text, line[0])] if len(values) else []
+    ax.set_xscale("log" if "x" in log else "linear")
+    ax.set_yscale("log" if "y" in log else "linear")
+    for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        _format(axis, percent=name in percent, log=name in log)
+    if "y" in percent and "y" not in log:
+        ax.set_ylim(0, 1.02)
+    ax.set_xlabel(_title(frame.index), parse_math=False)
+    ax.set_ylabel(ylabel, parse_math=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    _name_lines(ax, named)
+    _finish(ax, title)
+    return ax
+
+
+def _name_lines(ax: Axes, lines: Sequence[tuple[str, Any]]) -> None:
+    """Write names beside the ends of lines, as far apart as their letters need."""
+    to_axes = ax.transData + ax.transAxes.inverted()
+    named = [(to_axes.transform(line.get_xydata()), line, text) for text, line in lines]
+    # The highest end first; of lines that end together the one that is higher on the way.
+    named.sort(key=lambda each: (-round(each[0][-1, 1], 2), -each[0][:, 1].mean()))
+    gap = 14 / 72 / (ax.get_window_extent().height / ax.figure.dpi)
+    # From the top down each keeps its distance from the one above; then all move up into the Axes.
+    steps = gap * np.arange(len(named))
+    heights = np.minimum.accumulate([points[-1, 1] for points, *_ in named] + steps) - steps
+    heights += max(0.0, -float(heights.min(initial=0.0)))
+    ink = ax.xaxis.label.get_color()
+    for (points, line, text), height in zip(named, heights, strict=True):
+        beside: Any = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
+        ax.plot([points[-1, 0], 1.03], [points[-1, 1], height], linewidth=0.5, **beside)
+        (sample,) = ax.plot([1.03, 1.06, 1.09], [height] * 3, **beside)
+        sample.update_from(line)
+        sample.set(**beside, markevery=[1])
+        ax.text(
+            1.1, height, text, transform=ax.transAxes, color=ink, fontsize=8.5, va="center",
+            parse_math=False,
+        )  # fmt: skip
+
+
+def plot_bars(
+    values: pd.Series[Any], ax: Axes | None = None, **options: Unpack[PlotOptions]
+) -> Axes:
+    """Draw a bar for each row, with its number at the end.
+
+    Parameters
+    ----------
+    values : Series
+        Numbers; the index labels the bars, and the name is written below.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    **options
+        figsize, title, sort and top; see `PlotOptions`.
+
+    Returns
+    -------
+    Axes
+        Bars from top to bottom.
+    """
+    shown, texts, cut = _arrange(values.to_frame("value"), "value", options)
+    ax = _axes(ax, options.get("figsize") or _size(texts, 0.34))
+    bars = ax.barh(shown["row"], shown["value"], height=0.62, color=COLORS[0])
+    numbers = [f"{v:,.0f}" if float(v).is_integer() else f"{v:,.3g}" for v in shown["value"]]
+    ax.bar_label(bars, numbers, padding=3, fontsize=8.5, color=ax.xaxis.label.get_color())
+    ax.margins(x=0.12)
+    _format(ax.xaxis)
+    _name_rows(ax, texts)
+    ax.set_xlabel(("" if values.name is None else _text(values.name)) + cut, parse_math=False)
+    _finish(ax, options.get("title"))
+    return ax
+
+
+# -- what all pictures share -------------------------------------------------------------------
+
+
+def stacked_axes(rows: Sequence[int]) -> list[Axes]:
+    """Axes below one another in a figure that no window shows, for pictures to be saved.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        Numbers of rows that are to be drawn on each.
+
+    Returns
+    -------
+    list of Axes
+        From top to bottom; ``axes[0].figure.savefig(path)`` writes them.
+    """
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    heights = [0.5 * count + 1.3 for count in rows]
+    figure = Figure(figsize=(8, sum(heights)), layout="constrained")
+    FigureCanvasAgg(figure)
+    return list(figure.subplots(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0])
+
+
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The Axes given, or new ones."""
+    require_matplotlib()
+    if ax is not None and not hasattr(ax, "barh"):
+        raise ArgumentTypeError(
+            f"ax must be matplotlib Axes, found {type(ax).__name__}; to save a picture write "
+            "result.plot().figure.savefig('picture.png')"
+        )
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
+
+
+def _size(texts: Sequence[str], row: float) -> tuple[float, float]:
+    """Inches for as many rows, up to a limit; rows grow with the lines of their labels."""
+    lines = max(text.count("\n") + 1 for text in texts)
+    return 7.5, 1.3 + min(max(row, 0.18 * lines + 0.12) * len(texts), _TALLEST)
+
+
+def _arrange(
+    frame: pd.DataFrame, column: str, options: PlotOptions
+) -> tuple[pd.DataFrame, list[str], str]:
+    """The part of a frame to draw, with its rows; the texts of the rows; how many they are."""
+    codes: Any = np.arange(len(frame))
+    labels: Any = frame.index
+    if "series" in frame:
+        codes, labels = frame.index.factorize(use_na_sentinel=False)
+    top = options.get("top")
+    if not len(labels) or (top is not None and top < 1):
+        raise ArgumentValueError("a picture needs at least one row, found none")
+    values = pd.Series(frame[column].to_numpy(dtype=float)).groupby(codes)
+    order = np.arange(len(labels))
+    if top is not None:
+        farthest = values.agg(lambda row: row.abs().max()).to_numpy()
+        order = np.sort(np.argsort(-farthest, kind="stable")[:top])
+    if options.get("sort"):
+        order = order[np.argsort(-values.max().to_numpy()[order], kind="stable")]
+    rows = np.full(len(labels), -1)
+    rows[order] = np.arange(len(order))
+    shown = frame.assign(row=rows[codes])
+    shown = shown[shown["row"] >= 0].sort_values("row", kind="stable")
+    cut = "" if top is None else f" (top {len(order):,} of {len(labels):,})"
+    return shown, _texts(labels[order]), cut
+
+
+def _texts(labels: Any, width: int = 30) -> list[str]:
+    """Labels as text in at most three lines; in full where cut ones would be alike."""
+    full = [" ".join(_text(name).split()) for name in labels]
+    cut = [textwrap.fill(text, width, max_lines=3, placeholder=" …") for text in full]
+    return cut if len(set(cut)) == len(set(full)) else [textwrap.fill(t, width) for t in full]
+
+
+def _text(name: Hashable) -> str:
+    """One label as people read it."""
+    if isinstance(name, tuple):
+        return ", ".join(map(_text, name))
+    return "(missing)" if name is None or name != name else label(name)
+
+
+def _title(labels: pd.Index) -> str:
+    """The names of an index, for an axis."""
+    return ", ".join(_text(name) for name in labels.names if name is not None)
+
+
+def _name_rows(ax: Axes, texts: Sequence[str]) -> None:
+    """Labels beside the rows, the first on top; every second or third where they are many."""
+    step = -(-len(texts) // 250)
+    ax.set_yticks(range(0, len(texts), step), texts[::step], parse_math=False)
+    ax.set_ylim(len(texts) - 0.5, -0.5)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _finish(ax: Axes, title: str | None) -> None:
+    """The legend above the Axes, in one line where there is room, and the title above it."""
+    names, lines = ax.get_legend_handles_labels()[1], 0
+    width = ax.get_window_extent().width / ax.figure.dpi
+    if names and not ax.texts:
+        lines = max(1, math.ceil(0.065 * sum(len(name) + 6 for name in names) / width))
+        across = -(-len(names) // lines)
+        ax.legend(
+            loc="lower left", bbox_to_anchor=(0, 1), ncols=across, fontsize=8, frameon=False,
+            borderaxespad=0.3, handlelength=1.4, columnspacing=1.4,
+            labelcolor=ax.xaxis.label.get_color(),
+        )  # fmt: skip
+    text = "\n".join(
+        textwrap.fill(line, max(20, int(13 * width))) for line in (title or "").split("\n")
+    )
+    ax.set_title(text, fontsize=10, loc="left", pad=8 + 14 * lines, parse_math=False)
+
+
+def _format(axis: Any, percent: bool = False, log: bool = False) -> None:
+    """Numbers as people write them: 10,000 and 2.5%, no powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    def plain(number: float, _: object) -> str:
+        if percent:
+            return f"{100 * number:.4g}%"
+        return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.0f}"
+
+    axis.set_major_formatter(FuncFormatter(plain))
+    if log:
+        low, high = axis.get_view_interval()
+        steps = (1.0, 2.0, 5.0) if high < 300 * low else (1.0, 3.0)
+        axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+        axis.set_minor_formatter(NullFormatter())

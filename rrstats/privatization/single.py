@@ -1,0 +1,321 @@
+"""One record at a time: one answer in, one report out; and reports as short text.
+
+For a form on a web page, a collector or a device at the edge, where each answer is randomized as
+it comes.  A call does the same work for every answer: it looks the answer up by its hash, draws
+the same words (of 64 bits where a coin is thrown, so that a tie, which takes a second one, has a
+chance of 2**-64), and draws a replacement whether or not it is needed.  No message tells that an
+answer was unknown.
+Law: that of the mechanism, drawn by the same code as a column; an answer that no category serves
+is first replaced by a uniform one.
+For columns use `privatizing`, which is faster by far.  For a client in another language see
+docs/client.md: how words become reports, the text of a report, and vectors to check it by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.data.categories import Domain
+from rrstats.data.columns import form_of, open_container
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    SimulationWarning,
+    UnknownAnswersError,
+    warn,
+)
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.samples import Samples
+from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.privatization.frame import SIMULATED_TEXT
+from rrstats.randomness.sources import REPLACEMENT_STREAM, FreshWords, Source, below, open_source
+
+__all__ = ["Client", "ReportText", "decode_reports", "fingerprint"]
+
+VERSION = 1
+"""Of the text of reports."""
+
+_FINGERPRINT_BYTES = 8
+
+# Types whose hash and equality are Python's own, so that one look into a table serves them.
+_HASHED_BY_PYTHON = frozenset({str, bool, int, float, bytes, type(None)})
+
+_SHAPE = re.compile(r"rr([0-9]{1,9})\.([0-9a-f]+)\.([0-9a-f]+)", re.ASCII)
+
+_RULES = {
+    "text": "not text",
+    "malformed": "malformed",
+    "version": "of another version of the text",
+    "design": "of another design",
+    "range": "beyond the reports of this design",
+}
+
+
+class Client:
+    """A mechanism, prepared for one answer at a time; `m.report` and its kin use it.
+
+    mechanism : a mechanism, or a mapping from sample to mechanism.
+    Holds no noise and no answers, so that threads and forked processes may share it.
+
+    >>> import rrstats as rr
+    >>> client = Client(rr.KRR(["never", "once", "often"], 0.75))
+    >>> client.report("once") in ("never", "once", "often")
+    True
+    """
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism: Mechanism = as_mechanism(mechanism)
+        self._domain: Domain = self.mechanism.domain
+        self._samples: Domain | None = getattr(self.mechanism, "group_space", None)
+        self._is_label = form_of(self.mechanism.report_space).is_label
+
+    def report(
+        self, value: object, *, group: object = None, unknown: str = "uniform", rng: Any = None
+    ) -> Any:
+        """The report of one answer.
+
+        value : the answer, whatever it is: a list or tuple is one value here, too.
+        group : the label of its sample, where the mechanism has several; it is public.
+        unknown : an answer that is missing or no category is answered uniformly and without a
+            word, by default ("uniform"); "raise" refuses it before anything is drawn, which
+            tells whoever sees the error.
+        rng : as for `rrstats.privatize`; by default each word is the operating system's own.
+        Returns the report as `rrstats.privatize` gives it for one value: a category, or the bytes
+        of a packed subset.
+        Raises ArgumentTypeError or ArgumentValueError for the other arguments; because of the
+        value only UnknownAnswersError, where it was asked for.
+        """
+        sample = self._sample(group)
+        code, k = self._code(value), self._domain.k
+        if unknown != "uniform":
+            self._check_known(unknown, code < k, type(value).__name__)
+        source: Source = FreshWords(stretched=False) if rng is None else open_source(rng)
+        # Drawn for every answer, and taken where no category serves it.
+        replacement = below(source, REPLACEMENT_STREAM, 0, 1, k)
+        codes = np.array([(code, replacement[0])[code >= k]], dtype=self._domain.dtype)
+        if sample is not None:
+            codes = cast(Samples, self.mechanism).join(codes, sample)
+        drawn = self.mechanism.randomize(codes, source, 0)
+        if not source.secure:
+            warn(SIMULATED_TEXT, SimulationWarning)
+        if self._is_label:
+            return self.mechanism.report_space.categories[drawn[0]]
+        return drawn.tobytes()
+
+    def _code(self, value: object) -> int:
+        """The code of an answer, k or more where no category serves it; never raises."""
+        try:
+            kind, domain = type(value), self._domain
+            if kind in _HASHED_BY_PYTHON:
+                codes: Any = (domain.value_codes, domain.bool_codes)[kind is bool]
+                # NaN differs from itself, and is missing.
+                return cast(int, codes.get(None if value != value else value, domain.k))
+            return domain.code(value)
+        except Exception:  # an answer may be an object that raises when it is looked at
+            return self._domain.k
+
+    def _check_known(self, unknown: object, is_known: bool, kind: str) -> None:
+        if unknown != "raise":
+            found = repr(unknown) if isinstance(unknown, str) else type(unknown).__name__
+            raise ArgumentValueError(
+                f'unknown must be "uniform" or "raise", found {found}; a warning for one answer '
+                "would tell that it is none of the categories"
+            )
+        if not is_known:
+            raise UnknownAnswersError(
+                f"the answer is missing or not among the categories {self._domain.describe()} "
+                f"(answer type: {kind})"
+            )
+
+    def _sample(self, group: object) -> NDArray[np.intp] | None:
+        """(1,) the code of the sample, for mechanisms that have several."""
+        space = self._samples
+        if space is None:
+            if group is not None:
+                raise ArgumentTypeError(
+                    "group says which sample an answer is in, and this mechanism has only one; "
+                    "leave it out"
+                )
+            return None
+        code = space.code(group)
+        if code >= space.k:
+            raise ArgumentValueError(
+                f"group must be one of the samples {space.describe()} of this mechanism, found "
+                f"{'none' if group is None else 'another ' + type(group).__name__}"
+            )
+        return np.array([code], dtype=np.intp)
+
+    @cached_property
+    def text(self) -> ReportText:
+        """How the reports are written."""
+        return ReportText(self.mechanism)
+
+
+class ReportText:
+    """Reports of one mechanism as text of one length: ``rr1.<fingerprint>.<report>``.
+
+    The fingerprint has 16 hexadecimal digits and tells the design.  The report is its place
+    among the reports, as a hexadecimal number with two digits for each byte that the last place
+    needs; or the bytes of a packed subset, two digits each.  All letters are small.
+    The sample of a mechanism with several is public and goes beside the text.
+    Raises ArgumentValueError where a category has no JSON form.
+
+    >>> import rrstats as rr
+    >>> ReportText(rr.KRR(["never", "once", "often"], 0.75)).encode("often")
+    'rr1.4d02246957e5fa49.02'
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.fingerprint = fingerprint(mechanism)
+        self._space = mechanism.report_space
+        self._form = form_of(self._space)
+        self._width = (
+            -(-(self._form.labels.k - 1).bit_length() // 8)
+            if self._form.is_label
+            else self._space.empty(0).shape[1]
+        )
+        self._prefix = f"rr{VERSION}.{self.fingerprint}."
+        self._ours = re.compile(
+            re.escape(self._prefix) + f"([0-9a-f]{{{2 * self._width}}})", re.ASCII
+        ).fullmatch
+
+    def encode(self, report: Any) -> str:
+        """The text of one report, as `m.report` gives it.
+
+        Raises ArgumentValueError for anything that is no report of this mechanism.
+        """
+        found = self._form.reader([report])([report])
+        if found.outside.size:
+            raise ArgumentValueError(
+                f"report must be one that this mechanism makes, {self._space.describe()}"
+                f"{'' if self._form.is_label else f', as {self._width} bytes'}; found another "
+                f"{type(report).__name__}"
+            )
+        if not self._form.is_label:
+            return self._prefix + found.codes.tobytes().hex()
+        return f"{self._prefix}{found.codes[0]:0{2 * self._width}x}"
+
+    def decode(self, text: Any) -> Any:
+        """The report of one text; ArgumentValueError for a text that is none of this mechanism."""
+        reports, bad = self._read([text])
+        if bad.any():
+            raise ArgumentValueError(f"text must be {self._rule}; it is {self._finding(text)}")
+        return reports[0]
+
+    def decode_all(self, texts: list[Any], invalid: str = "raise") -> NDArray[np.object_]:
+        """(n,) the reports of texts; see `decode_reports`."""
+        _check_invalid(invalid, self._space)
+        reports, bad = self._read(texts)
+        if bad.any() and invalid == "raise":
+            raise ArgumentValueError(f"texts must be {self._rule}; {self._findings(texts, bad)}")
+        reports[bad] = None
+        return reports
+
+    def _read(self, texts: list[Any]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
+        """(n,) reports, and (n,) where there is none, of which the report does not matter."""
+        found = [self._ours(text) if isinstance(text, str) else None for text in texts]
+        bad = np.array([match is None for match in found], dtype=np.bool_)
+        blank = "0" * (2 * self._width)
+        shown = [blank if match is None else match[1] for match in found]
+        if self._form.is_label:
+            codes = np.array([int(digits, 16) for digits in shown], dtype=np.int64)
+            bad |= codes >= self._form.labels.k
+            return self._form.labels.objects[np.where(bad, 0, codes)], bad
+        packed = np.frombuffer(bytes.fromhex("".join(shown)), dtype=np.uint8)
+        packed = packed.reshape(len(texts), self._width)
+        bad[self._form.reader(packed)(packed).outside] = True
+        return np.fromiter(map(bytes, packed), dtype=object, count=len(texts)), bad
+
+    @property
+    def _rule(self) -> str:
+        return f"{self._prefix}, then {2 * self._width} hexadecimal digits of one of the reports"
+
+    def _finding(self, text: Any) -> str:
+        """Why a text is no report of this mechanism; never quotes it."""
+        if not isinstance(text, str):
+            return _RULES["text"]
+        shape = _SHAPE.fullmatch(text)
+        if shape is None:
+            return _RULES["malformed"]
+        if shape[1] != str(VERSION):
+            return _RULES["version"]
+        if len(shape[2]) != len(self.fingerprint):
+            return _RULES["malformed"]
+        if shape[2] != self.fingerprint:
+            return _RULES["design"]
+        return _RULES["malformed" if self._ours(text) is None else "range"]
+
+    def _findings(self, texts: list[Any], bad: NDArray[np.bool_]) -> str:
+        """How many of some texts are wrong, and why."""
+        counts = dict.fromkeys(_RULES.values(), 0)
+        for place in np.flatnonzero(bad).tolist():
+            counts[self._finding(texts[place])] += 1
+        why = ", ".join(f"{count} {rule}" for rule, count in counts.items() if count)
+        return (
+            f"of {len(texts)} there are {why}; another design is a client with other categories or "
+            'probabilities; invalid="missing" leaves them out'
+        )
+
+
+def fingerprint(mechanism: Any) -> str:
+    """16 hexadecimal digits that tell a design: the same for equal mechanisms.
+
+    The first 8 bytes of the SHA-256 of ``m.to_dict()`` as JSON with sorted keys, no spaces, and
+    nothing but ASCII.  A client takes it as it is given.
+    Raises ArgumentValueError where a category has no JSON form.
+
+    >>> import rrstats as rr
+    >>> fingerprint(rr.KRR(["never", "once", "often"], 0.75))
+    '4d02246957e5fa49'
+    """
+    document = as_mechanism(mechanism).to_dict()
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[: 2 * _FINGERPRINT_BYTES]
+
+
+def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDArray[np.object_]:
+    """The reports of many texts, as `rrstats.tally` takes them.
+
+    texts : n texts that `m.encode_report` wrote, or a client in another language: a list, array,
+        Series or Arrow array.
+    mechanism : what made the reports.
+    invalid : texts that are malformed, of another version or design, beyond its reports, or
+        missing. "raise" counts them by kind; "missing" leaves their reports missing, so that a
+        tally counts them apart.
+    Returns (n,) reports: categories, or packed subsets as bytes.
+    Raises ArgumentValueError; no message quotes a text.
+
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> texts = [m.encode_report("yes"), m.encode_report("no"), "spam"]
+    >>> rr.tally(decode_reports(texts, m, invalid="missing"), m).missing
+    1
+    """
+    container = open_container(texts)
+    if container.family in ("scalar", "arrow scalar"):
+        raise ArgumentTypeError(
+            "texts must be a list or column of texts, found one value; for one text use "
+            "m.decode_report"
+        )
+    cells = container.cells
+    if not isinstance(cells, list):
+        cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.tolist()
+    return Client(mechanism).text.decode_all(cells, invalid)
+
+
+def _check_invalid(invalid: object, space: Any) -> None:
+    if invalid not in ("raise", "missing"):
+        found = repr(invalid) if isinstance(invalid, str) else type(invalid).__name__
+        raise ArgumentValueError(f'invalid must be "raise" or "missing", found {found}')
+    if invalid == "missing" and space.missing_code is not None:
+        raise ArgumentValueError(
+            'invalid="missing" contradicts the categories, which have a missing value: a missing '
+            "report would be taken for it; leave invalid= out"
+        )

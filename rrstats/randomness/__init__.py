@@ -1,0 +1,1 @@
+"""Randomness: addressed words, exact coins, integers and tables, and nothing else draws."""

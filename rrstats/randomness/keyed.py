@@ -1,0 +1,242 @@
+"""Words that depend on a secret key, an id and a value: the same report, whenever it is computed.
+
+For lazy frames that are computed many times, for an office that must recreate a release, and for
+panel members who give the same answer in every wave.  At (id, value) the word of (stream, round)
+is a fourth of
+
+    AES-256 under K2 of  ( AES-256 under K1 of id   xor   value | round | stream // 4 | kind of id )
+
+where each of the four has 32 bits, little-endian; K1 and K2 come from HMAC-SHA256 of the key over
+this version, the column's name and the mechanism.
+So columns, mechanisms and ids never share words, and neither do two values of one person, whose
+reports would otherwise show by how much the answer changed.
+
+The price.  It hides a value, not whether or when it changed: a person whose report changed has
+changed the answer.  Epsilon counts for every distinct value that a person ever has in a column.
+Two rows with the same id and value have the same report, so an id must name one person in all
+that is released under a key: where two people share one and their reports differ, their answers
+do for certain (a household's number is no id).  Reports that are randomized again under their
+own key need ``again=True``, or the second round would repeat the first one's noise; where data do
+not say how they were made (lists, Polars) take another key for each round.  Whoever has the key
+has nearly everything: it lies apart from the data, and is destroyed when nothing has to be
+recomputed.
+Fresh noise, the default, has none of these prices.
+Sources: Erlingsson, Pihur and Korolova (2014), sect. 3, for permanent reports; Bellare, Kilian and
+Rogaway (2000) for the chained blocks of fixed length; RFC 2104 for HMAC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.data import labels
+from rrstats.data.identifiers import Identity
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+from rrstats.randomness.sources import cipher_blocks, secret_bytes
+
+__all__ = ["Key", "KeyedColumn", "KeyedRows", "KeyedWords", "check_key", "new_key"]
+
+VERSION = 1
+KEY_BYTES = 32
+WORD_BITS = 32
+MOST_ID_COLUMNS = 4
+
+_FEWEST_BYTES = 10
+"""Random keys have so many different bytes but with a chance below 10**-24."""
+
+_WORDS_OF_A_BLOCK = 4
+
+Blocks = NDArray[np.uint64]
+
+
+class Key(bytes):
+    """A secret key: bytes that do not show themselves.
+
+    ``bytes(key)`` is the secret; ``save`` and ``read`` keep it in a file of its own.
+
+    >>> import rrstats as rr
+    >>> rr.new_key()
+    <secret key of 32 bytes>
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<secret key of {len(self)} bytes>"
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(repr(self), specification)
+
+    def __bytes__(self) -> bytes:
+        return self[:]
+
+    def save(self, path: Path | str) -> None:
+        """Write the key to a new file that only its owner may read; FileError if it exists.
+
+        Keep it apart from the data, and out of their backups.
+        """
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(self)
+        except OSError as error:
+            raise FileError(f"cannot write the key to {path}: {error.strerror}") from None
+
+    @classmethod
+    def read(cls, path: Path | str) -> Key:
+        """The key in a file that `save` wrote."""
+        try:
+            return check_key(Path(path).read_bytes())
+        except OSError as error:
+            raise FileError(f"cannot read the key in {path}: {error.strerror}") from None
+
+
+def new_key() -> Key:
+    """A new secret key of 32 bytes from the operating system, for keyed reports.
+
+    Not to be stored beside the data, in a notebook or in a repository: whoever has it has nearly
+    every answer.  ``key.save(path)`` keeps it in a file of its own, `Key.read` gives it back.
+
+    >>> len(new_key()), new_key() == new_key()
+    (32, False)
+    """
+    return Key(secret_bytes(KEY_BYTES))
+
+
+def check_key(key: Any) -> Key:
+    """The key, if it can be one; no error quotes it."""
+    if not isinstance(key, bytes | bytearray):
+        raise ArgumentTypeError(
+            f"key must be 32 secret bytes from rr.new_key(), found {type(key).__name__}; a "
+            "password or a number is no key"
+        )
+    if len(key) < KEY_BYTES:
+        raise ArgumentValueError(
+            f"key must have at least {KEY_BYTES} bytes, found {len(key)}; make one with "
+            "rr.new_key()"
+        )
+    if len(set(key)) < _FEWEST_BYTES:
+        raise ArgumentValueError(
+            f"key must be random, found {len(set(key))} different bytes in it; make one with "
+            "rr.new_key()"
+        )
+    return Key(key)
+
+
+class KeyedColumn:
+    """The keyed words of one column.
+
+    key : secret bytes.  column : the column's name.  mechanism : its JSON description.
+    before : of a second round, what is known of the rounds before it: it must not meet their words.
+    Raises ArgumentValueError where the name or a category has no JSON form.
+    """
+
+    def __init__(
+        self, key: Any, column: Hashable, mechanism: dict[str, Any], before: Any = None
+    ) -> None:
+        if column is None:
+            raise ArgumentTypeError(
+                "keyed reports need the column's name, so that no two columns share noise: give a "
+                "Series that has a name, or column="
+            )
+        (name,) = labels.encode([column])
+        self._key = check_key(key)
+        self._said = {"column": name, "mechanism": mechanism, "rrstats keyed": VERSION}
+        if before is not None:
+            self._said["before"] = before
+
+    def _subkey(self, purpose: str, ids: int) -> bytes:
+        said = {**self._said, "ids": ids, "purpose": purpose}
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hmac.new(self._key, text.encode("ascii"), hashlib.sha256).digest()
+
+    def rows(self, ids: Sequence[Identity]) -> KeyedRows:
+        """The rows of some ids; several columns of ids name a person together."""
+        if not 1 <= len(ids) <= MOST_ID_COLUMNS:
+            raise ArgumentValueError(
+                f"id must be one to {MOST_ID_COLUMNS} columns, found {len(ids)}"
+            )
+        first, second = (self._subkey(purpose, len(ids)) for purpose in ("id", "words"))
+        return KeyedRows(first, second, ids)
+
+    def __repr__(self) -> str:
+        return "KeyedColumn()"
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("a KeyedColumn cannot be pickled; create one where it is used")
+
+
+class KeyedRows:
+    """The words of rows with known ids, block by block."""
+
+    def __init__(self, first: bytes, second: bytes, ids: Sequence[Identity]) -> None:
+        self._encrypt_id, self._encrypt = cipher_blocks(first), cipher_blocks(second)
+        self._ids = list(ids)
+
+    def words(self, rows: slice, values: NDArray[Any]) -> KeyedWords:
+        """The source of words of some rows.
+
+        values : (n,) the number of each row's value, below 2**32.
+        """
+        state: Blocks | None = None
+        kinds: NDArray[np.uint32] | None = None
+        for identity in self._ids:
+            blocks, mine = identity.read(rows)
+            if state is not None and kinds is not None:
+                blocks ^= state
+                mine |= kinds << np.uint32(8)
+            state, kinds = self._encrypt_id(blocks), mine
+        assert state is not None
+        assert kinds is not None
+        state[:, 0] ^= values.astype(np.uint64)
+        state[:, 1] ^= kinds.astype(np.uint64) << np.uint64(32)
+        return KeyedWords(self._encrypt, state)
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("keyed words cannot be pickled; create them where they are used")
+
+
+class KeyedWords:
+    """Words of one block of rows, each row's its own: neither order nor neighbours count."""
+
+    bits: int | None = WORD_BITS
+    secure = True
+
+    def __init__(self, encrypt: Any, state: Blocks) -> None:
+        self._encrypt, self._state = encrypt, state
+        self._known: tuple[tuple[int, int], NDArray[np.uint32]] | None = None
+
+    def words(
+        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+    ) -> NDArray[np.uint32]:
+        """Words of 32 bits at (id, value, stream, round); ``block`` does not matter."""
+        address = (stream // _WORDS_OF_A_BLOCK, round)
+        place = stream % _WORDS_OF_A_BLOCK
+        if not isinstance(rows, int):
+            return self._blocks(self._state[rows], address)[:, place]
+        if self._known is None or self._known[0] != address:
+            self._known = (address, self._blocks(self._state, address))
+        return self._known[1][:, place]
+
+    def _blocks(self, state: Blocks, address: tuple[int, int]) -> NDArray[np.uint32]:
+        """(n, 4) words of 32 bits."""
+        group, turn = address
+        if max(address) >> 32:
+            raise ArgumentValueError("a keyed report has no words beyond round or stream 2**32")
+        blocks = state ^ np.array([turn << 32, group], dtype=np.uint64)
+        words: NDArray[np.uint32] = self._encrypt(blocks).view("<u4")
+        return words.reshape(-1, _WORDS_OF_A_BLOCK)
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("keyed words cannot be pickled; create them where they are used")

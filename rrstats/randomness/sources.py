@@ -1,0 +1,417 @@
+"""The one door to entropy: addressed words, and exact coins, integers and table cells.
+
+Nothing here sees data.  A *source* answers `words(stream, block, rows, round, bits)` with
+uniform words of ``bits`` bits; the address makes the result independent of the order of
+the calls, so blocks may run in any number of threads.  Fresh noise takes one 32-byte key from
+the operating system for each call of `SecureGenerator.open` and never outlives that call.
+
+Law: the sampled probability *is* the rational number asked for.  A coin compares the binary
+expansion of the probability, digit by digit, with random digits; integers come from equal runs
+of words, with rejection.  Tests enumerate every stream of tiny words through this code.
+Sources: Lemire (2019), "Fast random integer generation in an interval", who compares the ways.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any, NoReturn, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.errors import ArgumentTypeError, MissingPackageError
+
+__all__ = [
+    "BLOCK_ROWS",
+    "FreshWords",
+    "SecureGenerator",
+    "Source",
+    "Substream",
+    "below",
+    "cells",
+    "cipher_blocks",
+    "coin",
+    "open_source",
+    "permutation",
+    "secret_bytes",
+]
+
+BLOCK_ROWS = 1 << 18
+"""Rows of one block: what is drawn at once, and a part of every address."""
+
+SMALL_CALL_ROWS = 4096
+"""Below this many rows a tie of the first digit could be timed, so that digit has 64 bits."""
+
+STREAMS_PER_STAGE = 16
+"""Streams that one mechanism may use; a second stage starts behind them."""
+
+STAGES_PER_COLUMN = 1 << 16
+"""Stages that one column may use; the next column's streams start behind them."""
+
+REPLACEMENT_STREAM = 0xFFFF
+"""The stream that replaces answers outside the categories, for all mechanisms alike."""
+
+_MOST_TURNS = 64
+"""Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
+
+_WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
+
+_MANY_CUTS = 512
+
+_FEW_BYTES = 128
+"""Up to here the key stream is made from its counters one by one."""
+
+# What the key stream is added to; the largest request of one block, never written to.
+_ZEROS = memoryview(bytes(BLOCK_ROWS * 8))
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where words come from.
+
+    ``bits`` is None for a source that serves words of any width in {8, 16, 32, 64}, and a
+    number where every word has that many bits (scripted words, keyed words).  ``secure``
+    says whether reports drawn from it may be released.
+    """
+
+    bits: int | None
+    secure: bool
+
+    def words(
+        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+    ) -> NDArray[Any]:
+        """Uniform unsigned words below 2**bits, one for each row.
+
+        ``rows`` is a number of rows (all rows of the block) or the indices of those rows
+        of the block that need a word in this round.
+        """
+        ...
+
+
+def _row_count(rows: int | NDArray[np.intp]) -> int:
+    return rows if isinstance(rows, int) else len(rows)
+
+
+@cache
+def _ciphers() -> Any:
+    """The ciphers of the `cryptography` package; None without it."""
+    try:
+        from cryptography.hazmat.primitives import ciphers
+        from cryptography.hazmat.primitives.ciphers import algorithms, modes
+    except ImportError:
+        return None
+    return ciphers.Cipher, algorithms.AES, modes
+
+
+def secret_bytes(count: int) -> bytes:
+    """Bytes from the operating system, for a secret that is to be kept."""
+    return os.urandom(count)
+
+
+def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint64]]:
+    """AES-256 of 16-byte blocks, each by itself; (n, 2) in and out, bytes as they stand.
+
+    Raises MissingPackageError without the `cryptography` package.
+    """
+    if (ciphers := _ciphers()) is None:
+        raise MissingPackageError(
+            "keyed reports need AES; install cryptography (pip install cryptography)"
+        )
+    cipher, aes, modes = ciphers
+    prepared = cipher(aes(key), modes.ECB())
+
+    def encrypt(blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        # update_into asks for one cipher block more than it writes.
+        room = np.empty(blocks.size + 2, dtype="<u8")
+        given = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8)
+        prepared.encryptor().update_into(given, room.view(np.uint8))
+        return room[: blocks.size].reshape(-1, 2)
+
+    return encrypt
+
+
+class FreshWords:
+    """Words of one call: AES-256 in counter mode under a key that nobody else ever has.
+
+    The counter is (stream, round, block, position), so no two addresses share a word.
+    Without the `cryptography` package, or where nothing is to be stretched, each word comes from
+    `os.urandom`: slower but for a handful of words, same law, and asking twice gives two answers.
+    """
+
+    bits: int | None = None
+    secure = True
+
+    def __init__(self, *, stretched: bool = True) -> None:
+        self._aes = None
+        if stretched and (ciphers := _ciphers()) is not None:
+            self._cipher, aes, self._modes = ciphers
+            self._aes = aes(os.urandom(32))
+            # Counter mode is this on the counters one by one: cheaper where there are few.
+            self._one_by_one = self._cipher(self._aes, self._modes.ECB()).encryptor()
+            self._alone = threading.Lock()
+
+    def words(
+        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+    ) -> NDArray[Any]:
+        """Uniform words of 8, 16, 32 or 64 bits at this address."""
+        dtype = _WORD_TYPES[bits]
+        size = _row_count(rows) * dtype.itemsize
+        if self._aes is None:
+            return np.frombuffer(os.urandom(size), dtype=dtype)
+        # to_bytes raises where a field is full, so that no address runs into another.
+        address = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6)
+        if size <= _FEW_BYTES:
+            counters = b"".join(address + at.to_bytes(6) for at in range(-(-size // 16)))
+            with self._alone:
+                stream_bytes = self._one_by_one.update(counters)
+            return np.frombuffer(stream_bytes, dtype=dtype, count=_row_count(rows))
+        zeros = _ZEROS[:size] if size <= len(_ZEROS) else bytes(size)
+        # update_into asks for one cipher block more than it writes.
+        buffer = np.empty(size + 16, dtype=np.uint8)
+        counter = self._modes.CTR(address + bytes(6))
+        self._cipher(self._aes, counter).encryptor().update_into(zeros, buffer)
+        return buffer[:size].view(dtype)
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+
+
+class SecureGenerator:
+    """The default source of noise, as an object: keyed afresh by the operating system.
+
+    It holds no state.  Every call that uses it takes a new 32-byte key, so forked, spawned
+    and threaded workers never share noise, and there is nothing to seed, log or recover.
+
+    >>> import rrstats as rr
+    >>> len(rr.privatize(["yes", "no"], ["yes", "no"], 0.75, rng=rr.SecureGenerator()))
+    2
+    """
+
+    __slots__ = ()
+
+    def open(self) -> Source:
+        """A source of words under a new key, for one call."""
+        return FreshWords()
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError(
+            "a SecureGenerator cannot be pickled or copied; create one where it is used"
+        )
+
+    def __repr__(self) -> str:
+        return "SecureGenerator()"
+
+
+class Substream:
+    """The streams of a later stage, or of some rows: the same source behind an offset.
+
+    mine : (n,) indices of the rows of the block that this is for; all of them by default.
+    """
+
+    def __init__(self, source: Source, stage: int, mine: NDArray[np.intp] | None = None) -> None:
+        self._source = source
+        self._offset = stage * STREAMS_PER_STAGE
+        self._mine = mine
+        self.bits = source.bits
+        self.secure = source.secure
+
+    def words(
+        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+    ) -> NDArray[Any]:
+        """The words of ``stream`` in this stage."""
+        if self._mine is not None:
+            rows = self._mine if isinstance(rows, int) else self._mine[rows]
+        return self._source.words(stream + self._offset, block, rows, round, bits)
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+
+
+def open_source(rng: object = None, *, column: int = 0) -> Source:
+    """The source of words for one column of one call.
+
+    rng : None or a SecureGenerator (a fresh key), a numpy.random.Generator, which is for
+        teaching only and marks what it makes, or a source (scripted, keyed), which is believed
+        when it says of itself that it is secure.
+    column : the place of the column in the call; columns never share words.
+    Raises ArgumentTypeError for anything else: a seed above all, and the words of an earlier
+    call, which would give both calls the same noise.
+    """
+    if rng is None:
+        return SecureGenerator().open()
+    if isinstance(rng, SecureGenerator):
+        return rng.open()
+    if isinstance(rng, FreshWords | Substream):
+        raise ArgumentTypeError(
+            "rng must not be the words of another call: two columns with the same noise show "
+            "their difference; pass rr.SecureGenerator()"
+        )
+    if isinstance(rng, Source) and not isinstance(rng, type):
+        return Substream(rng, column * STAGES_PER_COLUMN)
+    from rrstats.privatization.simulation import simulated_words
+
+    return simulated_words(rng)
+
+
+@lru_cache(maxsize=1024)
+def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
+    """The next digit of a binary expansion in base 2**bits, and what is left behind it."""
+    scaled = remainder * (1 << bits)
+    digit = scaled.numerator // scaled.denominator
+    return digit, scaled - digit
+
+
+def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> NDArray[np.bool_]:
+    """Independent coins, True with probability exactly ``prob``; shape (rows,).
+
+    A word below the digit of ``prob`` decides True, above it False; a tie goes on with the
+    next digit and a fresh word.  When the digits are used up a tie means False.
+    """
+    if not 0 < prob.numerator < prob.denominator:
+        return np.full(rows, prob >= 1)
+    bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
+    digit, rest = _split(prob, bits)
+    drawn = source.words(stream, block, rows, 0, bits)
+    heads: NDArray[np.bool_] = drawn < digit
+    if not rest:
+        return heads
+    tied = np.flatnonzero(drawn == digit)
+    turn = 0
+    while rest and tied.size:
+        turn += 1
+        bits = source.bits or 64
+        digit, rest = _split(rest, bits)
+        drawn = source.words(stream, block, tied, turn, bits)
+        heads[tied[drawn < digit]] = True
+        tied = tied[drawn == digit]
+    return heads
+
+
+def _integer_bits(bound: int) -> int:
+    """The narrowest word that is rejected in at most one draw of 64."""
+    for bits in (8, 16):
+        if bound <= 1 << bits and (1 << bits) % bound <= 1 << (bits - 6):
+            return bits
+    return 32
+
+
+def below(
+    source: Source,
+    stream: int,
+    block: int,
+    rows: int,
+    bound: int,
+    only: NDArray[np.intp] | None = None,
+) -> NDArray[Any]:
+    """Independent integers, each of 0 .. bound-1 with probability exactly 1/bound; shape (rows,).
+
+    The words are cut into ``bound`` runs of equal length, one for each integer; the few words
+    behind the last run are drawn again.  NumPy divides by one number as fast as it multiplies,
+    and nothing has to be wider than the word.  ``bound`` is at most 2**32.
+    only : increasing indices of the rows whose integers are wanted, shape (len(only),).  Words
+    are drawn for all rows all the same, so that they tell nothing of which rows those are.
+    """
+    if bound == 1:
+        return np.zeros(rows if only is None else len(only), dtype=np.uint8)
+    bits = source.bits or _integer_bits(bound)
+    if bits > 32 or bound > 1 << bits:
+        raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
+    length = (1 << bits) // bound
+
+    def runs(words: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(words // words.dtype.type(length))
+
+    words = source.words(stream, block, rows, 0, bits)
+    values = runs(words if only is None else words[only])
+    if length * bound == 1 << bits:
+        return values
+    pending = np.flatnonzero(words >= length * bound)
+    turn = 0
+    while pending.size:
+        turn += 1
+        again = source.words(stream, block, pending, turn, bits)
+        if only is None:
+            values[pending] = runs(again)
+        else:
+            wanted = np.isin(pending, only)
+            values[np.searchsorted(only, pending[wanted])] = runs(again[wanted])
+        pending = pending[again >= length * bound]
+    return values
+
+
+def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
+    """How many of the increasing digits are at most each word, and where words are ``tying``."""
+    known = np.array(digits, dtype=np.uint64)
+    if words.size < 1 << bits:
+        ties = np.isin(words, np.array(tying, dtype=words.dtype))
+        return np.searchsorted(known, words, side="right"), np.flatnonzero(ties)
+    counts = np.cumsum(np.bincount(known.astype(np.intp), minlength=1 << bits))
+    is_tying = np.zeros(1 << bits, dtype=np.bool_)
+    is_tying[tying] = True
+    return counts[words], np.flatnonzero(is_tying.take(words))
+
+
+def cells(
+    source: Source, stream: int, block: int, rows: int, cuts: Sequence[Fraction]
+) -> NDArray[np.intp]:
+    """Independent cells of [0, 1) cut at ``cuts``; cell j lies below cuts[j]; shape (rows,).
+
+    cuts : increasing numbers strictly between 0 and 1; there is one cell more than cuts.
+    Cell j is drawn with probability exactly cuts[j] - cuts[j-1].  A word names an interval
+    of [0, 1); where a cut is inside that interval, further words refine it.
+    """
+    drawn = np.zeros(rows, dtype=np.intp)
+    # Rows in one interval that needs a word: their first cell, and the cuts inside, scaled
+    # so that the interval is [0, 1).
+    pending = [(np.arange(rows), 0, list(cuts))] if cuts else []
+    turn = 0
+    while pending:
+        # With many cuts nearly every 16-bit word would have one inside.
+        wide = 32 if len(cuts) > _MANY_CUTS else 16
+        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else wide)
+        # All intervals of a round share an address, so their words are asked for together.
+        everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
+        words = source.words(stream, block, everyone, turn, bits)
+        undecided = []
+        for members, first_cell, inside in pending:
+            word = words[np.searchsorted(everyone, members)] if turn else words
+            digits: list[int] = []
+            refined: dict[int, list[Fraction]] = {}
+            for cut in inside:
+                digit, rest = _split(cut, bits)
+                digits.append(digit)
+                # A cut at the lower edge of a word's interval is settled; one inside is not.
+                if rest:
+                    refined.setdefault(digit, []).append(rest)
+            places, tied = _lookup(word, digits, list(refined), bits)
+            drawn[members if turn else slice(None)] = first_cell + places
+            for digit in np.unique(word[tied]).tolist():
+                equal = members[tied[word[tied] == digit]]
+                settled = bisect_right(digits, digit) - len(refined[digit])
+                undecided.append((equal, first_cell + settled, refined[digit]))
+        pending = undecided
+        turn += 1
+    return drawn
+
+
+def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
+    """A uniformly random order of ``rows`` rows, each of the rows! orders equally likely.
+
+    The order of as many words; words that are not all different are all drawn again, as
+    their order would not be uniform.
+    """
+    bits = source.bits or 64
+    if rows > 1 << bits:
+        raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
+    for turn in range(_MOST_TURNS):
+        words = source.words(stream, block, rows, turn, bits)
+        order = np.argsort(words)
+        ordered = words[order]
+        if not np.any(ordered[1:] == ordered[:-1]):
+            return np.asarray(order)
+    raise ArgumentTypeError("the source of words repeats itself; give another rng")

@@ -1,0 +1,167 @@
+"""The public names of the catalogue, and of its battery, recorded, golden and source tests.
+
+What is renamed for users is renamed here, and nowhere else in these tests:
+
+    names                imported below, or lazily, under the name that the tests use
+    ask(result, name)    an attribute, or a method, of a result or a channel
+    table(result)        a frame whose columns have the names that were recorded
+    design(...) etc.     keyword arguments of functions that have them
+
+>>> ask(KRR(["no", "yes"], 0.75), "k")
+2
+"""
+
+# ruff: noqa: F401  # names for the tests
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import rrstats
+from rrstats import (
+    KRR,
+    Chain,
+    ImplausibleReportsWarning,
+    Key,
+    LowPrecisionWarning,
+    MatrixDesign,
+    Mechanism,
+    OptimizedUnary,
+    Rappor,
+    RRStatsError,
+    Samples,
+    SubsetSelection,
+    SurveyDesign,
+    SymmetricUnary,
+    Tally,
+    UnaryEncoding,
+    cauchit,
+    check,
+    cli,
+    cloglog,
+    correlation,
+    correlations,
+    cramers_v,
+    crosstab,
+    datasets,
+    difference,
+    epsilon_from_prob,
+    estimate,
+    estimators,
+    explain,
+    linear,
+    logit,
+    means,
+    metadata,
+    odds_ratio,
+    opendp,
+    phi,
+    planning,
+    posterior,
+    privacy,
+    privatize,
+    prob_from_epsilon,
+    probit,
+    rounds,
+    simulate,
+    surveys,
+    tally,
+)
+from rrstats import NotIdentifiableError as NotIdentifiableError
+from rrstats import privatize_frame as privatize_columns
+from rrstats import simulate_frame as simulate_columns
+from rrstats.estimation import debiasing
+from rrstats.estimation import hypothesis_tests as hypotheses
+from rrstats.estimators import debias_counts, debias_proportions, debias_reports
+from rrstats.mechanisms import from_dict
+from rrstats.mechanisms.channel import expected_rates, recode_matrix
+from rrstats.mechanisms.epsilon import prob_from_uniform_draw, uniform_draw_from_prob
+from rrstats.mechanisms.support_channel import report_variance
+from rrstats.privatization import single as client
+
+ATTRIBUTES: dict[str, str] = {}
+"""Names of attributes in these tests, to the names that they have now."""
+
+COLUMNS: dict[str, str] = {}
+"""Names of columns that they have now, to the names that were recorded."""
+
+
+def ask(result: Any, name: str) -> Any:
+    """An attribute or a method by the name that these tests have for it."""
+    now = ATTRIBUTES.get(name, name)
+    return getattr(result, now if hasattr(result, now) else name)
+
+
+def table(result: Any, *args: Any, **options: Any) -> pd.DataFrame:
+    """The frame of a result, or a frame, with its columns under the names that were recorded."""
+    found = result if isinstance(result, pd.DataFrame) else result.to_frame(*args, **options)
+    return found.rename(columns=COLUMNS)
+
+
+def design(**columns: Any) -> dict[str, Any]:
+    """The sampling design of a survey: weights, strata, clusters, probabilities, population."""
+    return columns
+
+
+def alpha(level: float) -> dict[str, float]:
+    """The significance of a test that is planned."""
+    return {"significance": level}
+
+
+def covariates(mechanisms: Any) -> dict[str, Any]:
+    """The covariates of a regression that hold reports, and their mechanisms."""
+    return {"covariates": mechanisms}
+
+
+def entries(channel: Any) -> Any:
+    """P(report | truth) as fractions, one row for each report."""
+    return channel.entries
+
+
+def recode(channel: Any) -> np.ndarray:
+    """(k, classes) 1 where a latent class counts as a category, else 0."""
+    return recode_matrix(channel)
+
+
+def rates(channel: Any, proportions: Any) -> np.ndarray:
+    """Expected shares of the reports."""
+    return expected_rates(channel, proportions)
+
+
+def variance(channel: Any, proportions: Any, target: str) -> np.ndarray:
+    """The variances of the estimated proportions for one report."""
+    return report_variance(channel, proportions, target)
+
+
+def most_likely(channel: Any, counts: Any) -> np.ndarray:
+    """The likeliest proportions."""
+    return debiasing.most_likely(channel, counts)
+
+
+def max_likelihood_ratio(channel: Any) -> Any:
+    """The largest ratio of two truths' probabilities of one report; infinite where one is 0."""
+    return channel.max_likelihood_ratio
+
+
+def mechanism_types() -> set[type]:
+    """The public classes of mechanisms."""
+    classes = (getattr(rrstats, name) for name in rrstats.__all__ if name[0].isupper())
+    return {c for c in classes if hasattr(c, "randomize") and c is not Mechanism}
+
+
+def command_line(arguments: list[str]) -> Any:
+    """The exit code of a command line."""
+    try:
+        return cli.main(arguments)
+    except SystemExit as stop:
+        return stop.code
+
+
+def __getattr__(name: str) -> Any:
+    """`files`, which needs pyarrow."""
+    if name == "files":
+        return rrstats.files
+    raise AttributeError(name)

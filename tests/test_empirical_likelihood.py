@@ -1,0 +1,105 @@
+"""Empirical likelihood, against a plain algorithm and the definition."""
+
+import numpy as np
+import pytest
+import scipy
+
+from rrstats.inference import empirical_likelihood
+from rrstats.inference.empirical_likelihood import bounded_limit, mean_ends, ratio_ends
+
+LIMIT = scipy.stats.chi2.ppf(0.95, 1)
+
+
+def plain_ends(weights, counts, samples):
+    """The greatest sum of means, by halving, along the path of extreme rates; for one problem.
+
+    At a multiplier mu they are counts / (alpha - mu weights), with alpha such that each sample's
+    rates sum to 1 and what is left on its best cell; the likelihood ratio grows with mu.
+    """
+    member = np.eye(int(samples.max()) + 1)[samples]
+    tops = np.array([weights[samples == s].max() for s in range(member.shape[1])])
+    gaps, best = tops[samples] - weights, counts / (counts @ member)[samples]
+
+    def rates(mu):
+        extra = np.array([np.max((counts - mu * gaps)[samples == s]) for s in range(len(tops))])
+        extra = np.maximum(extra, 0.0)
+        for _ in range(60):
+            law = np.where(counts > 0, counts / np.maximum(extra[samples] + mu * gaps, 1e-300), 0)
+            over = law @ member - 1
+            fall = np.where(counts > 0, law**2 / np.maximum(counts, 1), 0) @ member
+            extra += np.where(over > 1e-15, over / fall, 0.0)
+        return law
+
+    low, high = -60.0, 60.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        law, seen = rates(np.exp(middle)), counts > 0
+        far = -2 * counts[seen] @ np.log(law[seen] / best[seen])
+        low, high = (middle, high) if far <= LIMIT else (low, middle)
+    law = rates(np.exp(low))
+    return law @ weights + (1 - law @ member) @ tops
+
+
+def problem(seed):
+    """Values and counts of one to three samples, some values unseen."""
+    rng = np.random.default_rng(seed)
+    groups = int(rng.integers(1, 4))
+    samples = np.sort(np.append(np.repeat(np.arange(groups), 2), rng.integers(0, groups, 3)))
+    values = rng.normal(size=len(samples)) * 3
+    counts = rng.poisson(rng.exponential(rng.choice([1, 10, 1e4]), len(samples))).astype(float)
+    counts[np.searchsorted(samples, np.arange(groups))] += 1
+    return values, counts, samples
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ends_of_means_are_those_of_the_plain_path(seed):
+    """One sample or several, one report each or thousands, seen at the far values or not."""
+    values, counts, samples = problem(seed)
+    low, high = mean_ends(values[None], counts, LIMIT, samples)
+    assert high[0] == pytest.approx(plain_ends(values, counts, samples), abs=1e-6)
+    assert -low[0] == pytest.approx(plain_ends(-values, counts, samples), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_deviance_is_the_least(seed):
+    """The rates found sum to 1 in each sample, to 0 in the mean, and give the deviance."""
+    values, counts, samples = problem(100 + seed)
+    member = empirical_likelihood._member(samples, len(values))
+    low, high = mean_ends(values[None], counts, LIMIT, samples)
+    middle = (values - (0.3 * low[0] + 0.7 * high[0]) / len(member))[None]
+    found, _, law = empirical_likelihood._deviance(middle, counts[None], member)
+    assert law @ member.T == pytest.approx(1, abs=1e-9)
+    assert (law * middle).sum() == pytest.approx(0, abs=1e-9)
+    seen, rates = counts > 0, counts / (counts @ member.T @ member)
+    logs = np.log(rates[seen] / law[0][seen])
+    assert found[0] == pytest.approx(2 * counts[seen] @ logs, abs=1e-9 * counts.sum())
+
+
+@pytest.mark.parametrize("samples", [None, np.array([0, 0, 0, 1, 1, 1])], ids=["one", "two"])
+def test_ratios_end_where_the_difference_may_be_zero(samples):
+    """At an end r between 0 and 1 the interval of top - r bottom ends at 0."""
+    rng = np.random.default_rng(3)
+    counts = np.array([40.0, 25, 30, 50, 20, 15])
+    for _ in range(10):
+        top, bottom = rng.uniform(0, 1, (1, 6)), rng.uniform(1, 3, (1, 6))
+        for r in (end[0] for end in ratio_ends(top, bottom, counts, LIMIT, samples)):
+            assert 0 < r < 1
+            ends = np.ravel(mean_ends(top - r * bottom, counts, LIMIT, samples))
+            assert np.abs(ends).min() == pytest.approx(0, abs=1e-8)
+
+
+def test_a_ratio_of_next_to_nobody_may_be_anything():
+    """Where the bottom may be nobody neither 0 nor 1 is refused, and the ends are these."""
+    top, bottom = np.array([[2.0, -1, 0]]), np.array([[2.0, 1, -1]])
+    low, high = ratio_ends(top, bottom, np.array([3.0, 3, 4]), LIMIT)
+    assert (0.0, 1.0) == (low[0], high[0])
+
+
+def test_an_estimate_outside_is_compared_with_the_best_inside():
+    """Then the limit grows by the deviance of the nearest end, so that some mean is accepted."""
+    values, counts = np.array([[-1.0, 0.5]]), np.array([60.0, 40.0])
+    limit = bounded_limit(values, np.ones_like(values), counts, LIMIT)
+    assert limit[0] > LIMIT
+    assert mean_ends(values, counts, LIMIT)[1][0] < 0 < mean_ends(values, counts, limit)[1][0]
+    inside = bounded_limit(-values, np.ones_like(values), counts, LIMIT)
+    assert LIMIT == inside[0]

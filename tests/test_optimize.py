@@ -1,0 +1,132 @@
+"""The climb to a maximum: concave, saddle, constrained, endless, and outside the domain."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from rrstats.inference.optimize import distinct, maximize, split_information
+
+
+def noisy_logit(seed, n=300, p=3, prob=0.75):
+    """A log-likelihood of p coefficients behind a channel, with its derivatives."""
+    rng = np.random.default_rng(seed)
+    columns = np.linalg.qr(np.column_stack([np.ones(n), rng.normal(size=(n, p - 1))]))[0]
+    truth = rng.random(n) < 1 / (1 + np.exp(-columns @ rng.normal(size=p) * np.sqrt(n)))
+    yes = np.where(np.where(rng.random(n) < prob, truth, ~truth), prob, 1 - prob)
+
+    def function(theta):
+        g = 1 / (1 + np.exp(-np.clip(columns @ theta, -700, 700)))
+        law, gap = 1 - yes + (2 * yes - 1) * g, 2 * yes - 1
+        slope = gap * g * (1 - g) / law
+        bend = gap * g * (1 - g) * (1 - 2 * g) / law - slope**2
+        return float(np.log(law).sum()), columns.T @ slope, (columns.T * bend) @ columns
+
+    return function, columns
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_maxima_are_those_of_scipy(seed):
+    """The trust-exact method of SciPy ends at the same value, or lower on the way to the edge."""
+    function, columns = noisy_logit(seed)
+    found = maximize(function, np.zeros(3), radius=np.sqrt(len(columns)))
+    other = scipy.optimize.minimize(
+        lambda x: -function(x)[0],
+        np.zeros(3),
+        jac=lambda x: -function(x)[1],
+        hess=lambda x: -function(x)[2],
+        method="trust-exact",
+        options={"initial_trust_radius": 17.0, "gtol": 1e-9},
+    )
+    assert found.converged
+    assert -other.fun == pytest.approx(found.value, abs=1e-5)
+    if found.endless is None:
+        np.testing.assert_allclose(found.parameters, other.x, rtol=1e-5, atol=1e-6)
+        assert np.abs(found.gradient).max() < 1e-7
+
+
+def test_a_saddle_repels():
+    """From a saddle without slope the climb leaves in the direction that bends upward."""
+
+    def function(x):
+        value = -((x[0] ** 2 - 1) ** 2) - x[1] ** 2
+        slope = np.array([-4 * x[0] * (x[0] ** 2 - 1), -2 * x[1]])
+        return float(value), slope, np.diag([4 - 12 * x[0] ** 2, -2.0])
+
+    found = maximize(function, np.zeros(2))
+    np.testing.assert_allclose(np.abs(found.parameters), [1, 0], atol=1e-9)
+    assert found.converged
+    assert found.endless is None
+
+
+def test_separation_ends_and_gives_the_direction():
+    """Where all yes lie above all no the slope runs off, and the climb says along which way."""
+    x = np.linspace(-1, 1, 40)
+    sign = np.where(x > 0, 1.0, -1.0)
+
+    def function(theta):
+        eta = np.clip(theta[0] + theta[1] * x, -700, 700)
+        g, columns = 1 / (1 + np.exp(-eta)), np.column_stack([np.ones(40), x])
+        bend = (columns.T * -(g * (1 - g))) @ columns
+        return float(-np.logaddexp(0, -sign * eta).sum()), columns.T @ ((sign > 0) - g), bend
+
+    found = maximize(function, np.zeros(2))
+    assert found.converged
+    assert found.endless is not None
+    assert found.iterations < 60
+    assert found.endless[1] > 100 * abs(found.endless[0])
+    assert found.value == pytest.approx(0, abs=1e-6)
+    _, flat = split_information(-found.hessian, 1e-7 * found.scale)
+    assert flat.shape == (2, 2)
+
+
+def test_a_ridge_is_no_endless_rise():
+    """Two parameters of which only the sum is known end at the start's difference."""
+
+    def function(x):
+        miss = x.sum() - 3
+        return float(-(miss**2)), -2 * miss * np.ones(2), -2 * np.ones((2, 2))
+
+    found = maximize(function, np.array([1.0, 0.0]), radius=10.0)
+    assert found.converged
+    assert found.endless is None
+    np.testing.assert_allclose(found.parameters, [2, 1], atol=1e-6)
+
+
+def test_a_climb_within_directions_obeys_the_constraint():
+    """Lagrange's condition holds: the gradient is orthogonal to the directions allowed."""
+    function, _ = noisy_logit(1)
+    start, allowed = np.array([0.0, 2.0, -2.0]), np.linalg.qr(np.ones((3, 3)) + np.eye(3))[0][:, :2]
+    found = maximize(function, start, within=allowed, radius=17.0)
+    assert found.converged
+    np.testing.assert_allclose(allowed.T @ found.gradient, 0, atol=1e-7)
+    moved = found.parameters - start
+    np.testing.assert_allclose(allowed @ (allowed.T @ moved), moved, atol=1e-9)
+
+
+def test_steps_outside_the_domain_are_taken_back():
+    """A function that is minus infinity, or NaN, outside a domain is climbed inside it."""
+
+    def function(x):
+        with np.errstate(all="ignore"):
+            value = np.log(x[0]) + 99 * np.log1p(-x[0]) if x[0] > 0 else -np.inf
+            slope, bend = 1 / x - 99 / (1 - x), -1 / x**2 - 99 / (1 - x) ** 2
+        return float(value), slope, np.diag(bend)
+
+    found = maximize(function, np.array([0.9]), radius=100.0)
+    assert found.converged
+    assert found.parameters[0] == pytest.approx(0.01, rel=1e-9)
+
+
+def test_steps_are_bounded_and_maxima_told_apart():
+    """A climb without an end stops at its last step; equal maxima are one."""
+
+    def function(x):
+        return float(x[0]), np.ones(1), np.zeros((1, 1))
+
+    found = maximize(function, np.zeros(1), steps=7)
+    assert not found.converged
+    assert found.iterations == 7
+    assert found.parameters[0] > 100
+    quartic, _ = noisy_logit(3)
+    ends = [maximize(quartic, start, radius=17.0) for start in (np.zeros(3), np.ones(3))]
+    assert len(distinct([*ends, found], 1e-6)) == 2

@@ -1,0 +1,328 @@
+"""Pictures show the numbers they are given, to colour-blind readers, in grey, on dark styles."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats import plots
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+mpl = pytest.importorskip("matplotlib")
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+HEALTH = ["excellent", "good", "fair", "poor"]
+TRUTH = [0.545, 0.362, 0.077, 0.016]
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def health():
+    return rr.estimate(rr.Tally.from_counts([480, 310, 150, 60], rr.KRR(HEALTH, 0.8)))
+
+
+def rows(estimate, low, high, **columns):
+    held = {"estimate": estimate, "low": low, "high": high, **columns}
+    return pd.DataFrame(held, index=list("abcdef"[: len(estimate)]))
+
+
+def drawn_intervals(ax):
+    """Low, high and height of each line, of all series."""
+    from matplotlib.collections import LineCollection
+
+    lines = [c.get_segments() for c in ax.collections if isinstance(c, LineCollection)]
+    return [(s[0, 0], s[1, 0], s[0, 1]) for s in itertools.chain(*lines)]
+
+
+def dots(ax):
+    """The offsets of the dots and whether they are hollow."""
+    from matplotlib.collections import PathCollection
+
+    found = [c for c in ax.collections if isinstance(c, PathCollection)]
+    offsets = np.concatenate([np.asarray(c.get_offsets()) for c in found])
+    hollow = np.concatenate([c.get_facecolors()[:, 3] == 0 for c in found])
+    return offsets[:, 0].tolist(), hollow.tolist()
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+# -- dots and intervals ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"level": 0.8}])
+def test_an_estimate_is_drawn_as_it_is(options):
+    """Lines reach from low to high, dots and bars are the two proportions, crosses the truth."""
+    est = health()
+    for truth in (TRUTH, dict(zip(HEALTH, TRUTH, strict=True)), pd.Series(TRUTH, HEALTH)):
+        ax = est.plot(truth=truth, **options)
+        low, high = est.interval(**options)
+        assert list(zip(low, high, range(4), strict=True)) == drawn_intervals(ax)
+        assert est.proportions.tolist() == dots(ax)[0]
+        assert est.naive.tolist() == [bar.get_width() for bar in ax.patches]
+        (cross,) = (line for line in ax.lines if line.get_label() == "true value")
+        assert TRUTH == pytest.approx(list(cross.get_xdata()))
+        assert HEALTH == labels(ax)
+        assert f"{100 * options.get('level', 0.95):g}% interval" in legend(ax)
+        assert "1,000 reports" == ax.get_title(loc="left")
+
+
+@pytest.mark.parametrize(
+    ("truth", "error"),
+    [([0.5], ValueError), ({"z": 1.0}, ValueError), ("ab", TypeError), (3, TypeError)],
+)
+def test_a_truth_that_does_not_fit_is_refused(truth, error):
+    """It is named before anything is drawn."""
+    with pytest.raises(error, match="truth") as found:
+        health().plot(truth=truth)
+    assert isinstance(found.value, rr.RRStatsError)
+
+
+def test_a_category_that_the_truth_leaves_out_has_nobody():
+    """As in the value counts of a column; a group that it leaves out is not marked."""
+    assert [0.7, 0.3, 0.0] == plots.check_truth({"a": 0.7, "b": 0.3}, ["a", "b", "c"], 0.0)
+    assert np.isnan(plots.check_truth({"a": 0.7}, ["a", "b"])[1])
+
+
+def test_what_is_impossible_is_hollow_and_an_infinite_end_is_an_arrow():
+    """A dot outside the bounds is where it is; nothing is hollow where there are no bounds."""
+    numbers = rows([-0.02, 0.4, 1.1], [0.0, 0.3, 0.9], [0.03, 0.5, 1.0])
+    ax = plots.plot_intervals(numbers)
+    assert ([-0.02, 0.4, 1.1], [True, False, True]) == dots(ax)
+    assert "hollow: outside 0% to 100%" in legend(ax)
+    left, right = ax.get_xlim()
+    assert left < -0.02
+    assert right > 1.1
+    endless = rows([0.5, -np.inf, np.nan], [-1.0, -np.inf, np.nan], [np.inf, 2.0, np.nan])
+    ax = plots.plot_intervals(endless, bounds=None, xlabel="log odds")
+    assert dots(ax)[1][0] is False
+    assert not any("hollow" in name for name in legend(ax))
+    arrows = {line.get_marker(): np.asarray(line.get_xdata()) for line in ax.lines}
+    assert np.isfinite(arrows[">"][0])
+    assert np.isfinite(arrows["<"][1])
+    left, right = ax.get_xlim()
+    assert left <= arrows["<"][1] < -1
+    assert 2 < arrows[">"][0] <= right
+    ax.figure.canvas.draw()
+
+
+def test_a_dot_never_hides_its_interval():
+    """Caps are taller than the largest dot, and above it, however short the interval is."""
+    ax = plots.plot_intervals(rows([0.5, 0.2], [0.4999, 0.1], [0.5001, 0.3], n=[10**6, 10]))
+    caps = [line for line in ax.lines if line.get_marker() == "|"]
+    found = ax.collections[-1]
+    assert min(line.get_markersize() for line in caps) > 1.2 * max(found.get_sizes()) ** 0.5
+    assert min(line.get_zorder() for line in caps) > found.get_zorder()
+    assert found.get_sizes()[0] > found.get_sizes()[1]
+    assert ["a (n=1,000,000)", "b (n=10)"] == labels(ax)
+
+
+def test_rows_are_sorted_and_the_top_ones_kept():
+    """The whole row moves; the axis says how many there are."""
+    numbers = rows([0.1, -0.5, 0.3], [0.0, -0.6, 0.2], [0.2, -0.4, 0.4], truth=[1, 2, 3])
+    ax = plots.plot_intervals(numbers, sort=True, bounds=(-1, 1))
+    assert ["c", "a", "b"] == labels(ax)
+    assert [(0.2, 0.4, 0), (0.0, 0.2, 1), (-0.6, -0.4, 2)] == drawn_intervals(ax)
+    ax = plots.plot_intervals(numbers, top=2, bounds=(-1, 1), xlabel="difference", title="mine")
+    assert ["b", "c"] == labels(ax)
+    assert "difference (top 2 of 3)" == ax.get_xlabel()
+    assert "mine" == ax.get_title(loc="left")
+    for frame, top in ((numbers, 0), (numbers[:0], None)):
+        with pytest.raises(ArgumentValueError, match="at least one row"):
+            plots.plot_intervals(frame, top=top)
+
+
+def test_several_series_share_a_row():
+    """Conditional proportions: each series has its colour, marker and height."""
+    numbers = rows([0.5, 0.3, 0.6, 0.1], [0.4, 0.2, 0.5, 0.0], [0.6, 0.4, 0.7, 0.2])
+    numbers = numbers.assign(series=["left", "right"] * 2).set_axis(["n", "n", None, None])
+    ax = plots.plot_intervals(numbers, sort=True)
+    assert ["(missing)", "n"] == labels(ax)
+    assert ["left", "right", "95% interval"] == legend(ax)
+    heights = [round(place) for *_, place in drawn_intervals(ax)]
+    assert [0, 1, 0, 1] == heights
+    assert 4 == len({place for *_, place in drawn_intervals(ax)})
+
+
+def test_labels_are_text_in_a_few_short_lines():
+    """Long ones are wrapped, and in full where cut ones would be alike; `$` is no mathematics."""
+    long = "word " * 60
+    est = rr.estimate(rr.Tally.from_counts([5, 3, 2], rr.KRR([r"$\over$", long, None], 0.75)))
+    first, second, third = labels(est.plot())
+    assert (r"$\over$", "(missing)") == (first, third)
+    assert 3 == len(second.splitlines())
+    assert second.endswith("…")
+    est = rr.estimate(rr.Tally.from_counts([5, 3], rr.KRR([long + "a", long + "b"], 0.75)))
+    ax = est.plot(title="a long title " * 20)
+    assert 2 == len(set(labels(ax)))
+    assert max(map(len, ax.get_title(loc="left").splitlines())) < 110
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_groups_name_their_category():
+    """Groups stand from top to bottom with their sizes; the title says whose proportion it is."""
+    frame = pd.DataFrame({"answer": list("nynynyy"), "sex": list("ffmfmmf")})
+    found = rr.estimate(frame["answer"], rr.KRR(list("ny"), 0.75), by=frame["sex"])
+    ax = found.plot(category="y", truth={"f": 0.2})
+    assert ["f (n=4)", "m (n=3)"] == labels(ax)
+    assert "proportion of y by sex" == ax.get_title(loc="left")
+    assert [one.proportions[1] for one in found.values()] == pytest.approx(dots(ax)[0])
+    with pytest.raises(ArgumentValueError, match="category must be one of"):
+        found.plot(category="never")
+
+
+# -- tables, lines, bars -----------------------------------------------------------------------
+
+
+def test_a_table_without_intervals_is_figures_on_shades():
+    """Posterior probabilities: black or white figures, whichever is read on its cell."""
+    index, columns = pd.Index(["no", "yes"], name="report"), pd.Index(["no", "yes"], name="truth")
+    ax = plots.plot_cells(pd.DataFrame([[0.99, 0.01], [0.5, np.nan]], index, columns), title="P")
+    assert ["99.0%", "1.0%", "50.0%", "unknown"] == [text.get_text() for text in ax.texts]
+    assert ["white", "black", "black", "black"] == [text.get_color() for text in ax.texts]
+    assert ("truth", "report", "P") == (ax.get_xlabel(), ax.get_ylabel(), ax.get_title(loc="left"))
+    for size in (0, 21):
+        with pytest.raises(ArgumentValueError, match=f"1 to 400 cells, found {size * size}"):
+            plots.plot_cells(pd.DataFrame(np.zeros((size, size))))
+
+
+def curves(k=5, n=4):
+    """Lines that end close together."""
+    x = pd.Index([100, 200, 500, 1000][:n], name="people")
+    return pd.DataFrame({f"e {i}": 1 - 0.5 ** (x / 100 + i) for i in range(k)}, index=x)
+
+
+def test_lines_are_named_where_they_end():
+    """Finite numbers are drawn; names have room, the order of the lines, and nothing overlaps."""
+    frame = curves().assign(late=[np.inf, 0.2, 0.4, 0.5], never=np.nan)
+    ax = plots.plot_lines(frame, log="x", percent="y", ylabel="power", title="power of a test")
+    for line, name in zip(ax.lines, frame, strict=False):
+        finite = frame[name][np.isfinite(frame[name])]
+        assert finite.tolist() == list(line.get_ydata())
+        assert finite.index.tolist() == list(line.get_xdata())
+    assert ["e 4", "e 3", "e 2", "e 1", "e 0", "late"] == [text.get_text() for text in ax.texts]
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert ("people", "power", "log") == (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale())
+    assert {"100", "1,000"} <= {text.get_text() for text in ax.get_xticklabels()}
+    assert "50%" == ax.yaxis.get_major_formatter()(0.5)
+
+
+def test_bars_are_as_long_as_the_numbers():
+    """With their numbers at the end, and the first on top."""
+    values = pd.Series([1200, 30, 7.125], ["a", "b", "c"], name="people")
+    ax = plots.plot_bars(values, top=2)
+    assert [1200, 30] == [bar.get_width() for bar in ax.patches]
+    assert ["1,200", "30"] == [text.get_text() for text in ax.texts]
+    assert "people (top 2 of 3)" == ax.get_xlabel()
+    assert "7.12" == plots.plot_bars(values).texts[2].get_text()
+
+
+# -- for all readers, on all styles ------------------------------------------------------------
+
+# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as these readers see it.
+SEEN = {
+    "trichromacy": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+
+
+def linear(color):
+    encoded = np.array(to_rgb(color))
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """CIELAB of linear sRGB, white point D65."""
+    matrix = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = matrix @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
+    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SEEN)
+def test_colours_are_told_apart(sight):
+    """Any two are 15 or more apart in CIELAB, as each reader sees them (2.3 is just seen)."""
+    seen = [lab(SEEN[sight] @ linear(color)) for color in plots.COLORS]
+    gaps = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
+    assert min(gaps) > 15
+    old = [lab(SEEN[sight] @ linear(color)) for color in ("#1f5fa8", "#7b4fa3")]
+    assert sight != "protanopia" or np.linalg.norm(old[0] - old[1]) < 2.3  # the test can fail
+
+
+def test_lines_differ_without_colour():
+    """Dash and marker together are others for each of a dozen lines."""
+    ax = plots.plot_lines(curves(12))
+    assert 12 == len({(line.get_marker(), line.get_linestyle()) for line in ax.lines[:12]})
+
+
+PICTURES = {
+    "estimate": lambda ax: health().plot(ax, truth=TRUTH),
+    "lines": lambda ax: plots.plot_lines(curves(), ax),
+    "bars": lambda ax: plots.plot_bars(pd.Series([1, 2], ["a", "b"]), ax),
+    "cells": lambda ax: plots.plot_cells(pd.DataFrame([[0.2, 0.4]]), ax, title="cells"),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_given_axes_are_used_in_their_style(name):
+    """Nothing else is made or set; text stands out from a dark ground that the caller chose."""
+    with plt.style.context("dark_background"):
+        figure = Figure()
+        given = figure.subplots()
+    before, settings = plt.get_fignums(), dict(plt.rcParams)
+    ax = PICTURES[name](given)
+    assert ax is given
+    assert (before, settings) == (plt.get_fignums(), dict(plt.rcParams))
+    texts = [*ax.get_yticklabels(), ax.title, ax.xaxis.label]
+    texts += [] if name == "cells" else ax.texts  # those stand on cells of their own
+    texts += ax.get_legend().get_texts() if ax.get_legend() else []
+    figure.canvas.draw()
+    for text in texts:
+        light = [0.2126, 0.7152, 0.0722] @ linear(text.get_color())
+        assert (light + 0.05) / 0.05 > 4.5
+    PICTURES[name](None)
+    assert 1 + len(before) == len(plt.get_fignums())
+    with pytest.raises(ArgumentTypeError, match="ax must be matplotlib Axes, found str"):
+        PICTURES[name]("picture")
+
+
+def test_a_size_may_be_asked_for():
+    """Of new Axes; without it there is more room for more rows."""
+    ax = health().plot(figsize=(3, 2))
+    assert (3, 2) == tuple(ax.figure.get_size_inches())
+    many = rr.estimate([3, 7, 7], range(100), 0.5).plot()
+    assert many.figure.get_size_inches()[1] > 30
+    rr.estimate([], range(600), 0.5).plot().figure.canvas.draw()
