@@ -87,7 +87,7 @@ def test_a_page_tells_categories_probabilities_and_epsilon():
     assert "probability 12.5%." in page
     assert "| answer | 3 | 75% | 1.792 |" in page
     assert (
-        "\u201canswer\u201d: epsilon 1.792. Whoever sees a report can change the odds between "
+        "\u201canswer\u201d: epsilon 1.792. A reader of a report can change the odds between "
         "any two possible truths about the answer by a factor of at most 6: what seemed 5% likely "
         "before can come to seem 24% likely, and no more." in page  # 0.3 / 1.25
     )
@@ -136,7 +136,7 @@ def test_the_promise_ends_where_missing_answers_stay_missing():
     sentences = [
         part for part in re.split(r"(?<=[.:]) ", page) if "any two possible truths" in part
     ]
-    assert ["Whoever sees a report of a person who answered can change"] == [
+    assert ["A reader of a report of a person who answered can change"] == [
         sentence.partition(" the odds")[0] for sentence in sentences
     ]
     assert "For each row with an answer, chance decided" in page
@@ -156,9 +156,9 @@ def test_the_promise_is_told_for_each_column():
         in page
     )
     assert "of a row of a person who answered in \u201canswer\u201d can change the odds" in page
-    assert "\u201csmoker\u201d: epsilon 1.792. Whoever sees a report can change the odds" in page
+    assert "\u201csmoker\u201d: epsilon 1.792. A reader of a report can change the odds" in page
     assert (
-        "\u201canswer\u201d: epsilon 1.792. Whoever sees a report of a person who answered" in page
+        "\u201canswer\u201d: epsilon 1.792. A reader of a report of a person who answered" in page
     )
 
 
@@ -196,7 +196,7 @@ def test_nothing_is_promised_of_simulated_noise():
         assert text not in page
     page = paragraphs(record(simulated=True), record(name="other"))
     assert statements.PROMISE in page
-    assert "\u201cother\u201d: epsilon 1.792. Whoever" in page
+    assert "\u201cother\u201d: epsilon 1.792. A reader" in page
     assert "\u201canswer\u201d: epsilon" not in page
     assert "Epsilon of a whole row: void" in page
     assert "odds" not in statements.describe([record(simulated=True)])
@@ -317,7 +317,7 @@ def test_the_first_round_of_a_chain_is_on_the_page():
     """Whoever keeps or sees the first round's reports has its epsilon, here ln 9 = 2.1972."""
     chain = record(rr.KRR(["a", "b"], 0.9).then(rr.KRR(["a", "b"], 0.75)))
     for page in (paragraphs(chain), words(statements.describe([chain]))):
-        assert "Whoever sees the reports of the first round" in page
+        assert "The result of the first round, or all reports ever made from it" in page
         assert "Epsilon of all that one first round tells: 2.198." in page
     assert "first round" not in paragraphs(record())
 
@@ -404,6 +404,27 @@ def test_rows_title_and_date_are_shown():
     later = statement([record()])
     days = {day, datetime.date.today()}
     assert any(f"\n\nPage of {day}, written by" in later for day in days)
+
+
+def test_the_wording_and_the_contact_are_on_the_page():
+    """The question stands at its column, the contact beside the date; both are text."""
+    page = paragraphs(
+        record(), questions={"answer": "Did you *ever*?"}, contact="Data office <d@e.org>"
+    )
+    assert "Column answer The question was: \u201cDid you *ever*?\u201d" in page
+    assert "Contact: Data office <d@e.org>." in page
+    with pytest.raises(rr.errors.ArgumentValueError, match="questions must name privatized"):
+        statement([record()], questions={"other": "?"})
+
+
+def test_the_page_says_how_to_estimate_without_rrstats():
+    """The formula of the page, by hand, gives the estimate of rrstats."""
+    (truth, other) = re.findall(r"reports - ([\d.]+)\) / \(([\d.]+) - ", paragraphs(record()))[0][
+        ::-1
+    ]
+    by_hand = (0.5 - float(other)) / (float(truth) - float(other))
+    est = rr.estimate(["never"] * 50 + ["once"] * 30 + ["often"] * 20, KRR)
+    assert est.proportions[0] == pytest.approx(by_hand, abs=1e-12)
 
 
 @pytest.mark.parametrize(
