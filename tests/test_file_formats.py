@@ -21,7 +21,7 @@ from file_samples import FORMATS, KRR, WORDS, privatize, written  # after import
 
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
-from rrstats.files import cells, documents, feather, parquet, parts  # after importorskip
+from rrstats.files import cells, feather, file_metadata, parquet, parts  # after importorskip
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 
@@ -363,7 +363,7 @@ def test_the_description_is_the_one_that_pandas_writes(tmp_path):
         table = pa.Table.from_pandas(pd.DataFrame({"x": series}))
         said = json.loads(table.schema.metadata[b"pandas"])["columns"][0]
         column = Changed("x", table.schema.field(0).type, rr.KRR(["a", "b"], 0.75))
-        mended = documents.mend(table.schema.metadata, column)
+        mended = file_metadata.mend(table.schema.metadata, column)
         assert said == json.loads(mended[b"pandas"])["columns"][0], name
 
 

@@ -21,7 +21,8 @@ from file_samples import KRR, WORDS, written  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import files  # after importorskip
-from rrstats.files import delimited, parquet, parts, shuffling  # after importorskip
+from rrstats.files import delimited, parquet, parts  # after importorskip
+from rrstats.files import shuffle as shuffling  # after importorskip
 
 MARK = "PRIVATE-7c1f"
 N = 300

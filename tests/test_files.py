@@ -162,7 +162,7 @@ def test_check_lists_what_no_category_serves(tmp_path, monkeypatch):
         assert {("odd", "unknown", 200), ("ODD", "unknown", 100), (None, "missing", 100)} == {
             tuple(row) for row in rows
         }
-        monkeypatch.setattr(files.counting, "MOST_LISTED", 1)
+        monkeypatch.setitem(files.check_file.__globals__, "MOST_LISTED", 1)
         found = files.check_file(source, "answer", KRR)
         assert [(None, "not listed", 100)] == list(found.itertuples(index=False, name=None))[-1:]
         monkeypatch.undo()

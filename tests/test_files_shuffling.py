@@ -15,7 +15,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.randomness import sources as randomness
 
 pa = pytest.importorskip("pyarrow")
-shuffling = pytest.importorskip("rrstats.files.shuffling")
+shuffling = pytest.importorskip("rrstats.files.shuffle")
 Shuffle, permutation = shuffling.Shuffle, randomness.permutation
 
 ROWS = pa.schema([("row", pa.int64())])

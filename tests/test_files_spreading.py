@@ -30,8 +30,11 @@ from rrstats.errors import (
     SecondReleaseError,
     UnknownAnswersError,
 )
-from rrstats.files.release import privatize_spread  # after importorskip
-from rrstats.files.spreading import Answer, anew  # after importorskip
+from rrstats.files.privatize_file import (  # after importorskip
+    Answer,
+    anew,
+    privatize_spread,  # after importorskip
+)
 
 PARTS = ["region=a/part-0.parquet", "region=b/x/part-0.pq", "z.parquet"]
 OURS = ["_SUCCESS", "_rrstats.json"]

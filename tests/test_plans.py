@@ -11,7 +11,7 @@ import catalogue  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import metadata  # after importorskip
-from rrstats.files import plans  # after importorskip
+from rrstats.files import plan as plans  # after importorskip
 
 KRR = {"type": "KRR", "categories": ["never", "once", "often"], "prob": 0.75}
 

@@ -173,7 +173,7 @@ def _check_sources_of_design(options: argparse.Namespace, named: list[Column]) -
 def _design(options: argparse.Namespace, named: list[Column]) -> Any:
     """What `privatize_file` takes: the records of a plan, or a mechanism for each column."""
     if options.plan is not None:
-        from rrstats.files.plans import read_plan
+        from rrstats.files.plan import read_plan
 
         return read_plan(options.plan)
     for column in named:
@@ -185,7 +185,7 @@ def _design(options: argparse.Namespace, named: list[Column]) -> Any:
 def caster(path: Path) -> Callable[[str, list[str | None]], list[Hashable]]:
     """A function from a column's name and category words to values of the column's type."""
     from rrstats.files.formats import open_source
-    from rrstats.files.plans import cast_words, whole_words
+    from rrstats.files.plan import cast_words, whole_words
 
     source = open_source(path)
     part = source.parts[0]

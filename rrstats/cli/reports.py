@@ -316,7 +316,7 @@ def _designs(options: argparse.Namespace, named: Sequence[Column]) -> dict[str, 
     if options.plan is None:
         cast = caster(options.file)
         return {str(column.name): cast(str(column.name), column.words()) for column in named}
-    from rrstats.files.plans import read_document
+    from rrstats.files.plan import read_document
 
     records = read_document(options.plan)
     names = [str(column.name) for column in named] or [str(record.name) for record in records]
@@ -401,7 +401,7 @@ def _describe(options: argparse.Namespace) -> str:
         raise ArgumentValueError("--title and --overwrite are for the page; give --statement too")
     files = require_files()
     records = files.describe_file(options.file)
-    from rrstats.files.describing import document_beside, silence
+    from rrstats.files.estimate_file import document_beside, silence
     from rrstats.files.formats import open_source
 
     source = open_source(options.file)

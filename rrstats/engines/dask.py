@@ -37,10 +37,15 @@ import rrstats.accessor  # noqa: F401  # df.rr of the partitions
 from rrstats.engines.dask_cluster import client_of, run_by
 from rrstats.engines.dask_sources import check_layout, schema_of
 from rrstats.files.batches import BatchRelease, Seen
-from rrstats.files.plans import Wanted, wanted_columns
-from rrstats.files.release import Progress, Receipt, privatize_batches, privatize_spread
-from rrstats.files.shuffling import Shuffle
-from rrstats.files.spreading import anew
+from rrstats.files.plan import Wanted, wanted_columns
+from rrstats.files.privatize_file import (
+    Progress,
+    Receipt,
+    anew,
+    privatize_batches,
+    privatize_spread,
+)
+from rrstats.files.shuffle import Shuffle
 from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["DaskAccessor", "privatize_parquet"]

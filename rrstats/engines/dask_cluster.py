@@ -13,7 +13,7 @@ from typing import Any
 import dask
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
-from rrstats.files.spreading import Answer, Call, Run
+from rrstats.files.privatize_file import Answer, Call, Run
 from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["client_of", "run_by"]

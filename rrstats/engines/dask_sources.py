@@ -23,7 +23,7 @@ import pyarrow as pa
 from dask.dataframe.utils import meta_nonempty
 
 from rrstats.errors import ArgumentValueError
-from rrstats.files.plans import Wanted
+from rrstats.files.plan import Wanted
 from rrstats.mechanisms.records import KEY
 
 __all__ = ["check_layout", "schema_of"]

@@ -36,9 +36,9 @@ from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimator import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.batches import BatchRelease, careful
-from rrstats.files.plans import wanted_columns
+from rrstats.files.plan import wanted_columns
+from rrstats.files.privatize_file import Receipt
 from rrstats.files.publishing import Publication
-from rrstats.files.release import Receipt
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import KEY, write
 from rrstats.mechanisms.serialization import as_mechanism

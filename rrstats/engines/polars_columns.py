@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, FileError, RRStatsError
 from rrstats.files.batches import BatchRelease, ReleasedColumn, careful
-from rrstats.files.plans import Wanted
+from rrstats.files.plan import Wanted
 
 __all__ = ["as_series", "drawn", "look", "open_release", "report_types", "retold", "stream"]
 

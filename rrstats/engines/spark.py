@@ -25,8 +25,8 @@ from urllib.parse import unquote
 from rrstats.engines.hadoop import Staging, full, location, retold
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MissingPackageError
 from rrstats.files.batches import BatchRelease, Seen
-from rrstats.files.plans import Wanted, wanted_columns
-from rrstats.files.release import Receipt
+from rrstats.files.plan import Wanted, wanted_columns
+from rrstats.files.privatize_file import Receipt
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import write
 from rrstats.randomness.keyed import check_key

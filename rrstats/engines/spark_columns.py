@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from rrstats.engines.spark_source import one_document
 from rrstats.errors import ArgumentTypeError
-from rrstats.files import documents
+from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease
 from rrstats.mechanisms.records import KEY, read, write
 
@@ -43,7 +43,7 @@ def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.
 
     Of the other columns nothing but the name counts.
     """
-    said = [documents.read_records(told)]
+    said = [file_metadata.read_records(told)]
     fields = []
     for field in frame.schema.fields:
         kind = _arrow_type(field) if field.name in private else pa.null()

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from rrstats.engines.hadoop import read_bytes, retold
 from rrstats.errors import ArgumentValueError, FileError, MetadataError
-from rrstats.files import documents
+from rrstats.files import file_metadata
 from rrstats.mechanisms.records import KEY, Record, read, write
 
 __all__ = [
@@ -55,7 +55,7 @@ def read_source(spark: Any, path: str, names: list[str]) -> tuple[Any, dict[byte
     footers = retold(failed, lambda: [_footer(spark, file) for file in files])
     _check_alike(path, files, footers)
     footer = footers[0][1] if footers else {}
-    here, there = documents.read_records(footer), read({KEY: beside})
+    here, there = file_metadata.read_records(footer), read({KEY: beside})
     return frame, {**footer, KEY.encode(): one_document([here, there])}
 
 
@@ -169,7 +169,7 @@ def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
                 f"the files of {path} do not have the same columns: {file} differs from {files[0]} "
                 f"in {differ[0]!r}; privatize them apart, or write them with one schema"
             )
-        if documents.read_records(told) != documents.read_records(footers[0][1]):
+        if file_metadata.read_records(told) != file_metadata.read_records(footers[0][1]):
             raise MetadataError(
                 f"the files of {path} say different things of how columns were made: {files[0]} "
                 f"and {file}; privatize them apart"

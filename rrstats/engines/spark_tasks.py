@@ -17,7 +17,7 @@ from pyspark.accumulators import AccumulatorParam
 
 from rrstats.engines.spark_source import file_of
 from rrstats.files.batches import BatchRelease, Seen, careful
-from rrstats.files.plans import Wanted
+from rrstats.files.plan import Wanted
 
 __all__ = ["Adding", "Listing", "Task", "mapped"]
 

@@ -11,10 +11,15 @@ Reading and writing needs pyarrow: ``pip install pyarrow``.
 from rrstats.errors import MissingPackageError
 
 try:
-    from rrstats.files.counting import check_file, estimate_file, tally_file
-    from rrstats.files.describing import describe_file, statement_of
+    from rrstats.files.estimate_file import (
+        check_file,
+        describe_file,
+        estimate_file,
+        statement_of,
+        tally_file,
+    )
     from rrstats.files.formats import column_type
-    from rrstats.files.release import Receipt, privatize_file
+    from rrstats.files.privatize_file import Receipt, privatize_file
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise

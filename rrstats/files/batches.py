@@ -18,9 +18,9 @@ from typing import Any, NoReturn, TypeVar
 import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
-from rrstats.files import documents
+from rrstats.files import file_metadata
 from rrstats.files.parts import changed_schema, is_served, no_cells
-from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
+from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.privatization.column import ColumnRelease, rounds_before
@@ -113,7 +113,7 @@ class BatchRelease:
 
     schema : of the batches; its metadata may say that a column holds reports already.
     plan : a mapping from column to mechanism, a plan as for `privatize_file`, or what
-        `plans.wanted_columns` made of one.
+        `plan.wanted_columns` made of one.
     unknown, missing, again, rng : as for `privatize_file`.  threads : as for `privatize`; 1 where
         an engine shares out the cores.
     key, id : for the keyed form, the key and the name of the column (or a list of names) that
@@ -146,7 +146,7 @@ class BatchRelease:
     ) -> None:
         self._source = schema
         metadata = dict(schema.metadata or {})
-        told = documents.read_records(metadata)
+        told = file_metadata.read_records(metadata)
         wanted = _wanted(plan, unknown, missing)
         self.id = _id_columns(schema, key, id, [asked.name for asked in wanted])
         self.columns: dict[str, ReleasedColumn] = {}
@@ -166,11 +166,11 @@ class BatchRelease:
                 )
             self.columns[name] = column
         made = list(self.columns.values())
-        self.records = documents.merge(told, [column.record() for column in made])
+        self.records = file_metadata.merge(told, [column.record() for column in made])
         for column in made:
-            metadata = documents.mend(metadata, column)
+            metadata = file_metadata.mend(metadata, column)
         self.schema = changed_schema(schema, made).with_metadata(
-            documents.with_records(metadata, self.records)
+            file_metadata.with_records(metadata, self.records)
         )
 
     def declared(self, name: str) -> pa.DataType:
@@ -332,7 +332,7 @@ def _check_column(schema: pa.Schema, metadata: Mapping[bytes, bytes], name: obje
             f"column {name!r} has the type {declared}, and a report is one plain value; put the "
             "answer into a column of its own"
         )
-    if documents.carries_copy(metadata, name):
+    if file_metadata.carries_copy(metadata, name):
         raise ArgumentValueError(
             f"an index of pandas has the name {name!r} too, and would release the answers; make "
             "the data again with reset_index(drop=True)"

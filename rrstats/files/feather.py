@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from rrstats.files import documents, parts
+from rrstats.files import file_metadata, parts
 from rrstats.files.parts import Changed, ReportSpace, TablePiece, Writer, changed_schema, reading
 from rrstats.files.typed import TypedPart
 from rrstats.mechanisms.records import Record
@@ -38,7 +38,7 @@ class FeatherPart(TypedPart):
             self._codec = _codec_of(path)
         self.names = self.schema.names
         self._metadata = dict(self.schema.metadata or {})
-        self.records = documents.read_records(self._metadata)
+        self.records = file_metadata.read_records(self._metadata)
 
     def pieces(
         self,
@@ -73,8 +73,8 @@ class FeatherPart(TypedPart):
         """A writer with the source's compression."""
         metadata = self._metadata
         for column in changed:
-            metadata = documents.mend(metadata, column)
-        metadata = documents.with_records(metadata, records, feather=True)
+            metadata = file_metadata.mend(metadata, column)
+        metadata = file_metadata.with_records(metadata, records, feather=True)
         schema = self.schema_of(changed).with_metadata(metadata)
         return _FeatherWriter(sink, schema, self._codec, self._footer)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.files import documents
+from rrstats.files import file_metadata
 from rrstats.files.claims import is_ledger_file
 from rrstats.files.delimited import DelimitedPart
 from rrstats.files.feather import FeatherPart
@@ -204,10 +204,10 @@ def open_source(path: Path | str) -> Source:
     parts = [form.opener(file, name) for file, name in zip(files, names, strict=True)]
     for part in parts[1:]:
         _check_alike(path, parts[0], part)
-    if is_directory and (said := documents.directory_records(path)):
+    if is_directory and (said := file_metadata.directory_records(path)):
         for part in parts:
-            part.records = documents.joined(
-                f"{documents.DOCUMENT} and {part.relative} say", part.records, said
+            part.records = file_metadata.joined(
+                f"{file_metadata.DOCUMENT} and {part.relative} say", part.records, said
             )
     return Source(path, form, is_directory, parts, stamp)
 

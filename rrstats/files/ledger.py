@@ -18,25 +18,31 @@ got what.  One that is damaged is never passed over and never replaced.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
+import math
 import os
 import stat
+import threading
 import time
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from rrstats._version import __version__
+from rrstats.data import labels
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
-from rrstats.files.claims import LEDGER, NO_FOLLOW, is_at, lock
-from rrstats.files.digests import digest_of, files_in, is_data, reading
-from rrstats.files.entries import Release
+from rrstats.files.claims import LEDGER, NO_FOLLOW, is_at, is_ledger_file, lock
 from rrstats.files.interrupts import done, let_through, uninterrupted
 from rrstats.files.publishing import Publication
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record
 
-__all__ = ["Ledger", "Release", "digest_of"]
+__all__ = ["Ledger", "Release", "digest_of", "files_in", "is_data", "reading"]
+
 
 VERSION = 1
 MOST_BYTES = 1 << 28
@@ -306,3 +312,152 @@ def _tell(record: Record, earlier: list[Release]) -> str:
         f"(epsilon {shown}{more}); with this one ({round_up(record.epsilon)}) all sum to epsilon "
         f"{round_up(total)}, as the noise averages out"
     )
+
+
+_KEYS = {"when", "columns", "epsilon", "target", "digest", "rows", "rrstats"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release: when, which columns and how, to where, from which state of the source.
+
+    records : how each column was made.  epsilon : for each column, what one report of it
+    spends.  digest : of the source.  rows : how many records.  rrstats : the version that made it.
+    """
+
+    when: datetime
+    records: tuple[Record, ...]
+    epsilon: Mapping[Hashable, float]
+    target: str
+    digest: str
+    rows: int
+    rrstats: str
+
+    @classmethod
+    def of(cls, records: Iterable[Record], target: Path, digest: str, rows: int) -> Release:
+        """The release that happens now."""
+        made = tuple(records)
+        epsilon = {record.name: record.epsilon for record in made}
+        where = str(Path(target).absolute())
+        return cls(datetime.now(UTC), made, epsilon, where, digest, int(rows), __version__)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release as plain JSON."""
+        return {
+            "when": self.when.isoformat(timespec="seconds"),
+            "columns": [record.to_dict() for record in self.records],
+            "epsilon": {
+                _key(name): "inf" if math.isinf(value) else value
+                for name, value in self.epsilon.items()
+            },
+            "target": self.target,
+            "digest": self.digest,
+            "rows": self.rows,
+            "rrstats": self.rrstats,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Release:
+        """The release that `to_dict` described; raises one of several errors for anything else."""
+        if not isinstance(document, dict) or set(document) != _KEYS:
+            raise ValueError(f"each release needs just {', '.join(sorted(_KEYS))}")
+        for key in ("when", "target", "digest", "rrstats"):
+            if not isinstance(document[key], str):
+                raise ValueError(f"{key!r} must be text")
+        when = datetime.fromisoformat(document["when"])
+        if when.tzinfo is None:
+            raise ValueError("'when' must name its time zone")
+        rows = document["rows"]
+        if type(rows) is not int or rows < 0:
+            raise ValueError("'rows' must be a whole number of at least 0")
+        if not isinstance(document["columns"], list) or not document["columns"]:
+            raise ValueError("'columns' must list at least one column")
+        columns = tuple(Record.from_dict(item) for item in document["columns"])
+        if len({record.name for record in columns}) < len(columns):
+            raise ValueError("a release names a column twice")
+        said = document["epsilon"]
+        if not isinstance(said, dict) or set(said) != {_key(record.name) for record in columns}:
+            raise ValueError("'epsilon' must have a number for each column")
+        # What was said then counts too, where it is more than what is computed now.
+        epsilon = {
+            record.name: max(record.epsilon, _number(said[_key(record.name)])) for record in columns
+        }
+        return cls(
+            when,
+            columns,
+            epsilon,
+            document["target"],
+            document["digest"],
+            rows,
+            document["rrstats"],
+        )
+
+
+def _key(name: Hashable) -> str:
+    """A column's label as a key of JSON."""
+    return name if isinstance(name, str) else json.dumps(labels.encode([name])[0])
+
+
+def _number(value: Any) -> float:
+    if value == "inf":
+        return math.inf
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise ValueError("an epsilon must be a number of at least 0")
+    return float(value)
+
+
+def digest_of(path: Path, stop: threading.Event | None = None) -> str:
+    """A fingerprint of a file, or of the names and contents of a directory's data files.
+
+    Returns "sha256:...".  Files that readers of data sets pass over, those whose name or folder
+    begins with a dot or an underscore, do not count, nor do ledgers.  Raises FileError where one
+    cannot be read, and soon after ``stop`` is set.
+    """
+    path = Path(path)
+    with reading(path):
+        if not path.is_dir():
+            return f"sha256:{_sha256(path, stop)}"
+        whole = hashlib.sha256()
+        found = {file.relative_to(path).as_posix(): file for file in files_in(path)}
+        for name, file in sorted(found.items()):
+            if not is_ledger_file(file.name):
+                # A name holds no zero byte, so that no two directories give the same text.
+                whole.update(os.fsencode(name) + b"\0" + _sha256(file, stop).encode() + b"\n")
+        return f"sha256:{whole.hexdigest()}"
+
+
+@contextmanager
+def reading(source: Path) -> Iterator[None]:
+    """Errors of the operating system become a FileError that names the source."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise FileError(f"{source} cannot be read: {why}") from error
+
+
+def _sha256(path: Path, stop: threading.Event | None) -> str:
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(1 << 20))
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            if stop is not None and stop.is_set():
+                raise InterruptedError("the release ended before the source was read")
+            digest.update(buffer[:count])
+    return digest.hexdigest()
+
+
+def files_in(directory: Path) -> Iterator[Path]:
+    """All files of a directory that readers of data sets do not pass over."""
+    for folder, folders, files in os.walk(directory, onerror=_give_up):
+        folders[:] = [name for name in folders if is_data(Path(name))]
+        yield from (Path(folder, name) for name in files if is_data(Path(name)))
+
+
+def is_data(inside: Path) -> bool:
+    """Whether readers of data sets look at a path inside a directory."""
+    return not any(part[0] in "._" for part in inside.parts)
+
+
+def _give_up(error: OSError) -> None:
+    raise error

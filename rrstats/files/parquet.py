@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats.errors import FileError
-from rrstats.files import documents, parts
+from rrstats.files import file_metadata, parts
 from rrstats.files.parts import (
     Changed,
     ReportSpace,
@@ -67,7 +67,7 @@ class ParquetPart(TypedPart):
         self._stores_schema = ARROW_SCHEMA in extra
         self._metadata = {k: v for k, v in extra.items() if k != ARROW_SCHEMA}
         self._metadata |= self.schema.metadata or {}
-        self.records = documents.read_records(self._metadata)
+        self.records = file_metadata.read_records(self._metadata)
 
     def _open(self, **options: Any) -> pq.ParquetFile:
         return pq.ParquetFile(
@@ -139,8 +139,8 @@ class ParquetPart(TypedPart):
         """A writer with the source's properties."""
         metadata = self._metadata
         for column in changed:
-            metadata = documents.mend(metadata, column)
-        metadata = documents.with_records(metadata, records)
+            metadata = file_metadata.mend(metadata, column)
+        metadata = file_metadata.with_records(metadata, records)
         schema = self.schema_of(changed)
         options = self._layout.options([column.name for column in changed], shuffled)
         return _ParquetWriter(sink, schema, metadata, self._stores_schema, options)

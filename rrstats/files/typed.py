@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from rrstats.files import documents, parts
+from rrstats.files import file_metadata, parts
 from rrstats.files.parts import ReportSpace
 
 __all__ = ["TypedPart"]
@@ -35,4 +35,4 @@ class TypedPart:
 
     def has_copy(self, name: str) -> bool:
         """Whether an index of pandas has the column's name."""
-        return documents.carries_copy(self._metadata, name)
+        return file_metadata.carries_copy(self._metadata, name)

@@ -11,28 +11,53 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.files import documents
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rrstats.data.columns import form_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
+from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, ReleasedColumn, Seen
+from rrstats.files.claims import make
 from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import FORMATS, PARQUET, Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
-from rrstats.files.plans import Wanted, check_one_sample, wanted_columns
+from rrstats.files.parquet import ParquetPart
+from rrstats.files.parts import Part, ahead, even_groups, reading
+from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.files.publishing import Publication
-from rrstats.files.rewriting import look, rewrite
-from rrstats.files.spreading import FileTask, Run, Spread, Task
+from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Record, write
 from rrstats.privatization.frame import warn_of
+from rrstats.randomness.sources import secret_bytes
 
-__all__ = ["Receipt", "privatize_batches", "privatize_file", "privatize_spread"]
+__all__ = [
+    "Answer",
+    "Call",
+    "FileTask",
+    "Progress",
+    "Receipt",
+    "Run",
+    "Spread",
+    "Task",
+    "anew",
+    "attempt",
+    "look",
+    "privatize_batches",
+    "privatize_file",
+    "privatize_spread",
+    "rewrite",
+]
+
 
 Progress = Callable[[int, int | None], object]
 
@@ -155,10 +180,10 @@ def privatize_spread(
     records = [column.record() for column in made]
     tasks = []
     for part in origin.parts:
-        said = documents.merge(part.records, records)
+        said = file_metadata.merge(part.records, records)
         tasks.append(FileTask(part.path, part.relative, part.rows, wanted, said, shuffle_rows))
     alike = [r for r in origin.parts[0].records if all(r in p.records for p in origin.parts)]
-    hands = Spread(tasks, run, documents.merge(alike, records), partial(_add, made), progress)
+    hands = Spread(tasks, run, file_metadata.merge(alike, records), partial(_add, made), progress)
     release = _Release(origin, place, made, records, again, overwrite)
     return release.run(hands, ledger, began, directory=True)
 
@@ -302,7 +327,7 @@ class _Release:
     ) -> Receipt:
         origin, place, records, again = self.origin, self.place, self.records, self.again
         per_row = max(
-            total_epsilon(record.epsilon for record in documents.merge(part.records, records))
+            total_epsilon(record.epsilon for record in file_metadata.merge(part.records, records))
             for part in origin.parts
         )
         book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
@@ -366,6 +391,343 @@ class _OneByOne:
                     tell=tell,
                 )
             if part.document_is_beside:
-                said = documents.merge(part.records, self.records)
+                said = file_metadata.merge(part.records, self.records)
                 publication.beside(SIDECAR, json.dumps(write(said), indent=1).encode() + b"\n")
         return rows
+
+
+Tell = Callable[[int], object]
+
+
+def look(part: Part, columns: Sequence[ReleasedColumn]) -> None:
+    """Count the answers of a part that may be refused; nothing is drawn."""
+    careful = [column for column in columns if column.release.may_refuse]
+    if not careful:
+        return
+    domains = {column.name: column.mechanism.domain for column in careful}
+    for piece in part.pieces(domains, only=True):
+        for column in careful:
+            column.release.look(piece.cells(column.name))
+
+
+def rewrite(
+    part: Part,
+    sink: IO[bytes],
+    columns: Sequence[ReleasedColumn],
+    records: Sequence[Record],
+    folder: Path,
+    *,
+    shuffle_rows: bool = False,
+    rng: Any = None,
+    tell: Tell | None = None,
+) -> int:
+    """Write a part with reports to ``sink``, which stays open; how many rows it has.
+
+    records : what the new file shall say of the columns of the release; what the part says of
+        others is kept.  folder : where shuffled rows may wait.  tell : called with the number of
+        rows of each piece that is done.
+    """
+    rows = 0
+    said = file_metadata.merge(part.records, records)
+    writer = part.writer(sink, columns, said, shuffle_rows)
+    blocks = _blocks(part, columns, shuffle_rows, tell)
+    groups = _shuffled(part, columns, blocks, folder, rng) if shuffle_rows else _groups(blocks)
+    try:
+        for group, count in groups:
+            writer.write(group)
+            rows += count
+    except BaseException:
+        with suppress(Exception):  # it would write on when it is forgotten
+            writer.close()
+        raise
+    writer.close()
+    return rows
+
+
+Block = tuple[bool, pa.RecordBatch, int]
+"""Whether it opens a group, the rows with reports, and how many they are."""
+
+Group = tuple[list[pa.RecordBatch], int]
+"""What is written at once, and how many rows it has."""
+
+
+def _blocks(
+    part: Part, columns: Sequence[ReleasedColumn], lines: bool, tell: Tell | None
+) -> Iterator[Block]:
+    """The rows of a part with reports."""
+    domains = {column.name: column.mechanism.domain for column in columns}
+    schema = part.schema_of(columns)
+    reports: dict[str, list[pa.Array]] = {name: [] for name in domains}
+    opens, rows = False, 0
+    size = sum(form_of(c.mechanism.report_space).report_bytes for c in columns)
+    for piece in ahead(part.pieces(domains, report_bytes=size, lines=lines)):
+        opens, rows = opens or piece.opens, rows + piece.rows
+        for column in columns:
+            reports[column.name].append(column.release.reports(piece.cells(column.name)))
+        if piece.closes:
+            whole = {
+                name: those[0] if len(those) == 1 else pa.concat_arrays(those)
+                for name, those in reports.items()
+            }
+            reports = {name: [] for name in domains}
+            yield opens, piece.replaced(whole, schema), rows
+            opens, rows = False, 0
+        if tell is not None:
+            tell(piece.rows)
+
+
+def _groups(blocks: Iterator[Block]) -> Iterator[Group]:
+    group: list[pa.RecordBatch] = []
+    rows = 0
+    for opens, block, count in blocks:
+        if opens and group:
+            yield group, rows
+            group, rows = [], 0
+        group.append(block)
+        rows += count
+    if group:
+        yield group, rows
+
+
+def _shuffled(
+    part: Part, columns: Sequence[ReleasedColumn], blocks: Iterator[Block], folder: Path, rng: Any
+) -> Iterator[Group]:
+    """The rows of a part in random order; the source's groups may tell of the answers."""
+    schema, expected = part.schema_of(columns), part.bytes_expected(columns)
+    declared = [column.name for column in columns]
+    with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
+        for _, block, _ in blocks:
+            shuffle.add(block)
+        for group in even_groups(shuffle.batches()):
+            yield [group], group.num_rows
+
+
+SUCCESS = "_SUCCESS"
+
+
+class Task(Protocol):
+    """One part to be written; it can be pickled, and holds neither answers nor a key."""
+
+    @property
+    def relative(self) -> str:
+        """The name of the part in the target."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """How many it must have, if that is known."""
+        ...
+
+    def look(self, *data: Any) -> Seen:
+        """Count what may be refused; draws nothing."""
+        ...
+
+    def write(self, sink: IO[bytes], folder: Path, *data: Any) -> Seen:
+        """Write the part, under fresh keys; ``folder`` may hold what does not fit in memory."""
+        ...
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a task found: what it saw, the file it wrote, or why it could not."""
+
+    seen: Seen = field(default_factory=Seen)
+    file: str = ""
+    error: RRStatsError | None = None
+
+
+Call = Callable[..., Answer]
+
+Run = Callable[[Sequence[Call]], Generator[tuple[int, Answer]]]
+"""How an engine runs calls, one for each part, wherever it likes: each one's place and answer.
+
+It may give a call the data of its part.  Answers are taken as they come; the first of a place
+counts.  Closed before its end, it must give up what is still to be run.
+"""
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """One Parquet file of a source; the task opens it by itself."""
+
+    path: Path
+    relative: str
+    rows: int | None
+    wanted: Sequence[Wanted]
+    records: Sequence[Record]
+    shuffle_rows: bool = False
+
+    def look(self) -> Seen:
+        """Count what may be refused."""
+        part, columns = self._opened()
+        look(part, columns)
+        return _seen(columns)
+
+    def write(self, sink: IO[bytes], folder: Path) -> Seen:
+        """Write the file with reports."""
+        part, columns = self._opened()
+        shuffle = self.shuffle_rows
+        rows = rewrite(part, sink, columns, self.records, folder, shuffle_rows=shuffle)
+        seen = _seen(columns)
+        return Seen(rows, seen.unknown, seen.missing)
+
+    def _opened(self) -> tuple[ParquetPart, list[ReleasedColumn]]:
+        if not self.path.exists():
+            raise FileError(
+                f"a worker does not see {self.path}; source and target must lie on a disk that "
+                "all workers see under the same paths; nothing was published"
+            )
+        part = ParquetPart(self.path, self.relative)
+        columns = []
+        for place, asked in enumerate(self.wanted):
+            like = part.no_cells(asked.name, asked.mechanism.domain)
+            # The engine shares out the cores.
+            options: dict[str, Any] = {"column": place, "threads": 1}
+            columns.append(
+                ReleasedColumn.prepare(asked, like, None, again=False, rng=None, **options)
+            )
+        return part, columns
+
+
+def _seen(columns: Iterable[ReleasedColumn]) -> Seen:
+    found = {column.name: column.release for column in columns}
+    return Seen(
+        max(release.rows for release in found.values()),
+        {name: release.unknown for name, release in found.items()},
+        {name: release.missing for name, release in found.items()},
+    )
+
+
+# -- where the task runs -------------------------------------------------------------------
+
+
+def attempt(task: Task, folder: Path | None, *data: Any) -> Answer:
+    """Look (without a folder) or write; never raises, so that nothing is told of the data."""
+    try:
+        if folder is None:
+            return Answer(task.look(*data))
+        path = folder / f"{secret_bytes(16).hex()}.parquet"
+        return Answer(_written(task, path, *data), path.name)
+    except Exception as error:
+        return Answer(error=anew(error, f"the task of {task.relative}"))
+
+
+def _written(task: Task, path: Path, *data: Any) -> Seen:
+    try:
+        with os.fdopen(make(path), "wb", buffering=1 << 20) as sink:
+            seen = task.write(sink, path.parent, *data)
+            sink.flush()
+            os.fsync(sink.fileno())
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+    return seen
+
+
+def anew(error: Exception, what: str) -> RRStatsError:
+    """An error that may go anywhere: the frames of the stack, and cells in them, stay behind.
+
+    Ours as new; of the system with its reason; any other by its type.  what : what failed.
+    """
+    if isinstance(error, RRStatsError):
+        return type(error)(*error.args)
+    if isinstance(error, OSError) and isinstance(error.errno, int):
+        why = os.strerror(error.errno).lower()
+        lost = isinstance(error, FileNotFoundError)
+        hint = "; source and target must lie on a disk that all workers see under the same paths"
+        return FileError(f"{what} failed: {why}{hint if lost else ''}; nothing was published")
+    return FileError(
+        f"{what} failed with {type(error).__name__}, whose message may quote an answer and is "
+        "not told; nothing was published"
+    )
+
+
+# -- where it is published -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spread:
+    """All tasks of a release, and how the engine runs them.
+
+    records : what the target says of its columns.  add : takes what a task saw.
+    progress : called with the rows done so far and, where it is known, their number.
+    """
+
+    tasks: Sequence[Task]
+    run: Run
+    records: Sequence[Record]
+    add: Callable[[Seen], object]
+    progress: Callable[[int, int | None], object] | None = None
+
+    def look(self) -> None:
+        """Let every task count what may be refused; nothing is drawn."""
+        with closing(self._answers(None)) as answers:
+            for _ in answers:
+                pass
+
+    def write(self, publication: Publication) -> int:
+        """Let every task write its part; how many rows they have."""
+        folder = publication.workshop()
+        counts = [task.rows for task in self.tasks]
+        total = None if None in counts else sum(count for count in counts if count is not None)
+        rows = 0
+        with closing(self._answers(folder)) as answers:
+            for task, answer in answers:
+                path = folder / answer.file
+                _check(task, path, answer)
+                publication.accept(path, task.relative)
+                rows += answer.seen.rows
+                if self.progress is not None:
+                    self.progress(rows, total)
+        with publication.open(file_metadata.DOCUMENT) as file:
+            file.write(json.dumps(write(self.records), indent=1).encode() + b"\n")
+        publication.open(SUCCESS).close()
+        return rows
+
+    def _answers(self, folder: Path | None) -> Generator[tuple[Task, Answer]]:
+        """The first answer of each task; raises where one failed, or where one is missing."""
+        waiting = dict(enumerate(self.tasks))
+        calls = [partial(attempt, task, folder) for task in self.tasks]
+        with closing(_careful(self.run(calls))) as answers:
+            for place, answer in answers:
+                if place not in waiting:
+                    continue
+                if answer.error is not None:
+                    raise answer.error
+                self.add(answer.seen)
+                yield waiting.pop(place), answer
+        if waiting:
+            lost = next(iter(waiting.values())).relative
+            raise FileError(
+                f"{len(waiting)} of {len(self.tasks)} parts were not written, {lost} for one; "
+                "nothing was published"
+            )
+
+
+def _careful(answers: Generator[tuple[int, Answer]]) -> Generator[tuple[int, Answer]]:
+    """The answers; an error of the engine, or of the data's own tasks, may quote cells."""
+    failed = None
+    try:
+        yield from answers
+    except Exception as error:
+        failed = anew(error, "a task of the engine")
+    if failed is not None:
+        raise failed
+
+
+def _check(task: Task, path: Path, answer: Answer) -> None:
+    """Raise FileError unless a part is here, whole, with the rows that it must have."""
+    if not path.is_file():
+        raise FileError(
+            f"{task.relative} was written, and is not to be seen from here; source and target "
+            "must lie on a disk that all workers share; nothing was published"
+        )
+    with reading(path, "a Parquet file"):
+        rows = pq.read_metadata(path).num_rows
+    if rows != answer.seen.rows or task.rows not in (None, rows):
+        expected = answer.seen.rows if task.rows is None else task.rows
+        raise FileError(
+            f"{task.relative} has {rows} rows, and {expected} were to be written; nothing was "
+            "published"
+        )
