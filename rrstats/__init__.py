@@ -69,8 +69,7 @@ if TYPE_CHECKING:
     from rrstats.estimation.means import means
     from rrstats.estimation.means_results import Means
     from rrstats.privatization import single as client
-    from rrstats.regression.covariates import linear
-    from rrstats.regression.models import cauchit, cloglog, logit, probit
+    from rrstats.regression.models import cauchit, cloglog, linear, logit, probit
     from rrstats.regression.results import RegressionResult
 
 __all__ = [

@@ -266,7 +266,7 @@ class FrameAccessor:
 
     def linear(self, formula: str, **options: Any) -> Any:
         """`rrstats.linear` of a formula in this frame's columns; options as there."""
-        from rrstats.regression.covariates import linear
+        from rrstats.regression.models import linear
 
         return linear(formula, self._data, **options)
 

@@ -21,9 +21,9 @@ from rrstats.errors import (
 from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.means import means
 from rrstats.mechanisms import surveys
-from rrstats.regression.covariates import linear, logit_on_private
-from rrstats.regression.mixtures import Binary, Mixture, Normal, climb
-from rrstats.regression.wording import ConvergenceWarning
+from rrstats.regression import ConvergenceWarning
+from rrstats.regression.mixtures import BinaryOutcome, Mixture, NormalOutcome, climb
+from rrstats.regression.models import linear, logit_on_private
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 THREE = rr.KRR(["a", "b", "c"], 0.7)
@@ -90,9 +90,9 @@ def test_derivatives_are_those_of_the_likelihood(law, alike):
     varying = varying if alike else rng.normal(size=(classes, n, 2))
     yes = rng.random(n) < 0.5
     outcome = {
-        "normal": Normal(rng.normal(size=n)),
-        "binary": Binary(1.0 - yes, 1.0 * yes),
-        "noisy": Binary(np.where(yes, 0.2, 0.8), np.where(yes, 0.9, 0.1)),
+        "normal": NormalOutcome(rng.normal(size=n)),
+        "binary": BinaryOutcome(1.0 - yes, 1.0 * yes),
+        "noisy": BinaryOutcome(np.where(yes, 0.2, 0.8), np.where(yes, 0.9, 0.1)),
     }[law]
     mixture = Mixture(outcome, rng.random((n, classes)), z, varying, z, rng.random(n) + 0.5)
     theta = rng.normal(size=mixture.size) * 0.5
@@ -765,7 +765,9 @@ def test_climbing_ends_at_the_edge_too():
     """Where the likelihood rises for ever the climb stops and says that it is done."""
     given = np.tile([[0.75, 0.25]], (50, 1))
     ones, none = np.ones((50, 1)), np.empty((50, 0))
-    mixture = Mixture(Normal(np.linspace(-1, 1, 50)), given, ones, np.empty((2, 50, 0)), ones)
+    mixture = Mixture(
+        NormalOutcome(np.linspace(-1, 1, 50)), given, ones, np.empty((2, 50, 0)), ones
+    )
     found = climb(mixture, np.zeros(mixture.size))
     assert found.converged
     assert found.theta[-1] < -10

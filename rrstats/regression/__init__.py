@@ -5,12 +5,16 @@
 """
 
 from rrstats.errors import ConvergenceWarning
-from rrstats.regression.covariate_results import CovariateResult
-from rrstats.regression.covariates import linear
-from rrstats.regression.fitted import GoodnessOfFit, LikelihoodRatioTest, OutcomeResult
-from rrstats.regression.models import cauchit, cloglog, logit, probit
-from rrstats.regression.results import RegressionResult, WaldTest
-from rrstats.regression.scores import ScoreResult
+from rrstats.regression.corrected_scores import ScoreResult
+from rrstats.regression.models import cauchit, cloglog, linear, logit, probit
+from rrstats.regression.results import (
+    CovariateResult,
+    GoodnessOfFit,
+    LikelihoodRatioTest,
+    OutcomeResult,
+    RegressionResult,
+    WaldTest,
+)
 
 __all__ = [
     "ConvergenceWarning",

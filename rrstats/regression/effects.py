@@ -1,4 +1,4 @@
-"""What a fitted model says of people: probabilities with intervals, effects, and fit.
+"""Probabilities, means and marginal effects of a fitted model, with their standard errors.
 
 Standard errors carry those of the coefficients (delta method) and hold the covariates fixed.
 Intervals of probabilities are made where they are nearly normal, on the scale of the link
@@ -7,6 +7,7 @@ Intervals of probabilities are made where they are nearly normal, on the scale o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,169 @@ from numpy.typing import NDArray
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_results import few_expected
-from rrstats.regression.changes import Effect, changes, moved
 from rrstats.regression.fitting import blocks
 
 if TYPE_CHECKING:
-    from rrstats.regression.fitted import OutcomeResult
+    from rrstats.regression.results import OutcomeResult
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-__all__ = ["goodness", "marginal", "mean_shares", "shares_of", "tested"]
+from rrstats.regression.maxima import Fitted
+from rrstats.regression.mixtures import Mixture
+from rrstats.regression.private_covariates import Unseen, again
+
+if TYPE_CHECKING:
+    from rrstats.regression.results import CovariateResult
+
+_STEP = 1e-5
+"""The shorter of two steps, in typical deviations of the covariate."""
+
+_FINER = 1e-2
+"""Where they disagree both are tried again so much shorter, twice: values may lie far apart."""
+
+_AGREE, _AGREE_ERROR = 1e-3, 1e-2
+"""Slopes of two steps may differ by this part, and by this part of the standard error."""
+
+_POINTS = 257
+"""Values of a covariate at which its columns are looked at, at most."""
+
+_HALVINGS, _JUMP = 20, 1e-2
+"""A column that keeps this part of its change in an interval halved so often has a jump there."""
+
+_FEW = 12
+"""A covariate that jumps is told level by level if it has at most so many."""
+
+
+class Effect(NamedTuple):
+    """What a change does to (k,) means, and the standard errors."""
+
+    values: Floats
+    errors: Floats
+
+
+def changes(
+    frame: pd.DataFrame,
+    build: Callable[[pd.DataFrame], Floats],
+    name: str,
+    effect: Callable[[Any, Any, Floats | None], Effect],
+) -> list[tuple[str, Effect]]:
+    """The changes of one covariate in words, and their effects.
+
+    build : makes the (rows, p) columns of a frame.
+    effect : of a column before and after, divided by (rows,) widths where these are given.
+    A slope for numbers; differences to the first level for factors, 0/1 columns, and numbers of few
+    values whose columns jump; else the difference between the quartiles.
+    """
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64)
+        if not np.isin(values, (0.0, 1.0)).all():
+            shape = _shape(frame, build, name, values)
+            if shape == "smooth" and (slope := _slope(values, effect)) is not None:
+                return [("slope", slope)]
+            if shape != "levels" and len(np.unique(values)) > _FEW:
+                low, high = _quartiles(values)
+                before, after = np.full(len(values), low), np.full(len(values), high)
+                return [(f"{low:.6g} to {high:.6g}", effect(before, after, None))]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        present = set(column.unique())
+        levels = [one for one in column.cat.categories if one in present]
+    else:
+        levels = sorted(column.unique())
+    whole = [pd.Series([one] * len(column), dtype=column.dtype).array for one in levels]
+    return [
+        (f"{levels[0]} to {one}", effect(whole[0], other, None))
+        for one, other in zip(levels[1:], whole[1:], strict=True)
+    ]
+
+
+def moved(frame: pd.DataFrame, name: str, values: Any) -> pd.DataFrame:
+    """The frame with other values of a covariate."""
+    found = frame.copy(deep=False)
+    found[name] = values
+    return found
+
+
+def _slope(values: Floats, effect: Callable[[Any, Any, Floats | None], Effect]) -> Effect | None:
+    """The mean slope; None where it depends on the step, as that of a root does at 0."""
+    low, high = values.min(), values.max()
+    if low == high:
+        low, high = -np.inf, np.inf
+    quarters = np.subtract(*np.quantile(values, [0.75, 0.25]))
+    deviation = float(values.std()) or 1.0
+    step = _STEP * (min(deviation, float(quarters)) or deviation)
+    for length in (step, step * _FINER, step * _FINER**2):
+        found = []
+        for size in (length, 10 * length):
+            before, after = np.maximum(values - size, low), np.minimum(values + size, high)
+            try:
+                found.append(effect(before, after, after - before))
+            except ArgumentValueError:
+                return None
+        if _agree(*found):
+            return found[0]
+    return None
+
+
+def _agree(short: Effect, long: Effect) -> bool:
+    """Whether two steps find the same slopes, with the same errors."""
+    apart = np.abs(short.values - long.values)
+    error = np.nan_to_num(np.maximum(short.errors, long.errors))
+    gap = np.nan_to_num(np.abs(short.errors - long.errors))
+    size = np.maximum(np.abs(short.values), np.abs(long.values)).max()
+    agree = apart <= _AGREE * size + _AGREE_ERROR * error
+    return bool((agree & (gap <= _AGREE_ERROR * error)).all())
+
+
+def _quartiles(values: Floats) -> tuple[float, float]:
+    """Two values seen: the quartiles, or where these are equal the ends."""
+    low, high = np.quantile(values, [0.25, 0.75], method="nearest").tolist()
+    return (low, high) if low < high else (float(values.min()), float(values.max()))
+
+
+def _shape(
+    frame: pd.DataFrame, build: Callable[[pd.DataFrame], Floats], name: str, values: Floats
+) -> str:
+    """How columns go with a number: "smooth", with "jumps", or known at its "levels" alone."""
+    points = np.unique(values)
+    if len(points) > _POINTS:
+        places = np.linspace(0, len(points) - 1, _POINTS).round().astype(int)
+        points = points[places]
+    if len(points) < 2:
+        return "smooth"
+    matrix = build(frame)
+    people = np.unique(np.abs(matrix).argmax(axis=0))  # each column is not 0 for one of them
+    tall = moved(frame.iloc[people.repeat(len(points))], name, np.tile(points, len(people)))
+    curves = build(tall).reshape(len(people), len(points), -1)
+    steps = np.abs(np.diff(curves, axis=1))
+    size = np.abs(curves).max(axis=(0, 1))
+    # Where a column changes most, and where it is steepest.
+    ends = []
+    for kind in (steps, steps / np.diff(points)[:, None]):
+        for column in range(kind.shape[2]):
+            person, place = np.unravel_index(kind[:, :, column].argmax(), kind.shape[:2])
+            if steps[person, place, column] > 1e-9 * size[column]:
+                ends.append((column, person, place))
+    if not ends:
+        return "smooth"
+    columns, who, place = np.array(ends).T
+    low, high = points[place], points[place + 1]
+    low_value, high_value = curves[who, place, columns], curves[who, place + 1, columns]
+    first, base = np.abs(high_value - low_value), frame.iloc[people[who]]
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        try:
+            value = build(moved(base, name, middle))[np.arange(len(columns)), columns]
+        except ArgumentValueError:
+            return "levels"  # of a factor: between them there is nothing
+        left = np.abs(value - low_value) >= np.abs(high_value - value)
+        low, high = np.where(left, low, middle), np.where(left, middle, high)
+        low_value = np.where(left, low_value, value)
+        high_value = np.where(left, value, high_value)
+        if (np.abs(high_value - low_value) <= _JUMP * first).all():
+            return "smooth"
+    return "jumps"
 
 
 _SMALL = 5
@@ -60,7 +217,7 @@ def shares_of(
         error[:, part] = np.sqrt(np.maximum(spreads, 0.0))
     error[:, ~_finite_rows(result, columns)] = np.nan
     if result.event is None:
-        frame = _framed(shares.T.ravel(), error.T.ravel(), level)
+        frame = _share_frame(shares.T.ravel(), error.T.ravel(), level)
         frame.index = index.repeat(len(shares))
         names = list(result.problem.outcome.categories) * len(columns)
         frame.insert(0, "category", pd.Series(names, index=frame.index, dtype=object))
@@ -82,11 +239,11 @@ def mean_shares(
 ) -> pd.DataFrame:
     """A row for the event, or for each category where there are several."""
     mean, slopes = _mean(result, columns, offset, weights)
-    error = _errors(slopes, result._inner)
+    error = _share_errors(slopes, result._inner)
     if not _finite_rows(result, columns).all():
         error = np.full_like(error, np.nan)
     chosen = slice(None) if result.event is None else slice(1, None)
-    frame = _framed(mean[chosen], error[chosen], level)
+    frame = _share_frame(mean[chosen], error[chosen], level)
     names = list(result.problem.outcome.categories)[chosen]
     frame.insert(0, "category", pd.Series(names, dtype=object))
     return frame
@@ -136,12 +293,12 @@ def _finite_rows(result: OutcomeResult, columns: Floats) -> NDArray[np.bool_]:
     return np.asarray(size <= 1e-4 * np.sqrt((columns**2).sum(axis=1)))
 
 
-def _errors(slopes: Floats, spread: Floats) -> Floats:
+def _share_errors(slopes: Floats, spread: Floats) -> Floats:
     """(k,) standard errors of what has the (k, parameters) slopes; rounding is not below 0."""
     return np.asarray(np.sqrt(np.maximum(np.einsum("kx,xy,ky->k", slopes, spread, slopes), 0.0)))
 
 
-def _framed(shares: Floats, error: Floats, level: float) -> pd.DataFrame:
+def _share_frame(shares: Floats, error: Floats, level: float) -> pd.DataFrame:
     """Probabilities with intervals on the logit scale."""
     quantile = scipy.special.ndtri(0.5 + level / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -156,7 +313,7 @@ def _framed(shares: Floats, error: Floats, level: float) -> pd.DataFrame:
 # -- effects -------------------------------------------------------------------------------
 
 
-def marginal(result: OutcomeResult, level: float) -> pd.DataFrame:
+def outcome_effects(result: OutcomeResult, level: float) -> pd.DataFrame:
     """A row for each change of each covariate, and category."""
     found = []
     for name in result.design.sources:
@@ -194,7 +351,7 @@ def _changes(result: OutcomeResult, name: str) -> list[tuple[str, Effect]]:
             each = weight if width is None else weight / width
             parts.append(_summed(result, columns, problem.offset, each))
         (mean, slopes), (mean_, slopes_) = parts
-        return Effect(mean_ - mean, _errors(slopes_ - slopes, result._inner))
+        return Effect(mean_ - mean, _share_errors(slopes_ - slopes, result._inner))
 
     return changes(design.frame, design.build, name, effect)
 
@@ -253,3 +410,197 @@ def goodness(result: OutcomeResult) -> Goodness:
     notes = few_expected(np.asarray(expected, dtype=np.float64), remedy)
     least = float(expected.min())
     return Goodness(pearson, deviance, df, one_p, other_p, len(one), least, notes)
+
+
+Places = NDArray[np.intp]
+
+_BLIND = 1e-8
+"""What moves with a parameter of which nothing is known by more than this has no error."""
+
+
+def means(
+    fit: Fitted, mixture: Mixture, known: Places | None = None, shown: Places | None = None
+) -> tuple[Floats, Floats]:
+    """(rows,) expected outcomes of the people of a mixture, and their (rows, size) slopes.
+
+    known : (rows,) their classes, where these are known.
+    shown : (C,) the class whose outcome each class is to have.
+    """
+    theta, number, b = fit.theta, bool(mixture.outcome.own), mixture.columns
+    eta, design = mixture.predictors(theta, slice(None)), mixture.design(slice(None))
+    if shown is not None:
+        eta, design = eta[shown], design[shown]
+    each = eta if number else scipy.special.expit(eta)
+    slopes = np.ones_like(eta) if number else each * (1 - each)
+    gradient = np.zeros((mixture.rows, mixture.size))
+    if known is None:
+        shares = np.exp(mixture.log_shares(theta, slice(None)))
+        value = (shares * each).sum(axis=0)
+        gains = (shares * (each - value))[1:].T
+        wide = gains[:, :, None] * mixture.shares[:, None, :]
+        gradient[:, b + mixture.outcome.own :] = wide.reshape(mixture.rows, -1)
+    else:
+        shares = (np.arange(mixture.classes)[:, None] == known).astype(np.float64)
+        value = (shares * each).sum(axis=0)
+    gradient[:, :b] = np.einsum("cr,crb->rb", shares * slopes, design)
+    return value, gradient
+
+
+def framed(fit: Fitted, value: Floats, gradient: Floats, half: float, number: bool) -> pd.DataFrame:
+    """Columns prediction, std_error, low and high; of a probability on the logit scale."""
+    error = _mixture_errors(fit, gradient)
+    if number:
+        low, high = value - half * error, value + half * error
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            middle, reach = scipy.special.logit(value), half * error / (value * (1 - value))
+        low, high = scipy.special.expit(middle - reach), scipy.special.expit(middle + reach)
+    return pd.DataFrame({"prediction": value, "std_error": error, "low": low, "high": high})
+
+
+def average(fit: Fitted, half: float) -> pd.DataFrame:
+    """The mean of the people of the fit, in a row."""
+    value, gradient = means(fit, fit.mixture)
+    weight = _weight(fit.mixture)
+    number = bool(fit.mixture.outcome.own)
+    return framed(fit, (weight @ value)[None], (weight @ gradient)[None], half, number)
+
+
+def covariate_effects(result: CovariateResult, level: float) -> pd.DataFrame:
+    """A row for each change of an ordinary covariate, and each category of a privatized one."""
+    rows: list[tuple[str, str, float, float]] = []
+    for name in result.design.sources:
+        if name not in result.unseen.names:
+            rows += [(name, told, *_single(effect)) for told, effect in _ordinary(result, name)]
+    for place, (name, labels) in enumerate(
+        zip(result.unseen.names, result.unseen.labels, strict=True)
+    ):
+        ends = [_if_all(result, place, code) for code in range(len(labels))]
+        for label, end in zip(labels[1:], ends[1:], strict=True):
+            effect = _effect(result.fit, ends[0], end)
+            rows.append((name, f"{labels[0]} to {label}", *_single(effect)))
+    return tested(pd.DataFrame(rows, columns=["covariate", "change", "effect", "std_error"]), level)
+
+
+def _ordinary(result: CovariateResult, name: str) -> list[tuple[str, Effect]]:
+    """Effects of an ordinary covariate, people's true categories being what they are."""
+    fit, weight = result.fit, _weight(result.fit.mixture)
+    frame = result.design.frame
+    frame = frame.drop(columns=[one for one in result.unseen.names if one in frame.columns])
+
+    def build(data: pd.DataFrame) -> Floats:
+        return np.hstack(again(result.unseen, result.design, data, result.from_formula))
+
+    def effect(before: Any, after: Any, width: Floats | None) -> Effect:
+        ends = []
+        for values in (before, after):
+            mixture = others(result, moved(frame, name, values))
+            value, slopes = means(fit, replace(mixture, shares=fit.mixture.shares))
+            each = weight if width is None else weight / width
+            ends.append((each @ value, each @ slopes))
+        return _effect(fit, *ends)
+
+    return changes(frame, build, name, effect)
+
+
+def _if_all(result: CovariateResult, place: int, code: int) -> tuple[float, Floats]:
+    """The mean, and its slopes, if everybody had one category of a privatized covariate."""
+    unseen, fit = result.unseen, result.fit
+    first = {profile: _first(unseen, number) for number, profile in enumerate(unseen.profiles)}
+    shown = []
+    for number in unseen.shows:
+        profile = unseen.profiles[number]
+        shown.append(first[(*profile[:place], code, *profile[place + 1 :])])
+    value, slopes = means(fit, fit.mixture, shown=np.array(shown, dtype=np.intp))
+    weight = _weight(fit.mixture)
+    return float(weight @ value), np.asarray(weight @ slopes)
+
+
+def _first(unseen: Unseen, profile: int) -> int:
+    """The first class that shows a profile."""
+    return int(np.argmax(unseen.shows == profile))
+
+
+def _effect(fit: Fitted, before: tuple[Any, Floats], after: tuple[Any, Floats]) -> Effect:
+    value, slopes = after[0] - before[0], after[1] - before[1]
+    return Effect(np.atleast_1d(value), _mixture_errors(fit, slopes[None]))
+
+
+def _single(effect: Effect) -> tuple[float, float]:
+    return float(effect.values[0]), float(effect.errors[0])
+
+
+def _mixture_errors(fit: Fitted, gradient: Floats) -> Floats:
+    """(rows,) standard errors; NaN for what moves with a parameter of which nothing is known."""
+    free = np.where(np.isfinite(fit.covariance), fit.covariance, 0.0)
+    error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", gradient, free, gradient), 0))
+    blind = (np.abs(gradient[:, fit.lost]) > _BLIND).any(axis=1)
+    return np.where(blind, np.nan, error)
+
+
+def _weight(mixture: Mixture) -> Floats:
+    """(rows,) weights that sum to 1."""
+    weight = np.ones(mixture.rows) if mixture.weights is None else mixture.weights
+    return np.asarray(weight / weight.sum())
+
+
+def others(result: CovariateResult, frame: pd.DataFrame) -> Mixture:
+    """The mixture of other people, of whom nothing was reported."""
+    unseen = result.unseen
+    matrices = again(unseen, result.design, frame, result.from_formula)
+    same = result.fit.mixture.same.shape[1]
+    turned = [matrix[:, result.order] for matrix in matrices]
+    varying = np.stack([matrix[:, same:] for matrix in turned])
+    ordinary = turned[0][:, :same]
+    shares = result.share_columns.of(ordinary, varying)
+    given = np.ones((len(frame), len(unseen.shows)))
+    return Mixture(result.fit.mixture.outcome, given, ordinary, varying[unseen.shows], shares)
+
+
+# -- nested mixtures ---------------------------------------------------------------------------
+
+
+def check_nested(large: CovariateResult, small: CovariateResult) -> None:
+    """Raise where one is no special case of the other, or has no chi-squared law."""
+    one, two = large.fit.mixture, small.fit.mixture
+    same = (
+        large.unseen.names == small.unseen.names
+        and np.array_equal(one.given, two.given)
+        and type(one.outcome) is type(two.outcome)
+        and all(
+            np.array_equal(value, vars(two.outcome)[name])
+            for name, value in vars(one.outcome).items()
+        )
+    )
+    if not same:
+        raise ArgumentValueError(
+            "the two fits must be of the same outcome and the same reports of the same privatized "
+            "covariates; for the effect of a privatized covariate itself use wald_test"
+        )
+    nested = _within(_outcome_columns(one), _outcome_columns(two)) and _within(
+        [one.shares], [two.shares]
+    )
+    if large.df_model == small.df_model or not nested:
+        raise ArgumentValueError(
+            "neither fit is a special case of the other, so a likelihood ratio has no chi-squared "
+            f"law; compare aic: {large.aic:.2f} and {small.aic:.2f}"
+        )
+    if large.fit.lost.any() or small.fit.lost.any():
+        raise ArgumentValueError(
+            "a likelihood-ratio test needs parameters with finite maxima, and some have none; "
+            "leave covariates out"
+        )
+
+
+def _outcome_columns(mixture: Mixture) -> Iterable[Floats]:
+    """The (rows, columns) of each class."""
+    return [np.hstack([mixture.same, varying]) for varying in mixture.varying]
+
+
+def _within(large: Iterable[Floats], small: Iterable[Floats]) -> bool:
+    """Whether columns in parts are combinations of others, the same in all parts."""
+    wide, narrow = np.concatenate(list(large)), np.concatenate(list(small))
+    lengths = np.sqrt((wide**2).sum(axis=0))
+    unit = wide / np.where(lengths > 0, lengths, 1.0)
+    rest = narrow - unit @ np.linalg.lstsq(unit, narrow, rcond=None)[0]
+    return bool((np.abs(rest).max(axis=0) <= 1e-6 * np.abs(narrow).max(axis=0)).all())

@@ -24,9 +24,9 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.regression.bases import Basis, blocks, orthonormal
-from rrstats.regression.links import Law
-from rrstats.regression.outcomes import Outcome
+from rrstats.regression.design_matrix import Basis, blocks, orthonormal
+from rrstats.regression.links import Family
+from rrstats.regression.outcomes import ReportedOutcome
 
 __all__ = ["Basis", "Fit", "Problem", "State", "best", "blocks", "fit", "known", "orthonormal"]
 
@@ -97,8 +97,8 @@ class Problem:
     Parameters are one vector: p for each linear predictor, then psi of the classes.
     """
 
-    outcome: Outcome
-    law: Law
+    outcome: ReportedOutcome
+    law: Family
     columns: Floats
     offset: Floats | None
     weights: Floats
@@ -362,7 +362,7 @@ def _is_proper(problem: Problem, found: Fit) -> bool:
     return bool(np.linalg.eigvalsh(information)[0] > _PLATEAU * found.scale)
 
 
-def _is_direct(outcome: Outcome) -> bool:
+def _is_direct(outcome: ReportedOutcome) -> bool:
     """Whether each report tells the class: then there is one maximum, or none."""
     return bool((np.count_nonzero(outcome.table, axis=1) <= 1).all())
 

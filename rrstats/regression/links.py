@@ -20,10 +20,10 @@ import scipy
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 
-__all__ = ["LINKS", "Binary", "Law", "Multinomial", "law_of"]
+__all__ = ["LINKS", "BinaryFamily", "Family", "MultinomialFamily", "family_of"]
 
 
-class Law(Protocol):
+class Family(Protocol):
     """P(true answer | linear predictors)."""
 
     @property
@@ -147,7 +147,7 @@ LINKS: dict[str, Link] = {
 
 
 @dataclass(frozen=True)
-class Binary:
+class BinaryFamily:
     """Two categories, of which the second is the event."""
 
     link: Link
@@ -173,7 +173,7 @@ class Binary:
 
 
 @dataclass(frozen=True)
-class Multinomial:
+class MultinomialFamily:
     """k categories, of which the first is the baseline."""
 
     k: int
@@ -211,15 +211,15 @@ class Multinomial:
         return np.asarray(np.log(shares[1:]) - np.log(shares[0]))
 
 
-def law_of(link: str, k: int) -> Law:
+def family_of(link: str, k: int) -> Family:
     """The law of k categories; raises for links that do not exist, or not for so many."""
     if link not in LINKS:
         raise ArgumentValueError(f"link must be one of {list(LINKS)}, got {link!r}")
     if k == 2:
-        return Binary(LINKS[link])
+        return BinaryFamily(LINKS[link])
     if link != "logit":
         raise ArgumentValueError(
             f"{link} is for two categories, and this outcome has {k}; use logit, or read the "
             "outcome for two categories"
         )
-    return Multinomial(k)
+    return MultinomialFamily(k)

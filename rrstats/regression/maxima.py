@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.regression.bases import by_source, orthonormal
-from rrstats.regression.mixtures import NO_ERROR, Climb, Mixture, Normal, climb
+from rrstats.regression.design_matrix import by_source, orthonormal
+from rrstats.regression.mixtures import NO_ERROR, Climb, Mixture, NormalOutcome, climb
 
 __all__ = ["VCOVS", "Fitted", "fitted"]
 
@@ -172,12 +172,12 @@ def _standard(
     shares = orthonormal(mixture.shares, share_names)
     base, added, outcome = np.zeros(mixture.size), 0.0, mixture.outcome
     b = mixture.columns
-    if isinstance(outcome, Normal):
+    if isinstance(outcome, NormalOutcome):
         heavy = np.sqrt(everyone)
         first = np.linalg.lstsq(same * heavy[:, None], outcome.y * heavy, rcond=None)[0]
         left = outcome.y - same @ first
         scale = float(np.sqrt((left**2 * everyone).sum() / everyone.sum())) or 1.0
-        outcome = Normal(left / scale)
+        outcome = NormalOutcome(left / scale)
         if same.shape[1]:
             base[: same.shape[1]] = parts[0] @ first
         parts = [part * scale for part in parts]

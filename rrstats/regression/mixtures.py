@@ -24,12 +24,12 @@ from rrstats._typing import Floats
 
 __all__ = [
     "NO_ERROR",
-    "Binary",
+    "BinaryOutcome",
     "Climb",
     "Mixture",
-    "Normal",
-    "Nothing",
-    "Outcome",
+    "NoOutcome",
+    "NormalOutcome",
+    "OutcomeModel",
     "Sums",
     "climb",
 ]
@@ -66,7 +66,7 @@ class Terms(NamedTuple):
     by_both: Floats | None = None
 
 
-class Outcome(Protocol):
+class OutcomeModel(Protocol):
     """The law of the outcome given a linear predictor."""
 
     @property
@@ -80,7 +80,7 @@ class Outcome(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Nothing:
+class NoOutcome:
     """No outcome: the reports alone."""
 
     own: int = 0
@@ -92,7 +92,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, eq=False)
-class Normal:
+class NormalOutcome:
     """A number with normal errors; its own parameter is the logarithm of their deviation."""
 
     y: Floats
@@ -110,7 +110,7 @@ class Normal:
 
 
 @dataclass(frozen=True, eq=False)
-class Binary:
+class BinaryOutcome:
     """A yes or no with a logistic law, seen as it is or through a channel of its own.
 
     given_no, given_yes : (rows,) P(what was reported | no) and (... | yes); 1 and 0 for a no.
@@ -153,7 +153,7 @@ class Mixture:
     weights : (rows,) or None.
     """
 
-    outcome: Outcome
+    outcome: OutcomeModel
     given: Floats
     same: Floats
     varying: Floats
@@ -213,7 +213,7 @@ class Mixture:
         """The reports without the outcome."""
         none = np.empty((self.rows, 0))
         varying = np.empty((self.classes, self.rows, 0))
-        return replace(self, outcome=Nothing(), same=none, varying=varying)
+        return replace(self, outcome=NoOutcome(), same=none, varying=varying)
 
     def blocks(self) -> Iterator[slice]:
         """Slices of the rows."""

@@ -21,11 +21,11 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 
-__all__ = ["Outcome", "outcome_of"]
+__all__ = ["ReportedOutcome", "outcome_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ReportedOutcome:
     """Reports of n people, coded for a regression.
 
     categories : the baseline first; of two the event last.
@@ -125,16 +125,16 @@ class Outcome:
             ]
         return shares, np.array(psi, dtype=np.float64)
 
-    def take(self, keep: NDArray[Any] | None) -> Outcome:
+    def take(self, keep: NDArray[Any] | None) -> ReportedOutcome:
         """The same of some rows."""
         if keep is None:
             return self
         table = self.table[keep] if self.cells is None else self.table
         cells = None if self.cells is None else self.cells[keep]
-        return Outcome(self.categories, table, cells, self.groups, self.shows, self.labels)
+        return ReportedOutcome(self.categories, table, cells, self.groups, self.shows, self.labels)
 
 
-def outcome_of(variable: Variable, first: Any = None, last: Any = None) -> Outcome:
+def outcome_of(variable: Variable, first: Any = None, last: Any = None) -> ReportedOutcome:
     """The reports of a column as an outcome; missing ones have the cell m, or NaN.
 
     first : the category that is to come first, the baseline.  last : that which is to come last,
@@ -158,7 +158,7 @@ def outcome_of(variable: Variable, first: Any = None, last: Any = None) -> Outco
     single = variable.one_cell_each
     labels = variable.categories if mechanism is None else mechanism.domain.categories
     samples = np.zeros(variable.m, dtype=np.intp)
-    return Outcome(
+    return ReportedOutcome(
         tuple(variable.categories[code] for code in order),
         variable.likelihood_table if single else variable.likelihood(),
         variable.codes() if single else None,

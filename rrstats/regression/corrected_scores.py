@@ -27,14 +27,10 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
-from rrstats.regression.doubts import Doubt
-from rrstats.regression.frames import Design, table_of
+from rrstats.regression.design_matrix import DesignMatrix, table_of
 from rrstats.regression.maxima import check_columns
-from rrstats.regression.results import RegressionResult, beside_profiles, confidence
-from rrstats.regression.unseen import Unseen, again
-
-__all__ = ["ScoreResult", "score_fit"]
-
+from rrstats.regression.private_covariates import Unseen, again
+from rrstats.regression.results import Doubt, RegressionResult, beside_profiles, confidence
 
 _BLOCK = 1 << 16
 """Rows times profiles that are worked on at once."""
@@ -66,7 +62,7 @@ class ScoreResult(RegressionResult):
     effective_n: pd.Series[float]
     signal: pd.Series[float]
     unseen: Unseen
-    design: Design
+    design: DesignMatrix
     from_formula: bool
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
@@ -153,7 +149,7 @@ def score_fit(
     y: Floats,
     unseen: Unseen,
     scores: Floats,
-    design: Design,
+    design: DesignMatrix,
     names: tuple[str, ...],
     order: list[int],
     same: Floats,

@@ -3,11 +3,15 @@
 A formula or frame names them like any other column.  For each combination of their true categories
 the design matrix is made as if everybody were in it, so that interactions and contrasts work as for
 a column that was seen; columns that do not differ between combinations are the ordinary ones.
+P(x | z) must hold each column of z that the outcome goes with: without one of them the effects of x
+and z are biased.  In ``x + x:z`` no column is z alone, but that of a profile is; so the columns of
+all profiles are looked through, and those that follow from others are left out.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,13 +27,19 @@ from rrstats.data.frame_columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
 from rrstats.estimation.debiasing import has_scores
+from rrstats.estimation.means import numbers
 from rrstats.estimation.result import said
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import read
-from rrstats.regression.frames import Design, check_ordinary, covariates
-
-__all__ = ["MOST_CLASSES", "Unseen", "again", "designs", "open_unseen"]
-
+from rrstats.regression.design_matrix import (
+    DesignMatrix,
+    check_index,
+    check_ordinary,
+    column_or_values,
+    covariates,
+    source_of,
+    whole_rows,
+)
 
 MOST_CLASSES = 64
 """So many combinations of true answers at most: time and memory grow with them."""
@@ -251,7 +261,7 @@ def open_unseen(data: Any, given: Any, wanted: Sequence[Hashable], group: Any) -
 
 def designs(
     unseen: Unseen, data: Any, formula: str | None, keep: Booleans | None, intercept: bool
-) -> tuple[Design, list[Floats], tuple[str, ...]]:
+) -> tuple[DesignMatrix, list[Floats], tuple[str, ...]]:
     """The design, its matrix for each profile, and the names of the columns.
 
     Without a formula a covariate adds a column for each category but the first.
@@ -285,7 +295,9 @@ def designs(
     return design, matrices, names
 
 
-def again(unseen: Unseen, design: Design, frame: pd.DataFrame, from_formula: bool) -> list[Floats]:
+def again(
+    unseen: Unseen, design: DesignMatrix, frame: pd.DataFrame, from_formula: bool
+) -> list[Floats]:
     """The matrices of other people, one for each profile."""
     if from_formula:
         if not unseen.columns:
@@ -299,3 +311,205 @@ def again(unseen: Unseen, design: Design, frame: pd.DataFrame, from_formula: boo
             columns += [np.full((len(frame), 1), float(code == other)) for other in wanted]
         found.append(np.hstack(columns))
     return found
+
+
+_FOLLOWS = 1e-7
+"""A column of length 1 of which the others leave less says nothing new."""
+
+
+@dataclass(frozen=True)
+class ShareColumns:
+    """Which columns explain the shares of the true categories.
+
+    names : of the columns.  ones : whether a column of ones comes first.
+    ordinary : whether those follow that are alike for all profiles.
+    picked : further ones, as pairs of a profile and the place among the columns that vary.
+    """
+
+    names: tuple[str, ...]
+    ones: bool
+    ordinary: bool
+    picked: tuple[tuple[int, int], ...] = ()
+
+    def of(self, same: Floats, varying: Floats) -> Floats:
+        """(rows, g) the columns, from (rows, s) and (profiles, rows, v)."""
+        parts = [np.ones((len(same), 1))] if self.ones else []
+        parts += [same] if self.ordinary else []
+        parts += [varying[profile, :, [place]].T for profile, place in self.picked]
+        return np.hstack(parts)
+
+
+def share_columns(
+    same: Floats,
+    varying: Floats,
+    names: Sequence[str],
+    unseen: Sequence[Any],
+    covariate_model: str,
+) -> ShareColumns:
+    """The columns: ones, and for "logistic" all that the ordinary covariates make.
+
+    same : (rows, s) columns that are alike for all profiles.  varying : (profiles, rows, v) others.
+    names : of all s + v.  unseen : the names of the privatized covariates.
+    """
+    if covariate_model == "constant":
+        return ShareColumns(("Intercept",), True, False)
+    rows, s = same.shape
+    one = np.ones((rows, 1))
+    explained = same @ np.linalg.lstsq(same, one, rcond=None)[0] if s else np.zeros((rows, 1))
+    needed = bool(np.abs(explained - 1).max() >= 1e-8)
+    told = (["Intercept"] if needed else []) + list(names[:s])
+    picked = []
+    if rows > 1 and varying.strides[1]:  # else they are alike in all rows
+        basis = np.linalg.qr(np.hstack([one, same]) if needed else same)[0]
+        for place in range(varying.shape[2]):
+            for profile in range(len(varying)):
+                column = varying[profile, :, place]
+                rest = column - basis @ (basis.T @ column)
+                rest -= basis @ (basis.T @ rest)  # twice is enough
+                length = float(np.linalg.norm(rest))
+                if length > _FOLLOWS * float(np.linalg.norm(column)):
+                    basis = np.column_stack([basis, rest / length])
+                    picked.append((profile, place))
+                    told.append(_share_name(names[s + place], unseen, told))
+    return ShareColumns(tuple(told), needed, True, tuple(picked))
+
+
+def _share_name(name: str, unseen: Sequence[Any], taken: Sequence[str]) -> str:
+    """What a column is called where the privatized covariates are known: its other factors."""
+    private = {str(one) for one in unseen}
+    kept = []
+    for part in name.split(":"):
+        source = source_of(part)
+        if source not in private and private.isdisjoint(re.findall(r"\w+", source)):  # C(x)
+            kept.append(part)
+    rest = ":".join(kept) or name
+    found, turn = rest, 1
+    while found in taken:
+        turn += 1
+        found = f"{rest} ({turn})"
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Arguments of a regression as clean arrays.
+
+    same : (rows, s) columns of the design that are alike for all profiles of the privatized
+    covariates.  varying : (profiles, rows, v) the others, in a stride of 0 where rows are alike.
+    order : the places of all these in the design.  weights : with a mean of 1.
+    """
+
+    unseen: Unseen
+    design: DesignMatrix
+    names: tuple[str, ...]
+    order: list[int]
+    same: Floats
+    varying: Floats
+    weights: Floats | None
+    clusters: NDArray[np.intp] | None
+
+    @property
+    def ordered(self) -> list[str]:
+        """The names of the columns, the varying ones last."""
+        return [self.names[place] for place in self.order]
+
+
+def open_columns(
+    absent: dict[str, Booleans],
+    rows: int,
+    formula: str | None,
+    data: Any,
+    given: Any,
+    group: Any,
+    weights: Any,
+    clusters: Any,
+    missing: str,
+    intercept: bool,
+    outcome: Any = None,
+) -> tuple[Opened, Booleans | None]:
+    """Columns, weights and clusters of the rows that are used, and which these are.
+
+    absent : where the outcome is missing.  outcome : its values, to compare indexes with.
+    """
+    if not rows:
+        raise ArgumentValueError("there must be at least one row, found none")
+    if formula is None:
+        check_index(outcome, data, "the outcome")
+    unseen = open_unseen(data, given, _sources(data, formula), group)
+    unseen.check_informative()
+    w = column_or_values(weights, data, rows, "weights", outcome)
+    w = None if w is None else _checked_weights(w, rows)
+    in_cluster = column_or_values(clusters, data, rows, "clusters", outcome)
+    codes = None if in_cluster is None else pd.factorize(pd.Series(in_cluster))[0]
+    gaps = {**absent, **_gaps(data, formula, unseen, rows, intercept), **unseen.missing()}
+    if w is not None:
+        gaps["weights"] = np.isnan(w)
+    if codes is not None:
+        gaps["clusters"] = codes < 0
+    keep = whole_rows(missing, gaps, rows)
+    if w is not None:
+        used = (w if keep is None else w[keep]) > 0
+        if not used.any():
+            raise ArgumentValueError("weights must leave somebody, found that all are 0")
+        if not used.all():  # rows that stand for nobody take no part
+            kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
+            kept[kept] = used
+            keep = kept
+        w = w if keep is None else w[keep]
+        w = w / w.mean()
+    if codes is not None:
+        codes = pd.factorize(codes if keep is None else codes[keep])[0]
+        if codes.max(initial=0) < 1:
+            raise ArgumentValueError("clusters must be at least 2, found 1")
+    design, matrices, names = designs(unseen, data, formula, keep, intercept)
+    order, same, varying = _apart(matrices, len(names))
+    return Opened(unseen, design, names, order, same, varying, w, codes), keep
+
+
+def _checked_weights(given: Any, rows: int) -> Floats:
+    found = numbers(given, "weights", rows)
+    if (found < 0).any() or not np.nansum(found) > 0:
+        raise ArgumentValueError(
+            f"weights must not be negative, nor all 0; found {int((found < 0).sum())} negative"
+        )
+    return found
+
+
+def _sources(data: Any, formula: str | None) -> list[Hashable]:
+    """The columns that the model may use."""
+    if formula is None:
+        return list(data.columns) if isinstance(data, pd.DataFrame) else []
+    opened = covariates(data, formula, rows=len(data))
+    return list(opened.sources)
+
+
+def _gaps(
+    data: Any, formula: str | None, unseen: Unseen, rows: int, intercept: bool
+) -> dict[str, Booleans]:
+    """Where ordinary covariates are missing."""
+    if formula is not None:
+        opened = covariates(unseen.framed(data, None), formula, rows=rows)
+        return opened.missing()
+    if isinstance(data, pd.DataFrame):
+        data = unseen.others(data)
+        if not data.shape[1]:
+            return {}
+    return covariates(data, None, rows=rows, intercept=intercept).missing()
+
+
+def _apart(matrices: list[Floats], columns: int) -> tuple[list[int], Floats, Floats]:
+    """Columns that are alike for all profiles, and those that are not, with their places."""
+    first = matrices[0]
+    differs = np.array(
+        [
+            any(not np.array_equal(first[:, place], other[:, place]) for other in matrices[1:])
+            for place in range(columns)
+        ]
+    )
+    same, vary = np.flatnonzero(~differs), np.flatnonzero(differs)
+    if all((matrix[:1, vary] == matrix[:, vary]).all() for matrix in matrices):
+        table = np.stack([matrix[:1, vary] for matrix in matrices])
+        varying = np.broadcast_to(table, (len(matrices), len(first), len(vary)))
+    else:
+        varying = np.stack([matrix[:, vary] for matrix in matrices])
+    return [*same.tolist(), *vary.tolist()], np.ascontiguousarray(first[:, same]), varying

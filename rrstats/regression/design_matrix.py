@@ -1,0 +1,765 @@
+"""Covariates as a named matrix of numbers, from a formula or from columns as they stand.
+
+`covariates` opens the data and says which rows are whole; `Covariates.design` makes the matrix of
+the rows that are used, and `DesignMatrix.again` the same columns of another frame: with the levels,
+means and knots of the fit, so that predictions mean what the coefficients do.
+A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
+unless ``intercept=True``.  Levels are compared before formulaic sees them: it would drop unseen
+ones, and quote them.
+Source: formulaic (Wilkinson's notation), imported here when a formula is given.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from rrstats._typing import Booleans, Floats
+from rrstats.data.frame_columns import column_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.estimation.analysis_columns import refuse_renamed, refuse_reports
+from rrstats.estimation.means import numbers
+from rrstats.mechanisms.records import KEY, find, write
+
+BLOCK = 16_384
+"""Rows worked on at once, so that what is computed of them stays in cache."""
+
+_WELL = 1e-6
+"""Where squared lengths stay above this, products of columns lose no digits that matter."""
+
+_COLLINEAR = 1e-9
+"""Columns of length 1 have a combination this short: the covariates say the same twice."""
+
+
+_MOST_NAMED = 12
+"""Covariates that an error names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Orthonormal columns that span the covariates.
+
+    columns : (rows, p).  back : (p, p), coefficients of the covariates from those of columns.
+    """
+
+    columns: Floats
+    back: Floats
+
+
+def orthonormal(matrix: Floats, names: tuple[str, ...], weights: Floats | None = None) -> Basis:
+    """Orthonormal columns; raises ArgumentValueError where covariates are collinear.
+
+    weights : (rows,) of which those of 0 must not decide; by default all rows count.
+    """
+    whole = matrix
+    if weights is not None and not weights.all():
+        matrix = matrix[weights > 0]
+    lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+    if not np.isfinite(lengths).all():
+        large = [name for name, one in zip(names, lengths, strict=True) if not np.isfinite(one)]
+        raise ArgumentValueError(
+            f"the covariates {by_source(large)} are too large to square; rescale them"
+        )
+    if not lengths.all():
+        zero = [name for name, length in zip(names, lengths, strict=True) if not length]
+        raise ArgumentValueError(
+            f"the covariates {by_source(zero)} are 0 in all rows; leave them out"
+        )
+    gram = np.zeros((len(names), len(names)))
+    for part in blocks(len(matrix)):
+        gram += matrix[part].T @ matrix[part]
+    sizes, directions = np.linalg.eigh(gram / np.outer(lengths, lengths))
+    if sizes[0] > _WELL:
+        back = directions / np.sqrt(sizes) / lengths[:, None]
+    else:
+        back = _triangular(matrix, lengths, names)
+    return Basis(whole @ back, back)
+
+
+def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floats:
+    """The same by QR; raises ArgumentValueError for collinear covariates."""
+    parts = [np.linalg.qr(matrix[part], mode="r") for part in blocks(len(matrix))]
+    triangle = np.linalg.qr(np.vstack(parts), mode="r") / lengths
+    _, sizes, directions = np.linalg.svd(triangle)
+    short = np.arange(len(names)) >= (sizes > _COLLINEAR).sum()
+    if short.any():
+        involved = np.abs(directions[short]).max(axis=0) > 1e-6
+        told = [name for name, one in zip(names, involved, strict=True) if one]
+        count = int(short.sum())
+        raise ArgumentValueError(
+            f"the covariates {by_source(told)} are collinear over the {len(matrix)} rows: {count} "
+            f"of them follow{'s' * (count == 1)} from the others, so their coefficients cannot be "
+            "told apart; leave out as many"
+        )
+    return np.asarray(np.linalg.inv(triangle) / lengths[:, None])
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """All rows, in blocks."""
+    return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
+
+
+def source_of(name: str) -> str:
+    """What a column of a design is made of, without the level, which is a cell of the data."""
+    return name.partition("[")[0] or name
+
+
+def by_source(names: Iterable[str]) -> list[str]:
+    """Columns of a design for an error: of factors their name and how many, and not too many."""
+    counts: dict[str, int] = {}
+    levels = set()
+    for name in names:
+        source = source_of(name)
+        counts[source] = counts.get(source, 0) + 1
+        if source != name:
+            levels.add(source)
+    told = [
+        f"{source} ({count} column{'s' * (count > 1)})" if source in levels else source
+        for source, count in counts.items()
+    ]
+    more = len(told) - _MOST_NAMED
+    return [*told[:_MOST_NAMED], f"{more} more"] if more > 1 else told
+
+
+INTERCEPT = "Intercept"
+
+
+@dataclass(frozen=True, eq=False)
+class DesignMatrix:
+    """A matrix of covariates, and how to make it again.
+
+    matrix : (rows, p) finite numbers.  names : of its p columns.
+    sources : the columns of a frame that it is made of; for arrays the names of its columns.
+    frame : these columns, of the rows of the matrix.
+    """
+
+    matrix: Floats
+    names: tuple[str, ...]
+    sources: tuple[str, ...]
+    frame: pd.DataFrame
+    build: Callable[[pd.DataFrame], Floats]
+
+    def again(self, data: Any) -> Floats:
+        """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
+
+        data : a frame that has the columns `sources`, or for arrays an array of as many columns.
+        Raises ArgumentValueError for columns that are not there and levels that the fit never saw.
+        """
+        frame = self.framed(data)
+        missing = np.asarray(frame.isna().any(axis=1), dtype=np.bool_)
+        if not missing.any():
+            return self.build(frame)
+        found = np.full((len(frame), len(self.names)), np.nan)
+        if not missing.all():
+            found[~missing] = self.build(frame[~missing])
+        return found
+
+    def framed(self, data: Any) -> pd.DataFrame:
+        """The columns that the matrix is made of."""
+        if isinstance(data, pd.Series) and len(self.sources) == 1:
+            return data.to_frame(self.sources[0])
+        data = table_of(data)
+        if isinstance(data, pd.DataFrame):
+            columns = {name: called(data, name) for name in self.sources}
+            return pd.DataFrame(columns, index=data.index)
+        refuse_masked(data)
+        table = np.asarray(data)
+        if table.ndim == 1 and len(self.sources) == 1:
+            table = table[:, None]
+        if table.ndim != 2 or table.shape[1] != len(self.sources):
+            raise ArgumentValueError(
+                f"data must have the columns {listed(self.sources)}, in this order or as a frame, "
+                f"found an array of shape {table.shape}"
+            )
+        return pd.DataFrame(table, columns=list(self.sources))
+
+
+def table_of(data: Any) -> Any:
+    """What was given, a Series and a mapping of columns as a frame, with what these say of
+    themselves.
+    """
+    if isinstance(data, pd.Series):
+        data = {"x1" if data.name is None else data.name: data}
+    if not isinstance(data, Mapping):
+        return data
+    try:
+        frame = pd.DataFrame(dict(data))
+    except (TypeError, ValueError):
+        sizes = [str(np.shape(column)) for column in data.values()]
+        raise ArgumentValueError(
+            "data must have columns of one axis and equal lengths, found the shapes "
+            f"{', '.join(sizes[:20])}; of one row give lists of one"
+        ) from None
+    records = [
+        replace(record, name=name)
+        for name, column in data.items()
+        if isinstance(column, pd.Series) and (record := find(column.attrs, column.name))
+    ]
+    if records:
+        frame.attrs[KEY] = write(records)
+    return frame
+
+
+def refuse_masked(data: Any) -> None:
+    """Raise for arrays with masked cells: as plain arrays they show what stands behind the mask."""
+    if np.ma.is_masked(data):
+        raise ArgumentTypeError(
+            f"data must not be masked, found {int(np.ma.getmaskarray(data).sum())} masked cells; "
+            "give data.filled(...), or a frame with NaN, of which missing= says what to do"
+        )
+
+
+def called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """The column of that name, or the one whose label reads like it (2020, a pair)."""
+    if name in frame.columns:
+        return column_of(frame, name)
+    alike = [place for place, label in enumerate(frame.columns) if str(label) == name]
+    return frame.iloc[:, alike[0]] if len(alike) == 1 else column_of(frame, name)
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Raise for two columns of one name."""
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise ArgumentValueError(
+            f"covariates must have names of their own, found more than one of {by_source(twice)}; "
+            "rename a column or a level"
+        )
+
+
+def gaps(frame: pd.DataFrame) -> dict[str, Booleans]:
+    """For each column with missing values, where they are."""
+    found = {str(name): np.asarray(frame[name].isna(), dtype=np.bool_) for name in frame.columns}
+    return {f"covariate {name!r}": where for name, where in found.items() if where.any()}
+
+
+def finite(matrix: Floats, names: tuple[str, ...]) -> Floats:
+    """The matrix, if all is finite; raises otherwise, with the columns and how many."""
+    total = float(matrix.sum())
+    if np.isfinite(total):
+        return matrix
+    bad = ~np.isfinite(matrix)
+    found: dict[str, Booleans] = {}
+    for place in np.flatnonzero(bad.any(axis=0)):
+        source = source_of(names[place])
+        found[source] = bad[:, place] | found.get(source, False)
+    if told := [f"{int(rows.sum())} in {source!r}" for source, rows in found.items()]:
+        raise ArgumentValueError(
+            f"covariates must be finite, found infinite or undefined values in {len(matrix)} rows: "
+            f"{', '.join(told[:20])}"
+        )
+    return matrix
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Names for an error, and not too many."""
+    return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
+
+
+_QUOTED = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaCovariates:
+    """The right side of a formula over the columns of a frame."""
+
+    terms: Any
+    data: pd.DataFrame
+    text: str
+    whole: frozenset[str]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the frame."""
+        return len(self.data)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns that the formula names."""
+        found = dict.fromkeys(
+            name for term in self.terms for factor in term.factors for name in _looked_up(factor)
+        )
+        return tuple(name for name in found if name in self.data.columns)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The columns that are used."""
+        columns = {name: column_of(self.data, name) for name in self.sources}
+        return pd.DataFrame(columns, index=self.data.index)
+
+    def missing(self) -> dict[str, Booleans]:
+        """For each column with missing values, where they are."""
+        return gaps(self.frame)
+
+    def design(self, keep: Booleans | None = None) -> DesignMatrix:
+        """The matrix of all rows, or of those to keep."""
+        frame = _with_used_levels(self.frame if keep is None else self.frame[keep], self.whole)
+        looked_up = {
+            str(factor.expr)
+            for term in self.terms
+            for factor in term.factors
+            if factor.eval_method.value == "lookup"
+        }
+        maker = _Maker(self.text, frozenset(looked_up), tuple(map(str, self.data.columns)))
+        matrix, spec = maker.matrix(self.terms, frame)
+        names = tuple(str(name) for name in spec.column_names)
+        if not names:
+            raise ArgumentValueError("the formula has no covariates and no intercept")
+        for expression, levels in _levels_of(spec).items():
+            if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
+                raise ArgumentValueError(
+                    f"levels of {expression!r} read alike, such as 1 and '1'; make texts or "
+                    "numbers of all"
+                )
+        check_names(names)
+        return DesignMatrix(
+            finite(matrix, names), names, self.sources, frame, _Again(maker, spec, names)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Again:
+    """Makes the matrix of a formula as the fit did."""
+
+    maker: _Maker
+    spec: Any
+    names: tuple[str, ...]
+
+    def __call__(self, data: pd.DataFrame) -> Floats:
+        return finite(self.maker.matrix(self.spec, _with_used_levels(data))[0], self.names)
+
+
+def _with_used_levels(frame: pd.DataFrame, whole: Iterable[str] = ()) -> pd.DataFrame:
+    """The frame without categories that no row has: their columns would be 0.
+
+    whole : columns that keep theirs.
+    """
+    used = {
+        str(name): frame[name].cat.remove_unused_categories()
+        for name, kind in frame.dtypes.items()
+        if isinstance(kind, pd.CategoricalDtype) and str(name) not in whole
+    }
+    return frame.assign(**used) if used else frame
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the matrix of a formula's right side.
+
+    looked_up : columns that it uses as they stand.  columns : those of the frame, for errors.
+    """
+
+    text: str
+    looked_up: frozenset[str]
+    columns: tuple[str, ...]
+
+    def matrix(self, terms: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:
+        """The matrix of a frame, and what makes it again."""
+        from formulaic.errors import FormulaicError
+        from formulaic.materializers import PandasMaterializer
+
+        frame = self._plain(frame)
+        if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
+            frame = pd.DataFrame({INTERCEPT: np.zeros(len(frame))}, index=frame.index)
+        maker = PandasMaterializer(frame)
+        try:
+            with np.errstate(all="ignore"):  # log(0): `finite` says so
+                _check_levels(terms, maker.layered_context)
+                made = maker.get_model_matrix(terms, na_action="ignore", output="numpy")
+                matrix = np.asarray(made, dtype=np.float64)
+        except (FormulaicError, NameError) as error:
+            missing = isinstance(error, NameError) or "not present in the dataset" in str(error)
+            why = "it names a column that is not there" if missing else type(error).__name__
+            raise ArgumentValueError(
+                f"the formula '{self.text}' cannot be made of these columns ({why}); the columns "
+                f"are {listed(self.columns)}"
+            ) from None
+        except ArgumentValueError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError):
+            # Not chained: their messages quote cells.
+            kinds = [f"{name!r} of type {kind}" for name, kind in frame.dtypes.items()]
+            raise ArgumentTypeError(
+                f"the formula '{self.text}' cannot be made of columns of these types: "
+                f"{', '.join(kinds[:20])}; give numbers, or texts for a factor"
+            ) from None
+        return matrix.reshape(len(frame), len(made.model_spec.column_names)), made.model_spec
+
+    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame with columns of types that formulaic knows; nothing is missing in them."""
+        found: dict[str, Any] = {}
+        for name in map(str, frame.columns):
+            column = frame[name]
+            kind: Any = column.dtype
+            dated = isinstance(kind, pd.PeriodDtype) or getattr(kind, "kind", "O") in "mM"
+            if name in self.looked_up and (dated or pd.api.types.is_complex_dtype(kind)):
+                raise ArgumentTypeError(
+                    f"covariate {name!r} must hold numbers or texts, found a column of type "
+                    f"{kind}; make a number of it first, such as days or years"
+                )
+            if not dated and (wanted := _plain_kind(kind)) is not None:
+                found[name] = column.astype(wanted)
+        return frame.assign(**found) if found else frame
+
+
+def _plain_kind(kind: Any) -> Any:
+    """The type that formulaic knows, of a column of texts or numbers that has another."""
+    if isinstance(kind, pd.StringDtype):
+        return None if str(kind) == "str" else object
+    if not isinstance(kind, pd.api.extensions.ExtensionDtype):
+        return None
+    plain = getattr(kind, "numpy_dtype", None)  # of categories and intervals there is none
+    if plain is None or plain.kind == "b":
+        return plain
+    if not pd.api.types.is_numeric_dtype(kind):
+        return object
+    return np.float64 if plain.hasobject else plain  # decimals
+
+
+def _levels_of(spec: Any) -> dict[str, Any]:
+    """The levels of the factors that a fit has seen, by their expressions."""
+    return {
+        expression: state["categories"]
+        for expression, (_, state) in spec.encoder_state.items()
+        if isinstance(state, dict) and "categories" in state
+    }
+
+
+def _check_levels(terms: Any, context: Mapping[str, Any]) -> None:
+    """Raise for levels that a fit has not seen, or that C(..., levels=) does not name.
+
+    formulaic only warns of them, quoting cells, and makes them the first level.  Whether a warning
+    is raised or not shown is one setting of all threads, so that none must come.
+
+    terms : a formula, or what a fit has made of it.
+    """
+    from formulaic import ModelSpec
+    from formulaic.utils.stateful_transforms import stateful_eval
+
+    spec = ModelSpec.from_spec(terms)
+    known = _levels_of(spec)
+    expressions = {str(factor.expr) for term in spec.formula for factor in term.factors}
+    for expression in known or [one for one in sorted(expressions) if "levels" in one]:
+        inner, levels = _factor_of(expression)
+        state = dict(spec.transform_state)
+        if expression in known:
+            seen = known[expression]
+        elif levels is None:
+            continue
+        else:
+            seen = stateful_eval(levels, context, {}, state, spec)
+        if inner in context:
+            values = context[inner]
+        else:
+            values = stateful_eval(inner, context, {}, state, spec)
+        found = pd.Series(getattr(values, "__wrapped__", values)).unique().tolist()
+        if set(found).difference(seen):
+            raise ArgumentValueError(
+                "data has levels of a factor that were not among those of the fit, or of the "
+                "formula, so nothing can be said of them; leave these rows out"
+            )
+
+
+def _parsed(formula: str) -> Any:
+    try:
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+    except ImportError:
+        raise MissingPackageError(
+            "a formula needs formulaic: pip install formulaic; or give arrays, the "
+            "reports first and then data= with one column for each covariate"
+        ) from None
+    if "`1`" in formula:
+        raise ArgumentValueError(
+            "a formula takes `1` for its intercept and not for a column; rename that column"
+        )
+    try:
+        return Formula(formula)
+    except FormulaicError:
+        raise ArgumentValueError(
+            f"'{formula}' is no formula; write one as 'smoker ~ age + C(region)'"
+        ) from None
+
+
+def right_side(formula: str) -> Any:
+    """The terms on the right of a formula; raises where there are none."""
+    right = getattr(_parsed(formula), "rhs", None)
+    if right is None or isinstance(right, tuple):
+        raise ArgumentValueError(
+            f"'{formula}' must have an outcome and covariates, as in 'smoker ~ age + C(region)'"
+        )
+    return right
+
+
+def _looked_up(factor: Any) -> list[str]:
+    """The names that a factor of a formula looks up, apart from those that it calls."""
+    if factor.eval_method.value == "lookup":
+        return [str(factor.expr)]
+    if factor.eval_method.value != "python":
+        return []
+    tree, quoted = _tree(factor.expr)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return [
+        quoted.get(node.id, node.id)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and id(node) not in called
+    ]
+
+
+def _tree(expression: str) -> tuple[ast.expr, dict[str, str]]:
+    """A factor of a formula as a tree, and what its names stand for that are in backticks."""
+    quoted = {f"_quoted_{place}_": name for place, name in enumerate(_QUOTED.findall(expression))}
+    places = iter(quoted)
+    return ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval").body, quoted
+
+
+def _factor_of(expression: str) -> tuple[str, str | None]:
+    """What C(...) makes a factor of, and its levels if it names them; of others the expression."""
+    if not expression.startswith("C("):
+        return expression, None
+    tree, quoted = _tree(expression)
+    if not isinstance(tree, ast.Call) or ast.unparse(tree.func) != "C" or not tree.args:
+        return expression, None
+    levels = [keyword.value for keyword in tree.keywords if keyword.arg == "levels"]
+    told = [ast.unparse(tree.args[0]), *map(ast.unparse, levels)]
+    for place, name in quoted.items():
+        told = [one.replace(place, f"`{name}`") for one in told]
+    return told[0], told[1] if levels else None
+
+
+def frame_of(data: Any) -> pd.DataFrame:
+    """Data as a frame; raises for what is none."""
+    data = table_of(data)
+    if not isinstance(data, pd.DataFrame):
+        raise ArgumentTypeError(
+            f"a formula needs a frame with its columns as data, found {type(data).__name__}"
+        )
+    return data
+
+
+def outcome_name(formula: str) -> str:
+    """The column on the left of a formula; raises where there is no single one."""
+    left = getattr(_parsed(formula), "lhs", None)
+    factors = [factor for term in left or () for factor in term.factors]
+    if len(factors) != 1 or factors[0].eval_method.value != "lookup":
+        raise ArgumentValueError(
+            "the left side of a formula must be the name of the column of the outcome, as in "
+            "'smoker ~ age + C(region)'; names with spaces stand in backticks"
+        )
+    return str(factors[0].expr)
+
+
+class Covariates(Protocol):
+    """Covariates that are opened and not yet a matrix."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, those with missing values among them."""
+        ...
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns that are used."""
+        ...
+
+    def missing(self) -> dict[str, Booleans]:
+        """For each column that has missing values, the (rows,) where they are."""
+        ...
+
+    def design(self, keep: Booleans | None = None) -> DesignMatrix:
+        """The matrix of some rows; by default of all.  None of them may be missing."""
+        ...
+
+
+def covariates(
+    data: Any,
+    formula: str | None = None,
+    *,
+    rows: int,
+    intercept: bool = False,
+    whole: Iterable[Any] = (),
+) -> Covariates:
+    """Open covariates.
+
+    data : a frame; without a formula also an (rows, p) array, or None for an intercept alone.
+    formula : of which the right side is used; it says itself whether there is an intercept.
+    rows : how many there must be.  intercept : whether to add one to an array or frame.
+    whole : columns of a formula whose categories all count; others lose those that no row has.
+    Raises MissingPackageError for a formula without formulaic, and ArgumentTypeError or
+    ArgumentValueError for what is no covariate.
+    """
+    if formula is not None:
+        if intercept:
+            raise ArgumentTypeError(
+                "intercept is for arrays; a formula has one unless it says '- 1'"
+            )
+        text = str(formula).partition("~")[2].strip()
+        opened = FormulaCovariates(
+            right_side(formula), frame_of(data), text, frozenset(map(str, whole))
+        )
+        if (name := outcome_name(formula)) in opened.sources:
+            raise ArgumentValueError(
+                f"the outcome {name!r} stands on both sides of the formula, and explains itself; "
+                "leave it out on the right"
+            )
+        return opened
+    if data is None:
+        return _Columns(pd.DataFrame(index=range(rows)), intercept=True)
+    found = _Columns(_table(data), intercept=intercept)
+    if found.rows != rows:
+        raise ArgumentValueError(
+            f"data must have one row for each of the {rows} reports, found {found.rows}"
+        )
+    return found
+
+
+def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Booleans | None:
+    """The rows that are used; None for all of them.
+
+    missing : "raise" or "drop", what to do where something is missing.
+    absent : for each thing that rows need, where it is missing.
+    """
+    if missing not in ("raise", "drop"):
+        raise ArgumentValueError(f"missing must be 'raise' or 'drop', got {missing!r}")
+    counts = {name: int(where.sum()) for name, where in absent.items() if where.any()}
+    if not counts:
+        return None
+    if missing == "raise":
+        told = ", ".join(f"{count} in {name}" for name, count in counts.items())
+        raise ArgumentValueError(
+            f"some of the {rows} rows have missing values: {told}; missing='drop' leaves these "
+            "rows out (then the fit speaks of the others only)"
+        )
+    keep = ~np.logical_or.reduce([absent[name] for name in counts])
+    if not keep.any():
+        raise ArgumentValueError(f"no row is left: all {rows} have a missing value somewhere")
+    return np.asarray(keep)
+
+
+def column_or_values(given: Any, data: Any, rows: int, name: str, outcome: Any = None) -> Any:
+    """A column of data by its name, or values as they are; checked for length and index.
+
+    outcome : what has the index of the rows where data has none.
+    Raises ArgumentValueError for reports, which are not what people are.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if not isinstance(data, pd.DataFrame):
+            raise ArgumentTypeError(
+                f"{name} may be the name of a column where data is a frame; give the values"
+            )
+        given = column_of(data, given)
+    check_index(given, data, name)
+    check_index(given, outcome, name, "the outcome")
+    refuse_reports(given, name, "give a column that was not privatized")
+    found = len(given) if hasattr(given, "__len__") else "something else"
+    if found != rows:
+        raise ArgumentValueError(f"{name} must have one value for each of {rows} rows, got {found}")
+    return given
+
+
+def check_index(values: Any, data: Any, name: str, beside: str = "data") -> None:
+    """Raise where two labelled columns have other labels: rows would be matched by position."""
+    both = isinstance(values, pd.Series) and isinstance(data, pd.Series | pd.DataFrame)
+    if both and not values.index.equals(data.index):
+        argument = name.removeprefix("the ")
+        raise ArgumentValueError(
+            f"{name} has another index than {beside}, so it is not clear which rows belong "
+            f"together; align it, or give {argument}.to_numpy() to match by position"
+        )
+
+
+def check_ordinary(data: pd.DataFrame, names: Iterable[Hashable]) -> None:
+    """Raise MetadataError where a column that would be taken as it stands may hold reports."""
+    for name in names:
+        with contextlib.suppress(TypeError):  # cells without a hash are no labels: said later
+            refuse_renamed(data, name)
+
+
+def offset_of(offset: Any, data: Any, rows: int) -> Any:
+    """The (rows,) offset of profiles: a number, values or a column of data; None stays None."""
+    if offset is None:
+        return None
+    scalar = not isinstance(offset, str) and np.ndim(offset) == 0
+    values = [offset] * rows if scalar else column_or_values(offset, data, rows, "offset")
+    return numbers(values, "offset", rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Numeric columns, one each in the matrix."""
+
+    frame: pd.DataFrame
+    intercept: bool
+
+    @property
+    def rows(self) -> int:
+        return len(self.frame)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(self.frame.columns)
+
+    def missing(self) -> dict[str, Booleans]:
+        return gaps(self.frame)
+
+    def design(self, keep: Booleans | None = None) -> DesignMatrix:
+        frame = self.frame if keep is None else self.frame[keep]
+        sources = self.sources
+        names = (INTERCEPT, *sources) if self.intercept else sources
+        check_names(names)
+        build = _Stood(names, len(names) - len(sources))
+        return DesignMatrix(build(frame), names, sources, frame, build)
+
+
+@dataclass(frozen=True)
+class _Stood:
+    """Makes the matrix of columns as they stand, after so many columns of ones."""
+
+    names: tuple[str, ...]
+    ones: int
+
+    def __call__(self, data: pd.DataFrame) -> Floats:
+        matrix = np.empty((len(data), len(self.names)))
+        matrix[:, : self.ones] = 1.0
+        for place, column in enumerate(_numeric(data), self.ones):
+            matrix[:, place] = column
+        return finite(matrix, self.names)
+
+
+def _table(data: Any) -> pd.DataFrame:
+    """Covariates without a formula as a frame of columns with names."""
+    data = table_of(data)
+    if isinstance(data, pd.DataFrame):
+        return data.set_axis([str(name) for name in data.columns], axis=1)
+    refuse_masked(data)
+    table = np.asarray(data)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
+        raise ArgumentTypeError(
+            "data must be a frame or an array of numbers with one row for each report, found "
+            f"an array of type {table.dtype} with {table.ndim} axes"
+        )
+    return pd.DataFrame(table, columns=[f"x{place}" for place in range(1, table.shape[1] + 1)])
+
+
+def _numeric(frame: pd.DataFrame) -> list[Floats]:
+    found = []
+    for place, name in enumerate(frame.columns):
+        column = frame.iloc[:, place]
+        kind = column.dtype
+        if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
+            raise ArgumentTypeError(
+                f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
+                f"formula with C({name}) makes a factor of it"
+            )
+        found.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return found
