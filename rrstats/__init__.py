@@ -51,7 +51,7 @@ from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.survey_design import SurveyDesign
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
-from rrstats.privacy.explaining import explain
+from rrstats.privacy import explain
 from rrstats.privatization.frame import check, privatize, privatize_bool, privatize_frame
 from rrstats.privatization.simulation import simulate, simulate_frame
 from rrstats.randomness.keyed import Key, new_key

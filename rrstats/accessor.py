@@ -22,8 +22,7 @@ from rrstats.mechanisms.carrying import check_fits
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Mechanisms, read
 from rrstats.mechanisms.serialization import as_mechanism
-from rrstats.privacy.composing import Composition, compose
-from rrstats.privacy.persons import check_rows_per_person
+from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, privatize, privatize_frame, refuse_options
 from rrstats.privatization.simulation import simulate, simulate_frame
 

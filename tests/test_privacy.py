@@ -1,21 +1,39 @@
-"""Epsilon is never understated and never more than one double too large; nor is its inverse."""
+"""Epsilon and the budget of a person: rounded outward, exact or a bound, never understated."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+from catalogue import EXAMPLES, WITH_MATRIX, channel_of
 
 import rrstats as rr
 from rrstats import privacy
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon, total_epsilon
-from rrstats.mechanisms.support_channel import KRRChannel
+from rrstats._checks import check_prob
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.mechanisms import surveys
+from rrstats.mechanisms.epsilon import (
+    epsilon_from_prob,
+    prob_from_epsilon,
+    round_up,
+    total_epsilon,
+)
+from rrstats.mechanisms.matrix_channel import MatrixChannel
+from rrstats.mechanisms.support_channel import SupportChannel
+from rrstats.privacy import (
+    PrivacyLoss,
+    check_rows_per_person,
+    compose,
+    privacy_loss,
+    worst_loss,
+)
 
 # mpmath 1.4.1 at 120 digits, |ln(p (k-1) / (1-p))| with p the exact rational of the double;
 # confirmed with Arb balls (python-flint, 400 bits).  k, prob, the tightest double above.
@@ -407,11 +425,7 @@ def test_explain_extremes():
     assert "Epsilon is 8.327e-17" in almost
     assert "at most 1.000001." in almost
 
-    class Direct:
-        channel = KRRChannel.of(2, Fraction(1))
-        epsilon = math.inf
-
-    assert "no protection" in privacy.explain(Direct())
+    assert "no protection" in privacy.explain(surveys.direct(["a", "b"]))
     surest = privacy.explain(rr.KRR([0, 1], math.nextafter(1, 0)), prior=math.nextafter(1, 0))
     assert "at most 100% afterwards" in surest
     rarest = privacy.explain(rr.KRR([0, 1], 0.75), prior=5e-324)
@@ -431,10 +445,10 @@ def test_round_up():
         0.0: "0",
         math.inf: "inf",
     }
-    assert cases == {value: privacy.round_up(value) for value in cases}
-    assert privacy.round_up(Fraction(1, 3), 2) == "0.34"
-    assert privacy.round_up(Fraction(math.nextafter(1, 2))) == "1.001"
-    assert privacy.round_up(Fraction(10**40)) == "1e40"
+    assert cases == {value: round_up(value) for value in cases}
+    assert round_up(Fraction(1, 3), 2) == "0.34"
+    assert round_up(Fraction(math.nextafter(1, 2))) == "1.001"
+    assert round_up(Fraction(10**40)) == "1e40"
 
 
 # -- bad input ----------------------------------------------------------------------------------
@@ -454,7 +468,7 @@ def test_prob_must_be_a_number(prob):
 @pytest.mark.parametrize("prob", NO_PROBS)
 def test_prob_must_be_a_probability(prob):
     """Probabilities outside (0, 1) are refused, with the range."""
-    for call in (epsilon_from_prob, privacy.uniform_draw_from_prob, privacy.check_prob):
+    for call in (epsilon_from_prob, privacy.uniform_draw_from_prob, check_prob):
         with pytest.raises(ArgumentValueError, match="prob "):
             call(prob, 3)
 
@@ -464,10 +478,10 @@ def test_prob_below_one_kth():
     with pytest.raises(
         ArgumentValueError, match=r"\[1/3, 1\) for 3 categories, got 0.2; below 1/3"
     ):
-        privacy.check_prob(0.2, 3)
+        check_prob(0.2, 3)
     assert epsilon_from_prob(0.25, 2) == epsilon_from_prob(0.75, 2)
     with pytest.raises(ArgumentValueError, match="no privacy"):
-        privacy.check_prob(1, 3)
+        check_prob(1, 3)
 
 
 @pytest.mark.parametrize(
@@ -526,7 +540,7 @@ def test_other_bad_input():
         with pytest.raises(ArgumentValueError, match="prior must be in"):
             privacy.explain(rr.KRR([0, 1], 0.75), prior)
     for odds in (-1.0, math.nan):
-        with pytest.raises(ArgumentValueError, match="odds must be at least 0"):
+        with pytest.raises(ArgumentValueError, match="likelihood_ratio must be at least 0"):
             privacy.posterior(0.5, odds)
     for no_mechanism in (0.75, "KRR", rr.KRR, None):
         with pytest.raises(ArgumentTypeError, match="mechanism must be a mechanism"):
@@ -538,3 +552,693 @@ def test_numbers_of_other_kinds():
     expected = epsilon_from_prob(0.75, 3)
     for prob in (Fraction(3, 4), Decimal("0.75"), np.float32(0.75), np.array(0.75)):
         assert expected == epsilon_from_prob(prob, np.int64(3))
+
+
+# == the budget of a person =====================================================================
+
+COIN = rr.KRR(["no", "yes"], 0.75)
+THREE = rr.KRR(["never", "once", "often"], 0.5)
+ODD = rr.MatrixDesign(
+    ["a", "b", "c"],
+    [
+        [Fraction(12, 20), Fraction(1, 20), Fraction(2, 20)],
+        [Fraction(4, 20), Fraction(14, 20), Fraction(3, 20)],
+        [Fraction(3, 20), Fraction(1, 20), Fraction(10, 20)],
+        [Fraction(1, 20), Fraction(4, 20), Fraction(5, 20)],
+    ],
+)
+
+
+def krr(k, epsilon):
+    return rr.KRR(range(k), epsilon=epsilon)
+
+
+@pytest.fixture
+def on_a_grid(monkeypatch):
+    """Compose as if there were too many losses to keep them one by one."""
+
+    def composed(mechanisms):
+        with monkeypatch.context() as context:
+            context.setattr(privacy, "_MOST_POINTS", 0)
+            found = compose(mechanisms)
+            found.delta(0.0)  # makes the curve now
+        return found
+
+    return composed
+
+
+# -- the same by enumeration, from the designs alone ---------------------------------------------
+
+
+def unary_law(k, own, other):
+    """For each truth the exact chances of all 2^k reports of bits."""
+    reports = list(itertools.product([0, 1], repeat=k))
+    chances = [[Fraction(own if v == truth else other) for v in range(k)] for truth in range(k)]
+    return [
+        [math.prod(p if bit else 1 - p for bit, p in zip(y, row, strict=True)) for y in reports]
+        for row in chances
+    ]
+
+
+def subset_law(k, size, own):
+    """For each truth the exact chances of all subsets of one size."""
+    held, free = math.comb(k - 1, size - 1), math.comb(k - 1, size)
+    subsets = list(itertools.combinations(range(k), size))
+    p = Fraction(own)
+    return [[p / held if v in y else (1 - p) / free for y in subsets] for v in range(k)]
+
+
+def matrix_law(mechanism):
+    """For each truth the exact chances of all reports, and last those of an unknown answer."""
+    return [list(column) for column in zip(*mechanism.channel.entries, strict=True)]
+
+
+UNARY = rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25)
+SUBSET = rr.SubsetSelection(list("abcde"), size=2, prob_own=0.625)
+LAWS = {
+    "coin": (COIN, matrix_law(COIN)),
+    "three": (THREE, matrix_law(THREE)),
+    "unary": (UNARY, unary_law(3, 0.75, 0.25)),
+    "subset": (SUBSET, subset_law(5, 2, 0.625)),
+    "odd": (ODD, matrix_law(ODD)),
+    "direct": (direct := surveys.direct(["x", "y"]), matrix_law(direct)),
+    "forced": (forced := surveys.triangular(["no", "yes"], 0.25, yes="yes"), matrix_law(forced)),
+}
+
+
+def joint(chances):
+    """The exact chances of all vectors of independent reports."""
+    return [math.prod(each) for each in itertools.product(*chances)]
+
+
+def grown(epsilon):
+    """e^epsilon as a fraction, right in 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        return Fraction(Decimal(epsilon).exp())
+
+
+def enumerated(laws, epsilon):
+    """The largest sum of (P - e^epsilon Q)_+ over any two persons, of unknown answers too."""
+    mixtures = [[sum(each) / len(law) for each in zip(*law, strict=True)] for law in laws]
+    with_unknown = [[*law, mixture] for law, mixture in zip(laws, mixtures, strict=True)]
+    persons = [joint(truths) for truths in itertools.product(*with_unknown)]
+    factor = grown(epsilon)
+    return max(
+        sum(max(p - factor * q, 0) for p, q in zip(one, other, strict=True))
+        for one, other in itertools.permutations(persons, 2)
+    )
+
+
+EXACT = [
+    ["coin"],
+    ["coin", "coin", "coin"],
+    ["three", "three"],
+    ["coin", "three"],
+    ["coin", "coin", "three"],
+    ["unary"],
+    ["unary", "coin"],
+    ["subset", "coin"],
+    ["direct", "coin"],
+]
+BOUNDED = [["odd", "odd"], ["odd", "coin"], ["forced", "coin"], ["forced", "forced"]]
+
+
+@pytest.mark.parametrize("names", EXACT, ids="-".join)
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0986, 2.1])
+def test_delta_is_that_of_all_reports_of_all_persons(names, epsilon):
+    """Delta is not below the worst sum over all pairs of persons, nor two doubles above it."""
+    found = compose([LAWS[name][0] for name in names])
+    expected = enumerated([LAWS[name][1] for name in names], epsilon)
+    delta = found.delta(epsilon)
+    assert found.is_exact
+    assert Fraction(math.nextafter(delta, 0)) <= expected <= Fraction(delta)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 2.0, 2.4])
+def test_one_report_of_any_matrix_has_its_exact_delta(epsilon):
+    """Where several pairs of truths are the worst at different epsilons, all are in the curve."""
+    expected = enumerated([LAWS["odd"][1]], epsilon)
+    assert float(expected) == pytest.approx(compose([ODD]).delta(epsilon), rel=1e-15)
+
+
+@pytest.mark.parametrize("names", BOUNDED, ids="-".join)
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 3.2])
+def test_bounds_are_above_and_say_so(names, epsilon):
+    """Several reports of a matrix without a worst pair: never below, and not called exact.
+
+    Such are also designs in which one answer is protected less than the other.
+    """
+    found = compose([LAWS[name][0] for name in names])
+    expected = enumerated([LAWS[name][1] for name in names], epsilon)
+    assert expected <= Fraction(found.delta(epsilon)) <= expected * Fraction(3, 2)
+    assert not found.is_exact
+    assert any("no pair of its true answers" in reason for reason in found.bounds)
+
+
+@pytest.mark.parametrize("name", WITH_MATRIX)
+def test_every_mechanism_with_a_matrix(name):
+    """One report has the largest delta over all pairs of columns, whatever the design."""
+    mechanism = EXAMPLES[name]()
+    found, columns = compose([mechanism]), matrix_law(mechanism)
+    for epsilon in (0.0, 0.7, 1.9):
+        factor = grown(epsilon)
+        expected = max(
+            sum(max(p - factor * q, 0) for p, q in zip(one, other, strict=True))
+            for one, other in itertools.permutations(columns, 2)
+        )
+        delta = found.delta(epsilon)
+        assert Fraction(math.nextafter(delta, 0)) <= expected <= Fraction(delta)
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_every_mechanism_composes(name):
+    """One report has the mechanism's epsilon at delta 0, and no less; twice is twice."""
+    mechanism = EXAMPLES[name]()
+    once, twice = compose([mechanism]), compose([(mechanism, 2)])
+    assert mechanism.epsilon == once.epsilon == once.epsilon_at(0)
+    assert twice.epsilon == 2 * mechanism.epsilon
+    if 0 < mechanism.epsilon < math.inf:
+        # A law that understates what an outcome tells would have no delta here.
+        assert once.delta(mechanism.epsilon * (1 - 1e-9)) > 0
+        assert once.delta(mechanism.epsilon) == 0
+    for epsilon in (0.0, 0.5, 2.0):
+        assert once.delta(epsilon) <= twice.delta(epsilon) <= 1
+    assert "of one person" in repr(twice)
+
+
+# -- golden values -------------------------------------------------------------------------------
+# theory_cases krr-delta, krr-compose-k2, -k10, -eps: formulas in mpmath at 30 digits.
+
+
+def test_golden_one_report():
+    """Case krr-delta: p - e^t q at epsilon 2, k 10, t 1."""
+    assert compose([krr(10, 2.0)]).delta(1.0) == pytest.approx(0.28499348847651834, rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(2, 0.145466446441117), (10, 0.0029963422723485074)])
+def test_golden_delta_of_ten(k, expected):
+    """Cases krr-compose-k2 and -k10: ten columns of epsilon 0.5, at epsilon 2."""
+    assert compose([(krr(k, 0.5), 10)]).delta(2.0) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"),
+    [(2, 4.9998854711099865), (10, 3.8976083366796024), (100, 1.9289732451599109)],
+)
+def test_golden_epsilon_of_ten(k, expected):
+    """Case krr-compose-eps: ten columns of epsilon 0.5 at delta 1e-6."""
+    assert compose([(krr(k, 0.5), 10)]).epsilon_at(1e-6) == pytest.approx(expected, rel=1e-12)
+
+
+# dp-accounting 0.6.0, privacy_loss_distribution.from_randomized_response(noise_parameter=
+# k (1 - p) / (k - 1), num_buckets=k, value_discretization_interval=1e-5), composed one by one.
+# Its grid is pessimistic: at most 1e-5 above for each column.
+ACCOUNTED = [
+    ([krr(3, 0.5)] * 10, 1e-3, 4.048399718311685),
+    ([krr(10, 0.5)] * 10, 1e-9, 4.864948885993899),
+    ([krr(100, 0.5)] * 10, 1e-9, 2.687085828536262),
+    ([krr(1000, 0.5)] * 10, 1e-6, 0.993396372307803),
+    ([krr(5, 0.2)] * 50, 1e-6, 4.381565446123622),
+    ([rr.KRR(range(k), p) for p, k in [(0.75, 2), (0.5, 3), (0.375, 5), (0.25, 10)]], 1e-3,
+     3.7370031735380187),
+    ([krr(k, 0.2 + 0.05 * k) for k in range(2, 14)], 1e-9, 6.8767166656852154),
+    ([rr.KRR(range(4), 0.9)] * 2, 1e-3, 6.590444669392007),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mechanisms", "delta", "accounted"), ACCOUNTED)
+def test_golden_other_software(mechanisms, delta, accounted):
+    """Google's dp-accounting is above, and by no more than its grid."""
+    found = compose(mechanisms).epsilon_at(delta)
+    assert found <= accounted + 1e-14
+    assert accounted <= found + 1e-5 * len(mechanisms)
+
+
+def test_golden_theorem_of_kairouz_oh_and_viswanath():
+    """For k = 2 the deltas at (m - 2i) epsilon are those of their composition theorem."""
+    m, odds = 12, COIN.channel.max_likelihood_ratio
+    found = compose([(COIN, m)])
+    for i in range(1, m // 2):
+        kov = sum(math.comb(m, j) * (odds ** (m - j) - odds ** (m - 2 * i + j)) for j in range(i))
+        exact = (m - 2 * i) * math.log(odds)
+        low, high = exact * (1 - 1e-14), exact * (1 + 1e-14)
+        assert found.delta(high) <= kov / (1 + odds) ** m <= found.delta(low)
+        assert found.delta(low) == pytest.approx(found.delta(high), rel=1e-10)
+
+
+# -- the plain sum -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_plain_sum_is_rounded_up_once(seed):
+    """The total is the tightest double above the exact sum of the epsilons, times the rows."""
+    rng = random.Random(seed)
+    drawn = [(krr(rng.randint(2, 9), rng.uniform(0.01, 3)), rng.randint(1, 5)) for _ in range(6)]
+    rows = rng.randint(1, 7)
+    found = compose(drawn, max_rows_per_person=rows)
+    exact = sum(Fraction(m.epsilon) * times * rows for m, times in drawn)
+    assert Fraction(math.nextafter(found.epsilon, 0)) < exact <= Fraction(found.epsilon)
+    assert found.reports == sum(times for _, times in drawn) * rows
+
+
+def test_the_sum_agrees_with_what_a_frame_says():
+    """`df.rr.epsilon`, `total_epsilon` and the composition of the frame's mechanisms agree."""
+    plan = {"a": COIN, "b": THREE, "c": UNARY}
+    df = pd.DataFrame({"a": ["no", "yes"], "b": ["once", "often"], "c": ["a", "b"]})
+    released = df.rr.privatize(plan)
+    found = compose(released.rr.mechanisms)
+    assert released.rr.epsilon == found.epsilon
+    assert total_epsilon([m.epsilon for m in plan.values()]) == found.epsilon
+    table = found.by_release()
+    assert ["a", "b", "c"] == table["name"].tolist()
+    assert [m.epsilon for m in plan.values()] == table["epsilon"].tolist()
+
+
+def test_rows_of_one_person_multiply_everything():
+    """Declared rows are the same as so many reports of every mechanism."""
+    rows = compose([COIN, (THREE, 2)], max_rows_per_person=3)
+    times = compose([(COIN, 3), (THREE, 6)])
+    assert rows.epsilon == times.epsilon
+    assert rows.delta(2.0) == times.delta(2.0)
+    assert [3, 6] == rows.by_release()["reports"].tolist()
+
+
+def test_ways_of_saying_the_same():
+    """A repeated entry, times, a mapping, one mechanism and a generator mean what they say."""
+    expected = compose([COIN, COIN]).delta(1.0)
+    assert expected == compose([(COIN, 2)]).delta(1.0)
+    assert expected == compose({"x": COIN, "y": COIN}).delta(1.0)
+    assert expected == compose({"x": (COIN, np.int64(2))}).delta(1.0)
+    assert expected == compose(COIN, max_rows_per_person=2).delta(1.0)
+    assert expected == compose(m for m in [COIN, COIN]).delta(1.0)
+
+
+# -- properties ----------------------------------------------------------------------------------
+
+
+def drawn(rng):
+    """A few mechanisms of different kinds."""
+    kinds = [
+        lambda: krr(rng.choice([2, 3, 10, 100]), rng.uniform(0.05, 2)),
+        lambda: rr.SymmetricUnary(range(5), epsilon=rng.uniform(0.1, 2)),
+        lambda: rr.SubsetSelection(range(8), epsilon=rng.uniform(0.1, 2)),
+        lambda: COIN,
+    ]
+    return [(rng.choice(kinds)(), rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_curve_falls_and_its_inverse_inverts(seed):
+    """Delta falls in epsilon; `epsilon_at` holds, and 4 doubles below it does not."""
+    rng = random.Random(seed)
+    found = compose(drawn(rng))
+    assert found.is_exact
+    grid = [found.epsilon * share for share in (0, 0.1, 0.3, 0.6, 0.9, 1)]
+    deltas = [found.delta(epsilon) for epsilon in grid]
+    assert deltas == sorted(deltas, reverse=True)
+    assert deltas[-1] == 0
+    for delta in (1e-12, 1e-6, 1e-3, 0.1):
+        epsilon = found.epsilon_at(delta)
+        assert epsilon <= found.epsilon
+        assert epsilon == found.epsilon or found.delta(epsilon) <= delta
+        below = epsilon - 4 * math.ulp(epsilon)
+        assert epsilon == 0 or found.delta(below) > delta
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_another_column_never_lowers(seed):
+    """More reports have no less delta at any epsilon, in whatever order they are listed."""
+    rng = random.Random(seed)
+    some, more = drawn(rng), drawn(rng)
+    few, many = compose(some), compose([*some, *more])
+    turned = compose([*reversed(more), *some])
+    for epsilon in (0.0, 0.5, 1.5):
+        assert few.delta(epsilon) <= many.delta(epsilon)
+        assert many.delta(epsilon) == pytest.approx(turned.delta(epsilon), rel=1e-14)
+    assert few.epsilon_at(1e-5) <= many.epsilon_at(1e-5)
+
+
+def test_no_information_costs_nothing():
+    """Reports that say nothing have epsilon 0 and leave others as they are."""
+    silent = rr.KRR([True, False], 0.5)
+    assert compose([silent]).epsilon == compose([silent]).delta(0.0) == 0
+    assert compose([silent, COIN]).delta(0.5) == compose([COIN]).delta(0.5)
+    assert repr(compose([silent])) == "<1 report of one person: epsilon 0 in all>"
+
+
+def test_proofs_are_infinite():
+    """A direct answer has epsilon infinite and delta 1; a partial proof has its chance."""
+    found = compose([surveys.direct(["a", "b"]), COIN])
+    assert math.inf == found.epsilon == found.epsilon_at(0) == found.epsilon_at(0.99)
+    assert 0 == found.epsilon_at(1)
+    assert [1, 1] == [found.delta(0.0), found.delta(1e9)]
+    # Triangular with 1/4: one of the two reports comes from one truth alone, with chance 3/4.
+    partial = compose([LAWS["forced"][0]])
+    assert partial.delta(50.0) == partial.delta(math.inf) == 0.75
+    assert partial.epsilon_at(0.75) < math.inf == partial.epsilon_at(0.74)
+    assert [True, True, False] == found.to_frame([0.5, 1.0])["share"].isna().tolist()
+    assert "epsilon inf in all" in repr(found)
+
+
+def test_chances_of_proofs_multiply(on_a_grid):
+    """What two designs leave unproved is the product; what a delta above pays for is tight."""
+    other = surveys.triangular(["no", "yes"], 0.4, yes="yes")
+    mechanisms = [LAWS["forced"][0], other, (COIN, 2)]
+    for found in (compose(mechanisms), on_a_grid(mechanisms)):
+        unproved = Fraction(0.25) * Fraction(0.4)
+        delta = found.delta(math.inf)
+        assert Fraction(math.nextafter(delta, 0)) <= 1 - unproved <= Fraction(delta)
+        epsilon = found.epsilon_at(0.93)
+        assert 0 < epsilon < math.inf
+        assert found.delta(epsilon) <= 0.93 < found.delta(epsilon - 4 * math.ulp(epsilon))
+
+
+# -- rounding ------------------------------------------------------------------------------------
+
+
+def exact_sums(outcomes, times):
+    """The exact masses (P, Q) of every sum of losses, by multiplying out."""
+    found = {Fraction(1): (Fraction(1), Fraction(1))}
+    for _ in range(times):
+        grown = {}
+        for (ratio, (p, q)), (one, other) in itertools.product(found.items(), outcomes):
+            before = grown.get(ratio * one / other, (0, 0))
+            grown[ratio * one / other] = (before[0] + p * one, before[1] + q * other)
+        found = grown
+    return found
+
+
+@pytest.mark.parametrize("mechanism", [COIN, THREE, krr(7, 0.9), ODD, rr.KRR([1, 2], 0.5)], ids=str)
+def test_masses_are_rounded_outward(mechanism):
+    """P is not below and Q not above the exact mass of each sum of losses; both in 60 digits."""
+    loss = privacy_loss(mechanism.channel)
+    outcomes = loss.outcomes
+    for times in (1, 2, 5) if loss.is_even else (1,):
+        masses = privacy._power(loss, times)
+        exact = exact_sums(outcomes, times)
+        near = {}
+        for p, q in zip(map(Fraction, masses.p), map(Fraction, masses.q), strict=True):
+            # Sums that coincide may stand in several places.
+            ratio = min(exact, key=lambda one, found=p / q: abs(one - found))
+            before = near.get(ratio, (0, 0))
+            near[ratio] = (before[0] + p, before[1] + q)
+        assert set(exact) == set(near)
+        for ratio, (p, q) in exact.items():
+            high, low = near[ratio]
+            assert p <= high <= p * (1 + Fraction(1, 10**60))
+            assert q * (1 - Fraction(1, 10**60)) <= low <= q
+
+
+def test_masses_of_infinite_losses_are_rounded_up():
+    """The chance that some report proves the truth is 1 - (1 - one's)^n, from above."""
+    loss = PrivacyLoss.three_points(Fraction(1, 3), Fraction(0))
+    for times in (1, 3, 40):
+        exact = 1 - Fraction(2, 3) ** times
+        assert 0 <= Fraction(privacy._power(loss, times).infinite) - exact < Fraction(1, 10**60)
+
+
+@pytest.mark.parametrize("step", [2.0**-6, 2.0**-15, 2.0])
+def test_splitting_on_a_grid_keeps_the_sums(step):
+    """Losses between two points are split between both: P and Q stay, or are no less private."""
+    told = [(Decimal("2.7182"), Decimal("0.6")), (Decimal("-0.31"), Decimal("0.4"))]
+    first, mass = privacy._split(told, step)
+    places = (np.arange(len(mass)) + first) * step
+    assert mass.sum() == pytest.approx(1.0, rel=1e-14)
+    q = 0.6 * math.exp(-2.7182) + 0.4 * math.exp(0.31)
+    assert (mass * np.exp(-places)).sum() == pytest.approx(q, rel=1e-13)
+    assert 4 >= np.count_nonzero(mass)
+    assert abs(places[np.flatnonzero(mass)[-1]] - 2.7182) < step
+
+
+# -- many different mechanisms -------------------------------------------------------------------
+
+
+GRIDDED = [
+    [(krr(10, 0.5), 10)],
+    [(krr(k, 0.1 + 0.07 * k), 2) for k in range(2, 8)],
+    [(COIN, 40), (THREE, 3)],
+    [(COIN, 2), LAWS["forced"][0]],
+    [(ODD, 3), COIN],
+    [(rr.KRR(range(3), 1 - 2.0**-50), 3), COIN],
+    [(krr(4, 1e-7), 5), (krr(4, 3.0), 2)],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanisms", GRIDDED)
+def test_the_grid_is_above_the_exact_curve_and_near(on_a_grid, mechanisms):
+    """Losses on a grid never understate, and overstate epsilon by less than is said."""
+    exact, rough = compose(mechanisms), on_a_grid(mechanisms)
+    assert 1 == sum("grid" in reason for reason in rough.bounds)
+    assert rough.epsilon == math.inf or rough.delta(rough.epsilon) == 0
+    for share in (0.0, 0.1, 0.45, 0.8, 0.999):
+        epsilon = share * min(exact.epsilon, 30.0)
+        assert exact.delta(epsilon) <= rough.delta(epsilon)
+        assert rough.delta(epsilon) == pytest.approx(exact.delta(epsilon), rel=1e-3, abs=1e-15)
+    for delta in (1e-9, 1e-3, 0.4):
+        low, high = exact.epsilon_at(delta), rough.epsilon_at(delta)
+        assert low <= high
+        # One step for each group is promised; what is lost is far less.
+        assert low == high == math.inf or high - low < rough._curve.step / 20
+
+
+def test_many_different_columns_are_bounded_and_quick():
+    """A hundred different columns have a curve, far below the sum, that says it is a bound."""
+    found = compose([krr(k, 0.3 + 0.001 * k) for k in range(2, 102)])
+    assert not found.is_exact
+    assert ", or at most " in repr(found)
+    assert found.epsilon_at(1e-6) < found.epsilon / 2
+    assert found.delta(found.epsilon_at(1e-6)) <= 1e-6
+
+
+def test_uneven_losses_are_bounded_where_they_are_many(monkeypatch):
+    """Thousands of reports of an odd matrix are bounded by its epsilon, from above."""
+    exact = compose([(ODD, 4), COIN])
+    monkeypatch.setattr(privacy, "_MOST_UNEVEN", 0)
+    rough = compose([(ODD, 4), COIN])
+    assert any("binary randomized response" in reason for reason in rough.bounds)
+    for epsilon in (0.0, 1.0, 4.0, 8.0):
+        assert exact.delta(epsilon) <= rough.delta(epsilon) <= 1
+    assert rough.epsilon == exact.epsilon
+
+
+def test_hundreds_of_waves_add_up_exactly():
+    """A year of daily reports: the variance of the loss grows by as many, so its root counts."""
+    year = compose([(krr(10, 0.1), 365)])
+    assert year.is_exact
+    assert year.epsilon == pytest.approx(36.5)
+    # The loss of one report has mean eps (p - q) and variance eps^2 (p + q) - mean^2.
+    p, q = krr(10, 0.1).prob, (1 - krr(10, 0.1).prob) / 9
+    mean, spread = 36.5 * (p - q), math.sqrt(3.65 * (p + q) - 3.65 * (p - q) ** 2)
+    assert mean + 3 * spread < year.epsilon_at(1e-6) < mean + 6 * spread
+
+
+# -- channels and their losses -------------------------------------------------------------------
+
+
+def test_a_support_channel_has_the_loss_of_its_matrix():
+    """k-RR by its four probabilities and by its matrix are the same law."""
+    for mechanism in (COIN, THREE, krr(5, 1.0)):
+        by_matrix = privacy_loss(MatrixChannel(mechanism.channel.entries))
+        assert by_matrix == privacy_loss(mechanism.channel)
+        assert by_matrix.bound is None
+
+
+def test_a_ratio_that_claims_less_than_the_support_is_believed():
+    """A support channel whose ratio is worse than its probabilities tell is bounded by it."""
+    channel = SupportChannel(3, Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 16),
+                             Fraction(9))  # fmt: skip
+    assert privacy_loss(channel).bound is not None
+    assert Fraction(9) == max(p / q for p, q in privacy_loss(channel).outcomes)
+
+
+def test_a_large_odd_matrix_is_bounded_by_its_epsilon():
+    """Where too many pairs of truths differ, binary randomized response stands for all."""
+    rng = np.random.default_rng(5)
+    numbers = rng.integers(1, 4, (60, 60)).astype(float)
+    channel = channel_of(numbers / numbers.sum(axis=0))
+    loss = privacy_loss(channel)
+    assert "Kairouz, Oh and Viswanath" in str(loss.bound)
+    assert channel.max_likelihood_ratio == loss.outcomes[0][0] / loss.outcomes[0][1]
+
+
+def test_samples_have_the_worst_sample():
+    """Each person is in one sample, which is public: the curve is that of the worst sample."""
+    mixed = rr.Samples({"dice": COIN, "cards": rr.KRR(["no", "yes"], 0.9)})
+    alone = privacy_loss(rr.KRR(["no", "yes"], 0.9).channel)
+    assert alone == privacy_loss(mixed.channel)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_least_law_is_above_each_and_touches(seed):
+    """The law of several pairs is above each of them everywhere, and at each point on one."""
+    rng = random.Random(seed)
+
+    def law():
+        cuts = [rng.randint(0, 6) for _ in range(4)]
+        cuts = [c + (sum(cuts) == 0) for c in cuts]
+        return [Fraction(c, sum(cuts)) for c in cuts]
+
+    laws = [list(zip(law(), law(), strict=True)) for _ in range(3)]
+    found = worst_loss(laws)
+    both_ways = [*laws, *([(q, p) for p, q in one] for one in laws)]
+    for factor in (Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 5), Fraction(9)):
+        each = [sum(max(p - factor * q, 0) for p, q in one) for one in both_ways]
+        assert max(each) == sum(max(p - factor * q, 0) for p, q in found.outcomes)
+    assert 1 == sum(p for p, _ in found.outcomes) == sum(q for _, q in found.outcomes)
+
+
+def test_a_loss_is_written_from_the_largest():
+    """Three points: for the truth, for both alike, for the other."""
+    loss = PrivacyLoss.three_points(Fraction(1, 8), Fraction(1, 2))
+    ends = ((Fraction(1, 2), Fraction(1, 8)), (Fraction(1, 8), Fraction(1, 2)))
+    assert loss.outcomes == (ends[0], (Fraction(3, 8), Fraction(3, 8)), ends[1])
+
+
+# -- tables and words ----------------------------------------------------------------------------
+
+
+def test_the_table_begins_with_the_plain_sum():
+    """The first row is delta 0; the others are as asked, in their order."""
+    table = compose([(krr(100, 0.5), 10)]).to_frame([1e-3, 1e-6])
+    assert ["delta", "epsilon", "share"] == table.columns.tolist()
+    assert [0.0, 1e-3, 1e-6] == table["delta"].tolist()
+    assert 1.0 == table["share"][0]
+    assert table["share"][2] == pytest.approx(1.9289732451599104 / 5.0, rel=1e-6)
+    assert len(compose([COIN]).to_frame()) == 4
+
+
+def test_words_of_a_composition():
+    """The text has the number of reports, the plain sum, and one point of the curve."""
+    found = compose([(krr(10, 0.5), 10)])
+    assert repr(found) == (
+        "<10 reports of one person: epsilon 5 in all, or 3.898 with delta 1e-06>"
+    )
+    assert found == compose([(krr(10, 0.5), 10)])
+    assert hash(found) == hash(compose([(krr(10, 0.5), 10)]))
+    with pytest.raises(AttributeError):
+        found.max_rows_per_person = 2
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: compose([]), ArgumentValueError, "at least one mechanism"),
+        (lambda: compose("KRR"), ArgumentTypeError, "found text"),
+        (lambda: compose(3), ArgumentTypeError, "found int"),
+        (lambda: compose([0.5]), ArgumentTypeError, "found float"),
+        (lambda: compose([rr.KRR]), ArgumentTypeError, "found KRR"),
+        (lambda: compose((COIN, 2)), ArgumentTypeError, r"\(mechanism, times\), .* found int"),
+        (lambda: compose([(COIN, 0)]), ArgumentValueError, "times must be at least 1, got 0"),
+        (lambda: compose([(COIN, 1.5)]), ArgumentTypeError, "times must be a whole number"),
+        (lambda: compose([(COIN, True)]), ArgumentTypeError, "found bool"),
+        (lambda: compose([COIN], max_rows_per_person=0), ArgumentValueError, "declared"),
+        (lambda: compose([COIN], max_rows_per_person=None), ArgumentTypeError, "found None"),
+        (lambda: compose([(COIN, 10**6)]), ArgumentValueError, "at most 100,000 reports"),
+        (lambda: compose([COIN]).delta(-0.1), ArgumentValueError, "at least 0"),
+        (lambda: compose([COIN]).delta(math.nan), ArgumentValueError, "at least 0"),
+        (lambda: compose([COIN]).delta("1"), ArgumentTypeError, "must be a number"),
+        (lambda: compose([COIN]).epsilon_at(1.5), ArgumentValueError, r"in \[0, 1\]"),
+        (lambda: compose([COIN]).epsilon_at(math.nan), ArgumentValueError, r"in \[0, 1\]"),
+        (lambda: compose([COIN]).to_frame("1e-6"), ArgumentTypeError, "found str"),
+        (lambda: compose([COIN]).to_frame([2.0]), ArgumentValueError, r"in \[0, 1\]"),
+    ],
+)
+def test_what_is_refused(call, error, words):
+    """Wrong arguments are named, with the rule and what was found."""
+    with pytest.raises(error, match=words):
+        call()
+
+
+# -- persons -------------------------------------------------------------------------------------
+
+LABELS = {
+    "text": ["ann", "bob", "ann", "cyd", "ann"],
+    "numbers": [7, 8, 7, 9, 7],
+    "objects": [(1, "a"), (2, "b"), (1, "a"), (3, "c"), (1, "a")],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_rows_of_a_person_are_checked_against_what_is_declared(labels):
+    """Three rows of one person pass where 3 or more are declared, and raise below."""
+    column = pd.Series(labels, index=[5, 5, 1, 2, 3])
+    check_rows_per_person(column, 3)
+    check_rows_per_person(column, 100)
+    check_rows_per_person(column.astype("category"), 3)
+    for most in (1, 2):
+        with pytest.raises(ArgumentValueError, match=f"max_rows_per_person={most} declares"):
+            check_rows_per_person(column, most)
+    check_rows_per_person(pd.Series([], dtype=object), 1)
+
+
+def test_what_the_check_says_is_nothing_about_persons():
+    """The message is the same however many rows whoever has."""
+    texts = set()
+    for labels in (["ann", "ann"], ["bob"] * 50, [3, 4, 4, 4], ["cyd", "dan", "cyd", "dan"]):
+        with pytest.raises(ArgumentValueError) as caught:
+            check_rows_per_person(labels, 1)
+        assert caught.value.__cause__ is None
+        texts.add(str(caught.value))
+    assert 1 == len(texts)
+
+
+@pytest.mark.parametrize("lost", [None, math.nan, pd.NA, pd.NaT], ids=str)
+def test_rows_of_nobody_are_refused(lost):
+    """A missing label is no person, and is not counted as one."""
+    with pytest.raises(ArgumentValueError, match="must name somebody in every row"):
+        check_rows_per_person(pd.Series(["ann", lost, "bob"], dtype=object), 5)
+
+
+def test_labels_that_cannot_be_compared_are_refused_without_a_word_of_them():
+    """Lists and the like are no labels; the message has the rule alone."""
+    with pytest.raises(ArgumentTypeError, match="labels that cannot be compared") as caught:
+        check_rows_per_person(pd.Series([["secret"], ["other"]]), 5)
+    assert caught.value.__suppress_context__
+    assert "secret" not in str(caught.value)
+
+
+# -- the budget of a frame -----------------------------------------------------------------------
+
+
+def panel():
+    plan = {"a": COIN, "b": THREE.then(THREE)}
+    raw = pd.DataFrame({"who": [1, 1, 2, 3], "a": ["no", "yes"] * 2, "b": ["once", "often"] * 2})
+    return raw.rr.privatize(plan)
+
+
+def test_the_budget_of_a_frame():
+    """All privatized columns, each with its rounds, times the declared rows."""
+    df = panel()
+    assert df.rr.epsilon == df.rr.budget().epsilon
+    found = df.rr.budget(max_rows_per_person=2, person="who")
+    expected = compose([COIN, THREE.then(THREE)], max_rows_per_person=2)
+    assert expected.epsilon == found.epsilon == pytest.approx(2 * df.rr.epsilon)
+    assert expected.epsilon_at(1e-6) == found.epsilon_at(1e-6)
+    assert ["a", "b"] == found.by_release()["name"].tolist()
+
+
+def test_a_budget_never_counts_the_rows():
+    """The observed rows of a person change nothing: declared 3 is 3 where 2 were seen."""
+    df = panel()
+    assert df.rr.budget(max_rows_per_person=3, person="who") == df.rr.budget(max_rows_per_person=3)
+    with pytest.raises(ArgumentValueError, match="max_rows_per_person=1 declares"):
+        df.rr.budget(person="who")
+
+
+def test_a_frame_that_says_nothing_has_an_unknown_budget():
+    """As for epsilon: unknown is not 0, and a column that is gone is no less spent."""
+    with pytest.raises(MetadataError, match="does not say how it was made"):
+        pd.DataFrame({"a": ["no"]}).rr.budget()
+    with pytest.raises(MetadataError, match="not there just once"):
+        panel().drop(columns="b").rr.budget()
+    with pytest.raises(ArgumentValueError, match="nobody"):
+        panel().rr.budget(person="nobody")
+
+
+def test_the_budget_of_many_categories():
+    """Labels that the data hold only as a fingerprint do not matter for a budget."""
+    m = rr.KRR(range(500), epsilon=1.0)
+    df = pd.DataFrame({"a": [3, 4]}).rr.privatize({"a": m})
+    assert compose([m]).delta(0.5) == df.rr.budget().delta(0.5)

@@ -16,6 +16,7 @@ import rrstats as rr
 from rrstats import _display as pages
 from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
+from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.metadata import Record
@@ -257,7 +258,7 @@ def test_every_mechanism_has_a_page(name, format):
     """Each mechanism of the catalogue is described with its epsilon, rounded up."""
     mechanism = catalogue.EXAMPLES[name]()
     page = statement([record(mechanism)], format=format)
-    epsilon = rr.privacy.round_up(mechanism.epsilon)
+    epsilon = round_up(mechanism.epsilon)
     assert ("no protection is proven" if epsilon == "inf" else epsilon) in page
     assert statements.describe([record(mechanism)])
     shown = Reader(page).text if format == "html" else words(page)
@@ -288,7 +289,7 @@ SEVERAL = {
 def test_a_report_of_several_answers_is_not_called_the_truth(name):
     """The table sends the reader to the sentence below, and the opening names no other answer."""
     mechanism = SEVERAL[name]()
-    epsilon = rr.privacy.round_up(mechanism.epsilon)
+    epsilon = round_up(mechanism.epsilon)
     row = f"| answer | {mechanism.k} | see below | {epsilon} |"
     page = paragraphs(record(mechanism))
     assert row in page
@@ -349,7 +350,7 @@ def test_a_general_design_is_a_table(monkeypatch):
     assert "| a | 60% | 20% | 15% | 5% |" in page
     assert "| b | 5% | 70% | 5% | 20% |" in page
     assert "| answer | 3 | see below | 2.996 |" not in page
-    assert f"| answer | 3 | see below | {rr.privacy.round_up(mechanism.epsilon)} |" in page
+    assert f"| answer | 3 | see below | {round_up(mechanism.epsilon)} |" in page
 
 
 def test_a_design_that_favours_one_answer_is_not_called_even(monkeypatch):

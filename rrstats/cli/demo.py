@@ -22,7 +22,7 @@ from rrstats.cli.arguments import add_command, number
 from rrstats.errors import ArgumentValueError, RRStatsError
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.privacy.explaining import posterior
+from rrstats.privacy import posterior
 
 __all__ = ["add_demo"]
 

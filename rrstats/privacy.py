@@ -1,0 +1,888 @@
+"""Privacy of one person: the meaning of an epsilon, and the sum of several releases.
+
+`explain` says in plain words what an epsilon means.  `compose` adds up all reports of one person:
+columns, waves and rows.  Its plain sum holds for the worst outcome.  That outcome may be next to
+impossible, so a smaller epsilon holds but for ``delta``: for every set S of outcomes
+P(S | true answers) <= e^epsilon P(S | others) + delta, with the smallest such delta, the sum of
+(P - e^epsilon Q)_+ over all outcomes.  A delta is no second chance for the person: state the plain
+sum first, and keep delta far below one over the number of people.
+
+The privacy loss of a report is ln(P/Q); losses of independent reports add, whatever the true
+answers have to do with one another, and their masses (P, Q) multiply.  While there are few sums
+of losses the curve is exact but for the last double, in decimals rounded outward.  Beyond that
+losses are split between two points of a grid so that P and Q keep their sums, which tells more,
+never less: an upper bound.
+Sources: Evfimievski, Gehrke and Srikant (2003) for `explain`; Kairouz, Oh and Viswanath (2015);
+Murtagh and Vadhan (2016); Zhu, Dong and Wang (2022) for dominating pairs; Doroshenko, Ghazi,
+Kamath, Kumar and Manurangsi (2022) for the grid.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, combinations, pairwise
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+
+from rrstats._checks import check_instance, check_number, check_probability, check_whole_number
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.mechanisms.epsilon import (
+    context,
+    double_above,
+    epsilon_from_prob,
+    epsilon_from_ratio,
+    largest_epsilon,
+    magnitude,
+    noise_parameter_from_prob,
+    prob_from_epsilon,
+    prob_from_noise_parameter,
+    prob_from_uniform_draw,
+    round_up,
+    rounded,
+    total_epsilon,
+    uniform_draw_from_prob,
+    written,
+)
+from rrstats.mechanisms.matrix_channel import Entries
+from rrstats.mechanisms.serialization import is_mechanism
+from rrstats.mechanisms.stacked_channel import StackedChannel
+from rrstats.mechanisms.support_channel import SupportChannel
+
+__all__ = [
+    "Composition",
+    "Release",
+    "compose",
+    "epsilon_from_prob",
+    "epsilon_from_ratio",
+    "explain",
+    "largest_epsilon",
+    "noise_parameter_from_prob",
+    "posterior",
+    "prob_from_epsilon",
+    "prob_from_noise_parameter",
+    "prob_from_uniform_draw",
+    "total_epsilon",
+    "uniform_draw_from_prob",
+]
+
+Outcome = tuple[Fraction, Fraction]
+Point = tuple[Fraction, Fraction]
+
+_DELTA = 1e-6
+_DELTAS = (1e-9, 1e-6, 1e-3)
+
+_MOST_REPORTS = 100_000
+_MOST_UNEVEN = 1000
+"""So many reports of one matrix without three losses are composed with their own losses."""
+
+_MOST_POINTS = 1 << 16
+"""So many sums of losses are kept one by one."""
+
+_MOST_PAIRED, _MOST_DIFFERENT = 4_000_000, 20_000
+"""So many reports of pairs of true answers are compared, and so many of those that differ."""
+
+_DIGITS = 70
+_GRID = 1 << 18
+"""About so many points has the grid of all reports together."""
+
+_NEGLIGIBLE = Decimal("1e-65")
+"""The mass of a loss that a grid leaves out: as if it proved the truth."""
+
+_ULPS = 2.0**-50
+"""Eight roundings: what one step of a sum of positive doubles may lose, relatively."""
+
+_NO_WORST_PAIR = (
+    "no pair of its true answers is the worst everywhere; the least distribution above all pairs"
+)
+_BY_EPSILON = "binary randomized response of its epsilon (Kairouz, Oh and Viswanath 2015)"
+
+
+# -- in plain words --------------------------------------------------------------------------
+
+
+def posterior(prior: float, likelihood_ratio: float) -> float:
+    """Return the probability of a true answer after a report, by Bayes' rule.
+
+    Parameters
+    ----------
+    prior : float
+        Probability of the true answer v before the report, in (0, 1).
+    likelihood_ratio : float
+        P(report | v) / P(report | not v), at least 0; may be infinite.
+
+    Returns
+    -------
+    float
+        The probability of v after the report.
+
+    Examples
+    --------
+    >>> round(posterior(0.01, 3.0), 6)
+    0.029412
+    """
+    before = check_probability(prior, "prior", "()")
+    ratio = check_number(likelihood_ratio, "likelihood_ratio", 0.0, math.inf)
+    return before * ratio / (before * ratio + 1 - before) if ratio < math.inf else 1.0
+
+
+def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
+    """Explain what a mechanism's epsilon means for one person, in plain words.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism.
+    prior : float, default 0.05
+        Somebody's probability, before seeing the report, that this person's true answer is a
+        given one; in (0, 1).
+
+    Returns
+    -------
+    str
+        One paragraph.  Its numbers are computed exactly and rounded so that none flatters.
+
+    References
+    ----------
+    Evfimievski, Gehrke and Srikant (2003), sect. 2.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> print(rr.privacy.explain(rr.KRR(["yes", "no"], 0.75), prior=0.01))
+    Epsilon is 1.099 per report. Seeing a report changes the odds of any true answer by a \
+factor of at most 3. Somebody who gave a certain answer a chance of 1% before seeing the \
+report can give it at most 3% afterwards, and at least 0.33%.
+    """
+    _check_mechanism(mechanism, "mechanism must be a mechanism such as")
+    # The decimal that was typed, not the double behind it: 5% is 1/20.
+    typed = Decimal(repr(check_probability(prior, "prior", "()")))
+    before, chance = Fraction(typed), f"{written(typed.scaleb(2))}%"
+    factor = mechanism.channel.max_likelihood_ratio
+    if not isinstance(factor, Fraction):
+        return (
+            "Epsilon is infinite: some report proves, or rules out, a true answer. "
+            "This is no protection for the person who gives that report."
+        )
+    if factor == 1:
+        return (
+            "Epsilon is 0 per report: every true answer makes every report equally likely, so "
+            f"whoever gave a certain answer a chance of {chance} before seeing the "
+            "report has no reason to change that. Nothing can be estimated from such reports."
+        )
+    highest = before * factor / (before * factor + 1 - before)
+    lowest = before / (before + factor * (1 - before))
+    return (
+        f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. Seeing a report changes "
+        f"the odds of any true answer by a factor of at most {_factor(factor)}. Somebody who gave "
+        f"a certain answer a chance of {chance} before seeing the report can give it "
+        f"at most {_percent(highest, up=True)} afterwards, and at least "
+        f"{_percent(lowest, up=False)}."
+    )
+
+
+def _check_mechanism(given: Any, rule: str) -> Mechanism:
+    if not is_mechanism(given):
+        found = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise ArgumentTypeError(f"{rule} rr.KRR(['yes', 'no'], 0.75), found {found}")
+    return given
+
+
+def _factor(factor: Fraction) -> str:
+    """A factor above 1, rounded up: three digits, and two of what it is above 1."""
+    if factor >= 2:
+        return round_up(factor, 3)
+    return written(rounded(factor, min(6, 1 - magnitude(factor - 1)), up=True))
+
+
+def _percent(share: Fraction, *, up: bool) -> str:
+    """A share in percent, with two digits of itself or of what is missing to 100%."""
+    percent = share * 100
+    places = 1 - magnitude(min(percent, 100 - percent))
+    if percent > 50:
+        places = min(places, 6)
+    return f"{written(rounded(percent, places, up=up))}%"
+
+
+# -- all reports of one person ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Release:
+    """One kind of report of a person.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Makes the reports.
+    times : int, default 1
+        Number of such reports in one row of data.
+    name : hashable, optional
+        The column's name.
+    """
+
+    mechanism: Mechanism
+    times: int = 1
+    name: Hashable = None
+
+
+@dataclass(frozen=True, repr=False)
+class Composition:
+    """Privacy of all reports of one person together; `compose` makes it.
+
+    Parameters
+    ----------
+    releases : tuple of Release
+        Each mechanism with the number of its reports in one row of data.
+    max_rows_per_person : int, default 1
+        The most rows of one person, as declared.
+    """
+
+    releases: tuple[Release, ...]
+    max_rows_per_person: int = 1
+
+    @property
+    def reports(self) -> int:
+        """Largest number of reports of one person."""
+        return sum(release.times for release in self.releases) * self.max_rows_per_person
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The plain sum of the epsilons of all reports, rounded up; infinite where one is."""
+        return _added([self._spent(release) for release in self.releases])
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta with which an epsilon holds.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.  0 gives the total variation: the most by which the outcomes of
+            two people differ.
+
+        Returns
+        -------
+        float
+            Rounded up; where `is_exact`, at most one double above the exact number.
+        """
+        value = check_number(epsilon, "epsilon", 0.0, math.inf)
+        return 0.0 if value >= self.epsilon < math.inf else self._curve.delta(value)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest epsilon that holds but for a delta.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1]; 0 gives the plain sum.  It should be far below one over the number of
+            people.
+
+        Returns
+        -------
+        float
+            Rounded up; infinite where reports prove the truth with a larger chance than delta.
+            Where `is_exact`, a few doubles above the exact number at most, or below 1e-60 where
+            that is 0.
+        """
+        value = check_number(delta, "delta", 0.0, 1.0)
+        return min(self._curve.epsilon_at(value), self.epsilon) if value else self.epsilon
+
+    @cached_property
+    def _losses(self) -> list[PrivacyLoss]:
+        channels = [release.mechanism.channel for release in self.releases]
+        losses = [privacy_loss(channel) for channel in channels]
+        return [
+            loss
+            if loss.is_even or release.times * self.max_rows_per_person <= _MOST_UNEVEN
+            else PrivacyLoss.of_ratio(channel.max_likelihood_ratio)
+            for loss, release, channel in zip(losses, self.releases, channels, strict=True)
+        ]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the curve is exact, and not only an upper bound; `bounds` says why it is one."""
+        return not self.bounds
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """Reasons why the curve is an upper bound, a sentence each; none where it is exact."""
+        found = [
+            f"{self._called(place)}: {loss.bound} stands for it"
+            for place, loss in enumerate(self._losses)
+            if loss.bound is not None
+        ]
+        return (*found, *self._curve.bounds)
+
+    def to_frame(self, deltas: Iterable[float] = _DELTAS) -> pd.DataFrame:
+        """Return the curve as a table.
+
+        Parameters
+        ----------
+        deltas : iterable of float, default (1e-9, 1e-6, 1e-3)
+            The deltas of the rows behind the first.
+
+        Returns
+        -------
+        DataFrame
+            Columns delta, epsilon, and share: epsilon's part of the plain sum.  The first row
+            has delta 0, the plain sum.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> ten = compose([(rr.KRR(range(100), epsilon=0.5), 10)])
+        >>> ten.to_frame([0.001]).round(3)
+           delta  epsilon  share
+        0  0.000    5.000  1.000
+        1  0.001    0.915  0.183
+        """
+        rule = "a list of numbers"
+        listed = list(check_instance(deltas, "deltas", (list, tuple, np.ndarray, pd.Series), rule))
+        chosen = [0.0, *(value for delta in listed if (value := check_number(delta, "deltas")))]
+        epsilons = [self.epsilon_at(delta) for delta in chosen]
+        whole = self.epsilon
+        shares = [one / whole if whole and one < math.inf else math.nan for one in epsilons]
+        return pd.DataFrame({"delta": chosen, "epsilon": epsilons, "share": shares})
+
+    def by_release(self) -> pd.DataFrame:
+        """Return each release's part of the plain sum.
+
+        Returns
+        -------
+        DataFrame
+            Columns name, epsilon_per_report, reports and epsilon.
+        """
+        return pd.DataFrame(
+            {
+                "name": pd.Series([release.name for release in self.releases], dtype=object),
+                "epsilon_per_report": [release.mechanism.epsilon for release in self.releases],
+                "reports": [release.times * self.max_rows_per_person for release in self.releases],
+                "epsilon": [_added([self._spent(release)]) for release in self.releases],
+            }
+        )
+
+    def _spent(self, release: Release) -> Fraction | None:
+        """The exact sum of the epsilons of one release; None where they are infinite."""
+        epsilon = release.mechanism.epsilon
+        if epsilon == math.inf:
+            return None
+        return Fraction(epsilon) * release.times * self.max_rows_per_person
+
+    @cached_property
+    def _curve(self) -> _ExactCurve | _GridCurve:
+        times = [release.times * self.max_rows_per_person for release in self.releases]
+        return _privacy_curve(list(zip(self._losses, times, strict=True)))
+
+    def _called(self, place: int) -> str:
+        name = self.releases[place].name
+        return f"release number {place + 1}" if name is None else f"column {name!r}"
+
+    def __repr__(self) -> str:
+        reports = f"{self.reports} report{'s' if self.reports > 1 else ''} of one person"
+        whole = f"epsilon {round_up(self.epsilon)} in all"
+        if self.epsilon == 0:
+            return f"<{reports}: {whole}>"
+        found = f"{'' if self.is_exact else 'at most '}{round_up(self.epsilon_at(_DELTA))}"
+        return f"<{reports}: {whole}, or {found} with delta {_DELTA:g}>"
+
+
+def _added(parts: Sequence[Fraction | None]) -> float:
+    """The sum, rounded up; None stands for infinite."""
+    known = [part for part in parts if part is not None]
+    return double_above(sum(known, Fraction(0))) if len(known) == len(parts) else math.inf
+
+
+def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
+    """Add up the privacy of all reports of one person.
+
+    Parameters
+    ----------
+    mechanisms : list of Mechanism, or mapping from column to Mechanism
+        Every report of one row.  ``(mechanism, times)`` in a mechanism's place is that many
+        reports, as from several waves; so is a mechanism that stands there several times.
+    max_rows_per_person : int, default 1
+        The most rows that any one person has in the data, as declared by the design of the
+        study and never counted in the data; it multiplies every report.
+
+    Returns
+    -------
+    Composition
+        ``epsilon`` is the plain sum, ``delta(epsilon)`` and ``epsilon_at(delta)`` are the curve,
+        ``to_frame()`` a table.
+
+    Notes
+    -----
+    Count every privatized column, every wave, every row of one person, and every release of the
+    same source.  Columns add in full however strongly they hang together, as someone who knows
+    that two columns always agree reads both for one.  Answers that are not among the categories,
+    or missing, are covered: their reports mix those of the categories.  Where missing answers
+    were kept (missing="keep"), who did not answer is published, and no epsilon covers it.
+
+    A wave that only randomizes kept reports anew costs nothing: count the mechanism of the first
+    round once for every distinct true answer.  Keyed reports (``key=``, ``id=``) repeat under the
+    same value: count every distinct value that a person ever had, once; that covers what the
+    values are, and not whether two of them differ.  Reports must be drawn independently.
+
+    For k-RR the loss of a report is epsilon, 0, -epsilon with chances p, (k-2) q, q, and losses
+    add.  Many different mechanisms are put on a grid, and mechanisms in which no one pair of true
+    answers is the worst are bounded: `Composition.bounds` says so.
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath (2015).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> ten = rr.privacy.compose([(rr.KRR(range(10), epsilon=0.5), 10)])
+    >>> round(ten.epsilon, 6), round(ten.epsilon_at(1e-6), 4)
+    (5.0, 3.8976)
+    >>> rr.privacy.compose({"smoker": rr.KRR(["yes", "no"], 0.75)}, max_rows_per_person=4)
+    <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06>
+    """
+    rows = _check_max_rows(max_rows_per_person)
+    if is_mechanism(mechanisms):
+        mechanisms = [mechanisms]
+    if isinstance(mechanisms, Mapping):
+        named = list(mechanisms.items())
+    else:
+        rule = "a list of mechanisms, or a mapping from column to mechanism"
+        if isinstance(mechanisms, str | bytes):
+            raise ArgumentTypeError(f"mechanisms must be {rule}, found text")
+        check_instance(mechanisms, "mechanisms", cast(type, Iterable), rule)
+        named = [(None, given) for given in mechanisms]
+    if not named:
+        raise ArgumentValueError(
+            "mechanisms must hold at least one mechanism: data that say nothing of their making "
+            "have an unknown epsilon, not 0"
+        )
+    found = Composition(tuple(_release(name, given) for name, given in named), rows)
+    if found.reports > _MOST_REPORTS:
+        raise ArgumentValueError(
+            f"mechanisms must be at most {_MOST_REPORTS:,} reports of one person, found "
+            f"{found.reports:,}; their plain sum is rr.privacy.total_epsilon"
+        )
+    return found
+
+
+def _check_max_rows(number: object) -> int:
+    hint = "as declared, never counted in the data"
+    return check_whole_number(number, "max_rows_per_person", 1, hint=hint)
+
+
+def _release(name: Hashable, given: Any) -> Release:
+    """One entry: a mechanism, or a mechanism with the number of its reports."""
+    mechanism, times = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
+    _check_mechanism(mechanism, "mechanisms must hold mechanisms, or (mechanism, times), such as")
+    return Release(mechanism, check_whole_number(times, "times", 1), name)
+
+
+def check_rows_per_person(person: Any, max_rows_per_person: int) -> None:
+    """Raise where some person is in more rows than declared.
+
+    Parameters
+    ----------
+    person : array-like
+        A label for the person of each row; none may be missing.
+    max_rows_per_person : int
+        The declared most, at least 1.
+
+    Raises
+    ------
+    ArgumentValueError
+        For more rows, and where a row does not say whose it is.  How often a person is in the
+        data is private, and so is the largest such number: no message quotes a label or a count.
+        That it raises tells as much, so it is for the steward alone.
+
+    Examples
+    --------
+    >>> check_rows_per_person(["a", "b", "a"], 2)
+    """
+    most = _check_max_rows(max_rows_per_person)
+    try:
+        codes = pd.factorize(person if isinstance(person, pd.Series) else pd.Series(person))[0]
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            "person must be a column of labels such as numbers or text, found labels that cannot "
+            "be compared"
+        ) from None
+    if (codes < 0).any():
+        raise ArgumentValueError(
+            "person must name somebody in every row, found missing labels: rows of an unknown "
+            "person cannot be counted"
+        )
+    if len(codes) and int(np.bincount(codes).max()) > most:
+        raise ArgumentValueError(
+            f"some person is in more rows than max_rows_per_person={most} declares; declare the "
+            "most that the study's design allows, or take rows out before privatizing"
+        )
+
+
+# -- the privacy loss of one report ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """The masses (P, Q) of each privacy loss of one report, the largest loss first.
+
+    Of many pairs of true answers, one distribution stands for all if its delta is nowhere below
+    theirs.  The least such has the concave hull of the pairs' curves (Q(S), P(S)), S any set of
+    reports; where one pair has that curve by itself it is exact.  ``bound`` is None there, else
+    what stands for the pairs.  A report of an answer that was replaced by a uniform one mixes
+    those of the true answers, and delta of a mixture is at most the mixed deltas.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    bound: str | None = None
+
+    @classmethod
+    def three_points(cls, more: Fraction, less: Fraction) -> PrivacyLoss:
+        """Reports with these chances for the one truth and the other; all else is alike."""
+        more, less = max(more, less), min(more, less)
+        even = 1 - more - less
+        if more == less:
+            return cls(((Fraction(1), Fraction(1)),))
+        middle = ((even, even),) if even else ()
+        return cls(((more, less), *middle, (less, more)))
+
+    @classmethod
+    def of_ratio(cls, ratio: Fraction | float) -> PrivacyLoss:
+        """Binary randomized response: above every distribution with at most this ratio."""
+        truth = ratio / (1 + ratio) if isinstance(ratio, Fraction) else Fraction(1)
+        return cls(cls.three_points(truth, 1 - truth).outcomes, _BY_EPSILON)
+
+    @property
+    def finite(self) -> list[Outcome]:
+        """The outcomes of finite loss; what the truth never makes costs nothing."""
+        return [(p, q) for p, q in self.outcomes if p and q]
+
+    @property
+    def is_even(self) -> bool:
+        """Whether losses are at equal distances, so that sums of them coincide."""
+        if len(self.finite) != 3:
+            return len(self.finite) < 3
+        (p0, q0), (p1, q1), (p2, q2) = self.finite
+        return p0 * p2 * q1 * q1 == q0 * q2 * p1 * p1
+
+
+def privacy_loss(channel: Channel) -> PrivacyLoss:
+    """The masses of the privacy losses of one report, for the worst pair of true answers.
+
+    Of supports every pair is alike: only whether a report supports the one or the other tells.
+    Of a matrix it is the least distribution above all pairs of classes; where they are too many,
+    that of the worst ratio.  Each person is in one of several samples, and that is public.
+    """
+    if isinstance(channel, StackedChannel):
+        found = [privacy_loss(part) for part in channel.parts]
+        least = worst_loss([loss.outcomes for loss in found])
+        if least.bound is not None:
+            return least
+        alike = [loss for loss in found if loss.outcomes == least.outcomes]
+        return min(alike, key=lambda loss: loss.bound is not None, default=least)
+    if isinstance(channel, SupportChannel):
+        own, other = (
+            prob - channel.pair_truth for prob in (channel.prob_truth, channel.prob_other)
+        )
+        ratio, worst = channel.likelihood_ratio, channel.max_likelihood_ratio
+        finite = isinstance(worst, Fraction)
+        if own == other * ratio if finite else not min(own, other):
+            return PrivacyLoss.three_points(own, other)
+        return PrivacyLoss.of_ratio(worst)  # a ratio that claims less privacy than there is
+    pairs = _different_pairs(cast(MultinomialChannel, channel).entries)
+    return worst_loss(pairs) if pairs else PrivacyLoss.of_ratio(channel.max_likelihood_ratio)
+
+
+def _different_pairs(entries: Entries) -> list[list[Outcome]]:
+    """The different pairs of columns, whatever the order of the rows; empty if too many."""
+    if len(entries) * len(entries[0]) ** 2 > _MOST_PAIRED:
+        return []
+    codes: dict[Fraction, int] = {}
+    coded = [[codes.setdefault(x, len(codes)) for x in row] for row in entries]
+    columns, numbers = zip(*coded, strict=True), list(codes)
+    different = {
+        min(tuple(sorted(zip(a, b, strict=True))), tuple(sorted(zip(b, a, strict=True))))
+        for a, b in combinations(columns, 2)
+    }
+    if len(entries) * len(different) > _MOST_DIFFERENT:
+        return []
+    return [[(numbers[a], numbers[b]) for a, b in pair] for pair in different]
+
+
+def worst_loss(pairs: Sequence[Sequence[Outcome]]) -> PrivacyLoss:
+    """The least distribution above those of several pairs of truths, each in both directions."""
+    curves = [_curve(pair) for pair in pairs]
+    points = {point for curve in curves for point in curve}
+    hull = _hull(points | {(1 - p, 1 - q) for q, p in points})
+    alone = any(set(hull) <= set(curve) for curve in curves)
+    outcomes = tuple((p - p0, q - q0) for (q0, p0), (q, p) in pairwise(hull))
+    return PrivacyLoss(outcomes, None if alone else _NO_WORST_PAIR)
+
+
+def _curve(outcomes: Iterable[Outcome]) -> list[Point]:
+    """The points (Q(S), P(S)) where S takes the reports of largest loss first."""
+    told = [(p, q) for p, q in outcomes if p or q]
+    # Without division: P/Q may be infinite, P/(P+Q) grows with it.
+    told.sort(key=lambda outcome: outcome[0] / (outcome[0] + outcome[1]), reverse=True)
+    sums = [accumulate(side, initial=Fraction(0)) for side in zip(*told, strict=True)]
+    return list(zip(sums[1], sums[0], strict=True))
+
+
+def _hull(points: Iterable[Point]) -> list[Point]:
+    """The corners of the upper hull, from (0, 0) to (1, 1)."""
+    corners: list[Point] = []
+    for x2, y2 in sorted(points):
+        while len(corners) > 1:
+            (x0, y0), (x1, y1) = corners[-2:]
+            if (x1 - x0) * (y2 - y0) < (y1 - y0) * (x2 - x0):
+                break
+            corners.pop()
+        corners.append((x2, y2))
+    return corners
+
+
+# -- the losses of many reports --------------------------------------------------------------
+
+
+class _Masses(NamedTuple):
+    """Finite losses by their masses, P from above and Q from below, and P of the infinite ones."""
+
+    p: list[Decimal]
+    q: list[Decimal]
+    infinite: Decimal
+
+
+def _rounded_to(direction: str) -> decimal.Context:
+    """Decimal arithmetic that rounds in one direction."""
+    found = context(_DIGITS)
+    found.rounding = direction
+    return found
+
+
+def _privacy_curve(losses: Sequence[tuple[PrivacyLoss, int]]) -> _ExactCurve | _GridCurve:
+    """The curve of independent reports: each loss with the number of its reports."""
+    grouped: dict[tuple[Outcome, ...], int] = {}
+    for loss, times in losses:
+        grouped[loss.outcomes] = grouped.get(loss.outcomes, 0) + times
+    pieces: list[_Masses] = []
+    for outcomes, times in grouped.items():
+        one = PrivacyLoss(outcomes)
+        pieces += [_power(one, times)] if one.is_even else [_power(one, 1)] * times
+    if sum(math.log2(len(piece.p) or 1) for piece in pieces) <= math.log2(_MOST_POINTS or 0.5):
+        return _ExactCurve.of(pieces)
+    return _GridCurve.of(pieces)
+
+
+def _power(loss: PrivacyLoss, times: int) -> _Masses:
+    """The masses of equal reports: of one with any losses, or of many with even ones."""
+    sides = [[outcome[side] for outcome in loss.finite] for side in (0, 1)]
+    infinite = sum((p for p, q in loss.outcomes if not q), Fraction(0))
+    with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+        q, finite = _side_power(sides[1], times), _raised(1 - infinite, times)
+    with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+        return _Masses(_side_power(sides[0], times), q, 1 - finite)
+
+
+def _decimal(number: Fraction) -> Decimal:
+    """A fraction, rounded as the context says."""
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+def _raised(number: Fraction, times: int) -> Decimal:
+    """A power by squaring, each step rounded as the context says."""
+    result, base = Decimal(1), _decimal(number)
+    while times:
+        if times & 1:
+            result *= base
+        base, times = base * base, times >> 1
+    return result
+
+
+def _side_power(masses: Sequence[Fraction], times: int) -> list[Decimal]:
+    """The coefficients of (a + b z + c z^2)^n, or of fewer terms, from both ends."""
+    if times == 1:
+        return [_decimal(mass) for mass in masses]
+    if len(masses) < 2:
+        return [_raised(mass, times) for mass in masses]
+    if len(masses) == 2:
+        return _half_power(masses, times)
+    return _half_power(masses, times) + _half_power(masses[::-1], times)[-2::-1]
+
+
+def _half_power(masses: Sequence[Fraction], times: int) -> list[Decimal]:
+    """The first n + 1 coefficients: k a A_k = (n-k+1) b A_(k-1) + (2n-k+2) c A_(k-2) (Euler)."""
+    a, b, c = (*masses, Fraction(0))[:3]
+    by_one, by_two = _decimal(b / a), _decimal(c / a)
+    found = [Decimal(0), _raised(a, times)]
+    for k in range(1, times + 1):
+        one = (times - k + 1) * by_one * found[-1]
+        two = (2 * times - k + 2) * by_two * found[-2]
+        found.append((one + two) / k)
+    return found[1:]
+
+
+@dataclass(frozen=True)
+class _ExactCurve:
+    """The curve of losses that are kept one by one: exact but for the last double."""
+
+    masses: _Masses
+    bounds: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, pieces: Sequence[_Masses]) -> _ExactCurve:
+        p, q, infinite = [Decimal(1)], [Decimal(1)], Decimal(0)
+        for piece in pieces:
+            with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+                p = [one * other for one in p for other in piece.p]
+                infinite += piece.infinite * (1 - infinite)
+            with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+                q = [one * other for one in q for other in piece.q]
+        return cls(_Masses(p, q, infinite))
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest double that is not below the sum of (P - e^epsilon Q)_+."""
+        p, q, infinite = self.masses
+        with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+            # The exponential is rounded to nearest, and exact at 0 alone.
+            negative = -(Decimal(epsilon).exp().next_minus() if epsilon else Decimal(1))
+            terms = (low.fma(negative, high) for high, low in zip(p, q, strict=True))
+            total = sum((term for term in terms if term > 0), infinite)
+        return min(double_above(total), 1.0)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest double, but for the last digit, at which `delta` is not above this one."""
+        p, q, infinite = self.masses
+        if infinite > Decimal(delta):
+            return math.inf
+        if self.delta(0.0) <= delta:
+            return 0.0
+        with decimal.localcontext(context(_DIGITS)):
+            pairs = sorted(zip(p, q, strict=True), key=lambda pair: pair[1] / pair[0])
+            sums = zip(*(accumulate(side) for side in zip(*pairs, strict=True)), strict=True)
+            found = max((above - Decimal(delta) + infinite) / below for above, below in sums).ln()
+        epsilon = max(double_above(found), 0.0)
+        step = math.ulp(epsilon)
+        while self.delta(epsilon) > delta:  # what rounding to nearest left
+            epsilon, step = epsilon + step, 2 * step
+        return epsilon
+
+
+@dataclass(frozen=True, eq=False)
+class _GridCurve:
+    """The curve of losses ``(start + i) step`` on a grid: an upper bound.
+
+    All terms are positive, so a sum of doubles is off by so many ulps, and is raised by more
+    (taking NumPy's ``expm1`` and ``exp`` to be within four ulps).
+    """
+
+    mass: Floats
+    start: int
+    step: float
+    infinite: float
+    bounds: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, pieces: Sequence[_Masses]) -> _GridCurve:
+        """The convolution of independent pieces, on a grid that is fine enough for all."""
+        infinite, lists = Decimal(0), []
+        for piece in pieces:
+            losses, lost = _losses(piece)
+            lists.append(losses)
+            with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+                infinite += lost * (1 - infinite)
+        if not all(lists):  # some report always proves the truth
+            return cls(np.zeros(1), 0, 1.0, double_above(infinite))
+        width = sum(float(losses[0][0] - losses[-1][0]) for losses in lists)
+        largest = sum(float(max(abs(losses[0][0]), abs(losses[-1][0]))) for losses in lists)
+        # A power of two, and not so fine that the number of a point is no 64-bit integer.
+        step = 2.0 ** math.ceil(math.log2(max(width, largest / _GRID) / _GRID))
+        mass, start, steps = np.ones(1), 0, 0
+        for losses in lists:
+            first, split = _split(losses, step)
+            mass, start = _convolved(mass, split), start + first
+            steps += int(np.count_nonzero(split)) + 8
+        # What underflowed on the way is less than 1e-300.
+        mass = mass * (1 + (steps + len(mass)) * _ULPS) + 1e-300
+        loose = (
+            "so many different losses are put on a grid, which adds at most "
+            f"{round_up(step * len(pieces), 2)} to epsilon at a given delta, usually far less"
+        )
+        return cls(mass, start, step, double_above(infinite), (loose,))
+
+    @cached_property
+    def _places(self) -> Floats:
+        """The losses; exact, as the step is a power of two."""
+        return np.asarray((np.arange(len(self.mass)) + self.start) * self.step, dtype=np.float64)
+
+    def delta(self, epsilon: float) -> float:
+        """A double not below the sum of P (1 - e^(epsilon - loss))_+."""
+        first = int(np.searchsorted(self._places, epsilon, side="right"))
+        told = -np.expm1(epsilon - self._places[first:])
+        total = float(np.dot(self.mass[first:], told)) * (1 + (len(told) + 8) * _ULPS)
+        if total:
+            total = math.nextafter(total + self.infinite, math.inf)
+        return min(total or self.infinite, 1.0)
+
+    def epsilon_at(self, delta: float) -> float:
+        """A double at which `delta` is not above this one, by bisection."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, max(float(self._places[-1]), 0.0)
+        if self.delta(high) > delta:
+            return math.inf
+        while (middle := low + (high - low) / 2) not in (low, high):
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return high
+
+
+def _losses(piece: _Masses) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
+    """Each loss with its P, the greatest first, and P of the infinite ones, from above."""
+    with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+        pairs = sorted(((p / q, p) for p, q in zip(piece.p, piece.q, strict=True)), reverse=True)
+        kept = [(ratio, p) for ratio, p in pairs if p > _NEGLIGIBLE]
+        lost = sum((p for _, p in pairs if p <= _NEGLIGIBLE), piece.infinite)
+        # The logarithm is rounded to nearest.
+        return [(ratio.ln().next_plus(), p) for ratio, p in kept], lost
+
+
+def _split(losses: Sequence[tuple[Decimal, Decimal]], step: float) -> tuple[int, Floats]:
+    """The first point of the grid, and P on all of them, where P and Q keep their sums.
+
+    A loss l with P between the points a and b = a + h has P (1 - e^(a-l)) / (1 - e^-h) at b.
+    """
+    exact = Decimal(step)
+    with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+        lows = [int((loss / exact).to_integral_value()) for loss, _ in losses]
+        above, below = np.array(
+            [
+                (float(loss - low * exact), float(max((low + 1) * exact - loss, Decimal(0))))
+                for (loss, _), low in zip(losses, lows, strict=True)
+            ]
+        ).T
+    p = np.array([double_above(p) for _, p in losses])
+    places = np.array(lows, dtype=np.int64)
+    first = int(places.min())
+    mass = np.zeros(int(places.max()) - first + 2)
+    whole = math.expm1(-step)
+    np.add.at(mass, places - first + 1, p * np.expm1(-above) / whole)
+    np.add.at(mass, places - first, p * np.exp(-above) * np.expm1(-below) / whole)
+    return first, mass
+
+
+def _convolved(mass: Floats, other: Floats) -> Floats:
+    """The convolution, in as many steps as the shorter has points other than 0."""
+    if np.count_nonzero(other) > np.count_nonzero(mass):
+        mass, other = other, mass
+    found = np.zeros(len(mass) + len(other) - 1)
+    for place in np.flatnonzero(other):
+        found[place : place + len(mass)] += other[place] * mass
+    return found
