@@ -21,6 +21,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 __all__ = [
     "check_bool",
+    "check_count",
     "check_epsilon",
     "check_exactly_one",
     "check_instance",
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 MOST_CATEGORIES = 2**63
+
+_MOST_COUNT = 2**53
+"""The largest count that a double holds exactly, as all estimation does."""
 
 
 def type_name(value: object) -> str:
@@ -105,6 +109,16 @@ def check_whole_number(
         rule = f"at least {low}" if high is None else f"in [{low}, {high}]"
         raise ArgumentValueError(f"{name} must be {rule}, got {found}{hint and f'; {hint}'}")
     return found
+
+
+def check_count(value: object, name: str) -> int:
+    """A count, at least 0 and exact as a double; whole numbers of any type, such as 5.0."""
+    found = check_number(value, name)
+    if not 0 <= found <= _MOST_COUNT or found != _scalar(value) or not found.is_integer():
+        large = found > _MOST_COUNT or (found == _MOST_COUNT and found != _scalar(value))
+        rule = "at most 2**53" if large else "a whole number of at least 0"
+        raise ArgumentValueError(f"{name} must be {rule}, found {value!r}")
+    return int(found)
 
 
 def check_probability(value: object, name: str, ends: str = "[]") -> float:

@@ -768,7 +768,7 @@ def test_bad_input_says_what_to_do(smokers):
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
     with pytest.raises(ArgumentValueError, match=r"shape \(2, 2\)"):
         Crosstab.from_counts([[1, 2, 3], [4, 5, 6]], columns)
-    with pytest.raises(ArgumentValueError, match="whole numbers"):
+    with pytest.raises(ArgumentValueError, match="a whole number"):
         Crosstab.from_counts([[1, 2], [3, 4.5]], columns)
     with pytest.raises(ArgumentTypeError, match="a list of its levels"):
         Crosstab.from_counts([[1, 2], [3, 4]], {"x": 3, "y": NO_YES})

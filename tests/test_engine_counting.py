@@ -23,8 +23,7 @@ from rrstats.errors import (
     RRStatsError,
 )
 from rrstats.estimation.crosstab_results import Crosstab
-from rrstats.estimation.engine_frames import open_frame
-from rrstats.estimation.group_counts import combine
+from rrstats.estimation.engine_frames import combine, open_frame
 from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.tally import Tally
 from rrstats.mechanisms import KRR, OptimizedUnary, Samples, surveys

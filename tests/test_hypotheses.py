@@ -27,8 +27,7 @@ from rrstats.estimation.homogeneity import change, homogeneity
 from rrstats.estimation.hypothesis_results import TestPower
 from rrstats.estimation.independence import independence, random_tables
 from rrstats.estimation.null_distributions import at_least
-from rrstats.estimation.tally import Tally
-from rrstats.estimation.tally_cells import Cell
+from rrstats.estimation.tally import Cell, Tally
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
 COIN = rr.KRR(["no", "yes"], 0.75)

@@ -19,8 +19,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.debiasing import score_variances
 from rrstats.estimation.sample_design import inverse_probabilities
 from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
-from rrstats.estimation.tally import Tally, tally
-from rrstats.estimation.tally_cells import Cell
+from rrstats.estimation.tally import Cell, Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, OptimizedUnary, Samples, surveys
 
 COIN = KRR(["no", "yes"], 0.75)

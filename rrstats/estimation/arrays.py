@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from rrstats._checks import (
     check_bool,
+    check_count,
     check_epsilon,
     check_k,
     check_level,
@@ -27,7 +28,6 @@ from rrstats._checks import (
 from rrstats._typing import Floats
 from rrstats.data.columns import form_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.tally import as_count
 from rrstats.inference import binomial as intervals
 from rrstats.inference.binomial import Interval
 from rrstats.mechanisms.channel import BinomialRates, check_target
@@ -186,7 +186,7 @@ def debias_counts(
     """
     counts = _numbers(reported, "reported")
     channel = _channel(counts.shape, prob, epsilon, k)
-    size = _size(counts, None if n is None else as_count(n, "n"), k)
+    size = _size(counts, None if n is None else check_count(n, "n"), k)
     per_report = channel.solve(1.0) - channel.solve(0.0)  # 1 / (prob - q)
     return _like(np.asarray((counts - size * float(channel.prob_other)) * per_report))
 
@@ -247,8 +247,8 @@ def proportion_variance(
     """
     shares = _numbers(proportions, "proportions")
     channel = _channel(shares.shape, prob, epsilon, k)
-    size = as_count(n, "n") - (
-        as_count(ddof, "ddof") if check_target(target) == "population" else 0
+    size = check_count(n, "n") - (
+        check_count(ddof, "ddof") if check_target(target) == "population" else 0
     )
     if size < 1:
         raise ArgumentValueError(f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
@@ -310,7 +310,7 @@ def confidence_interval(
         raise ArgumentValueError(
             "reported must be whole counts: intervals rest on how many people answered"
         )
-    size = _size(counts, None if n is None else as_count(n, "n"), k)
+    size = _size(counts, None if n is None else check_count(n, "n"), k)
     _ = channel.gap  # raises NotIdentifiableError where nothing can be said
     low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
     one = BinomialRates(low, high, channel.k == 2)

@@ -15,8 +15,7 @@ from rrstats._typing import Counts
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 from rrstats.estimation.crosstab_axes import Axis, axis_of
-from rrstats.estimation.engine_frames import is_frame
-from rrstats.estimation.unopened import refuse_unopened
+from rrstats.estimation.engine_frames import is_frame, refuse_unopened
 from rrstats.randomness.sources import BLOCK_ROWS
 
 __all__ = ["MOST_CELLS", "check_asked", "check_name", "check_size", "count_rows"]

@@ -23,8 +23,7 @@ from rrstats.estimation.crosstab_frames import long_frame, wide_frame
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.joint_proportions import JointShares
 from rrstats.estimation.sample_design import EVERYONE
-from rrstats.estimation.tally import Tally
-from rrstats.estimation.tally_cells import Cell
+from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference import empirical_likelihood, general_intervals
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import Interval, normal_quantile

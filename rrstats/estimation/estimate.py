@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_level, check_numbers
+from rrstats._checks import check_bool, check_count, check_level, check_numbers
 from rrstats._typing import Floats
 from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -34,7 +34,7 @@ from rrstats.estimation.result import (
     said,
     shortened,
 )
-from rrstats.estimation.tally import Tally, as_count
+from rrstats.estimation.tally import Tally
 from rrstats.inference import general_intervals
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import Interval
@@ -78,7 +78,7 @@ class Estimate:
 
     def __post_init__(self) -> None:
         check_target(self.target)
-        if as_count(self.ddof, "ddof") not in (0, 1):
+        if check_count(self.ddof, "ddof") not in (0, 1):
             raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof}")
         if self.tally.sampled:
             raise ArgumentValueError(

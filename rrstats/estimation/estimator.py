@@ -34,7 +34,7 @@ from rrstats.estimation.arrays import (
     proportion_variance,
 )
 from rrstats.estimation.debiasing import condition_number
-from rrstats.estimation.engine_frames import is_frame
+from rrstats.estimation.engine_frames import is_frame, refuse_unopened
 from rrstats.estimation.estimate import IMPLAUSIBLE_TEXT, Estimate
 from rrstats.estimation.groups import GroupEstimates, group_names
 from rrstats.estimation.result import ConstrainedProportions, RatioEstimate, ShareEstimate
@@ -42,7 +42,6 @@ from rrstats.estimation.sample_design import columns_of, inverse_probabilities
 from rrstats.estimation.selections import Beside
 from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
 from rrstats.estimation.tally import Tally, counted_frame, tally
-from rrstats.estimation.unopened import refuse_unopened
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.serialization import as_mechanism

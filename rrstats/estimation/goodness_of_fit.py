@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._checks import check_level
+from rrstats._checks import check_count, check_level
 from rrstats._typing import Floats
 from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -44,7 +44,7 @@ from rrstats.estimation.null_distributions import (
 )
 from rrstats.estimation.result import said
 from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
-from rrstats.estimation.tally import Tally, as_count, tally
+from rrstats.estimation.tally import Tally, tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     Channel,
@@ -349,7 +349,7 @@ def goodness_of_fit_power(
     Of a hundred such surveys, 91 would notice that 30% and not 20% say yes.
     """
     described: Mechanism = as_mechanism(mechanism, None, None)
-    channel, size = described.channel, as_count(n, "n")
+    channel, size = described.channel, check_count(n, "n")
     null = shares_of(shares, described.categories, "shares")
     other = shares_of(alternative, described.categories, "alternative")
     if has_latent_classes(channel) or int(channel.samples.max()):

@@ -16,9 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._checks import check_count
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.tally import as_count
 
 __all__ = [
     "NAMES",
@@ -173,7 +173,7 @@ def simulated(
     Raises ArgumentTypeError without a seed, and for one that is no integer.
     Source: Davison and Hinkley (1997), eq. 4.11: (1 + hits) / (1 + simulations).
     """
-    number = as_count(simulations, "simulations")
+    number = check_count(simulations, "simulations")
     if number < 1:
         raise ArgumentValueError("simulations must be at least 1")
     if seed is None:

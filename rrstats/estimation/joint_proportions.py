@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._checks import check_count
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab_axes import Axis, declared_axis, joined
 from rrstats.estimation.crosstab_counts import check_name, check_size
 from rrstats.estimation.debiasing import check_possible
-from rrstats.estimation.tally import as_count
 from rrstats.inference.multinomial import contract
 from rrstats.mechanisms.channel import check_target
 
@@ -84,9 +84,9 @@ class JointShares:
                 f"counts must have the shape {tuple(axis.m for axis in axes)}, the report cells "
                 f"of the columns {[axis.name for axis in axes]}, found {listed.shape}"
             )
-        whole = np.array([as_count(one, "counts") for one in listed.ravel()], dtype=np.int64)
+        whole = np.array([check_count(one, "counts") for one in listed.ravel()], dtype=np.int64)
         made = cls(
-            axes, whole.reshape(listed.shape), as_count(missing, "missing"), check_target(target)
+            axes, whole.reshape(listed.shape), check_count(missing, "missing"), check_target(target)
         )
         made.check_possible()
         return made

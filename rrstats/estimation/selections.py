@@ -19,8 +19,14 @@ from rrstats.data.columns import form_of
 from rrstats.data.frame_columns import column_of, place_of
 from rrstats.errors import ArgumentTypeError
 from rrstats.estimation.column_requests import Asked, Wanted, header_of, refuse_by_row
-from rrstats.estimation.engine_frames import EngineFrame, open_frame
-from rrstats.estimation.group_counts import MOST, Combined, TooManyError, combine
+from rrstats.estimation.engine_frames import (
+    MOST,
+    Combined,
+    EngineFrame,
+    TooManyError,
+    combine,
+    open_frame,
+)
 from rrstats.estimation.sample_design import Multiples, inverse_probabilities
 from rrstats.mechanisms.base import Mechanism
 

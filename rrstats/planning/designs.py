@@ -26,9 +26,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_epsilon, check_k, check_number
+from rrstats._checks import check_count, check_epsilon, check_k, check_number
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.tally import as_count
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import Channel, check_target, expected_rates
 from rrstats.mechanisms.krr import KRR
@@ -212,7 +211,7 @@ def recommend(
         raise ArgumentValueError(
             "epsilon must be above 0, got 0.0; at 0 no report of any design carries information"
         )
-    if n is not None and (n := as_count(n, "n")) < 1:
+    if n is not None and (n := check_count(n, "n")) < 1:
         raise ArgumentValueError("n, the number of people, must be at least 1, got 0")
     found = Recommendation(k, epsilon, n, _check_shares(shares, k), check_target(target))
     _ = found.best  # raises now for an epsilon beyond what doubles can express
@@ -344,7 +343,7 @@ def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
     (-0.000582, 0.058616)
     """
     _check_one_sample(mechanism)
-    if (n := as_count(n, "n")) < 1:
+    if (n := check_count(n, "n")) < 1:
         raise ArgumentValueError("n, the number of reports, must be at least 1, got 0")
     low, high = _score_range(mechanism.channel)
     return low / n, high / n
@@ -376,7 +375,7 @@ def worst_case_bias(
     _check_one_sample(mechanism)
     attackers = _check_share(share_of_attackers, "share_of_attackers")
     total = _check_share(true_total, "true_total")
-    if not 1 <= (count := as_count(targets, "targets")) <= mechanism.k:
+    if not 1 <= (count := check_count(targets, "targets")) <= mechanism.k:
         raise ArgumentValueError(
             f"targets, the number of categories, must be 1 to {mechanism.k}, got {count}"
         )

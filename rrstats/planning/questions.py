@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_number
+from rrstats._checks import check_count, check_number
 from rrstats._typing import Floats
 from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.tally import Tally, as_count
+from rrstats.estimation.tally import Tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     check_target,
@@ -198,7 +198,7 @@ def check_open(value: object, name: str, highest: float = 1.0, why: str = "") ->
 
 def check_people(value: object, name: str = "n") -> int:
     """A number of people, 1 to 2**53."""
-    people = as_count(value, name)
+    people = check_count(value, name)
     if not 1 <= people <= MOST_PEOPLE:
         raise ArgumentValueError(f"{name}, a number of people, must be 1 to 2**53, got {people:,}")
     return people
