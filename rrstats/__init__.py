@@ -49,7 +49,7 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.surveys import SurveyDesign
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
 from rrstats.privacy import explain
 from rrstats.privatization.frame import check, privatize, privatize_bool, privatize_frame

@@ -12,7 +12,7 @@ from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.serialization import as_mechanism, from_dict, is_mechanism
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.surveys import SurveyDesign
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
 
 __all__ = [

@@ -154,6 +154,8 @@ class MatrixDesign(Verbs):
             self.matrix,
             reports=self.report_space.categories,
             shows=shows,
+            # A design's own scores stay, where the classes are what it estimates.
+            inverse=self.inverse if shows is None and self.shown == self.domain else None,
         )
 
     def to_dict(self) -> dict[str, Any]:

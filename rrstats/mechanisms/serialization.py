@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.chain import Chain
 from rrstats.mechanisms.krr import KRR
@@ -13,8 +14,6 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.survey_design import SurveyDesign
-from rrstats.mechanisms.survey_matrices import DESIGNS
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
 
 __all__ = ["as_mechanism", "from_dict", "is_mechanism"]
@@ -29,7 +28,7 @@ _DESCRIBED: dict[str, Any] = {
         Rappor,
         Samples,
         SubsetSelection,
-        SurveyDesign,
+        surveys.SurveyDesign,
         SymmetricUnary,
         UnaryEncoding,
     )
@@ -87,7 +86,7 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
         )
     name = document.get("type")
     described = sorted(_DESCRIBED)
-    if isinstance(name, str) and name in DESIGNS:
+    if isinstance(name, str) and name in surveys.__all__:
         raise MetadataError(
             f"a mechanism's type must be one of {described}, and {name!r} is a survey design: "
             f'write {{"type": "SurveyDesign", "design": "{name}", ...}}'

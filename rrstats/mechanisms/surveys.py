@@ -1,40 +1,61 @@
-"""Survey designs by name: what the respondent does, what the numbers mean, how private it is.
+"""Survey designs by name: the respondent's part, the numbers, and the privacy of each.
 
 Two uses.  A design that was carried out in the field with cards, dice or birthdays: only the
-reports exist, and ``m.estimate(reports)`` gives the shares.  A design that rrstats carries out on
-true answers: ``m.privatize(answers)``.
+reports exist, and ``rr.estimate(reports, m)`` gives the proportions.  A design that rrstats
+carries out on true answers: ``rr.privatize(answers, m)``.
 
     m = rr.surveys.warner(["no", "yes"], yes="yes", prob_statement=0.7)
-    m.estimate(reports)
+    rr.estimate(reports, m)
 
-Every number is named by what it is the probability of, because authors and packages do not
-agree on a letter.  ``yes`` is the sensitive category (True where the categories are booleans);
-``reports`` are labels of the reports where these are not the categories, in their order.
-In all designs of a yes or a no P(report yes) = c + d * (true share of yes), and the estimate is
-(reported share - c) / d.  Estimates outside [0, 1] stay there: RRreg 0.7.6 puts them on the border
-and then gives 2e-6 for a standard error of 0.08.
-Pairs of answers: `unrelated_question_two_answers`, `crosswise_with_anchor`.
-Two samples: `unrelated_question_two_samples`, `cheater_detection`, `stochastic_lie_detector`.
-In these `privatize` takes the classes ``m.domain.categories``, finer than the categories.
+Each design is one function here, which reads its numbers and writes its transition matrix; all
+numbers are exact.  Every number is named by the event that it is the probability of, because
+authors and packages do not agree on a letter.  ``yes`` is the sensitive category (True where the
+categories are booleans); ``reports`` are labels of the reports where these are not the
+categories, in their order.
+In all designs of a yes or a no P(report yes) = c + d * (true proportion of yes), and the estimate
+is (reported proportion - c) / d.  Estimates outside [0, 1] stay there: RRreg 0.7.6 puts them on
+the border and then gives 2e-6 for a standard error of 0.08.
+
+Some designs tell finer classes apart than they estimate (the trait of the unrelated question,
+cheaters, inattentive people).  There `privatize` takes the classes ``m.domain.categories``.
+Pairs of answers, in which one can correct the other: `unrelated_question_two_answers`,
+`mangat_singh_singh_two_answers`, `crosswise_with_anchor`; two columns of a frame become reports
+by ``list(zip(df.first, df.second))``.
+Two samples, to which people are assigned by chance and of which each report says its own in
+``group=``: `unrelated_question_two_samples`, `cheater_detection`, `stochastic_lie_detector`.
 Sources: each function names its own; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import comb
+from typing import Any, cast
 
-from rrstats.mechanisms.survey_design import SurveyDesign
-from rrstats.mechanisms.two_answers import (
-    crosswise_with_anchor,
-    mangat_singh_singh_two_answers,
-    unrelated_question_two_answers,
+import pandas as pd
+
+from rrstats._checks import check_whole_number
+from rrstats.data import labels
+from rrstats.data.categories import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.mechanisms.exact_numbers import (
+    found,
+    from_json,
+    listed,
+    numbers,
+    probability,
+    to_json,
+    whole_sum,
 )
-from rrstats.mechanisms.two_samples import (
-    cheater_detection,
-    stochastic_lie_detector,
-    unrelated_question_two_samples,
-)
+from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel
+from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
+from rrstats.mechanisms.samples import Samples
+from rrstats.mechanisms.verbs import check_keys
 
 __all__ = [
     "cheater_detection",
@@ -65,17 +86,173 @@ __all__ = [
 Labels = Sequence[Hashable] | None
 """Labels of the reports; None: the categories, or the numbers where reports are numbers."""
 
+Each = Mapping[Any, Any] | Sequence[Any]
+"""A number for each sample: by its label in a mapping or Series, or a list for 1, 2, ..."""
+
+_Columns = Sequence[Sequence[Fraction]]
+
+_MOST_DRAWS = 100
+_HALF = Fraction(1, 2)
+_TRAIT = (True, False)
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class SurveyDesign(MatrixDesign):
+    """A matrix by the name of its design and its few numbers; made by a function of this module.
+
+    Frozen and hashable; equal to another with the same name, labels and numbers.
+
+    Parameters
+    ----------
+    design : str
+        The name of a function of `rr.surveys`.
+    categories : sequence of hashables
+        The possible answers: two, but for forced response and direct answers.
+    yes : hashable, optional
+        The sensitive one of the two; True where the categories are booleans.
+    reports : sequence of hashables, optional
+        Labels of the reports, where they are not the categories.
+    **parameters
+        The numbers of the design.  Fractions stay exact, a double is the rational number that
+        it is.
+
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        With the range that is allowed.
+
+    Examples
+    --------
+    >>> m = SurveyDesign("warner", ["no", "yes"], yes="yes", prob_statement=0.7)
+    >>> m.channel.matrix
+    array([[0.7, 0.3],
+           [0.3, 0.7]])
+    """
+
+    design: str
+    asked: Domain
+    yes_code: int | None
+    numbers: tuple[tuple[str, Any], ...]
+    answers: Domain | None
+
+    def __init__(
+        self,
+        design: str,
+        categories: object,
+        *,
+        yes: Hashable = None,
+        reports: Any = None,
+        **parameters: Any,
+    ) -> None:
+        function = _parameters(design, parameters)
+        if "yes" in inspect.signature(function).parameters:
+            parameters["yes"] = yes
+        elif yes is not None:
+            raise ArgumentTypeError(
+                f"yes has no meaning in the design {design!r}, which treats all categories alike"
+            )
+        vars(self).update(vars(function(categories, reports=reports, **parameters)))
+
+    @property
+    def yes(self) -> Hashable:
+        """The sensitive category; None in designs that treat all alike."""
+        return None if self.yes_code is None else self.asked.categories[self.yes_code]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The numbers of the design by name."""
+        return dict(self.numbers)
+
+    @cached_property
+    def channel(self) -> MatrixChannel:
+        """The matrix of the design, with its own left inverse where it has one."""
+        own = cast("Entries | None", self.inverse)
+        return MatrixChannel(cast("Entries", self.matrix), own, self.codes_shown)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.design, self.asked, self.yes_code, self.numbers, self.answers
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON.
+
+        >>> SurveyDesign("warner", [True, False], prob_statement=Fraction(2, 3)).to_dict()
+        {'type': 'SurveyDesign', 'design': 'warner', 'categories': [{'bool': True}, \
+{'bool': False}], 'yes': {'bool': True}, 'parameters': {'prob_statement': '2/3'}}
+        """
+        document: dict[str, Any] = {
+            "type": "SurveyDesign",
+            "design": self.design,
+            "categories": labels.encode(self.asked.categories),
+        }
+        if self.yes_code is not None:
+            (document["yes"],) = labels.encode([self.yes])
+        document["parameters"] = {name: to_json(value) for name, value in self.numbers}
+        if self.answers is not None:
+            document["reports"] = labels.encode(self.answers.categories)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> SurveyDesign:
+        """The mechanism that `to_dict` described."""
+        check_keys(document, ["design", "categories"], ["yes", "parameters", "reports"])
+        parameters = document.get("parameters", {})
+        if not isinstance(parameters, dict):
+            raise MetadataError(
+                f"parameters in a document must be a mapping, found {type(parameters).__name__}"
+            )
+        yes = labels.decode([document["yes"]])[0] if "yes" in document else None
+        reports = labels.decode(document["reports"]) if "reports" in document else None
+        design, categories = document["design"], labels.decode(document["categories"])
+        _parameters(design, parameters)
+        read = {name: from_json(value) for name, value in parameters.items()}
+        return cls(design, categories, yes=yes, reports=reports, **read)
+
+    def _call(self) -> str:
+        parts = [repr(self.design), self.asked.describe()]
+        if self.yes_code is not None:
+            parts.append(f"yes={self.yes!r}")
+        for name, value in self.numbers:
+            parts.append(f"{name}={list(value) if isinstance(value, tuple) else value!r}")
+        if self.answers is not None:
+            parts.append(f"reports={self.answers.describe()}")
+        return f"SurveyDesign({', '.join(parts)})"
+
+
+# -- one sample asked alone ----------------------------------------------------------------------
+
 
 def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
-    """Everybody answers directly.
+    """Direct answers of everybody.
 
-    Law: the report is the true answer; epsilon is infinite, there is no protection.  It is here
+    The report is the true answer and epsilon is infinite: there is no protection.  It is here
     so that direct answers can be a sample among others: ``{"direct": direct(...), ...}``.
 
-    >>> direct(["no", "yes"]).estimate(["yes", "no", "no", "no"]).proportions
+    Parameters
+    ----------
+    categories : sequence of hashables
+        The possible answers.
+    reports : sequence of hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> rr.estimate(["yes", "no", "no", "no"], direct(["no", "yes"])).proportions
     array([0.75, 0.25])
     """
-    return SurveyDesign("direct", categories, reports=reports)
+    question = _Question(categories, reports)
+    return question.forced("direct", Fraction(1), [Fraction(0)] * question.domain.k)
 
 
 def forced_response(
@@ -85,83 +262,164 @@ def forced_response(
     *,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """A die tells the truth to be told, or dictates one of the k answers.
+    """Forced response: a die asks for the truth, or dictates one of the k answers.
 
-    prob_truth : P(the respondent is to tell the truth).
-    prob_forced : P(each answer is dictated): a list in the order of the categories, or by
-        category in a mapping or Series.  All together sum to 1 within 1e-9 and are then
-        normalized exactly.
-    Law: P(report v | truth v) = prob_truth + prob_forced[v], P(report v | other) =
-    prob_forced[v]; for a yes c = P(forced yes), d = prob_truth.
-    epsilon = ln((prob_truth + f) / f) with the smallest f; infinite where an answer is never
-    dictated, as it then is the truth.  RRreg 0.7.6 (`FR`) prints a wrong log-likelihood.
-    Source: Boruch (1971); Himmelfarb (2008) for k categories.
+    Parameters
+    ----------
+    categories : sequence of k hashables
+        The possible answers.
+    prob_truth : number
+        P(the respondent is to tell the truth).
+    prob_forced : sequence, mapping or Series of k numbers
+        P(each answer is dictated), in the order of the categories or by category.  All together
+        sum to 1 within 1e-9 and are then normalized exactly.
+    reports : sequence of hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    P(report v | truth v) = prob_truth + prob_forced[v], P(report v | other) = prob_forced[v];
+    for a yes c = P(forced yes), d = prob_truth.  epsilon = ln((prob_truth + f) / f) with the
+    smallest f; infinite where an answer is never dictated, as it then is the truth.
+    RRreg 0.7.6 (`FR`) prints a wrong log-likelihood.
+
+    References
+    ----------
+    Boruch (1971); Himmelfarb (2008) for k categories.
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = forced_response(["no", "yes"], prob_truth=4/6, prob_forced={"no": 1/6, "yes": 1/6})
-    >>> m.estimate(["no"] * 1604 + ["yes"] * 831).proportions.round(4)
+    >>> rr.estimate(["no"] * 1604 + ["yes"] * 831, m).proportions.round(4)
     array([0.7381, 0.2619])
     """
-    return SurveyDesign(
-        "forced_response",
-        categories,
-        reports=reports,
-        prob_truth=prob_truth,
-        prob_forced=prob_forced,
-    )
+    question = _Question(categories, reports)
+    truth = _probability(prob_truth, "prob_truth", "[0, 1]")
+    forced = _by_category(prob_forced, "prob_forced", question.domain)
+    given = {"prob_truth": truth, "prob_forced": forced}
+    total = whole_sum([truth, *forced], "prob_truth and prob_forced together")
+    return question.forced("forced_response", truth / total, [f / total for f in forced], given)
 
 
 def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
-    """Toss a coin: heads, tell the truth; tails, toss again and say yes for heads, no for tails.
+    """Two coins: heads, tell the truth; tails, toss again and say yes for heads, no for tails.
 
-    Law: c = 1/4, d = 1/2, so that the true share of yes is 2 P(report yes) - 1/2;
-    epsilon = ln 3.
-    Source: the classroom survey on breaches of an honour code; forced response with 1/2, 1/4, 1/4.
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = 1/4, d = 1/2, so that the true proportion of yes is 2 P(report yes) - 1/2;
+    epsilon = ln 3.  It is the classroom survey on breaches of an honour code: forced response
+    with 1/2, 1/4, 1/4.
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = two_coin([False, True])
-    >>> m.estimate([True] * 35 + [False] * 65).proportions.round(3), round(m.epsilon, 3)
+    >>> rr.estimate([True] * 35 + [False] * 65, m).proportions.round(3), round(m.epsilon, 3)
     (array([0.8, 0.2]), 1.099)
     """
-    return SurveyDesign("two_coin", categories, yes=yes, reports=reports)
+    question = _Question(categories, reports, yes, has_yes=True)
+    return question.yes_or_no("two_coin", Fraction(3, 4), Fraction(1, 4), {})
 
 
 def warner(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """The mirrored question: a card asks "do you have it?", or else "do you not have it?".
+    """Warner's mirrored question: a card asks "do you have it?", or else "do you not have it?".
 
-    prob_statement : P(the card asks for the sensitive attribute), in (0, 1).
-    A report of yes is "what my card says is true".
-    Law: c = 1 - p, d = 2p - 1; epsilon = abs(ln(p / (1 - p))); 1/2 is no information.
-    Source: Warner (1965).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_statement : number
+        P(the card asks for the sensitive attribute), in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    A report of yes is "what my card says is true": c = 1 - p, d = 2p - 1;
+    epsilon = abs(ln(p / (1 - p))); 1/2 is no information.
+
+    References
+    ----------
+    Warner (1965).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = warner(["no", "yes"], 0.7, yes="yes")
-    >>> m.estimate(["yes"] * 60 + ["no"] * 65).proportions.round(3)
+    >>> rr.estimate(["yes"] * 60 + ["no"] * 65, m).proportions.round(3)
     array([0.55, 0.45])
     """
-    return SurveyDesign(
-        "warner", categories, yes=yes, reports=reports, prob_statement=prob_statement
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_statement, "prob_statement")
+    return question.yes_or_no("warner", p, 1 - p, {"prob_statement": p})
 
 
 def disguised_response(
     categories: object, prob_red: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Name the colour of a card from your own one of two stacks, which mirror each other.
+    """The colour of a card from one's own of two stacks, which mirror each other.
 
-    prob_red : the share of red cards in the stack of people with the sensitive answer, in (0, 1);
-        the other stack has 1 - prob_red.  Nobody sees which stack a card is from.
-    A report of red stands in the place of yes: with categories ["no", "yes"] give
-    ``reports=["black", "red"]``.
-    Law: as Warner's: c = 1 - p, d = 2p - 1; epsilon = abs(ln(p / (1 - p))).
-    Source: Kuk (1990); Blair, Imai and Zhou (2015).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_red : number
+        The share of red cards in the stack of people with the sensitive answer, in (0, 1); the
+        other stack has 1 - prob_red.  Nobody sees which stack a card is from.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports: ``["black", "red"]`` for the categories ["no", "yes"].
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    A report of red stands in the place of yes.  As Warner's: c = 1 - p, d = 2p - 1;
+    epsilon = abs(ln(p / (1 - p))).
+
+    References
+    ----------
+    Kuk (1990); Blair, Imai and Zhou (2015).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = disguised_response(["no", "yes"], 0.8, yes="yes", reports=["black", "red"])
-    >>> m.estimate(["red"] * 30 + ["black"] * 70).proportions.round(3)
+    >>> rr.estimate(["red"] * 30 + ["black"] * 70, m).proportions.round(3)
     array([0.833, 0.167])
     """
-    return SurveyDesign(
-        "disguised_response", categories, yes=yes, reports=reports, prob_red=prob_red
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_red, "prob_red")
+    return question.yes_or_no("disguised_response", p, 1 - p, {"prob_red": p})
 
 
 def crosswise(
@@ -169,41 +427,84 @@ def crosswise(
 ) -> SurveyDesign:
     """Two questions at once: say only whether your two answers are the same or different.
 
-    prob_unrelated : P(yes) to the unrelated question (born in January?), in (0, 1).
-    A report of *same* stands in the place of yes: with ["no", "yes"] give
-    ``reports=["different", "same"]``.  In RRreg and GLMMRR 1 is *same* too.
-    Law: P(same | yes) = p, P(same | no) = 1 - p: c = 1 - p, d = 2p - 1, negative for p < 1/2;
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_unrelated : number
+        P(yes) to the unrelated question (born in January?), in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports: ``["different", "same"]`` for the categories ["no", "yes"].
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    A report of *same* stands in the place of yes.  In RRreg and GLMMRR 1 is *same* too.
+    P(same | yes) = p, P(same | no) = 1 - p: c = 1 - p, d = 2p - 1, negative for p < 1/2;
     epsilon = abs(ln(p / (1 - p))).  No answer is safe, so there is less reason to cheat; of
     people who do not pay attention see `crosswise_with_anchor`.
-    Source: Yu, Tian and Tang (2008).
 
+    References
+    ----------
+    Yu, Tian and Tang (2008).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = crosswise(["no", "yes"], 0.25, yes="yes", reports=["different", "same"])
-    >>> m.estimate(["same"] * 65 + ["different"] * 35).proportions.round(3)
+    >>> rr.estimate(["same"] * 65 + ["different"] * 35, m).proportions.round(3)
     array([0.8, 0.2])
     """
-    return SurveyDesign(
-        "crosswise", categories, yes=yes, reports=reports, prob_unrelated=prob_unrelated
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_unrelated, "prob_unrelated")
+    return question.yes_or_no("crosswise", p, 1 - p, {"prob_unrelated": p})
 
 
 def triangular(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Two questions at once: draw a circle for no to both, a triangle for yes to one or both.
+    """Two questions at once: a circle for no to both, a triangle for yes to one or both.
 
-    prob_unrelated : P(yes) to the unrelated question, in (0, 1).
-    A report of *triangle* stands in the place of yes: ``reports=["circle", "triangle"]``.
-    Law: c = p, d = 1 - p; epsilon is infinite: a circle proves the no.  Whoever has the
-    sensitive attribute is still hidden: P(triangle | yes) / P(triangle | no) = 1 / p.
-    Source: Yu, Tian and Tang (2008).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_unrelated : number
+        P(yes) to the unrelated question, in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports: ``["circle", "triangle"]`` for the categories ["no", "yes"].
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    A report of *triangle* stands in the place of yes: c = p, d = 1 - p; epsilon is infinite, as a
+    circle proves the no.  Those who have the sensitive attribute are still hidden:
+    P(triangle | yes) / P(triangle | no) = 1 / p.
+
+    References
+    ----------
+    Yu, Tian and Tang (2008).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = triangular([False, True], 0.25)
-    >>> m.estimate([True] * 40 + [False] * 60).proportions.round(3), m.epsilon
+    >>> rr.estimate([True] * 40 + [False] * 60, m).proportions.round(3), m.epsilon
     (array([0.8, 0.2]), inf)
     """
-    return SurveyDesign(
-        "triangular", categories, yes=yes, reports=reports, prob_unrelated=prob_unrelated
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_unrelated, "prob_unrelated")
+    return question.yes_or_no("triangular", Fraction(1), p, {"prob_unrelated": p})
 
 
 def unrelated_question(
@@ -214,27 +515,47 @@ def unrelated_question(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """A card asks the sensitive question, or else an unrelated one of known prevalence.
+    """The sensitive question on a card, or else an unrelated one of known prevalence.
 
-    prob_sensitive : P(the card asks the sensitive question), in (0, 1).
-    prob_yes_unrelated : P(yes) to the unrelated question, in [0, 1].
-    Law: c = (1 - p) a, d = p; epsilon = ln of the larger of (p + c) / c and (1 - c) / (1 - p - c),
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : number
+        P(the card asks the sensitive question), in (0, 1).
+    prob_yes_unrelated : number
+        P(yes) to the unrelated question, in [0, 1].
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = (1 - p) a, d = p; epsilon = ln of the larger of (p + c) / c and (1 - c) / (1 - p - c),
     infinite for a of 0 or 1.  It is the privacy against those who do not know a person's
     answer to the unrelated question; for those who do see `unrelated_question_two_samples`.
-    Source: Horvitz, Shah and Simmons (1967); Greenberg, Abul-Ela, Simmons and Horvitz (1969).
 
+    References
+    ----------
+    Horvitz, Shah and Simmons (1967); Greenberg, Abul-Ela, Simmons and Horvitz (1969).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = unrelated_question([False, True], 0.5, 1/12)
-    >>> m.estimate([True] * 328 + [False] * 382).proportions.round(4)
+    >>> rr.estimate([True] * 328 + [False] * 382, m).proportions.round(4)
     array([0.1594, 0.8406])
     """
-    return SurveyDesign(
-        "unrelated_question",
-        categories,
-        yes=yes,
-        reports=reports,
-        prob_sensitive=prob_sensitive,
-        prob_yes_unrelated=prob_yes_unrelated,
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_sensitive, "prob_sensitive")
+    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
+    given = {"prob_sensitive": p, "prob_yes_unrelated": a}
+    return question.yes_or_no("unrelated_question", p + (1 - p) * a, (1 - p) * a, given)
 
 
 def soberanis_cruz(
@@ -245,45 +566,89 @@ def soberanis_cruz(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """The unrelated question with an innocuous variable that goes together with the sensitive one.
+    """The unrelated question with an innocuous variable that goes with the sensitive one.
 
-    Parameters, law and epsilon as in `unrelated_question`, which RRTCS uses for it as well: they
-    hold where the prevalence of the innocuous answer is the same among those who have
-    the sensitive attribute and those who have not.
-    Source: Soberanis Cruz, Ramirez Valverde, Perez Elizalde and Gonzalez Cossio (2008).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : number
+        P(the card asks the sensitive question), in (0, 1).
+    prob_yes_unrelated : number
+        P(yes) to the unrelated question, in [0, 1].
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    The numbers are those of `unrelated_question`, which RRTCS uses for it as well: they hold
+    where the prevalence of the innocuous answer is the same among those who have the sensitive
+    attribute and those who have not.
+
+    References
+    ----------
+    Soberanis Cruz, Ramirez Valverde, Perez Elizalde and Gonzalez Cossio (2008).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = soberanis_cruz([False, True], 0.7, 0.5)
-    >>> m.estimate([True] * 71 + [False] * 219).proportions.round(4)
+    >>> rr.estimate([True] * 71 + [False] * 219, m).proportions.round(4)
     array([0.8645, 0.1355])
     """
-    return SurveyDesign(
-        "soberanis_cruz",
-        categories,
-        yes=yes,
-        reports=reports,
-        prob_sensitive=prob_sensitive,
-        prob_yes_unrelated=prob_yes_unrelated,
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_sensitive, "prob_sensitive")
+    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
+    given = {"prob_sensitive": p, "prob_yes_unrelated": a}
+    return question.yes_or_no("soberanis_cruz", p + (1 - p) * a, (1 - p) * a, given)
 
 
 def mangat(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Say yes if you have it; otherwise answer by Warner's cards.
+    """A yes from all who have it; the others answer by Warner's cards.
 
-    prob_statement : P(the card asks for the sensitive attribute), so that someone without it
-        truthfully says no, in (0, 1).
-    Law: c = 1 - p, d = p; epsilon is infinite: a no proves the no.  Of the others
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_statement : number
+        P(the card asks for the sensitive attribute), so that people without it truthfully say no,
+        in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = 1 - p, d = p; epsilon is infinite: a no proves the no.  Of the others
     P(yes | yes) / P(yes | no) = 1 / (1 - p).
-    Source: Mangat (1994).
 
+    References
+    ----------
+    Mangat (1994).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = mangat([False, True], 0.7)
-    >>> m.estimate([True] * 450 + [False] * 550).proportions.round(4)
+    >>> rr.estimate([True] * 450 + [False] * 550, m).proportions.round(4)
     array([0.7857, 0.2143])
     """
-    return SurveyDesign(
-        "mangat", categories, yes=yes, reports=reports, prob_statement=prob_statement
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_statement, "prob_statement")
+    return question.yes_or_no("mangat", Fraction(1), 1 - p, {"prob_statement": p})
 
 
 def devore(
@@ -291,17 +656,39 @@ def devore(
 ) -> SurveyDesign:
     """The unrelated question with a trait that everybody has: the truth, or else a yes.
 
-    prob_sensitive : P(the card asks the sensitive question), in (0, 1).
-    Law: c = 1 - p, d = p, as in `mangat`; epsilon is infinite: a no proves the no.
-    Source: Devore (1977).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : number
+        P(the card asks the sensitive question), in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = 1 - p, d = p, as in `mangat`; epsilon is infinite: a no proves the no.
+
+    References
+    ----------
+    Devore (1977).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = devore([False, True], 0.7)
-    >>> m.estimate([True] * 218 + [False] * 22).proportions.round(4)
+    >>> rr.estimate([True] * 218 + [False] * 22, m).proportions.round(4)
     array([0.131, 0.869])
     """
-    return SurveyDesign(
-        "devore", categories, yes=yes, reports=reports, prob_sensitive=prob_sensitive
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_sensitive, "prob_sensitive")
+    return question.yes_or_no("devore", Fraction(1), 1 - p, {"prob_sensitive": p})
 
 
 def mangat_singh(
@@ -314,23 +701,43 @@ def mangat_singh(
 ) -> SurveyDesign:
     """Two stages: a first card asks for the truth, or else sends you on to Warner's cards.
 
-    prob_truth : P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
-    prob_statement : P(the second card asks for the sensitive attribute), in (0, 1).
-    Law: c = (1 - t)(1 - p), d = t + (1 - t)(2p - 1); epsilon = abs(ln((1 - c) / c)).
-    Source: Mangat and Singh (1990).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_truth : number
+        P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
+    prob_statement : number
+        P(the second card asks for the sensitive attribute), in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = (1 - t)(1 - p), d = t + (1 - t)(2p - 1); epsilon = abs(ln((1 - c) / c)).
+
+    References
+    ----------
+    Mangat and Singh (1990).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = mangat_singh([False, True], 0.55, 0.7)
-    >>> m.estimate([True] * 100 + [False] * 140).proportions.round(4)
+    >>> rr.estimate([True] * 100 + [False] * 140, m).proportions.round(4)
     array([0.6142, 0.3858])
     """
-    return SurveyDesign(
-        "mangat_singh",
-        categories,
-        yes=yes,
-        reports=reports,
-        prob_truth=prob_truth,
-        prob_statement=prob_statement,
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    t = _probability(prob_truth, "prob_truth", "[0, 1)")
+    p = _probability(prob_statement, "prob_statement")
+    given = {"prob_truth": t, "prob_statement": p}
+    return question.yes_or_no("mangat_singh", t + (1 - t) * p, (1 - t) * (1 - p), given)
 
 
 def mangat_unrelated_question(
@@ -342,28 +749,50 @@ def mangat_unrelated_question(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Two stages: a first card asks for the truth, or else sends you on to the unrelated question.
+    """Two stages: a first card asks for the truth, or else sends you to the unrelated question.
 
-    prob_truth : P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
-    prob_sensitive : P(the second card asks the sensitive question), in (0, 1).
-    prob_yes_unrelated : P(yes) to the unrelated question, in [0, 1].
-    Law: c = (1 - t)(1 - p) a, d = t + (1 - t) p; epsilon = ln of the larger of (c + d) / c and
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_truth : number
+        P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
+    prob_sensitive : number
+        P(the second card asks the sensitive question), in (0, 1).
+    prob_yes_unrelated : number
+        P(yes) to the unrelated question, in [0, 1].
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = (1 - t)(1 - p) a, d = t + (1 - t) p; epsilon = ln of the larger of (c + d) / c and
     (1 - c) / (1 - c - d), infinite for a of 0 or 1.
-    Source: Mangat (1992); `Mangat` in RRTCS, while `mangat` here is the design of 1994.
 
+    References
+    ----------
+    Mangat (1992); `Mangat` in RRTCS, while `mangat` here is the design of 1994.
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = mangat_unrelated_question([False, True], 0.55, 0.7, 0.5)
-    >>> m.estimate([True] * 120 + [False] * 120).proportions.round(4)
+    >>> rr.estimate([True] * 120 + [False] * 120, m).proportions.round(4)
     array([0.5, 0.5])
     """
-    return SurveyDesign(
-        "mangat_unrelated_question",
-        categories,
-        yes=yes,
-        reports=reports,
-        prob_truth=prob_truth,
-        prob_sensitive=prob_sensitive,
-        prob_yes_unrelated=prob_yes_unrelated,
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    t = _probability(prob_truth, "prob_truth", "[0, 1)")
+    p = _probability(prob_sensitive, "prob_sensitive")
+    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
+    c = (1 - t) * (1 - p) * a
+    given = {"prob_truth": t, "prob_sensitive": p, "prob_yes_unrelated": a}
+    return question.yes_or_no("mangat_unrelated_question", c + t + (1 - t) * p, c, given)
 
 
 def mangat_singh_singh(
@@ -374,45 +803,87 @@ def mangat_singh_singh(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Say yes if you have it; otherwise draw a card: the sensitive question, or the unrelated one.
+    """A yes from all who have it; the others draw the sensitive or the unrelated question.
 
-    prob_sensitive : P(the card asks the sensitive question, so that the answer is no), in (0, 1).
-    prob_yes_unrelated : P(yes) to the unrelated question, in [0, 1].
-    Law: c = (1 - p) a, d = 1 - (1 - p) a; epsilon is infinite: a no proves the no.
-    Source: Mangat, Singh and Singh (1992).
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : number
+        P(the card asks the sensitive question, so that the answer is no), in (0, 1).
+    prob_yes_unrelated : number
+        P(yes) to the unrelated question, in [0, 1].
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
 
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = (1 - p) a, d = 1 - (1 - p) a; epsilon is infinite: a no proves the no.
+
+    References
+    ----------
+    Mangat, Singh and Singh (1992).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = mangat_singh_singh([False, True], 0.6, 0.5)
-    >>> m.estimate([True] * 203 + [False] * 599).proportions.round(4)
+    >>> rr.estimate([True] * 203 + [False] * 599, m).proportions.round(4)
     array([0.9336, 0.0664])
     """
-    return SurveyDesign(
-        "mangat_singh_singh",
-        categories,
-        yes=yes,
-        reports=reports,
-        prob_sensitive=prob_sensitive,
-        prob_yes_unrelated=prob_yes_unrelated,
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_sensitive, "prob_sensitive")
+    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
+    given = {"prob_sensitive": p, "prob_yes_unrelated": a}
+    return question.yes_or_no("mangat_singh_singh", Fraction(1), (1 - p) * a, given)
 
 
 def singh_joarder(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Warner's cards, but whoever has it and gets the mirrored question draws once more.
+    """Warner's cards, with a second draw for people who have it and get the mirrored question.
 
-    prob_statement : P(a card asks for the sensitive attribute), in (0, 1).
-    Law: c = 1 - p, P(yes | yes) = p + (1 - p) p, so d = 2p - 1 + p (1 - p); epsilon = ln of the
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_statement : number
+        P(a card asks for the sensitive attribute), in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    c = 1 - p, P(yes | yes) = p + (1 - p) p, so d = 2p - 1 + p (1 - p); epsilon = ln of the
     larger of (2 - p) p / (1 - p) and p / (1 - p)^2, or of their inverses.
-    Source: Singh and Joarder (1997); this is the law of RRTCS's formula, its help text describes
+
+    References
+    ----------
+    Singh and Joarder (1997); these are the numbers of RRTCS's formula, its help text describes
     another draw.
 
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = singh_joarder([False, True], 0.6)
-    >>> m.estimate([True] * 93 + [False] * 77).proportions.round(4)
+    >>> rr.estimate([True] * 93 + [False] * 77, m).proportions.round(4)
     array([0.6658, 0.3342])
     """
-    return SurveyDesign(
-        "singh_joarder", categories, yes=yes, reports=reports, prob_statement=prob_statement
-    )
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_statement, "prob_statement")
+    return question.yes_or_no("singh_joarder", p + (1 - p) * p, 1 - p, {"prob_statement": p})
 
 
 def kuk(
@@ -424,31 +895,62 @@ def kuk(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Draw cards from your own one of two stacks, and say how many were red.
+    """The number of red cards drawn from one's own of two stacks.
 
-    prob_red_if_yes, prob_red_if_no : the shares of red cards in the stack of those who have the
-        sensitive attribute and in that of the others, in [0, 1].
-    draws : how many cards, with replacement, up to 100.  Reports are 0, 1, ..., draws red cards.
-    Law: binomial; for one draw c = prob_red_if_no, d = prob_red_if_yes - prob_red_if_no.  The
-    estimate is from the mean number of red cards, as Kuk's.  epsilon = draws times that of one
-    draw, abs(ln) of the worst of the ratios of red and of black; infinite for a stack of one
-    colour that the other stack does not have alone.
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_red_if_yes, prob_red_if_no : number
+        The shares of red cards in the stack of those who have the sensitive attribute and in that
+        of the others, in [0, 1].
+    draws : int
+        The number of cards, with replacement, up to 100.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of hashables, optional
+        Labels of the reports, for 0, 1, ..., draws red cards.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    Binomial; for one draw c = prob_red_if_no, d = prob_red_if_yes - prob_red_if_no.  The estimate
+    is from the mean number of red cards, as Kuk's.  epsilon = draws times that of one draw, the
+    worst abs(ln) of the ratios of red and of black; infinite for a stack of one colour that the
+    other stack does not have alone.
     No red card at all is a possible report, which RRTCS 0.0.4 refuses.
-    Source: Kuk (1990).
 
+    References
+    ----------
+    Kuk (1990).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = kuk([False, True], 0.7, 0.3, draws=4)
     >>> counts = [120, 260, 300, 210, 110]
-    >>> m.estimate([red for red, n in enumerate(counts) for _ in range(n)]).proportions.round(5)
+    >>> reports = [red for red, n in enumerate(counts) for _ in range(n)]
+    >>> rr.estimate(reports, m).proportions.round(5)
     array([0.54375, 0.45625])
     """
-    return SurveyDesign(
+    question = _Question(categories, reports, yes, has_yes=True)
+    if_yes = _probability(prob_red_if_yes, "prob_red_if_yes", "[0, 1]")
+    if_no = _probability(prob_red_if_no, "prob_red_if_no", "[0, 1]")
+    draws = check_whole_number(draws, "draws", 1, _MOST_DRAWS)
+    red, counts = [if_yes if s else if_no for s in question.sensitive], range(draws + 1)
+    entries = [[comb(draws, c) * p**c * (1 - p) ** (draws - c) for p in red] for c in counts]
+    gap, inverse = if_yes - if_no, None
+    if gap:
+        inverse = question.left_inverse([(Fraction(c, draws) - if_no) / gap for c in counts])
+    return question.design(
         "kuk",
-        categories,
-        yes=yes,
-        reports=reports,
-        prob_red_if_yes=prob_red_if_yes,
-        prob_red_if_no=prob_red_if_no,
-        draws=draws,
+        entries,
+        {"prob_red_if_yes": if_yes, "prob_red_if_no": if_no, "draws": draws},
+        reports=question.labels(counts, "for 0, 1, ... red cards"),
+        inverse=inverse,
     )
 
 
@@ -459,17 +961,753 @@ def christofides(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Draw a card marked 1 .. m; say its mark, or m + 1 minus it if you have the attribute.
+    """A card marked 1 .. m: its mark, or m + 1 minus it from people who have the attribute.
 
-    prob_marks : the shares of cards marked 1 .. m, at least 2, that sum to 1 within 1e-9.
-    Reports are 1 .. m.  Law: P(z | no) = prob_marks[z], P(z | yes) = prob_marks[m + 1 - z]; the
-    estimate is from the mean: (mean of z - mu) / (m + 1 - 2 mu) with mu the mean mark.
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_marks : sequence of m numbers
+        The shares of cards marked 1 .. m, at least 2, that sum to 1 within 1e-9.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of m hashables, optional
+        Labels of the reports, for the marks 1, 2, ...
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    P(z | no) = prob_marks[z], P(z | yes) = prob_marks[m + 1 - z]; the estimate is from the mean:
+    (mean of z - mu) / (m + 1 - 2 mu) with mu the mean mark.
     epsilon = the worst abs(ln(prob_marks[z] / prob_marks[m + 1 - z])).
-    Source: Christofides (2003).
 
+    References
+    ----------
+    Christofides (2003).
+
+    Examples
+    --------
+    >>> import rrstats as rr
     >>> m = christofides([False, True], [0.1, 0.2, 0.3, 0.2, 0.2])
-    >>> counts = [21, 27, 49, 34, 19]
-    >>> m.estimate([1 + z for z, n in enumerate(counts) for _ in range(n)]).proportions.round(4)
+    >>> reports = [1 + z for z, n in enumerate([21, 27, 49, 34, 19]) for _ in range(n)]
+    >>> rr.estimate(reports, m).proportions.round(4)
     array([0.55, 0.45])
     """
-    return SurveyDesign("christofides", categories, yes=yes, reports=reports, prob_marks=prob_marks)
+    question = _Question(categories, reports, yes, has_yes=True)
+    given = _probabilities(prob_marks, "prob_marks", "[0, 1]")
+    if len(given) < 2:
+        raise ArgumentValueError(
+            f"prob_marks must have one share for each of at least 2 marks, found {len(given)}"
+        )
+    total = whole_sum(given, "prob_marks")
+    deck = [p / total for p in given]
+    marks, turned = range(1, len(deck) + 1), deck[::-1]
+    entries = [[(turned if s else deck)[mark - 1] for s in question.sensitive] for mark in marks]
+    mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
+    gap, inverse = len(deck) + 1 - 2 * mean, None
+    if gap:
+        inverse = question.left_inverse([(mark - mean) / gap for mark in marks])
+    found = question.labels(marks, "for the marks 1, 2, ...")
+    name, numbers = "christofides", {"prob_marks": given}
+    return question.design(name, entries, numbers, reports=found, inverse=inverse)
+
+
+# -- two answers of one person ------------------------------------------------------------------
+
+
+def unrelated_question_two_answers(
+    categories: object,
+    prob_sensitive: Sequence[Any],
+    *,
+    prob_truth: Any = 0,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """The unrelated question of unknown prevalence: each person draws from two boxes.
+
+    Reports are pairs: (answer of the first box, answer of the second).  `privatize` takes the
+    classes ``m.domain.categories``, pairs of category and whether the innocuous trait is there:
+    ("yes", True), ("yes", False), ...
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : sequence of 2 numbers
+        Two shares of cards with the sensitive question, one for each box, in (0, 1), not equal.
+    prob_truth : number
+        P(a first card asks for the truth before the box is used), in [0, 1), for each answer
+        anew; above 0 it is Mangat's (1992) two stages.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of one answer.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    Answers are independent, P(yes) = t x + (1 - t)(p x + (1 - p) y) for x, y in 0, 1; the
+    score ((1 - p2) I - (1 - p1) J) / (p1 - p2) is unbiased, whatever the prevalence of y.
+    epsilon is infinite: those who know a person's innocuous trait learn the rest from two
+    answers that do not fit it.
+
+    References
+    ----------
+    Chaudhuri (2011), p. 42 and 53; RRTCS `HorvitzUB`, `MangatUB`.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = unrelated_question_two_answers([0, 1], [0.6, 0.7], yes=1)
+    >>> counts = {(0, 0): 134, (0, 1): 9, (1, 0): 15, (1, 1): 30}
+    >>> reports = [pair for pair, n in counts.items() for _ in range(n)]
+    >>> rr.estimate(reports, m).proportions.round(4)
+    array([0.8883, 0.1117])
+    """
+    question = _Question(categories, reports, yes, has_yes=True)
+    boxes = _two_boxes(prob_sensitive)
+    t = _probability(prob_truth, "prob_truth", "[0, 1)")
+    return question.twice(
+        "unrelated_question_two_answers",
+        boxes,
+        lambda sensitive, trait, p: t * sensitive + (1 - t) * (p * sensitive + (1 - p) * trait),
+        {"prob_sensitive": boxes, "prob_truth": t},
+    )
+
+
+def mangat_singh_singh_two_answers(
+    categories: object,
+    prob_sensitive: Sequence[Any],
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """`mangat_singh_singh` with an unknown prevalence: each person draws from two boxes.
+
+    Reports are pairs of answers, and `privatize` takes the classes ``m.domain.categories``, pairs
+    of category and trait: ("yes", True), ...; see `unrelated_question_two_answers`, also for the
+    score.
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : sequence of 2 numbers
+        Two shares of cards with the sensitive question, in (0, 1), not equal.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of one answer.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    (yes, yes) from everybody with the sensitive attribute; from others independent answers
+    with P(yes) = (1 - p) y.  epsilon is infinite: any no proves the no.
+
+    References
+    ----------
+    Chaudhuri (2011), p. 54; RRTCS `MangatSinghSinghUB`.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = mangat_singh_singh_two_answers([0, 1], [0.6, 0.8], yes=1)
+    >>> counts = {(0, 0): 113, (0, 1): 11, (1, 0): 35, (1, 1): 341}
+    >>> reports = [pair for pair, n in counts.items() for _ in range(n)]
+    >>> rr.estimate(reports, m).proportions.round(4)
+    array([0.344, 0.656])
+    """
+    question = _Question(categories, reports, yes, has_yes=True)
+    boxes = _two_boxes(prob_sensitive)
+    return question.twice(
+        "mangat_singh_singh_two_answers",
+        boxes,
+        lambda sensitive, trait, p: Fraction(1) if sensitive else (1 - p) * trait,
+        {"prob_sensitive": boxes},
+    )
+
+
+def crosswise_with_anchor(
+    categories: object,
+    prob_unrelated: Any,
+    prob_unrelated_anchor: Any,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """Crosswise, and once more with a question to which nobody's answer is yes: the anchor.
+
+    Reports are pairs: (answer, answer to the anchor), each *same* in the place of yes as in
+    `crosswise`.  `privatize` takes ``m.domain.categories``, for example ("no", "yes",
+    "inattentive"): attentive people of each category, and those who answer without reading,
+    either way with 1/2.  Their proportions are estimated.
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_unrelated, prob_unrelated_anchor : number
+        P(yes) to the unrelated question of either, in (0, 1).
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of one answer.
+
+    Returns
+    -------
+    SurveyDesign
+
+    Notes
+    -----
+    Attentive people say *same* with p or 1 - p, and to the anchor with 1 - p'.  The
+    estimate is from the two margins: attentive yes minus attentive no is
+    (P(same) - 1/2) / (p - 1/2), their sum (P(same to the anchor) - 1/2) / (1/2 - p').
+    The prevalence corrected for inattention is the proportion of yes among the attentive.
+    epsilon is the worst over all three classes, so it also hides who paid attention.
+
+    References
+    ----------
+    Atsusaka and Stevenson (2023).
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr
+    >>> m = crosswise_with_anchor([0, 1], 0.15, 0.15, yes=1)
+    >>> m.categories, round(m.epsilon, 4)
+    ((0, 1, 'inattentive'), 2.4079)
+    >>> df = pd.DataFrame({"z": [1] * 70 + [0] * 30, "a": [1] * 75 + [0] * 25})
+    >>> est = rr.estimate(list(zip(df.z, df.a)), m)
+    >>> round(est.share_among(1, [0, 1]).proportion, 3)
+    0.1
+    """
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_unrelated, "prob_unrelated")
+    anchor = _probability(prob_unrelated_anchor, "prob_unrelated_anchor")
+    pairs, pair_labels = question.pairs
+    alike = [_said(sensitive, p) for sensitive in question.sensitive]
+    entries = [
+        [*(_said(i, chance) * _said(j, 1 - anchor) for chance in alike), Fraction(1, 4)]
+        for i, j in pairs
+    ]
+    inverse = None
+    if _HALF not in (p, anchor):
+        # (attentive yes) - (attentive no) from the first answer, their sum from the anchor:
+        # nothing is assumed of how the answers of inattentive people go together.
+        gaps = [(i - _HALF) / (p - _HALF) for i, _ in pairs]
+        sums = [(j - _HALF) / (_HALF - anchor) for _, j in pairs]
+        both = list(zip(sums, gaps, strict=True))
+        inverse = [[(a + d if s else a - d) / 2 for a, d in both] for s in question.sensitive]
+        inverse.append([1 - a for a in sums])
+    return question.design(
+        "crosswise_with_anchor",
+        entries,
+        {"prob_unrelated": p, "prob_unrelated_anchor": anchor},
+        reports=pair_labels,
+        classes=(*question.domain.categories, "inattentive"),
+        inverse=inverse,
+    )
+
+
+# -- two samples --------------------------------------------------------------------------------
+
+
+def unrelated_question_two_samples(
+    categories: object,
+    prob_sensitive: Each,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> Samples:
+    """The unrelated question of unknown prevalence: samples draw from different boxes.
+
+    `privatize` takes the classes ``m.domain.categories``, pairs of category and whether the
+    person has the unrelated trait: ("yes", True), ("yes", False), ...
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_sensitive : mapping, Series or sequence
+        For each sample P(the card asks the sensitive question), in [0, 1], by the sample's
+        label, or for the samples 1 and 2.  They must not be equal.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    Samples
+
+    Notes
+    -----
+    P(yes) = p x + (1 - p) y for x, y in 0, 1, so the reported proportion of yes is
+    p pi + (1 - p) a, and pi = ((1 - p2) l1 - (1 - p1) l2) / (p1 - p2).
+    epsilon is infinite, against those who know whether a person has the unrelated trait: a yes
+    of a person without it proves the yes.  Against those who only know its prevalence a it
+    is that of the sample that loses most, each
+    ``unrelated_question(categories, p, a, yes=...).epsilon``.
+
+    References
+    ----------
+    Greenberg, Abul-Ela, Simmons and Horvitz (1969).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = unrelated_question_two_samples([False, True], {"A": 0.7, "B": 0.3})
+    >>> reports, group = [True] * 40 + [False] * 60 + [True] * 30 + [False] * 70, ["A", "B"]
+    >>> est = rr.estimate(reports, m, group=[sample for sample in group for _ in range(100)])
+    >>> est.proportions.round(3)
+    array([0.525, 0.475])
+
+    The prevalence of the unrelated trait, RRreg's piUQ, is read from the same reports:
+
+    >>> trait = est.about({pair: pair[1] for pair in m.domain.categories})
+    >>> round(trait[True].proportion, 3)
+    0.225
+    """
+    return _recoded(
+        {
+            sample: _unrelated_question_sample(categories, p, yes=yes, reports=reports)
+            for sample, p in _by_sample(prob_sensitive, "prob_sensitive").items()
+        }
+    )
+
+
+def _unrelated_question_sample(
+    categories: object, prob_sensitive: Any, *, yes: Hashable, reports: Labels
+) -> SurveyDesign:
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_sensitive, "prob_sensitive", "[0, 1]")
+    kinds, classes = question.with_trait
+    return question.single(
+        "unrelated_question_sample",
+        [p * sensitive + (1 - p) * trait for sensitive, trait in kinds],
+        {"prob_sensitive": p},
+        classes,
+    )
+
+
+def cheater_detection(
+    categories: object,
+    prob_forced_yes: Each,
+    prob_forced_no: Each | None = None,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> Samples:
+    """Forced response in which some say no whatever the card demands: the cheaters.
+
+    `privatize` takes the classes ``m.domain.categories``, such as ("no", "yes", "cheater"), of
+    which the last is no category of yours.  Their three proportions are estimated: of the
+    cheaters nothing else is known, so the proportion of yes lies between that of honest yes and
+    that plus the cheaters.
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_forced_yes : mapping, Series or sequence
+        For each sample P(the card dictates a yes), in [0, 1], by the sample's label, or for
+        the samples 1 and 2.  They must differ.
+    prob_forced_no : mapping, Series or sequence, optional
+        The same for a dictated no; by default never.  With it the design is symmetric: no
+        report is then safe.  RRreg's c(p1, q1, p2, q2) is prob_forced_yes=[p1, p2],
+        prob_forced_no=[q1, q2].
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    Samples
+
+    Notes
+    -----
+    P(yes | honest yes) = 1 - f_no, P(yes | honest no) = f_yes, P(yes | cheater) = 0;
+    epsilon is infinite: a yes proves that a person is no cheater.
+
+    References
+    ----------
+    Clark and Desharnais (1998); symmetric: Ostapczuk, Moshagen, Zhao and Musch (2009).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = cheater_detection([False, True], [0.2, 0.5], [0.1, 0.2])
+    >>> reports = [True] * 195 + [False] * 305 + [True] * 270 + [False] * 230
+    >>> rr.estimate(reports, m, group=[1] * 500 + [2] * 500).proportions.round(3)
+    array([0.6, 0.3, 0.1])
+    """
+    forced_yes = _by_sample(prob_forced_yes, "prob_forced_yes")
+    forced_no: dict[Hashable, Any] = dict.fromkeys(forced_yes, 0)
+    if prob_forced_no is not None:
+        forced_no = _by_sample(prob_forced_no, "prob_forced_no")
+    if set(forced_yes) != set(forced_no):
+        raise ArgumentValueError(
+            "prob_forced_yes and prob_forced_no must be for the same samples, found "
+            f"{listed(forced_yes)} and {listed(forced_no)}"
+        )
+    return Samples(
+        {
+            sample: _cheater_detection_sample(
+                categories, p, forced_no[sample], yes=yes, reports=reports
+            )
+            for sample, p in forced_yes.items()
+        }
+    )
+
+
+def _cheater_detection_sample(
+    categories: object,
+    prob_forced_yes: Any,
+    prob_forced_no: Any,
+    *,
+    yes: Hashable,
+    reports: Labels,
+) -> SurveyDesign:
+    question = _Question(categories, reports, yes, has_yes=True)
+    forced_yes = _probability(prob_forced_yes, "prob_forced_yes", "[0, 1]")
+    forced_no = _probability(prob_forced_no, "prob_forced_no", "[0, 1]")
+    if forced_yes + forced_no > 1:
+        raise ArgumentValueError(
+            "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
+            f"{float(forced_yes + forced_no):g}; with 1 nobody answers the question"
+        )
+    honest = [1 - forced_no if sensitive else forced_yes for sensitive in question.sensitive]
+    return question.single(
+        "cheater_detection_sample",
+        [*honest, Fraction(0)],
+        {"prob_forced_yes": forced_yes, "prob_forced_no": forced_no},
+        (*question.domain.categories, "cheater"),
+    )
+
+
+def stochastic_lie_detector(
+    categories: object,
+    prob_statement: Each,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> Samples:
+    """Mangat's design of 1994 in which some of those who have the attribute lie and say no.
+
+    `privatize` takes the classes ``m.domain.categories``, for example [("no", "honest"),
+    ("yes", "honest"), ("yes", "lying")].  The proportion estimated is that of yes, honest or
+    lying; ``est.about(None)`` reads the reports for the classes, of which the proportion of
+    honest ones among those of yes is the authors' t.
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    prob_statement : mapping, Series or sequence
+        For each sample P(the card asks for the sensitive attribute, so that people without it
+        say no), in [0, 1], by the sample's label, or for the samples 1 and 2.  They must differ.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    Samples
+
+    Notes
+    -----
+    P(yes | honest yes) = 1, P(yes | lying) = 0, P(yes | no) = 1 - p; epsilon is infinite:
+    a no proves that a person is no honest yes.
+
+    References
+    ----------
+    Moshagen, Musch and Erdfelder (2012).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = stochastic_lie_detector([0, 1], [1/6, 5/6], yes=1)
+    >>> reports = [1] * 373 + [0] * 191 + [1] * 398 + [0] * 294
+    >>> rr.estimate(reports, m, group=[1] * 564 + [2] * 692).proportions.round(4)
+    array([0.1293, 0.8707])
+    """
+    return _recoded(
+        {
+            sample: _stochastic_lie_detector_sample(categories, p, yes=yes, reports=reports)
+            for sample, p in _by_sample(prob_statement, "prob_statement").items()
+        }
+    )
+
+
+def _stochastic_lie_detector_sample(
+    categories: object, prob_statement: Any, *, yes: Hashable, reports: Labels
+) -> SurveyDesign:
+    question = _Question(categories, reports, yes, has_yes=True)
+    p = _probability(prob_statement, "prob_statement", "[0, 1]")
+    says_yes: dict[Hashable, Fraction] = {}
+    for category, sensitive in zip(question.domain.categories, question.sensitive, strict=True):
+        says_yes[category, "honest"] = Fraction(1) if sensitive else 1 - p
+        if sensitive:
+            says_yes[category, "lying"] = Fraction(0)
+    name = "stochastic_lie_detector_sample"
+    return question.single(name, [*says_yes.values()], {"prob_statement": p}, [*says_yes])
+
+
+_DESIGNS: dict[str, Callable[..., SurveyDesign]] = {
+    name.removeprefix("_"): function
+    for name, function in list(globals().items())
+    if getattr(function, "__annotations__", {}).get("return") == "SurveyDesign"
+}
+"""The functions above that return a SurveyDesign, by the name of the design."""
+
+
+# -- matrices -----------------------------------------------------------------------------------
+
+
+class _Question:
+    """The categories of a question, the sensitive one, and the user's labels of the reports."""
+
+    def __init__(
+        self, categories: object, reports: Any, yes: Hashable = None, has_yes: bool = False
+    ) -> None:
+        self.domain = Domain(categories)
+        self.yes_code = _yes_code(self.domain, yes) if has_yes else None
+        answers = None if reports is None else labels_of(reports, "reports")
+        self.answers = None if answers == self.domain else answers
+        self.sensitive = [code == self.yes_code for code in range(self.domain.k)]
+
+    def labels(
+        self, usual: Sequence[Hashable] = (), order: str = "in the order of the categories"
+    ) -> tuple[Hashable, ...]:
+        """The labels of the reports: the user's, or the usual ones."""
+        usual = usual or self.domain.categories
+        if self.answers is None:
+            return tuple(usual)
+        if self.answers.k != len(usual):
+            raise ArgumentValueError(
+                f"reports must be {len(usual)} labels, {order}, found {self.answers.k}"
+            )
+        return self.answers.categories
+
+    @property
+    def pairs(self) -> tuple[list[tuple[bool, ...]], list[Hashable]]:
+        """Two answers: whether each is a yes, and their labels."""
+        return list(product(self.sensitive, repeat=2)), list(product(self.labels(), repeat=2))
+
+    @property
+    def with_trait(self) -> tuple[list[tuple[bool, bool]], list[Hashable]]:
+        """Each category with and without the unrelated trait, and the labels of these classes."""
+        classes: list[Hashable] = list(product(self.domain.categories, _TRAIT))
+        return list(product(self.sensitive, _TRAIT)), classes
+
+    def left_inverse(self, scores: Sequence[Fraction]) -> _Columns:
+        """The left inverse that takes these scores of the reports for the yes."""
+        return [[_said(sensitive, x) for x in scores] for sensitive in self.sensitive]
+
+    def design(
+        self,
+        name: str,
+        entries: _Columns,
+        numbers: Mapping[str, Any],
+        *,
+        reports: Sequence[Hashable] = (),
+        classes: Sequence[Hashable] = (),
+        class_of: tuple[int, ...] = (),
+        inverse: _Columns | None = None,
+    ) -> SurveyDesign:
+        """The design of a matrix, in which classes and reports are the categories by default."""
+        domain = Domain(classes) if classes else self.domain
+        made = object.__new__(SurveyDesign)
+        vars(made).update(
+            domain=domain,
+            matrix=tuple(map(tuple, entries)),
+            report_space=Domain(reports or self.labels()),
+            shown=self.domain if class_of else domain,
+            codes_shown=class_of or tuple(range(domain.k)),
+            inverse=None if inverse is None else tuple(map(tuple, inverse)),
+            design=name,
+            asked=self.domain,
+            yes_code=self.yes_code,
+            numbers=tuple((key, _as_given(value)) for key, value in numbers.items()),
+            answers=self.answers,
+        )
+        return made
+
+    def single(
+        self,
+        name: str,
+        says_yes: Sequence[Fraction],
+        numbers: Mapping[str, Any],
+        classes: Sequence[Hashable] = (),
+    ) -> SurveyDesign:
+        """A yes or a no, from P(report yes) of each class."""
+        entries = [[_said(report, p) for p in says_yes] for report in self.sensitive]
+        return self.design(name, entries, numbers, classes=classes)
+
+    def yes_or_no(
+        self, name: str, if_yes: Fraction, if_no: Fraction, numbers: Mapping[str, Any]
+    ) -> SurveyDesign:
+        """A yes or a no, from P(report yes) of those who have it and of the others."""
+        return self.single(name, [if_yes if s else if_no for s in self.sensitive], numbers)
+
+    def forced(
+        self,
+        name: str,
+        truth: Fraction,
+        forced: Sequence[Fraction],
+        numbers: Mapping[str, Any] | None = None,
+    ) -> SurveyDesign:
+        """The truth, or else one of the categories as dictated."""
+        entries = [[f] * self.domain.k for f in forced]
+        for code, row in enumerate(entries):
+            row[code] += truth
+        return self.design(name, entries, numbers or {})
+
+    def twice(
+        self,
+        name: str,
+        boxes: Sequence[Fraction],
+        says_yes: Callable[[bool, bool, Fraction], Fraction],
+        numbers: Mapping[str, Any],
+    ) -> SurveyDesign:
+        """Two independent answers, each with its own proportion of cards that ask for it.
+
+        In the score ((1 - p2) I - (1 - p1) J) / (p1 - p2) of Chaudhuri (2011) the unrelated trait
+        cancels.
+        """
+        first, second = boxes
+        pairs, pair_labels = self.pairs
+        kinds, classes = self.with_trait
+        entries = [
+            [_said(i, says_yes(*c, first)) * _said(j, says_yes(*c, second)) for c in kinds]
+            for i, j in pairs
+        ]
+        inverse = None
+        if first != second:
+            scores = [((1 - second) * i - (1 - first) * j) / (first - second) for i, j in pairs]
+            inverse = self.left_inverse(scores)
+        return self.design(
+            name,
+            entries,
+            numbers,
+            reports=pair_labels,
+            classes=classes,
+            class_of=(0, 0, 1, 1),
+            inverse=inverse,
+        )
+
+
+def _said(yes: bool, chance: Fraction) -> Fraction:
+    return chance if yes else 1 - chance
+
+
+def _as_given(value: Any) -> Any:
+    """A number as a description keeps it: the double where it is one."""
+    if isinstance(value, list):
+        return tuple(map(_as_given, value))
+    if isinstance(value, Fraction) and Fraction(float(value)) == value:
+        return float(value)
+    return value
+
+
+def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
+    """Samples whose classes are pairs, of which the first is the category."""
+    pairs = cast("tuple[tuple[Hashable, Hashable], ...]", next(iter(parts.values())).categories)
+    return Samples(parts, shows={pair: pair[0] for pair in pairs})
+
+
+# -- arguments ----------------------------------------------------------------------------------
+
+
+def _parameters(design: Any, given: Mapping[str, Any]) -> Callable[..., SurveyDesign]:
+    """The function of a design; raises unless the numbers given are those that it has."""
+    if not isinstance(design, str) or design not in _DESIGNS:
+        raise ArgumentValueError(f"design must be one of {sorted(_DESIGNS)}, found {found(design)}")
+    names = inspect.signature(_DESIGNS[design]).parameters
+    needed = [name for name in names if name not in ("categories", "yes", "reports")]
+    if set(given) != set(needed):
+        raise ArgumentTypeError(
+            f"the design {design!r} has the parameters {needed}, found {listed(given)}"
+        )
+    return _DESIGNS[design]
+
+
+def _yes_code(domain: Domain, yes: Hashable) -> int:
+    """The code of the sensitive one of two categories."""
+    if domain.k != 2:
+        raise ArgumentValueError(
+            f"categories must be two in this design, a yes and a no, found {domain.k}; "
+            "for more see surveys.forced_response, KRR and MatrixDesign"
+        )
+    if yes is None and domain.kind == "bool":
+        yes = True
+    if yes is None:
+        raise ArgumentTypeError(
+            f"yes must say which of {domain.describe()} is the sensitive one: yes=..."
+        )
+    code = domain.code(yes)
+    if code >= domain.k:
+        raise ArgumentValueError(f"yes must be one of {domain.describe()}, got {found(yes)}")
+    return code
+
+
+def _probability(value: Any, name: str, interval: str = "(0, 1)") -> Fraction:
+    return Fraction(probability(value, name, interval))
+
+
+def _probabilities(values: Any, name: str, interval: str) -> list[Fraction]:
+    return [_probability(p, f"each of {name}", interval) for p in numbers(values, name)]
+
+
+def _two_boxes(values: Any) -> list[Fraction]:
+    boxes = _probabilities(values, "prob_sensitive", "(0, 1)")
+    if len(boxes) != 2:
+        raise ArgumentValueError(
+            f"prob_sensitive must have one share for each of 2 answers, found {len(boxes)}"
+        )
+    return boxes
+
+
+def _by_category(value: Any, name: str, domain: Domain) -> list[Fraction]:
+    """One number for each category, from a list in their order, a mapping or a Series."""
+    rule = f"{name} must have one number for each of the categories {domain.describe()}"
+    if isinstance(value, Mapping | pd.Series):
+        given = {domain.code(label): each for label, each in value.items()}
+        if set(given) != set(range(domain.k)) or len(given) != len(value):
+            raise ArgumentValueError(f"{rule}, found numbers for {listed(value.keys())}")
+        value = [given[code] for code in range(domain.k)]
+    read = _probabilities(value, name, "[0, 1]")
+    if len(read) != domain.k:
+        raise ArgumentValueError(f"{rule}, found {len(read)}")
+    return read
+
+
+def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
+    """The number of each sample."""
+    if isinstance(value, pd.Series) and not value.index.is_unique:
+        raise ArgumentValueError(f"{name} must have one number for each sample, not several")
+    if isinstance(value, Mapping | pd.Series):
+        read = dict(value.items())
+    elif isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        raise ArgumentTypeError(
+            f"{name} must have one number for each sample, a list or a mapping from sample to "
+            f"number, found {type(value).__name__}"
+        )
+    else:
+        read = dict(enumerate(value, start=1))
+    if len(read) < 2:
+        raise ArgumentValueError(
+            f"{name} must have numbers for at least 2 samples, found {len(read)}"
+        )
+    return read
