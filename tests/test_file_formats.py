@@ -133,12 +133,13 @@ def test_wide_rows_are_read_in_small_pieces(tmp_path):
     assert max(sizes) * 50_000 <= parts.GROUP_BYTES
 
 
-def test_all_metadata_is_kept(tmp_path):
+def test_all_metadata_of_others_is_kept(tmp_path):
     """Key-values of anybody, field metadata, field ids, nullability and the pandas description."""
     fields = [
-        pa.field("answer", pa.string(), nullable=False, metadata={"note": "q 17", "é": "ü"}),
-        pa.field("id", pa.int32(), nullable=False, metadata={"PARQUET:field_id": "42"}),
-    ]
+        pa.field("answer", pa.string(), nullable=False, metadata={"PARQUET:field_id": "41"}),
+        pa.field("id", pa.int32(), nullable=False,
+                 metadata={"PARQUET:field_id": "42", "note": "q 17", "é": "ü"}),
+    ]  # fmt: skip
     extra = {"org.apache.spark.sql.parquet.row.metadata": '{"type":"struct"}', "mine": "\u00fc"}
     data = pa.table([pa.array(WORDS), pa.array([1, 2, 3], pa.int32())], pa.schema(fields, extra))
     source = tmp_path / "source.parquet"
@@ -151,6 +152,59 @@ def test_all_metadata_is_kept(tmp_path):
     said = dict(after.metadata)
     assert {b"rrstats", b"PANDAS_ATTRS"} == set(said) - set(before.metadata)
     assert before.metadata == {k: said[k] for k in before.metadata}
+
+
+def feather_schema(path):
+    return pa.ipc.open_file(path).schema
+
+
+SAID = {
+    "avro.schema": {"fields": [{"name": "answer", "type": {"symbols": ["seen-in-data"]}}]},
+    "huggingface": {"info": {"features": {"ANSWER": {"names": ["seen-in-data"]}}}},
+    "org.apache.spark.sql.parquet.row.metadata": {
+        "type": "struct",
+        "fields": [
+            {"name": "answer", "metadata": {"ml_attr": {"vals": ["seen-in-data"]}}},
+            {"name": "id", "metadata": {"comment": "of a person"}},
+        ],
+    },
+    "PANDAS_ATTRS": {"labels": {"answer": ["seen-in-data"]}, "wave": 3},
+    "r": "levels of\nanswer\nseen-in-data",
+    "answer.levels": ["seen-in-data"],
+    "mine": "wave 3",
+}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_what_was_said_of_the_private_column_stays_behind(tmp_path, ending):
+    """Its field metadata and file-level descriptions may list answers; those of others stay."""
+    fields = [
+        pa.field("answer", pa.string(), metadata={"ml_attr": '{"vals": ["seen-in-data"]}'}),
+        pa.field("id", pa.int64(), metadata={"note": "of a person"}),
+    ]
+    extra = {key: said if isinstance(said, str) else json.dumps(said) for key, said in SAID.items()}
+    source = written(tmp_path, ending, pa.table([WORDS, [1, 2, 3]], pa.schema(fields, extra)))
+    target = privatize(source)
+    assert b"seen-in-data" in source.read_bytes()
+    assert b"seen-in-data" not in target.read_bytes()
+    schema = (pq.read_schema if ending == ".parquet" else feather_schema)(target)
+    spark = json.loads(schema.metadata[b"org.apache.spark.sql.parquet.row.metadata"])
+    assert schema.field("answer").metadata is None
+    assert b"of a person" == schema.field("id").metadata[b"note"]
+    assert [{}, {"comment": "of a person"}] == [field["metadata"] for field in spark["fields"]]
+    assert b"wave 3" == schema.metadata[b"mine"]
+    assert 3 == json.loads(schema.metadata[b"PANDAS_ATTRS"])["wave"]
+
+
+@pytest.mark.parametrize("key", ["columns", "index_columns", "attributes", "fields"])
+def test_a_description_with_a_number_for_a_list_is_passed_over(tmp_path, key):
+    """Such as a damaged one of pandas, or of Spark."""
+    said = json.dumps({key: 5}).encode()
+    extra = {b"pandas": said, b"org.apache.spark.sql.parquet.row.metadata": said}
+    data = pa.table({"answer": WORDS}).replace_schema_metadata(extra)
+    source = tmp_path / "source.parquet"
+    pq.write_table(data, source)
+    assert ["answer"] == list(files.estimate_file(privatize(source)))
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
@@ -363,7 +417,7 @@ def test_the_description_is_the_one_that_pandas_writes(tmp_path):
         table = pa.Table.from_pandas(pd.DataFrame({"x": series}))
         said = json.loads(table.schema.metadata[b"pandas"])["columns"][0]
         column = Changed("x", table.schema.field(0).type, rr.KRR(["a", "b"], 0.75))
-        mended = file_metadata.mend(table.schema.metadata, column)
+        mended = file_metadata.release_metadata(table.schema.metadata, [column], [])
         assert said == json.loads(mended[b"pandas"])["columns"][0], name
 
 

@@ -78,8 +78,7 @@ def reports_schema(schema: Any, release: BatchRelease) -> Any:
         if column is not None:
             same = release.declared(field.name) == column.type
             kind = field.dataType if same else _spark_type(field.name, column.type)
-            kept = {key: text for key, text in field.metadata.items() if key == "comment"}
-            metadata = {**kept, KEY: json.dumps(write([records[field.name]]))}
+            metadata = {KEY: json.dumps(write([records[field.name]]))}
             field = T.StructField(field.name, kind, True, metadata)
         fields.append(field)
     return T.StructType(fields)

@@ -167,10 +167,8 @@ class BatchRelease:
             self.columns[name] = column
         made = list(self.columns.values())
         self.records = file_metadata.merge(told, [column.record() for column in made])
-        for column in made:
-            metadata = file_metadata.mend(metadata, column)
         self.schema = changed_schema(schema, made).with_metadata(
-            file_metadata.with_records(metadata, self.records)
+            file_metadata.release_metadata(metadata, made, self.records)
         )
 
     def declared(self, name: str) -> pa.DataType:

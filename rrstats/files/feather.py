@@ -71,12 +71,11 @@ class FeatherPart(TypedPart):
         self, sink: IO[bytes], changed: Sequence[Changed], records: Sequence[Record], shuffled: bool
     ) -> Writer:
         """A writer with the source's compression."""
-        metadata = self._metadata
-        for column in changed:
-            metadata = file_metadata.mend(metadata, column)
-        metadata = file_metadata.with_records(metadata, records, feather=True)
+        metadata = file_metadata.release_metadata(self._metadata, changed, records, feather=True)
         schema = self.schema_of(changed).with_metadata(metadata)
-        return _FeatherWriter(sink, schema, self._codec, self._footer)
+        names = [column.name for column in changed]
+        footer = file_metadata.without(self._footer or {}, names)
+        return _FeatherWriter(sink, schema, self._codec, footer)
 
 
 class _FeatherWriter:

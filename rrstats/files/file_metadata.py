@@ -14,7 +14,8 @@ read, and kept true.  A directory that an engine wrote has the document in a fil
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,10 @@ __all__ = [
     "carries_copy",
     "directory_records",
     "joined",
-    "mend",
     "merge",
     "read_records",
-    "with_records",
+    "release_metadata",
+    "without",
 ]
 
 DOCUMENT = "_rrstats.json"
@@ -56,13 +57,15 @@ def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _spark_columns(described: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The columns of Spark's description that say how they were made, and all that they say."""
+def _spark_fields(described: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The columns of Spark's description."""
     fields = described.get("fields")
-    for field in fields if isinstance(fields, list) else []:
-        said = field.get("metadata") if isinstance(field, dict) else None
-        if isinstance(said, dict) and KEY in said and isinstance(field.get("name"), str):
-            yield field["name"], said
+    return [field for field in _listed(fields) if isinstance(field, dict)]
+
+
+def _listed(found: object) -> list[Any]:
+    """The list that was found; none where something else stands there."""
+    return found if isinstance(found, list) else []
 
 
 def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
@@ -77,9 +80,11 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
         attributes if isinstance(attributes, dict) else {},
     ]
     found = [read(place) for place in places]
-    for name, said in _spark_columns(_parsed(metadata, SPARK)):
-        # It goes with the column when that gets another name.
-        found.append([replace(record, name=name) for record in read(said)])
+    for field in _spark_fields(_parsed(metadata, SPARK)):
+        said, name = field.get("metadata"), field.get("name")
+        if isinstance(said, dict) and isinstance(name, str):
+            # It goes with the column when that gets another name.
+            found.append([replace(record, name=name) for record in read(said)])
     return joined("the file says", *found)
 
 
@@ -120,42 +125,94 @@ def merge(old: Iterable[Record], new: Iterable[Record]) -> list[Record]:
     return [*(record for record in old if str(record.name) not in made), *made.values()]
 
 
-def with_records(
-    metadata: Mapping[bytes, bytes], records: Iterable[Record], *, feather: bool = False
+def release_metadata(
+    metadata: Mapping[bytes, bytes],
+    changed: Sequence[Changed],
+    records: Iterable[Record],
+    *,
+    feather: bool = False,
 ) -> Metadata:
-    """The key-values of a file, with the document in each place that a reader looks at.
+    """Key-values of a released file: nothing that was said of the private columns but our records.
 
+    changed : the private columns.  records : of all columns that hold reports.
     feather : a reader of Feather files knows only pyarrow's description, so one is begun
         where there is none.
     """
-    listed = list(records)
-    kept, document = dict(metadata), write(listed)
-    kept[RRSTATS] = json.dumps(document).encode()
+    listed, names = list(records), [column.name for column in changed]
+    kept = without(metadata, names)
+    document = write(listed)
     if PANDAS in kept or feather:
         described = _parsed(kept, PANDAS) or {"index_columns": [], "column_indexes": []}
         described.setdefault("columns", [])
+        for column in changed:
+            _describe_again(described, column)
         attributes = described.get("attributes")
-        described["attributes"] = {
-            **(attributes if isinstance(attributes, dict) else {}),
-            KEY: document,
-        }
+        described["attributes"] = _silent(attributes, names) | {KEY: document}
         kept[PANDAS] = json.dumps(described).encode()
-    kept[ATTRS] = json.dumps({**_parsed(kept, ATTRS), KEY: document}).encode()
-    told = list(_spark_columns(described := _parsed(kept, SPARK)))
-    for name, said in told:
-        # As it was written: Spark takes text here.
-        said[KEY] = json.dumps(write(r for r in listed if str(r.name) == name))
-    if told:
+    attributes = _silent(_parsed(kept, ATTRS), names)
+    kept[RRSTATS] = json.dumps(document).encode()
+    kept[ATTRS] = json.dumps({**attributes, KEY: document}).encode()
+    fields = _spark_fields(described := _parsed(kept, SPARK))
+    for field in fields:
+        said = field.get("metadata")
+        said = said if isinstance(said, dict) else {}
+        told = KEY in said
+        if field.get("name") in names:
+            said = {}
+        if told:
+            # As it was written: Spark takes text here.
+            own = write(record for record in listed if str(record.name) == field.get("name"))
+            said[KEY] = json.dumps(own)
+        field["metadata"] = said
+    if fields:
         kept[SPARK] = json.dumps(described).encode()
     return kept
+
+
+def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
+    """The key-values of a file that do not speak of some columns, and those written anew here."""
+    parsed = {key for key in (PANDAS, ATTRS, SPARK) if _parsed(metadata, key)}
+    return {
+        key: value
+        for key, value in metadata.items()
+        if key in parsed or not (_names(key, names) or _names(value, names))
+    }
+
+
+def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Attributes of a frame that do not speak of some columns."""
+    return {
+        key: value
+        for key, value in (attributes.items() if isinstance(attributes, dict) else ())
+        if key == KEY or not _names(json.dumps({key: value}).encode(), names)
+    }
+
+
+def _names(text: bytes, names: Sequence[str]) -> bool:
+    """Whether JSON has a column's name as a key or a value, or other text as a word."""
+    try:
+        waiting = [json.loads(text)]
+    except (ValueError, RecursionError):
+        words = text.decode(errors="replace").casefold()
+        found = (rf"(?<!\w){re.escape(name.casefold())}(?!\w)" for name in names)
+        return any(re.search(pattern, words) for pattern in found)
+    folded = {name.casefold() for name in names}
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, str) and one.casefold() in folded:
+            return True
+    return False
 
 
 def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     """Whether pandas keeps an index under the column's name, a copy of its answers."""
     described = _parsed(metadata, PANDAS)
-    columns, levels = described.get("columns"), described.get("index_columns")
-    indexes = [level for level in levels if isinstance(level, str)] if levels else []
-    for entry in columns if isinstance(columns, list) else []:
+    indexes = _listed(described.get("index_columns"))
+    for entry in _listed(described.get("columns")):
         if not isinstance(entry, dict) or entry.get("name") is None:
             continue
         label = str(entry["name"])
@@ -167,17 +224,15 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     return False
 
 
-def mend(metadata: Mapping[bytes, bytes], column: Changed) -> Metadata:
-    """The key-values, with pandas' description of one column as its declarations say."""
-    kept, described = dict(metadata), _parsed(metadata, PANDAS)
-    columns, version = described.get("columns"), str(described.get("pandas_version", ""))
-    for entry in columns if isinstance(columns, list) else []:
+def _describe_again(described: dict[str, Any], column: Changed) -> None:
+    """Write pandas' description of one column anew, as its declarations say."""
+    version = str(described.get("pandas_version", ""))
+    for entry in _listed(described.get("columns")):
         if isinstance(entry, dict) and column.name == entry.get("field_name", entry.get("name")):
             family = _family(str(entry.get("numpy_type")))
-            entry.update(_description(column, family, version))
-    if PANDAS in kept and described:
-        kept[PANDAS] = json.dumps(described).encode()
-    return kept
+            names = {key: entry[key] for key in ("name", "field_name") if key in entry}
+            entry.clear()
+            entry.update(names | _description(column, family, version))
 
 
 ARROW, NULLABLE, NUMPY = "Arrow", "nullable", "NumPy"

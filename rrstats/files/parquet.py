@@ -137,10 +137,7 @@ class ParquetPart(TypedPart):
         self, sink: IO[bytes], changed: Sequence[Changed], records: Sequence[Record], shuffled: bool
     ) -> Writer:
         """A writer with the source's properties."""
-        metadata = self._metadata
-        for column in changed:
-            metadata = file_metadata.mend(metadata, column)
-        metadata = file_metadata.with_records(metadata, records)
+        metadata = file_metadata.release_metadata(self._metadata, changed, records)
         schema = self.schema_of(changed)
         options = self._layout.options([column.name for column in changed], shuffled)
         return _ParquetWriter(sink, schema, metadata, self._stores_schema, options)

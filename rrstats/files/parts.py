@@ -66,6 +66,9 @@ EVEN_ROWS = 1 << 10
 """Groups of shuffled rows have a multiple of as many."""
 
 
+FIELD_ID = b"PARQUET:field_id"
+
+
 class Changed(Protocol):
     """One privatized column: what a writer must know of it."""
 
@@ -309,10 +312,17 @@ def row_bytes(schema: pa.Schema) -> int:
 
 
 def changed_schema(schema: pa.Schema, changed: Sequence[Changed]) -> pa.Schema:
-    """The schema with the types of the reports; field metadata, order and names are kept."""
+    """The schema with the types of the reports; order and names are kept.
+
+    Of what the source said of a private column only the number of its field is.
+    """
     for column in changed:
         place = schema.names.index(column.name)
+        number = (schema.field(place).metadata or {}).get(FIELD_ID, b"")
         field = schema.field(place).with_type(column.type)
+        field = (
+            field.with_metadata({FIELD_ID: number}) if number.isdigit() else field.remove_metadata()
+        )
         if column.has_nulls:
             field = field.with_nullable(True)
         schema = schema.set(place, field)

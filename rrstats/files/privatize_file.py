@@ -135,8 +135,9 @@ def privatize_file(
     progress : called with the rows done so far and, where it is known, their number.
     rng : as for `privatize`.
     Returns a Receipt.  The target says how its columns were made, so that estimating needs no
-    parameters; all else of the source is kept: other columns, keys and descriptions, and what
-    pandas keeps as an index, which the promise does not cover, be it a copy of the answers.
+    parameters; of a private column nothing else is kept: no field metadata, and no key of the file
+    that names it.  All else stays: other columns, keys and descriptions, and what pandas keeps as
+    an index, which the promise does not cover, be it a copy of the answers.
     Raises FileError for files that cannot be read or written, SecondReleaseError for a column
     that was released before, UnknownAnswersError as asked, ArgumentValueError and
     ArgumentTypeError for bad arguments.  Then nothing is published; no message quotes an answer.
