@@ -10,9 +10,10 @@ from scipy import stats
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.crosstab_results import Crosstab
-from rrstats.estimation.difference import difference, sum_to_zero, uncut_interval
+from rrstats.estimation.difference import difference, uncut_interval
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.tally import Cell, Tally
+from rrstats.inference.contrasts import wald_statistic
 from rrstats.inference.general_intervals import empirical_ends
 from rrstats.mechanisms.channel import expected_rates
 
@@ -330,9 +331,9 @@ def test_nobody_says_nothing():
 def test_a_covariance_without_a_part_gives_no_number():
     """A shift in a direction without variance has no distance, rather than an infinite one."""
     covariance = np.array([[1.0, -1, 0], [-1, 1, 0], [0, 0, 0]])
-    value, df = sum_to_zero(np.array([0.5, -0.5, 0]), covariance)
+    value, df = wald_statistic(np.array([0.5, -0.5, 0]), covariance)
     assert (0.25, 1) == (round(value, 12), df)
-    assert np.isnan(sum_to_zero(np.array([0.5, 0, -0.5]), covariance)[0])
+    assert np.isnan(wald_statistic(np.array([0.5, 0, -0.5]), covariance)[0])
 
 
 def test_shares_that_need_not_sum_to_one_lose_what_the_sum_tells():
@@ -345,7 +346,7 @@ def test_shares_that_need_not_sum_to_one_lose_what_the_sum_tells():
     covariance, shift = root @ root.T, rng.normal(size=4)
     inverse = np.linalg.inv(covariance)
     full = shift @ inverse @ shift - shift.sum() ** 2 / covariance.sum()
-    value, df = sum_to_zero(shift, covariance)
+    value, df = wald_statistic(shift, covariance)
     assert (3, True) == (df, bool(np.isclose(full, value, rtol=1e-10)))
 
 

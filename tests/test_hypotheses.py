@@ -22,12 +22,17 @@ from rrstats.estimation.crosstab_counts import count_rows
 from rrstats.estimation.crosstab_results import Crosstab
 from rrstats.estimation.debiasing import debias
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.goodness_of_fit import goodness_of_fit, goodness_of_fit_power
-from rrstats.estimation.homogeneity import change, homogeneity
-from rrstats.estimation.hypothesis_results import TestPower
-from rrstats.estimation.independence import independence, random_tables
-from rrstats.estimation.null_distributions import at_least
+from rrstats.estimation.hypothesis_tests import (
+    TestPower,
+    change,
+    goodness_of_fit,
+    goodness_of_fit_power,
+    homogeneity,
+    independence,
+)
 from rrstats.estimation.tally import Cell, Tally
+from rrstats.inference.contingency import fit_margins, random_tables
+from rrstats.inference.contrasts import raise_covariance
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -183,13 +188,13 @@ def test_scores_give_pearsons_statistic(shape):
     Of four reports and three categories it is at most X2, which has directions that no shares
     can explain.
     """
-    from rrstats.estimation.independence import _score_covariance, table_of
+    from rrstats.estimation.hypothesis_tests import _two_way, score_covariance
 
     rng = np.random.default_rng(4)
     other = GENERIC if shape[1] == 4 else SHARPER
     counts = rng.integers(20, 60, shape)
-    table = table_of(counts, (THREE, other))
-    value, df = _score_covariance(table)
+    table = _two_way(counts, (THREE, other))
+    value, df = score_covariance(table)
     pearson = stats.chi2_contingency(counts, correction=False).statistic
     assert 4 == df
     if shape == (3, 3):
@@ -202,8 +207,6 @@ def test_scores_give_pearsons_statistic(shape):
 
 def test_a_fit_through_the_channel_is_a_maximum():
     """No other margins make the reports of a pair likelier, not even a little."""
-    from rrstats.estimation.pair_independence import fit_margins
-
     mechanism = rr.KRR(list(itertools.product("abc", "xy")), epsilon=1.5)
     counts, matrix = np.array([90.0, 30, 40, 20, 60, 10]), mechanism.channel.matrix
     start = debias(mechanism.channel, counts, 250).reshape(3, 2)
@@ -427,13 +430,13 @@ def test_the_same_seed_gives_the_same_p_value():
     counts = counted([7, 1, 1], THREE)
     pair = [goodness_of_fit(counts, SKEWED, simulations=500, seed=9).p_value for _ in range(2)]
     assert pair[0] == pair[1]
-    with pytest.raises(ArgumentTypeError, match="need a seed"):
+    with pytest.raises(ArgumentTypeError, match="seed must be an integer"):
         goodness_of_fit(counts, SKEWED, simulations=500)
     with pytest.raises(ArgumentTypeError, match="seed must be an integer, found str"):
         goodness_of_fit(counts, SKEWED, simulations=500, seed="9")
     with pytest.raises(ArgumentTypeError, match="found both"):
         goodness_of_fit(counts, SKEWED, simulations=500, seed=1, exact=True)
-    with pytest.raises(ArgumentValueError, match="more than the"):
+    with pytest.raises(ArgumentValueError, match="more than are listed"):
         goodness_of_fit(counted([900, 300, 300, 300], FOUR), [0.25] * 4, exact=True)
     with pytest.raises(ArgumentValueError, match="at least 1"):
         goodness_of_fit(counts, SKEWED, simulations=0, seed=1)
@@ -464,7 +467,7 @@ def test_nobody_says_nothing():
         change([[0, 0], [0, 0]], mechanisms=(COIN, COIN)),
     ):
         assert np.isnan(found.p_value)
-        assert "nothing can be said" in found.reading()
+        assert "nothing can be said" in found.interpret()
         assert found.notes
 
 
@@ -591,8 +594,8 @@ def test_results_say_what_they_say():
     assert "do not contradict that the shares are 40.0% a, 30.0% b" in text
     assert "as much as 82 direct answers" in text
     against = goodness_of_fit(counted([100, 500], COIN), [0.5, 0.5])
-    assert "speak against it" in against.reading()
-    assert "p < 0.0001" in against.reading()
+    assert "speak against it" in against.interpret()
+    assert "p < 0.0001" in against.interpret()
     assert isinstance(goodness_of_fit_power(COIN, [0.5, 0.5], [0.5, 0.5], 10), TestPower)
 
 
@@ -601,12 +604,12 @@ def test_results_say_what_they_say():
     [
         (lambda: goodness_of_fit(counted([5, 5], COIN), [0.5, 0.6]), "sum to 1"),
         (lambda: goodness_of_fit(counted([5, 5], COIN), [1.5, -0.5]), "at least 0"),
-        (lambda: goodness_of_fit(counted([5, 5], COIN), [1.0]), "must hold 2 shares"),
+        (lambda: goodness_of_fit(counted([5, 5], COIN), [1.0]), "must have 2 numbers"),
         (lambda: goodness_of_fit(counted([5, 5], COIN), {"maybe": 1}), "not among the categories"),
         (lambda: goodness_of_fit(counted([5, 5], COIN), "x"), "must be numbers"),
         (lambda: goodness_of_fit(counted([5, 5], COIN), [0.5, 0.5], COIN), "leave mechanism out"),
         (lambda: goodness_of_fit(counted([5, 5], COIN), [1, 0], statistic="g"), "must be one of"),
-        (lambda: goodness_of_fit(counted([5] * 4, GENERIC), SKEWED, exact=True), "as many kinds"),
+        (lambda: goodness_of_fit(counted([5] * 4, GENERIC), SKEWED, exact=True), "as many cells"),
         (lambda: homogeneity(counted([5, 5], COIN)), "two or more"),
         (lambda: homogeneity([5, 5], [3, 4]), "must be Estimates or Tallies"),
         (
@@ -623,7 +626,7 @@ def test_results_say_what_they_say():
         (lambda: independence([[1, 2], [3, 4]], mechanisms=COIN), "must be two"),
         (lambda: independence([[1, 2, 3], [3, 4, 5]], mechanisms=(COIN, COIN)), "have 2 entries"),
         (lambda: independence([[0.1, 0.2], [0.3, 0.4]], mechanisms=(COIN, COIN)), "whole counts"),
-        (lambda: independence([1, 2], mechanisms=(COIN, COIN)), "one row for each"),
+        (lambda: independence([1, 2], mechanisms=(COIN, COIN)), "must have 2 axes"),
         (
             lambda: independence([[1, 2], [3, 4]], COIN, mechanisms=(COIN, COIN)),
             "privatized as one answer",
@@ -795,8 +798,8 @@ def test_no_contrast_varies_less_than_weights_and_strata_make_it():
     rng = np.random.default_rng(2)
     sums = rng.normal(size=(2, 3, 4))
     least, found = (one @ one.T for one in sums - sums.mean(axis=1, keepdims=True))
-    raised = at_least(found, least)
+    raised = raise_covariance(found, least)
     for direction in rng.normal(size=(50, 3)):
         most = max(direction @ one @ direction for one in (found, least))
         assert direction @ raised @ direction >= most * (1 - 1e-9)
-    assert np.allclose(found + least, at_least(found + least, least))
+    assert np.allclose(found + least, raise_covariance(found + least, least))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,76 +25,22 @@ import scipy
 
 from rrstats._checks import check_bool, check_level
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation import debiasing
 from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.homogeneity import (
+    TestResult,
+    category_difference,
+    homogeneity,
+    wald_tail,
+)
 from rrstats.estimation.result import FORMATS, label_column, percent_range, said, shortened
 from rrstats.inference.binomial import Interval, carry, wilson_rates
+from rrstats.inference.contrasts import joined_distance, wald_statistic
 from rrstats.inference.general_intervals import empirical_ends, wald
 from rrstats.mechanisms.channel import recode_matrix
 
-if TYPE_CHECKING:
-    from rrstats.estimation.hypothesis_results import TestResult
-
-__all__ = ["Difference", "categories_apart", "difference", "keeping_sum", "sum_to_zero", "summing"]
-
-
-_NO_VARIANCE = 1e-10
-"""An eigenvalue of a covariance below so much of the largest is rounding error."""
-
-
-def sum_to_zero(shift: Floats, covariance: Floats) -> tuple[float, int]:
-    """The squared distance of a shift that is known to sum to 0, and its degrees of freedom.
-
-    shift : (k,).  covariance : (k, k), of rank k - 1 where estimates sum to 1, and k where they
-    do not (reports that name several categories); then what the sum tells of the noise is
-    taken out first.  NaN where a part of the shift has no variance at all.
-    """
-    if not np.isfinite(covariance).all() or not np.isfinite(shift).all():
-        return float("nan"), len(shift) - 1
-    shift, covariance = summing(shift, covariance, to=0.0)
-    # Of full rank, and the distance is the same for shifts that sum to 0.
-    filled = covariance + np.trace(covariance) / len(shift) ** 2
-    try:
-        lower = np.linalg.cholesky(filled)
-    except np.linalg.LinAlgError:
-        lower = np.zeros((1, 1))
-    pivots = np.diagonal(lower)
-    if pivots.min() > 1e-4 * pivots.max():
-        turned = scipy.linalg.solve_triangular(lower, shift, lower=True)
-        return float(turned @ turned), len(shift) - 1
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > _NO_VARIANCE * max(values[-1], 0.0)
-    turned = vectors.T @ shift
-    lost = np.abs(turned[~kept]).max(initial=0.0)
-    if lost > 1e-7 * max(np.abs(shift).max(), 1e-300) and lost > 1e-12:
-        return float("nan"), int(kept.sum())
-    return float((turned[kept] ** 2 / values[kept]).sum()), int(kept.sum())
-
-
-def summing(shares: Floats, covariance: Floats, to: float = 1.0) -> tuple[Floats, Floats]:
-    """Numbers moved by their covariance with their sum, which is known, so that they sum to it.
-
-    As they are where they sum to it anyway.
-    """
-    with_sum = covariance.sum(axis=1)
-    total = with_sum.sum()
-    if not total > _NO_VARIANCE * np.trace(covariance):
-        return shares, covariance
-    moved = shares - with_sum * ((shares.sum() - to) / total)
-    return moved, covariance - np.outer(with_sum, with_sum) / total
-
-
-def keeping_sum(covariance: Floats) -> Floats:
-    """(k, k) what `summing` does to a change of such numbers: it has no part that changes the sum.
-
-    The identity where they sum to what is known anyway.
-    """
-    with_sum, keep = covariance.sum(axis=1), np.eye(len(covariance))
-    if (total := with_sum.sum()) > _NO_VARIANCE * np.trace(covariance):
-        keep -= np.outer(with_sum, np.ones(len(keep))) / total
-    return keep
+__all__ = ["Difference", "difference"]
 
 
 _LEVELS = (0.25, 0.6, 0.9, 0.95, 0.99, 0.999, 0.9999)
@@ -240,8 +186,8 @@ class Difference:
         ends_a, ends_b = (
             uncut_interval(one, level, self.degrees_of_freedom) for one in (self.first, self.second)
         )
-        down = _joined(a - ends_a.low, ends_b.high - b, self._correlation)
-        up = _joined(ends_a.high - a, b - ends_b.low, self._correlation)
+        down = joined_distance(a - ends_a.low, ends_b.high - b, self._correlation)
+        up = joined_distance(ends_a.high - a, b - ends_b.low, self._correlation)
         return down, up
 
     @property
@@ -277,17 +223,13 @@ class Difference:
         >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
         (7.57, 1, 0.0059)
         """
-        from rrstats.estimation.goodness_of_fit import wald_tail
-        from rrstats.estimation.homogeneity import homogeneity
-        from rrstats.estimation.hypothesis_results import TestResult
-
         if self.shared is None or self.groups:
             return homogeneity(self.first, self.second)
-        statistic, df = sum_to_zero(self.differences, self._covariance)
+        statistic, df = wald_statistic(self.differences, self._covariance)
         free = self.degrees_of_freedom
         p_value, name, notes = wald_tail(statistic, df, None if free is None else float(free.min()))
         if np.isnan(statistic):
-            notes = (_NO_TEST,)
+            notes = [_NO_TEST]
         return TestResult(
             null="the shares of both are the same",
             statistic=statistic,
@@ -295,7 +237,7 @@ class Difference:
             p_value=p_value,
             method="Wald test of a difference of shares, some people in both samples" + name,
             n=int(self.first.n) + int(self.second.n),
-            notes=notes,
+            notes=tuple(notes),
         )
 
     def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
@@ -361,31 +303,6 @@ class Difference:
 _NO_TEST = "too few reports for this test: a share has no variance that could be estimated"
 
 
-def _joined(one: Floats, other: Floats, correlation: Floats) -> Floats:
-    """The length of two distances whose estimates go together so far."""
-    endless = np.isinf(one) | np.isinf(other)
-    one, other = np.where(endless, 0.0, one), np.where(endless, 0.0, other)
-    squared = one**2 + other**2 - 2 * correlation * one * other
-    return np.asarray(np.where(endless, np.inf, np.sqrt(np.maximum(squared, 0.0))))
-
-
-def categories_apart(first: tuple[Hashable, ...], second: tuple[Hashable, ...]) -> str:
-    """How two lists of categories differ, for an error."""
-    only = [
-        [label for label in mine if label not in set(theirs)]
-        for mine, theirs in ((first, second), (second, first))
-    ]
-    if not any(only):
-        return f"the order {Domain(first).describe()} and the order {Domain(second).describe()}"
-    found = f"{Domain(first).describe()} and {Domain(second).describe()}"
-    said_of = [
-        f"{', '.join(map(repr, labels[:6]))}{', ...' * (len(labels) > 6)} only in the {name}"
-        for labels, name in zip(only, ("first", "second"), strict=True)
-        if labels
-    ]
-    return f"{found}: {', '.join(said_of)}"
-
-
 def _crossing(quantiles: Floats, reach: Floats, shift: Floats) -> Floats:
     """(k,) the quantile at which an interval reaches as far as the shift.
 
@@ -435,7 +352,7 @@ def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
     if tuple(first.categories) != tuple(second.categories):
         raise ArgumentValueError(
             "both estimates must have the same categories in the same order, found "
-            + categories_apart(first.categories, second.categories)
+            + category_difference(first.categories, second.categories)
         )
     targets = [getattr(given, "target", "population") for given in (first, second)]
     if targets[0] != targets[1]:

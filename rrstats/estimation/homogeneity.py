@@ -1,55 +1,321 @@
-"""Whether several samples, or two waves, have the same shares.
+"""The result of a test of proportions, and the test of equal proportions in several samples.
 
-*Homogeneity*: independent samples, each asked by a design of its own.  One vector of shares is
+A `TestResult` says its null in words, and how much the noise left of the sample: randomized
+response never makes a right test wrong, it makes it weak, and a large p-value from the equivalent
+of forty direct answers is no evidence that nothing is there.
+
+*Homogeneity*: independent samples, each asked by a design of its own.  One vector of proportions is
 fitted to all reports and each sample is compared with it; where all designs are the same this is
 Pearson's test of the table of samples by reports.  Groups of one survey with weights or a design
 are compared by Wald's test, with their joint covariance.
-*Change*: two waves.  Of the same people, who answered twice with fresh noise, by the table of both
-answers (Stuart and Maxwell's test of equal margins, on debiased answers); of different people it
-is homogeneity.
-Sources: Rao (1948); Stuart (1955), Maxwell (1970), Bhapkar (1966).
+Sources: Rao (1948); Cochran (1954) for the counts that chi-squared needs; Krishnamoorthy and Yu
+(2004) for the degrees of freedom of several covariances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
+from rrstats._checks import check_one_of, check_probability
+from rrstats._display import wrap
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.data.categories import Domain
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import debiasing
-from rrstats.estimation.arrays import project_to_simplex
-from rrstats.estimation.difference import (
-    categories_apart,
-    difference,
-    keeping_sum,
-    sum_to_zero,
-    summing,
-)
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.goodness_of_fit import estimate_of, has_cells, null_covariance, wald_tail
-from rrstats.estimation.hypothesis_results import (
-    NAMES,
-    TestResult,
-    check_statistic,
-    few_expected,
-    known,
-    upper_tail,
+from rrstats.estimation.result import FORMATS, Result
+from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
+from rrstats.estimation.tally import Tally, tally
+from rrstats.inference.contingency import (
+    chi_squared_tail,
+    hotelling_tail,
+    simulated_table_p_value,
 )
-from rrstats.estimation.independence import Table, simulated_tables, table_of
-from rrstats.estimation.null_distributions import (
-    distance,
-    fit,
-    information_left,
-    inside,
-    score_statistic,
+from rrstats.inference.contrasts import (
+    known_sum_map,
+    project_to_simplex,
+    raise_covariance,
+    wald_statistic,
+    with_known_sum,
 )
-from rrstats.mechanisms.channel import transition_matrix
+from rrstats.inference.multinomial import distance, fit_rates, score_statistic, start_inside
+from rrstats.mechanisms.channel import (
+    Channel,
+    expected_rates,
+    has_latent_classes,
+    transition_matrix,
+)
 
-__all__ = ["change", "homogeneity"]
+__all__ = ["TestResult", "homogeneity"]
+
+STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
+
+NO_REPORTS = "there are no reports"
+
+_EXPECTED, _LEAST, _PART = 5, 1, 0.2
+"""Cochran: no expected count below 1, and at most a fifth of them below 5."""
+
+
+@dataclass(frozen=True, repr=False)
+class TestResult(Result):
+    """Outcome of a test.
+
+    Attributes
+    ----------
+    null : str
+        The null hypothesis in words.
+    statistic : float
+        Compared with chi-squared, unless ``method`` says that the p-value is from F, exact or
+        simulated.
+    df : int
+        Degrees of freedom.
+    p_value : float
+        Probability, under the null, of reports at least as far from it as these.
+    method : str
+        The test in words.
+    n : int
+        The number of reports.
+    effective_n : float or None
+        The number of direct answers that would tell as much about the null, averaged over all
+        ways in which it can fail; None where it is not known.
+    notes : tuple of str
+        Sentences that a reader must know.
+    """
+
+    __test__: ClassVar[bool] = False  # its name is no invitation to pytest
+    formats: ClassVar[Any] = {
+        **FORMATS,
+        **dict.fromkeys(("statistic", "p_value"), "{:.6g}".format),
+    }
+
+    null: str
+    statistic: float
+    df: int
+    p_value: float
+    method: str
+    n: int
+    effective_n: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The p-value first."""
+        return ("p_value", "statistic", "df", "n", "effective_n")
+
+    @property
+    def header(self) -> list[tuple[str, str]]:
+        """The method."""
+        return [("method", self.method)]
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """The result as one row.
+
+        Parameters
+        ----------
+        level : float
+            Of no effect: a test has no interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns null, statistic, df, p_value, n, effective_n and method.
+        """
+        names = ("null", "statistic", "df", "p_value", "n", "effective_n", "method")
+        return pd.DataFrame({name: [getattr(self, name)] for name in names})
+
+    def interpret(self, alpha: float = 0.05) -> str:
+        """The result in a sentence.
+
+        Parameters
+        ----------
+        alpha : float
+            A p-value of at most this speaks against the null.
+
+        Returns
+        -------
+        str
+            Whether the reports speak against the null, with the p-value.
+
+        Examples
+        --------
+        >>> TestResult("the coin is fair", 4.0, 1, 0.0455, "Pearson's test", 100).interpret()
+        'the reports speak against it that the coin is fair (p = 0.0455)'
+        """
+        if np.isnan(self.p_value):
+            return f"nothing can be said of whether {self.null}"
+        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
+        against = self.p_value <= check_probability(alpha, "alpha")
+        verb = "speak against it" if against else "do not contradict"
+        return f"the reports {verb} that {self.null} ({p})"
+
+    def __repr__(self) -> str:
+        lines = [
+            f"TestResult: {self.interpret()}",
+            f"{self.method}: statistic {self.statistic:.6g}, df {self.df}, n = {self.n:,}",
+        ]
+        if self.effective_n is not None and self.n:
+            digits = ".1f" if self.effective_n < 10 else ",.0f"
+            lines.append(
+                f"the reports tell as much as {self.effective_n:{digits}} direct answers "
+                f"({self.effective_n / self.n:.2g} of n)"
+            )
+        return "\n".join([*lines, *map(wrap, self.notes)])
+
+
+# -- shared by all tests ---------------------------------------------------------------------
+
+
+def untested(null: str, df: int, n: int = 0, *notes: str) -> TestResult:
+    """The result where there is nothing to test."""
+    return TestResult(null, np.nan, df, np.nan, "none", n, None, notes or (NO_REPORTS,))
+
+
+def check_statistic(statistic: object) -> str:
+    """One of "pearson" and "likelihood-ratio"."""
+    return str(check_one_of(statistic, "statistic", STATISTICS))
+
+
+def known(number: float) -> float | None:
+    """A number, and None for NaN."""
+    return None if np.isnan(number) else float(number)
+
+
+def as_estimate(given: Any, **design: Any) -> Any:
+    """An estimate, from one, from a Tally, or from reports and what made them."""
+    made = {name: value for name, value in design.items() if value is not None}
+    counted = isinstance(given, Tally)
+    if counted or hasattr(given, "covariance"):
+        if made:
+            raise ArgumentTypeError(
+                f"a tally or an estimate knows its mechanism; leave {', '.join(made)} out"
+            )
+    elif not counted:
+        given = tally(given, **made)
+    if not isinstance(given, Tally):
+        return given
+    return survey_estimate(given) if given.sampled else Estimate(given)
+
+
+def is_simple(estimate: Any) -> bool:
+    """Whether an estimate is of a simple random sample, without weights or a design."""
+    return isinstance(estimate, Estimate)
+
+
+def has_cells(estimate: Any) -> bool:
+    """Whether the counts of reports follow from the proportions of the categories alone."""
+    if not is_simple(estimate) or estimate.target != "population":
+        return False
+    channel = estimate.mechanism.channel
+    return bool(channel.is_multinomial and not has_latent_classes(channel))
+
+
+def cells_of(estimate: Any) -> tuple[Floats, Floats, Floats]:
+    """Transition matrix, counts and sizes of the samples of an estimate's report cells."""
+    channel, counts = estimate.mechanism.channel, estimate.reported.astype(np.float64)
+    debiasing.check_possible(channel, estimate.reported)
+    sizes = debiasing.sample_sizes(channel, counts, estimate.n)
+    return transition_matrix(channel), counts, sizes
+
+
+def null_covariance(estimate: Any, proportions: Floats) -> Floats:
+    """The covariance of an estimate where these are the true proportions, or else as it is.
+
+    Of a sample with weights or a design no contrast has less variance than strata and
+    weights by themselves give it: mostly that is luck.
+    """
+    channel = estimate.mechanism.channel
+    if is_simple(estimate) and not has_latent_classes(channel) and not channel.samples.any():
+        return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
+    found = np.asarray(estimate.covariance(), dtype=np.float64)
+    if isinstance(estimate, SurveyEstimate) and channel.is_multinomial:
+        return raise_covariance(found, estimate.least_covariance())
+    return found
+
+
+def wald_tail(value: float, df: int, covariance_df: float | None) -> tuple[float, str, list[str]]:
+    """The p-value of a Wald statistic, an addition to the method's name, and notes.
+
+    covariance_df : degrees of freedom of the covariance; None for chi-squared.
+    """
+    if covariance_df is None:
+        return chi_squared_tail(value, df), "", []
+    p_value = hotelling_tail(value, df, covariance_df)
+    notes = ["too few clusters, or rows, for this test"] if np.isnan(p_value) else []
+    left = max(covariance_df - df + 1, 0)
+    return p_value, f", F with {df} and {left:.4g} degrees of freedom", notes
+
+
+def few_expected(expected: Floats, remedy: str) -> list[str]:
+    """A note, also given as a warning, where expected counts are too small for chi-squared."""
+    cells = np.asarray(expected)[np.asarray(expected) > 0]
+    small = int((cells < _EXPECTED).sum())
+    if not cells.size or (cells.min() >= _LEAST and small <= _PART * cells.size):
+        return []
+    text = (
+        f"{small} of {cells.size} expected counts of reports are below {_EXPECTED}, the least is "
+        f"{cells.min():.2g}: the p-value from chi-squared may be far off; {remedy}"
+    )
+    warn(text, LowPrecisionWarning)
+    return [text]
+
+
+def information(channel: Channel, proportions: Floats, counts: Floats, n: int) -> Floats | None:
+    """(k, k) the information of one report: a quadratic form for shifts that sum to 0.
+
+    proportions : inside the simplex.  counts : of which only the sizes of the samples matter.
+    None where the channel has finer classes than categories.
+    """
+    if has_latent_classes(channel) or not n:
+        return None
+    if channel.is_multinomial:
+        rates = expected_rates(channel, proportions)
+        sizes = debiasing.sample_sizes(channel, counts, n)
+        possible = rates > 0
+        matrix = transition_matrix(channel)[possible]
+        return np.asarray((matrix.T * (sizes[possible] / n / rates[possible])) @ matrix)
+    _, covariance = with_known_sum(proportions, channel.covariance(proportions, "population"))
+    # Of full rank, and the inverse is the same for shifts that sum to 0.
+    return np.asarray(np.linalg.inv(covariance + np.trace(covariance) / channel.k**2))
+
+
+def information_left(channel: Channel | None, proportions: Floats, counts: Floats, n: int) -> float:
+    """Direct answers worth one report, averaged over all shifts of proportions; NaN if unknown.
+
+    A shift drawn with the covariance of one direct answer has k - 1 squared standard errors of
+    direct answers on average; this is how many it has of reports, divided by k - 1.
+    """
+    if channel is None:
+        return 1.0
+    if not n or not np.isfinite(proportions).all():
+        return float("nan")
+    near = project_to_simplex(proportions)
+    form = information(channel, near, counts, n)
+    if form is None:
+        return float("nan")
+    one = np.diag(near) - np.outer(near, near)
+    return float(np.sum(form * one) / max(int((near > 0).sum()) - 1, 1))
+
+
+def category_difference(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
+    """The difference of two lists of categories, for an error."""
+    both = [Domain(labels).describe() for labels in (first, second)]
+    only = [
+        f"{', '.join(map(repr, own[:6]))}{', ...' * (len(own) > 6)} only in the {name}"
+        for name, mine, others in (("first", first, second), ("second", second, first))
+        if (own := [label for label in mine if label not in set(others)])
+    ]
+    if not only:
+        return f"the order {both[0]} and the order {both[1]}"
+    return f"{both[0]} and {both[1]}: {', '.join(only)}"
+
+
+# -- homogeneity -----------------------------------------------------------------------------
 
 
 def homogeneity(
@@ -59,25 +325,41 @@ def homogeneity(
     simulations: int | None = None,
     seed: int | None = None,
 ) -> TestResult:
-    """Test whether independent samples, or groups of one sample, have the same shares.
+    """Test the null that independent samples, or groups of one sample, have equal proportions.
 
-    samples : Estimates or Tallies, two or more, one by one, as a list, or as a mapping (what
-        `estimate` gives by groups); the same categories, designs may differ.  A Tally with
-        weights, strata or clusters is what `estimate` makes of it.
-    statistic : "pearson" (with different designs, the score test) or "likelihood-ratio".
-    simulations, seed : the p-value from so many simulated tables; where all designs are the same.
-    Returns a TestResult with (g - 1)(k - 1) degrees of freedom for g samples.  Samples without
-    reports are left out, and that is noted.
+    Parameters
+    ----------
+    samples, *others : Estimate or Tally
+        Two or more, one by one, as a list, or as a mapping (as `estimate` gives by groups), with
+        the same categories; designs may differ.
+    statistic : {"pearson", "likelihood-ratio"}
+        With different designs "pearson" is the score test.
+    simulations, seed : int, optional
+        The p-value from so many simulated tables; where all designs are the same.
+
+    Returns
+    -------
+    TestResult
+        With (g - 1)(k - 1) degrees of freedom for g samples.  Samples without reports are left
+        out, and that is noted.
+
+    Warns
+    -----
+    LowPrecisionWarning
+        Where expected counts are too small for chi-squared.
+
+    Notes
+    -----
     Reports that name several categories, latent classes, estimates with weights and the target
-    "rows": Wald's test of the debiased shares against their common value.  Groups of one sample
-    with weights, strata or clusters go together, and that is taken into account (see
-    `SurveyEstimate.covariance_with`); so is that clusters are few, by an F distribution.  Of 1,000
-    simulated true nulls a case it rejected at 5%: two groups in 3 to 12 clusters 2.0% to 4.1%, two
-    independent samples of 4 to 30 clusters that differ 4.5% to 5.4%, of 2 clusters 1.3%; less where
-    clusters do not differ (chi-squared: 6% to 20%).  4 to 10 regions of 3 clusters each: 0% to
-    0.3%, so that little can be found there.
-    Warns where expected counts are too small for chi-squared.
+    "rows": Wald's test of the debiased proportions against their common value.  Groups of one
+    sample with weights, strata or clusters have a joint covariance, and few clusters an F
+    distribution.  Of 1,000 simulated true nulls a case it rejected at 5%: two groups in 3 to 12
+    clusters 2.0% to 4.1%, two independent samples of 4 to 30 clusters that differ 4.5% to 5.4%, of
+    2 clusters 1.3%; less where clusters do not differ (chi-squared: 6% to 20%).  4 to 10 regions
+    of 3 clusters each: 0% to 0.3%, so that little can be found there.
 
+    Examples
+    --------
     >>> import rrstats as rr
     >>> a = rr.Tally.from_counts([640, 360], rr.KRR(["no", "yes"], 0.75))
     >>> b = rr.Tally.from_counts([620, 380], rr.KRR(["no", "yes"], 0.9))
@@ -87,161 +369,139 @@ def homogeneity(
     """
     kind = check_statistic(statistic)
     given, notes = _samples(samples, others)
-    k, g = len(given[0].categories), len(given)
-    null, n = f"all {g} samples have the same shares", sum(int(one.n) for one in given)
+    g, n = len(given), sum(int(one.n) for one in given)
+    null = f"all {g} samples have the same shares"
     if g < 2:
-        note = (*notes, "fewer than two samples have reports")
-        return TestResult(null, np.nan, 0, np.nan, "none", n, None, note)
-    left = [_left(one, given) for one in given]
-    effective = known(float(np.sum(left)))
-    if not all(map(has_cells, given)):
-        if kind != "pearson" or simulations is not None:
-            raise ArgumentValueError(
-                "the likelihood ratio and simulations need reports that fall into one cell each, "
-                "of designs without latent classes and a population as target; leave them out"
-            )
-        together = _together(given)
-        value, df, free = _against_common(given, together)
-        p_value, name, doubts = wald_tail(value, df, free)
+        return untested(null, 0, n, *notes, "fewer than two samples have reports")
+    effective = known(float(np.sum([_effective_n(one, given) for one in given])))
+    cells = all(map(has_cells, given))
+    alike = cells and all(one.mechanism == given[0].mechanism for one in given)
+    channel = given[0].mechanism.channel
+    plain = alike and not channel.samples.any() and len(channel.samples) == channel.k
+    if (simulations is not None and not plain) or (kind != "pearson" and not cells):
+        raise ArgumentValueError(
+            "the likelihood ratio needs reports that fall into one cell each, of designs without "
+            "latent classes and a population as target, and simulations need samples of one such "
+            "design with as many kinds of reports as categories; leave them out"
+        )
+    if not cells:
+        together = _joint_covariances(given)
+        value, df, covariance_df = _wald_against_common(given, together)
+        p_value, name, doubts = wald_tail(value, df, covariance_df)
         method = "Wald test against common shares" + " of groups of one sample" * bool(together)
-        return TestResult(null, value, df, p_value, method + name, n, effective, notes + doubts)
-    channels = [one.mechanism.channel for one in given]
-    alike = all(one.mechanism == given[0].mechanism for one in given)
-    one_sample = not channels[0].samples.any()
-    plain = alike and one_sample and len(channels[0].samples) == channels[0].k
+        notes += doubts
+        return TestResult(null, value, df, p_value, method + name, n, effective, tuple(notes))
     if plain:
         table = np.stack([one.reported for one in given]).astype(np.float64)
         table = table[:, table.any(axis=0)]
-        if table.shape[1] < k:
-            notes += (f"{k - table.shape[1]} categories that nobody reported are left out",)
+        if absent := channel.k - table.shape[1]:
+            notes.append(f"{absent} categories that nobody reported are left out")
         expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
         value = float(distance(table.ravel(), expected.ravel(), kind))
-        df, method = (g - 1) * (table.shape[1] - 1), f"{NAMES[kind]} test of samples by reports"
-        if simulations is not None:
-            p_value = simulated_tables(table, expected, kind, value, simulations, seed)
-            method += f", {simulations:,} simulations"
-            return TestResult(null, value, df, p_value, method, n, effective, notes)
+        df, method = (g - 1) * (table.shape[1] - 1), "test of samples by reports"
+        method, remedy = f"{STATISTICS[kind]} {method}", "simulations= draws tables like this one"
     else:
-        if simulations is not None:
-            raise ArgumentValueError("simulated p-values are there where all designs are the same")
         value, df, expected = _different_designs(given, kind)
         method = "score test" if kind == "pearson" else "likelihood ratio test"
         method += " against one vector of shares fitted to all samples"
-    remedy = "simulations= with seed= draws tables with the same margins" if plain else "merge some"
-    notes += few_expected(expected, remedy)
-    return TestResult(null, value, df, upper_tail(value, df), method, n, effective, notes)
-
-
-def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[str, ...]]:
-    """The estimates that have reports, and what is to be said of the others."""
-    if isinstance(samples, Mapping):
-        listed = [*samples.values(), *others]
-    elif isinstance(samples, list | tuple):
-        listed = [*samples, *others]
+        remedy = "merge some"
+    if simulations is not None:
+        p_value = simulated_table_p_value(table, expected, kind, simulations, seed)
+        method += f", {simulations:,} simulations"
     else:
-        listed = [samples, *others]
+        p_value, notes = chi_squared_tail(value, df), notes + few_expected(expected, remedy)
+    return TestResult(null, value, df, p_value, method, n, effective, tuple(notes))
+
+
+def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], list[str]]:
+    """The estimates that have reports, and a note about the others."""
+    listed = samples.values() if isinstance(samples, Mapping) else samples
+    listed = [*(listed if isinstance(samples, Mapping | list | tuple) else [listed]), *others]
     if len(listed) < 2:
         raise ArgumentTypeError(f"samples must be two or more, found {len(listed)}")
     for one in listed:
-        if not hasattr(one, "proportions") and not hasattr(one, "cells"):
+        if not isinstance(one, Tally) and not hasattr(one, "covariance"):
             raise ArgumentTypeError(
                 f"samples must be Estimates or Tallies, found {type(one).__name__}; "
                 "make them with estimate() or tally()"
             )
-    given = [estimate_of(one) for one in listed]
+    given = [as_estimate(one) for one in listed]
+    check_comparable(given)
+    there = [one for one in given if one.n]
+    empty = len(given) - len(there)
+    notes = [f"{empty} of {len(given)} samples have no reports and are left out"] if empty else []
+    return there or given[:1], notes
+
+
+def check_comparable(given: list[Any]) -> None:
+    """Raise unless estimates have the same categories and target."""
     lists = list(dict.fromkeys(tuple(one.categories) for one in given))
     if len(lists) > 1:
         raise ArgumentValueError(
             "all samples must have the same categories in the same order, found "
-            f"{len(lists)} different lists, among them {categories_apart(*lists[:2])}"
+            f"{len(lists)} different lists, among them {category_difference(*lists[:2])}"
         )
-    if len({getattr(one, "target", "population") for one in given}) > 1:
+    if len({one.target for one in given}) > 1:
         raise ArgumentValueError("all samples must be about the same target; use with_target")
-    there = [one for one in given if one.n]
-    empty = len(given) - len(there)
-    notes = (f"{empty} of {len(given)} samples have no reports and are left out",) if empty else ()
-    return there or given[:1], notes
 
 
-def _left(one: Any, given: list[Any]) -> float:
-    """Direct answers worth the reports of one sample, at the shares of all."""
-    if not isinstance(one, Estimate) or one.target != "population":
+def _effective_n(one: Any, given: list[Any]) -> float:
+    """Direct answers worth the reports of one sample, at the proportions of all."""
+    if not is_simple(one) or one.target != "population":
         return float("nan")
     n = sum(int(each.n) for each in given)
-    pooled = sum(np.asarray(each.proportions) * (each.n / n) for each in given)
-    if not np.isfinite(pooled).all():
-        return float("nan")
-    channel = one.mechanism.channel
+    pooled = np.sum([each.proportions * (each.n / n) for each in given], axis=0)
     counts = one.reported.astype(np.float64)
-    return information_left(channel, np.asarray(pooled), counts, one.n) * one.n
-
-
-def common_shares(given: list[Any]) -> Floats:
-    """(k,) the shares that make the reports of all samples likeliest; may leave [0, 1]."""
-    return _fitted([_cells(one) for one in given], given)
-
-
-def _cells(one: Any) -> tuple[Floats, Floats, Floats]:
-    """Matrix, counts and sizes of one sample."""
-    channel, counts = one.mechanism.channel, one.reported.astype(np.float64)
-    debiasing.check_possible(channel, one.reported)
-    sizes = debiasing.sample_sizes(channel, counts, one.n)
-    return transition_matrix(channel), counts, sizes
+    return float(one.n) * information_left(one.mechanism.channel, pooled, counts, one.n)
 
 
 def _fitted(cells: list[tuple[Floats, Floats, Floats]], given: list[Any]) -> Floats:
-    matrix = np.concatenate([each[0] for each in cells])
-    counts, sizes = (np.concatenate([each[i] for each in cells]) for i in (1, 2))
-    n = counts.sum()
-    pooled = sum(one.proportions * (one.n / n) for one in given)
+    """(k,) the proportions that make all reports likeliest; may leave [0, 1]."""
+    matrix, counts, sizes = (np.concatenate(part) for part in zip(*cells, strict=True))
+    pooled = np.sum([one.proportions * (one.n / counts.sum()) for one in given], axis=0)
     slopes, last = matrix[:, :-1] - matrix[:, -1:], matrix[:, -1]
-
-    def law(x: Floats) -> tuple[Floats, Floats]:
-        return slopes @ x + last, slopes
-
-    shares = fit(law, counts, sizes, inside(matrix, np.asarray(pooled))[:-1])
-    return np.append(shares, 1 - shares.sum())
+    found = fit_rates(
+        lambda x: (slopes @ x + last, slopes), counts, sizes, start_inside(matrix, pooled)[:-1]
+    )
+    return np.append(found, 1 - found.sum())
 
 
 def _different_designs(given: list[Any], kind: str) -> tuple[float, int, Floats]:
     """The statistic, its degrees of freedom, and all expected counts."""
-    cells = [_cells(one) for one in given]
-    shares = _fitted(cells, given)
-    value, df, expected = 0.0, 0, []
-    empty = []
+    cells = [cells_of(one) for one in given]
+    common = _fitted(cells, given)
+    value, df, expected, held = 0.0, 1 - len(common), [], 0
+    bound = np.empty((0, len(common) - 1))
     for one, (matrix, counts, sizes) in zip(given, cells, strict=True):
-        rates = np.maximum(matrix @ shares, 0.0)
+        rates = np.maximum(matrix @ common, 0.0)
         if kind == "pearson":
-            part, free = score_statistic(matrix, counts, rates, sizes)
+            part, own_df = score_statistic(matrix, counts, rates, sizes)
+            # A rate that came down to 0 is a cell less, and a parameter less.
+            bound = np.vstack([bound, (matrix[:, :-1] - matrix[:, -1:])[rates <= 1e-9]])
         else:
-            own = matrix @ _fitted([(matrix, counts, sizes)], [one])
-            seen = counts > 0
+            own, seen = matrix @ _fitted([(matrix, counts, sizes)], [one]), counts > 0
             part = 2 * float(counts[seen] @ np.log(own[seen] / rates[seen]))
-            free = len(shares) - 1
-        value, df = value + part, df + free
+            own_df = len(common) - 1
+        value, df = value + part, df + own_df
         expected.append(sizes * rates)
-        if kind == "pearson":
-            empty.append((matrix[:, :-1] - matrix[:, -1:])[rates <= 1e-9])
-    bound = np.concatenate(empty) if empty else np.empty((0, 1))
     held = int(np.linalg.matrix_rank(bound)) if bound.size else 0
-    return value, df - (len(shares) - 1 - held), np.concatenate(expected)
+    return value, df + held, np.concatenate(expected)
 
 
-def _against_common(
+def _wald_against_common(
     given: list[Any], together: dict[tuple[int, int], Floats]
 ) -> tuple[float, int, float | None]:
-    """The distance of all shares from one common vector, weighed by their covariances.
+    """Wald's statistic of all proportions against a common vector, and its degrees of freedom.
 
-    And its degrees of freedom; and those of the covariance, None where it is of samples
-    without a design.
+    And those of the covariance; None where no sample has weights or a design.
     """
     k, g = len(given[0].categories), len(given)
-    shares = [np.asarray(one.proportions, dtype=np.float64) for one in given]
+    found = [np.asarray(one.proportions, dtype=np.float64) for one in given]
     n = np.array([float(one.n) for one in given])
-    near = project_to_simplex(np.average(shares, axis=0, weights=n))
+    near = project_to_simplex(np.average(found, axis=0, weights=n))
     own = [null_covariance(one, near) for one in given]
-    moved = [summing(found, spread) for found, spread in zip(shares, own, strict=True)]
-    keep = [keeping_sum(spread) for spread in own]
+    moved = [with_known_sum(*pair) for pair in zip(found, own, strict=True)]
+    keep = [known_sum_map(spread) for spread in own]
     joint = np.zeros((g, k, g, k))
     for place, (_, spread) in enumerate(moved):
         joint[place, :, place] = spread
@@ -249,128 +509,48 @@ def _against_common(
         joint[one, :, other] = keep[one] @ both @ keep[other].T
         joint[other, :, one] = joint[one, :, other].T
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
-    shift = contrast @ np.concatenate([found for found, _ in moved])
-    value, df = sum_to_zero(shift, contrast @ joint.reshape(g * k, g * k) @ contrast.T)
+    shift = contrast @ np.concatenate([values for values, _ in moved])
+    value, df = wald_statistic(shift, contrast @ joint.reshape(g * k, g * k) @ contrast.T)
     blocks = contrast.reshape(-1, g, k)
     parts = [blocks[:, i] @ spread @ blocks[:, i].T for i, (_, spread) in enumerate(moved)]
-    return value, df, _degrees(given, parts, np.sum(parts, axis=0), df)
+    return value, df, _covariance_df(given, parts, df)
 
 
-def _degrees(given: list[Any], own: list[Floats], total: Floats, df: int) -> float | None:
-    """Of the covariance of all contrasts; None where no sample has weights or a design.
+def _covariance_df(given: list[Any], parts: list[Floats], df: int) -> float | None:
+    """Degrees of freedom of the covariance of all contrasts; None without weights or a design.
 
-    own : (c, c) what each sample adds to the covariance of the contrasts.  total : their sum.
-    The number that gives the sum's trace, and that of its square, the right spread, and never more
-    than all reports together have: groups in the same clusters have no more than one.
-    Source: Krishnamoorthy and Yu (2004); Satterthwaite's for one contrast.
+    parts : (c, c) what each sample adds to the covariance of the contrasts.  The number that
+    gives the sum's trace, and that of its square, the right spread, and never more than all
+    reports together have: groups in the same clusters have no more than one.
     """
-    designed = [hasattr(one, "degrees_of_freedom") for one in given]
-    if not any(designed):
+    if all(map(is_simple, given)):
         return None
-    free = [
-        float(one.degrees_of_freedom if known_ else one.n - 1)
-        for one, known_ in zip(given, designed, strict=True)
-    ]
-    if min(free) < 1 or not np.isfinite(total).all():
+    own = [float(one.n - 1 if is_simple(one) else one.degrees_of_freedom) for one in given]
+    total = np.sum(parts, axis=0)
+    if min(own) < 1 or not np.isfinite(total).all():
         return 0.0
-    inverse = np.linalg.pinv(total, rcond=1e-10, hermitian=True)
-    spread = 0.0
-    for each, d in zip(own, free, strict=True):
-        part = each @ inverse
-        spread += (float(np.trace(part @ part)) + float(np.trace(part)) ** 2) / d
+    inverse, spread = np.linalg.pinv(total, rcond=1e-10, hermitian=True), 0.0
+    for part, its in zip(parts, own, strict=True):
+        scaled = part @ inverse
+        spread += (float(np.trace(scaled @ scaled)) + float(np.trace(scaled)) ** 2) / its
     most, left = 0.0, list(range(len(given)))
     while left:
         first, *rest = left
-        alike = [one for one in rest if _both(given[first], given[one]) is not None]
+        alike = [one for one in rest if joint_covariance(given[first], given[one]) is not None]
         together = given[first].free_with(*(given[one] for one in alike)) if alike else None
-        most += sum(free[one] for one in (first, *alike)) if together is None else together
+        most += sum(own[one] for one in (first, *alike)) if together is None else together
         left = [one for one in rest if one not in alike]
     return min((df + df**2) / spread, most) if spread > 0 else most
 
 
-def _both(one: Any, other: Any) -> Floats | None:
+def joint_covariance(one: Any, other: Any) -> Floats | None:
     """The covariance of two groups of one sample with a design; None where they are not."""
-    together = getattr(one, "covariance_with", None)
-    return None if together is None else together(other)
-
-
-def _together(given: list[Any]) -> dict[tuple[int, int], Floats]:
-    """The covariances of those samples that are groups of one sample with a design."""
-    found = {}
-    for (i, one), (j, other) in combinations(enumerate(given), 2):
-        if (both := _both(one, other)) is not None:
-            found[i, j] = both
+    found: Floats | None = None if is_simple(one) else one.covariance_with(other)
     return found
 
 
-def change(
-    before: Any, after: Any = None, *, pairs: Any = None, mechanisms: Any = None
-) -> TestResult:
-    """Test whether shares changed between two waves.
-
-    before, after : Estimates or Tallies of the waves.  Without ``pairs`` the samples are taken
-        for independent, as they are where different people answered.
-    pairs : of a panel, the crosstab of the first wave's column with the second's: all reports
-        count, and those of the same people go together (Wald's test).
-    before alone : the crosstab itself, or counts of reports with ``mechanisms`` (of the rows
-        and of the columns): Stuart and Maxwell's test of the people who answered both.
-    Each wave must have been answered with fresh noise.
-    Returns a TestResult with k - 1 degrees of freedom; for the size of the change see
-    `difference`.
-
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.9)
-    >>> found = change([[500, 120], [80, 300]], mechanisms=(m, m))
-    >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
-    (8.0, 1, 0.0047)
-
-    More people changed to yes than to no, and the noise alone would not look like that.
-    """
-    if after is None:
-        if pairs is not None:
-            raise ArgumentTypeError("give before and after with pairs, or the crosstab alone")
-        return _margins(table_of(before, mechanisms))
-    if mechanisms is not None:
-        raise ArgumentTypeError("mechanisms is for a table of counts; waves know their mechanism")
-    null = "the shares did not change"
-    if pairs is not None:
-        found = difference(estimate_of(after), estimate_of(before), paired=pairs).test()
-        parts = (found.statistic, found.df, found.p_value, found.method, found.n)
-        return TestResult(null, *parts, None, found.notes)
-    waves = [estimate_of(one) for one in (before, after)]
-    found = homogeneity(waves)
-    note = "the waves are taken for independent samples: give pairs= where the same people answered"
-    if _both(*waves) is not None:
-        note = "the waves are groups of one sample, and different people answered in each"
-    return TestResult(
-        null,
-        found.statistic,
-        found.df,
-        found.p_value,
-        found.method,
-        found.n,
-        found.effective_n,
-        (*found.notes, note),
-    )
-
-
-def _margins(table: Table) -> TestResult:
-    """Stuart and Maxwell's test of equal margins, of debiased answers."""
-    k, other = table.joint.shape
-    named = [categories for categories in table.categories if categories is not None]
-    if k != other or len(set(named)) > 1:
-        raise ArgumentValueError(
-            f"both waves must have the same categories in the same order, found {k} and {other}"
-        )
-    null = "the shares did not change"
-    if not table.n:
-        note = ("there are no reports",)
-        return TestResult(null, np.nan, k - 1, np.nan, "none", 0, None, note)
-    shift = table.margins[1] - table.margins[0]
-    cross = table.joint - np.outer(*table.margins)
-    # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
-    moments = table.spreads[0] + table.spreads[1] - cross - cross.T + np.outer(shift, shift)
-    value, df = sum_to_zero(shift, moments / table.n)
-    method = "Stuart and Maxwell's test of equal margins, on debiased answers"
-    notes = () if not np.isnan(value) else ("too few reports differ for this test",)
-    return TestResult(null, value, df, upper_tail(value, df), method, table.n, None, notes)
+def _joint_covariances(given: list[Any]) -> dict[tuple[int, int], Floats]:
+    """The covariances of those samples that are groups of one sample with a design."""
+    pairs = combinations(enumerate(given), 2)
+    found = {(i, j): joint_covariance(one, other) for (i, one), (j, other) in pairs}
+    return {places: both for places, both in found.items() if both is not None}

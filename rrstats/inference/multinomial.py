@@ -515,10 +515,11 @@ def fit_rates(
     """
     x, (rates, slopes) = np.array(start, dtype=np.float64), model(start)
     possible, seen = rates > 0, counts > 0
+    shares = counts / np.maximum(sizes, 1e-300)  # an empty sample has no part in the fit
     for _ in range(_FIT_STEPS):
         with np.errstate(divide="ignore"):
             root = np.where(possible, np.sqrt(sizes / rates), 0.0)
-        scaled, residual = slopes * root[:, None], (counts / sizes - rates) * root
+        scaled, residual = slopes * root[:, None], (shares - rates) * root
         step = np.linalg.lstsq(scaled, residual, rcond=1e-14)[0]
         if not (scaled @ step) @ residual > _FIT_GAIN:
             break

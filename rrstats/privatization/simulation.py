@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
+from rrstats.errors import ArgumentTypeError, SimulationWarning
 from rrstats.privatization.frame import privatize, privatize_frame
-from rrstats.randomness.sources import Source
+from rrstats.randomness.sources import Source, seeded
 
-__all__ = ["seeded", "simulate", "simulate_frame", "simulated_words"]
+__all__ = ["simulate", "simulate_frame", "simulated_words"]
 
 
 class SimulatedWords:
@@ -102,12 +102,3 @@ def _generator(seed: Any, options: dict[str, Any]) -> np.random.Generator:
     if "rng" in options:
         raise ArgumentTypeError("simulate takes a seed, not rng")
     return seeded(seed)
-
-
-def seeded(seed: Any) -> np.random.Generator:
-    """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
-    if seed < 0:
-        raise ArgumentValueError("seed must be at least 0")
-    return np.random.default_rng(int(seed))

@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, MissingPackageError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
 __all__ = [
     "BLOCK_ROWS",
@@ -39,6 +39,7 @@ __all__ = [
     "open_source",
     "permutation",
     "secret_bytes",
+    "seeded",
 ]
 
 BLOCK_ROWS = 1 << 18
@@ -415,3 +416,12 @@ def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[n
         if not np.any(ordered[1:] == ordered[:-1]):
             return np.asarray(order)
     raise ArgumentTypeError("the source of words repeats itself; give another rng")
+
+
+def seeded(seed: Any) -> np.random.Generator:
+    """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
+    if seed < 0:
+        raise ArgumentValueError("seed must be at least 0")
+    return np.random.default_rng(int(seed))

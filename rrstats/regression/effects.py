@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.hypothesis_results import few_expected
+from rrstats.estimation.homogeneity import few_expected
 from rrstats.regression.fitting import blocks
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def goodness(result: OutcomeResult) -> Goodness:
     one_p, other_p = (float(scipy.special.chdtrc(df, value)) for value in (pearson, deviance))
     if sparse:
         one_p = other_p = float("nan")
-    notes = few_expected(np.asarray(expected, dtype=np.float64), remedy)
+    notes = tuple(few_expected(np.asarray(expected, dtype=np.float64), remedy))
     least = float(expected.min())
     return Goodness(pearson, deviance, df, one_p, other_p, len(one), least, notes)
 

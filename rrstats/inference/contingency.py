@@ -1,0 +1,162 @@
+"""P-values of tables of counts, and margins fitted to them under independence.
+
+P-values come from chi-squared, from F where a covariance rests on few degrees of freedom, from
+all tables that could have come, or from simulated ones.
+Sources: Korn and Graubard (1990) for Wald's test with few clusters; Davison and Hinkley (1997),
+eq. 4.11, for simulated p-values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from rrstats._checks import check_whole_number
+from rrstats._typing import Counts, Floats
+from rrstats.errors import ArgumentValueError
+from rrstats.inference.multinomial import distance, fit_rates, start_inside
+from rrstats.randomness.sources import seeded
+
+__all__ = [
+    "chi_squared_tail",
+    "exact_p_value",
+    "fit_margins",
+    "hotelling_tail",
+    "random_tables",
+    "simulated_p_value",
+    "simulated_table_p_value",
+]
+
+_MOST_COUNTS = 4_000_000
+"""Counts of listed or simulated tables that are held at once."""
+
+
+def chi_squared_tail(statistic: float, df: int) -> float:
+    """P(chi-squared with df degrees of freedom exceeds a statistic); NaN where df is 0."""
+    return float(scipy.special.chdtrc(df, statistic)) if df >= 1 else float("nan")
+
+
+def hotelling_tail(statistic: float, df: int, covariance_df: float) -> float:
+    """The p-value of Wald's statistic whose covariance rests on so many degrees of freedom.
+
+    NaN where these are too few.
+    """
+    left = covariance_df - df + 1
+    if df < 1 or not left > 0 or np.isnan(statistic):
+        return float("nan")
+    return float(scipy.special.fdtrc(df, left, statistic * left / (covariance_df * df)))
+
+
+def _least(observed: float) -> float:
+    """The distance from which tables count: rounding must not break ties."""
+    return observed - 1e-9 * max(abs(observed), 1.0)
+
+
+def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> float:
+    """P(statistic >= observed) over all tables of n reports in m cells."""
+    m = len(rates)
+    tables = comb(n + m - 1, m - 1)
+    if tables * m > _MOST_COUNTS:
+        raise ArgumentValueError(
+            f"{n} reports of {m} kinds can come out in {tables:,} ways, more than are listed; use "
+            "simulations= with seed="
+        )
+    # Bars between stars: a table is the places of m - 1 walls among n + m - 1.
+    walls = np.array(list(combinations(range(n + m - 1), m - 1))).reshape(tables, m - 1)
+    counts = np.diff(walls, axis=1, prepend=-1, append=n + m - 1) - 1
+    logs = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    prob = np.exp(logs + scipy.special.xlogy(counts, rates).sum(axis=1))
+    return min(float(prob[distance(counts, n * rates, statistic) >= _least(observed)].sum()), 1.0)
+
+
+def simulated_p_value(
+    draw: Callable[[Any, int], NDArray[Any]],
+    distances: Callable[[Floats], Floats],
+    observed: float,
+    *,
+    cells: int,
+    simulations: Any,
+    seed: Any,
+) -> float:
+    """The part of simulated surveys at least as far from the null; counts the real one, too.
+
+    draw : (generator, number) to as many tables of counts.  distances : tables to statistics.
+    """
+    number = check_whole_number(simulations, "simulations", 1)
+    generator, hits, left = seeded(seed), 0, number
+    while left:
+        batch = min(left, max(1, _MOST_COUNTS // max(cells, 1)))
+        found = distances(np.asarray(draw(generator, batch), dtype=np.float64))
+        hits += int((found >= _least(observed)).sum())
+        left -= batch
+    return (1 + hits) / (1 + number)
+
+
+def random_tables(generator: Any, size: int, rows: Counts, columns: Counts) -> Counts:
+    """(size, r, c) tables with these margins, as likely as shuffled pairs make them.
+
+    Cell by cell: the count of a row in a column is hypergeometric, given the rest of both.
+    """
+    found = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
+    left = np.tile(columns, (size, 1))
+    for row, total in enumerate(rows[:-1]):
+        wanted = np.full(size, total)
+        for column in range(len(columns) - 1):
+            beyond = left[:, column + 1 :].sum(axis=1)
+            taken = generator.hypergeometric(left[:, column], beyond, wanted)
+            found[:, row, column] = taken
+            wanted -= taken
+        found[:, row, -1] = wanted
+        left -= found[:, row]
+    found[:, -1] = left
+    return found
+
+
+def simulated_table_p_value(
+    observed: Floats, expected: Floats, statistic: str, simulations: Any, seed: Any
+) -> float:
+    """The exact test's p-value by Monte Carlo: tables with both margins as they are."""
+    margins = [observed.sum(axis=axis).astype(np.int64) for axis in (1, 0)]
+    flat = expected.ravel()
+    return simulated_p_value(
+        lambda generator, size: random_tables(generator, size, *margins).reshape(size, -1),
+        lambda drawn: distance(drawn, flat, statistic),
+        float(distance(observed.ravel(), flat, statistic)),
+        cells=observed.size,
+        simulations=simulations,
+        seed=seed,
+    )
+
+
+def fit_margins(
+    matrix: Floats, counts: Floats, sizes: Floats, start: Floats
+) -> tuple[Floats, Floats]:
+    """The margins of an independent table that make counts likeliest; may leave [0, 1].
+
+    matrix : (m, r c), pairs row by row.  start : (r, c) proportions with positive rates.
+    """
+    r, c = start.shape
+    cube = matrix.reshape(len(matrix), r, c)
+
+    def split(x: Floats) -> tuple[Floats, Floats]:
+        first, second = x[: r - 1], x[r - 1 :]
+        return np.append(first, 1 - first.sum()), np.append(second, 1 - second.sum())
+
+    def model(x: Floats) -> tuple[Floats, Floats]:
+        first, second = split(x)
+        by_first, by_second = cube @ second, np.einsum("mij,i->mj", cube, first)
+        slopes = [by_first[:, :-1] - by_first[:, -1:], by_second[:, :-1] - by_second[:, -1:]]
+        return by_first @ first, np.concatenate(slopes, axis=1)
+
+    rows, columns = start.sum(axis=1), start.sum(axis=0)
+    product = start_inside(matrix, np.outer(rows, columns).ravel()).reshape(r, c)
+    found = np.concatenate([product.sum(axis=1)[:-1], product.sum(axis=0)[:-1]])
+    if not (model(found)[0][matrix.any(axis=1)] > 0).all():
+        found = np.concatenate([np.full(r - 1, 1 / r), np.full(c - 1, 1 / c)])
+    return split(fit_rates(model, counts, sizes, found))
