@@ -23,7 +23,7 @@ from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import Any, cast
 
-from rrstats.data.columns import form_of
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
@@ -85,7 +85,7 @@ def _as_krr(mechanism: Mechanism) -> KRR:
     channel, alike = mechanism.channel, None
     has_categories = (
         mechanism.groups is None
-        and form_of(mechanism.report_space).is_label
+        and codec_of(mechanism.report_space).is_label
         and mechanism.report_space == mechanism.domain
     )
     worst = channel.max_likelihood_ratio

@@ -17,11 +17,10 @@ from pathlib import Path
 import numpy as np
 
 import rrstats as rr
-from rrstats.data import labels
+from rrstats.data.categories import categories_to_json
 from rrstats.data.identifiers import identity
 from rrstats.privatization import single as client
-from rrstats.randomness import keyed
-from rrstats.randomness import sources as randomness
+from rrstats.randomness import keyed, samplers
 
 VECTORS = Path(__file__).parents[1] / "docs" / "vectors"
 
@@ -235,12 +234,12 @@ def vector(mechanism, seed, answer, told=None, group=None, given=()):
     options = {} if group is None else {"group": group}
     report = mechanism.report(value, rng=source, **options)
     made = {
-        "answer": None if answer is None else labels.encode([value])[0],
+        "answer": None if answer is None else categories_to_json([value])[0],
         "words": source.asked,
-        "report": labels.encode([report])[0],
+        "report": categories_to_json([report])[0],
         "text": mechanism.encode_report(report),
     }
-    return made if group is None else {"group": labels.encode([group])[0], **made}
+    return made if group is None else {"group": categories_to_json([group])[0], **made}
 
 
 def design(name, mechanism, corners, others=()):
@@ -276,20 +275,20 @@ def primitives():
     for prob in (Fraction(3, 4), Fraction(0.7), Fraction(1, 3), Fraction(2**-70), Fraction(1)):
         for told in [{}, *(near(0, prob) if 1 > prob > 1 / 8 else [{(0, 0): 0, (0, 1): 0}])]:
             source = Told(f"coin {prob}", told)
-            heads = bool(randomness.coin(source, 0, 0, 1, prob)[0])
+            heads = bool(samplers.coin(source, 0, 0, 1, prob)[0])
             coins.append({"prob": _written(prob), "words": source.asked, "heads": heads})
     for bound in (1, 2, 3, 5, 100, 129, 256, 257, 999, 65_536, 65_537, 10**6):
         bits = next((b for b in (8, 16) if bound <= 2**b and 2**b % bound <= 2 ** (b - 6)), 32)
         for told in [{}, *(rejected(0, bound, bits) if bound > 1 else [])]:
             source = Told(f"below {bound}", told)
-            value = int(randomness.below(source, 0, 0, 1, bound)[0])
+            value = int(samplers.below(source, 0, 0, 1, bound)[0])
             integers.append({"bound": bound, "words": source.asked, "value": value})
     cuts = [Fraction(1, 5), Fraction(1, 3), Fraction(1, 3) + Fraction(1, 2**70), Fraction(1, 2)]
     third = digits(Fraction(1, 3), 2)
     ties = [{(0, 0): third[0], (0, 1): third[1] + step} for step in (-1, 0, 1, 2**58, 2**59)]
     for told in [{}, {(0, 0): 0}, {(0, 0): 1 << 63}, {(0, 0): (1 << 63) - 1}, *ties]:
         source = Told("cells", told)
-        cell = int(randomness.cells(source, 0, 0, 1, cuts)[0])
+        cell = int(samplers.cells(source, 0, 0, 1, cuts)[0])
         cut.append({"cuts": [_written(c) for c in cuts], "words": source.asked, "cell": cell})
     return {"version": 1, "coin": _once(coins), "below": _once(integers), "cells": _once(cut)}
 
@@ -330,19 +329,21 @@ def keyed_vector(mechanism, answer, ids, group=None):
     value = object() if answer is None else mechanism.domain.categories[answer]
     sample = 0 if group is None else mechanism.groups.index(group)
     number = (k if answer is None else answer) + sample * (k + 1)
-    rows = keyed.KeyedColumn(KEY, COLUMN, mechanism.to_dict()).rows([identity([i]) for i in ids])
+    rows = keyed.KeyedColumn(KEY, categories_to_json([COLUMN])[0], mechanism.to_dict()).rows(
+        [identity([i]) for i in ids]
+    )
     source = Logged(rows.words(slice(0, 1), np.array([number])))
     options = {} if group is None else {"group": group}
     report = mechanism.report(value, rng=source, **options)
     made = {
-        "id": labels.encode(ids),
-        "answer": None if answer is None else labels.encode([value])[0],
+        "id": categories_to_json(ids),
+        "answer": None if answer is None else categories_to_json([value])[0],
         "value": number,
         "words": source.asked,
-        "report": labels.encode([report])[0],
+        "report": categories_to_json([report])[0],
         "text": mechanism.encode_report(report),
     }
-    return made if group is None else {"group": labels.encode([group])[0], **made}
+    return made if group is None else {"group": categories_to_json([group])[0], **made}
 
 
 def keyed_document():
@@ -366,7 +367,7 @@ def keyed_document():
         document = {"name": name, "mechanism": mechanism.to_dict()}
         document["json"] = json.dumps(mechanism.to_dict(), sort_keys=True, separators=(",", ":"))
         designs.append({**document, "fingerprint": client.fingerprint(mechanism), "vectors": made})
-    facts = {"version": 1, "key": KEY.hex(), "column": labels.encode([COLUMN])[0]}
+    facts = {"version": 1, "key": KEY.hex(), "column": categories_to_json([COLUMN])[0]}
     return {**facts, "designs": designs}
 
 

@@ -9,7 +9,7 @@ Every function that takes ``rng=`` takes one of these, and every mechanism's ``r
 
 A row is counted over the whole call: row r of block b is row b * BLOCK_ROWS + r here.
 
->>> from rrstats.randomness.sources import coin
+>>> from rrstats.randomness.samplers import coin
 >>> source = every_stream(2, {0: 1})
 >>> source.law(coin(source, 0, 0, source.rows, Fraction(3, 4)), 2)
 Law(probs=[Fraction(1, 4), Fraction(3, 4)], undecided=Fraction(0, 1))

@@ -28,7 +28,7 @@ from rrstats.auditing.guesses import (
     play,
 )
 from rrstats.auditing.runs import Coder, Inputs, Subject, container_of, opened
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 SURE = 1 - 1e-6
@@ -214,7 +214,7 @@ def laws_of_short_calls(law, inputs):
 
 def best_telling(law, judging, error):
     """The rate and share of the guesses that give the highest bound."""
-    inputs = Inputs.of(Domain(CATEGORIES), unknown=False, missing=False)
+    inputs = Inputs.of(Categories(CATEGORIES), unknown=False, missing=False)
     mass, right = np.cumsum(laws_of_short_calls(law, inputs), axis=0).T
     bounds = [
         lower_epsilon(int(judging * r), math.ceil(judging * m), error)
@@ -654,7 +654,7 @@ def test_the_global_generators_are_left_alone():
 )
 def test_inputs_have_one_type_whatever_they_hold(form, categories):
     """Unknown and missing values change no dtype, and all values come out as they went in."""
-    inputs = Inputs.of(Domain(categories), unknown=True, missing=True)
+    inputs = Inputs.of(Categories(categories), unknown=True, missing=True)
     make = container_of(form, inputs)
     columns = [make([value, inputs.values[0]]) for value in inputs.values]
     types = {str(getattr(c["answer"] if form == "frame" else c, "dtype", "")) for c in columns}
@@ -671,7 +671,7 @@ def test_reports_that_python_confuses_are_told_apart():
     coder = Coder()
     codes = coder.codes([True, 1, 1.0, "1", None, float("nan"), pd.NA, np.True_, [1], [1]])
     assert [0, 1, 1, 2, 3, 3, 3, 0, 4, 4] == codes.tolist()
-    inputs = Inputs.of(Domain(["a", "b", "c"]), unknown=False, missing=False)
+    inputs = Inputs.of(Categories(["a", "b", "c"]), unknown=False, missing=False)
     subsets = Coder()
     subsets.codes([np.array([True, False, True]), b"\x02", "c"])
     shown = [[True, False, True], [False, True, False], [False, False, True]]
@@ -690,4 +690,4 @@ def test_a_run_shows_all_that_can_be_seen():
 
 
 def _inputs():
-    return Inputs.of(Domain(CATEGORIES), unknown=True, missing=True)
+    return Inputs.of(Categories(CATEGORIES), unknown=True, missing=True)

@@ -15,7 +15,7 @@ import pytest
 from catalogue import EXAMPLES
 
 import rrstats as rr
-from rrstats.data.columns import form_of
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
 from rrstats.estimation.column_requests import ask
@@ -39,9 +39,9 @@ def mechanism(request):
 
 def _reports(mechanism):
     """Some possible reports, one of them missing where that is no report."""
-    form = form_of(mechanism.report_space)
-    if form.is_label:
-        found = list(form.labels.categories)
+    codec = codec_of(mechanism.report_space)
+    if codec.is_label:
+        found = list(codec.labels.categories)
         return found if None in found else [*found, None]
     return [*rr.simulate(list(mechanism.categories) * 3, mechanism, seed=5), None]
 

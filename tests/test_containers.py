@@ -12,9 +12,8 @@ import pytest
 from answers import CASES, CATEGORIES, QUIET, objects
 
 import rrstats as rr
-from rrstats.data.categories import Domain
-from rrstats.data.columns import open_container
-from rrstats.data.encoding import encode
+from rrstats.data.categories import Categories
+from rrstats.data.columns import encode, open_column
 from rrstats.errors import ArgumentTypeError
 
 
@@ -147,7 +146,7 @@ def test_one_answer_gives_one_report(value, categories):
     """A scalar gives a scalar: the category object itself; a str is one answer."""
     out = truth(value, categories)
     assert any(out is c for c in categories)
-    assert open_container(value).family == "scalar"
+    assert open_column(value).family == "scalar"
 
 
 # -- the rules of the dtype ----------------------------------------------------------------
@@ -528,8 +527,8 @@ def test_arrow_types_without_a_kernel_are_refused_before_noise():
 
 def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
     """Planted fault: a table in the wrong order is refused before it can label reports."""
-    container = open_container(objects(["a"]))
-    domain = Domain(["a", "b"])
+    container = open_column(objects(["a"]))
+    domain = Categories(["a", "b"])
     planted = objects(["b", "a"])
     monkeypatch.setattr("rrstats.data.columns._numpy_table", lambda *declared: planted)
     with pytest.raises(ArgumentTypeError, match="told apart"):
@@ -540,5 +539,5 @@ def test_scalars_of_arrow_are_answers_in_a_list():
     """A list of an Arrow array's scalars holds the answers that the array holds."""
     pa = pytest.importorskip("pyarrow")
     listed = list(pa.array(["yes", None, "no"]))
-    assert encode(Domain(["no", "yes"]), listed).codes.tolist() == [1, 3, 0]
-    assert encode(Domain([1, 2]), list(pa.array([2, 1]))).codes.tolist() == [1, 0]
+    assert encode(Categories(["no", "yes"]), listed).codes.tolist() == [1, 3, 0]
+    assert encode(Categories([1, 2]), list(pa.array([2, 1]))).codes.tolist() == [1, 0]

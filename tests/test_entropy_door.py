@@ -15,7 +15,7 @@ import pytest
 
 import rrstats as rr
 from rrstats import metadata
-from rrstats.privatization import simulation
+from rrstats.randomness import sources
 
 CATEGORIES = ["never", "once", "often"]
 DRAWING = {"rvs", "random_state", "sample", "shuffle", "permutation"}
@@ -210,7 +210,7 @@ def test_simulate_checks_its_seed(options, error, match):
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_simulated_words_are_addressed_and_cover_their_width(bits):
     """The same address gives the same words, another address others, over the whole width."""
-    source = simulation.simulated_words(np.random.default_rng(7))
+    source = sources.simulated_words(np.random.default_rng(7))
     words = source.words(1, 2, 5000, 3, bits)
     assert np.dtype(f"uint{bits}") == words.dtype
     assert words.tolist() == source.words(1, 2, np.arange(5000), 3, bits).tolist()

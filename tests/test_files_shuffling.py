@@ -12,11 +12,11 @@ import pytest
 import scripted
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
-from rrstats.randomness import sources as randomness
+from rrstats.randomness import samplers
 
 pa = pytest.importorskip("pyarrow")
 shuffling = pytest.importorskip("rrstats.files.shuffle")
-Shuffle, permutation = shuffling.Shuffle, randomness.permutation
+Shuffle, permutation = shuffling.Shuffle, samplers.permutation
 
 ROWS = pa.schema([("row", pa.int64())])
 

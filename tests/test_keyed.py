@@ -16,9 +16,9 @@ from catalogue import EXAMPLES
 from chance import assert_law
 
 import rrstats as rr
+from rrstats.data.categories import categories_to_json
 from rrstats.data.columns import open_reports
 from rrstats.data.identifiers import identity
-from rrstats.data.labels import encode
 from rrstats.randomness import keyed
 from rrstats.randomness import sources as randomness
 
@@ -59,7 +59,7 @@ def word_by_hand(key, column, mechanism, id_block, kind, value, stream, turn):
 
     def subkey(purpose):
         said = {
-            "column": encode([column])[0],
+            "column": categories_to_json([column])[0],
             "ids": 1,
             "mechanism": mechanism.to_dict(),
             "purpose": purpose,
@@ -88,7 +88,7 @@ def word_by_hand(key, column, mechanism, id_block, kind, value, stream, turn):
 )
 def test_words_are_what_the_module_says(id, block, kind):
     """Each word follows from key, name, mechanism, id, value, stream and round as described."""
-    rows = keyed.KeyedColumn(KEY, "answer", M.to_dict()).rows([identity([id, id])])
+    rows = keyed.KeyedColumn(KEY, {"str": "answer"}, M.to_dict()).rows([identity([id, id])])
     words = rows.words(slice(0, 2), np.array([0, 3]))
     for stream, turn in [(0, 0), (1, 0), (6, 2), (randomness.REPLACEMENT_STREAM, 1)]:
         expected = [
@@ -477,7 +477,7 @@ def test_nothing_is_drawn_from_the_operating_system(monkeypatch):
 
 def test_words_cannot_be_pickled():
     """Neither the column's words nor a block's leave the process."""
-    column = keyed.KeyedColumn(KEY, "answer", M.to_dict())
+    column = keyed.KeyedColumn(KEY, {"str": "answer"}, M.to_dict())
     rows = column.rows([identity([1])])
     for one in (column, rows, rows.words(slice(0, 1), np.array([0]))):
         with pytest.raises(rr.errors.ArgumentTypeError):

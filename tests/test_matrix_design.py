@@ -19,7 +19,7 @@ from scripted import Counting, Recorded, every_stream
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.matrix_design import MatrixDesign
-from rrstats.randomness import table_sampler as lots
+from rrstats.randomness import samplers
 
 THIRDS = [[Fraction(2, 3), Fraction(1, 6)], [Fraction(1, 3), Fraction(5, 6)]]
 WIDE = [[0.5, 0.25, 0.125], [0.5, 0.75, 0.875]]
@@ -70,9 +70,9 @@ def design(request):
 @pytest.mark.parametrize("most", [1 << 22, 0], ids=["table", "search"])
 def test_law(design, most, monkeypatch):
     """Reports follow the matrix exactly, whether looked up in a table or searched for."""
-    monkeypatch.setattr(lots, "_MOST_LOTS", most)
+    monkeypatch.setattr(samplers, "_MOST_LOTS", most)
     for truth in range(design.domain.k):
-        source = every_stream(4, {lots.CELL_STREAM: 4})
+        source = every_stream(4, {samplers.CELL_STREAM: 4})
         codes = np.full(source.rows, truth, dtype=design.domain.dtype)
         reports = design.randomize(codes, source, 0)
         law = source.law(reports, design.channel.m)
@@ -107,7 +107,7 @@ def test_table_and_search_agree(monkeypatch):
     codes = rng.integers(0, 6, 20_000).astype(np.uint8)
     found = []
     for most in (1 << 22, 0):
-        monkeypatch.setattr(lots, "_MOST_LOTS", most)
+        monkeypatch.setattr(samplers, "_MOST_LOTS", most)
         m = MatrixDesign(range(6), matrix, reports=range(1000, 1300))
         found.append(m.randomize(codes, Counting(1), 0))
     assert np.array_equal(*found)
@@ -497,7 +497,9 @@ def test_lots_of_unlike_denominators():
     third, sixth = Fraction(1, 3), Fraction(1, 6)
     near = Fraction(2**60 // 3, 2**60)  # the same double as a third
     entries = [[third, third + sixth, near], [0, sixth, 0], [1 - third, third, 1 - near]]
-    drawn = lots.Lots(tuple(tuple(map(Fraction, row)) for row in entries), np.dtype(np.uint8))
+    drawn = samplers.TableSampler(
+        tuple(tuple(map(Fraction, row)) for row in entries), np.dtype(np.uint8)
+    )
     assert float(near) == float(third)
     assert drawn.cuts == [near, third, Fraction(1, 2), Fraction(2, 3)]
 

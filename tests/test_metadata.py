@@ -17,7 +17,7 @@ from scripted import Counting
 
 import rrstats as rr
 from rrstats import mechanisms, metadata
-from rrstats.data import labels
+from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.metadata import Record
 
@@ -101,19 +101,23 @@ def test_json_round_trip(name):
 @pytest.mark.parametrize("values", list(AWKWARD.values()), ids=list(AWKWARD))
 def test_tagged_labels(values):
     """Each type is tagged, so that it comes back as it was; a fingerprint tells types apart."""
-    back = labels.decode(json.loads(json.dumps(labels.encode(values), allow_nan=False)))
+    back = categories_from_json(json.loads(json.dumps(categories_to_json(values), allow_nan=False)))
     assert values == back
     assert [type(v) for v in values] == [type(v) for v in back]
-    assert labels.digest(labels.encode(values)) == labels.digest(labels.encode(back))
+    assert categories_digest(categories_to_json(values)) == categories_digest(
+        categories_to_json(back)
+    )
 
 
 def test_fingerprints():
     """The fingerprint of 1, 2 is written here for good; types and order change it."""
     # GNU coreutils 9: printf '[{"int":1},{"int":2}]' | sha256sum
     known = "85dcf69b7241a798f85705653665393d189eeb72469c052c204444f49a3e751b"
-    assert labels.digest(labels.encode([1, 2])) == f"sha256:{known}"
+    assert categories_digest(categories_to_json([1, 2])) == f"sha256:{known}"
     different = [[1, 2], [2, 1], [1.0, 2.0], ["1", "2"], [True, 2], [(1,), 2], [1, 2, None]]
-    assert len({labels.digest(labels.encode(values)) for values in different}) == len(different)
+    assert len({categories_digest(categories_to_json(values)) for values in different}) == len(
+        different
+    )
 
 
 def test_by_hand():

@@ -15,10 +15,11 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats.data.encoding import Encoded
+from rrstats.data.columns import Encoded
 from rrstats.mechanisms import krr
 from rrstats.privatization import column as column_release
 from rrstats.privatization import frame as privatizing
+from rrstats.randomness import samplers
 from rrstats.randomness import sources as randomness
 from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM
 
@@ -293,7 +294,7 @@ def test_a_fault_in_the_sampler_is_caught(fault):
 
 
 def lie_may_hit_the_truth(source, stream, block, rows, bound):
-    return randomness.below(source, stream, block, rows, bound + 1).astype(np.int64) - 1
+    return samplers.below(source, stream, block, rows, bound + 1).astype(np.int64) - 1
 
 
 def lie_of_the_neighbour(source, stream, block, rows, bound, only=None):
@@ -301,11 +302,11 @@ def lie_of_the_neighbour(source, stream, block, rows, bound, only=None):
 
 
 def lie_below_one_more(source, stream, block, rows, bound, only=None):
-    return randomness.below(source, stream, block, rows, bound + 1, only)
+    return samplers.below(source, stream, block, rows, bound + 1, only)
 
 
 def coin_of_the_lie(source, stream, block, rows, prob):
-    return randomness.coin(source, LIE, block, rows, prob)
+    return samplers.coin(source, LIE, block, rows, prob)
 
 
 def below_by_remainder(source, stream, block, rows, bound, only=None):
@@ -326,11 +327,11 @@ class FixedAddress:
 
 
 def below_of_block_0(source, *rest):
-    return randomness.below(FixedAddress(source, block=0), *rest)
+    return samplers.below(FixedAddress(source, block=0), *rest)
 
 
 def coin_of_block_0(source, *rest):
-    return randomness.coin(FixedAddress(source, block=0), *rest)
+    return samplers.coin(FixedAddress(source, block=0), *rest)
 
 
 def krr_of_block_0():
@@ -416,7 +417,7 @@ def test_the_last_digit_decides_at_shipped_widths(rows, prob):
             continue
         table = {COIN: [np.full(rows, word, dtype=np.uint64) for word in words]}
         source = scripted.Recorded(scripted.Scripted(table))
-        heads = randomness.coin(source, COIN, 0, rows, Fraction(prob))
+        heads = samplers.coin(source, COIN, 0, rows, Fraction(prob))
         assert [first, *[64] * (len(words) - 1)] == [asked.bits for asked in source.log]
         assert {expected} == set(heads.tolist())
 
@@ -427,7 +428,7 @@ def test_bytes_first_and_only_ties_go_on():
     first = np.tile(np.arange(256), 16)
     second = np.where(np.arange(rows) < rows // 2, digits[1] - 1, digits[1]).astype(np.uint64)
     source = scripted.Recorded(scripted.Scripted({COIN: [first, second]}))
-    heads = randomness.coin(source, COIN, 0, rows, Fraction(0.7))
+    heads = samplers.coin(source, COIN, 0, rows, Fraction(0.7))
     assert [(rows, 8), (16, 64)] == [(asked.rows, asked.bits) for asked in source.log]
     assert heads.sum() == 16 * 179 + 8
 
@@ -437,7 +438,7 @@ def test_cells_at_shipped_widths_agree_with_whole_fractions(rows, first):
     """The cell is the place of 0.w1w2 among the cuts, with 64-bit or 16-bit first words."""
     cuts = sorted({Fraction(m, 1009) for m in range(1, 1009, 40)} | {Fraction(1, 4)})
     source = scripted.Counting(3)
-    drawn = randomness.cells(source, COIN, 0, rows, cuts)
+    drawn = samplers.cells(source, COIN, 0, rows, cuts)
     one = source.words(COIN, 0, rows, 0, first).tolist()
     two = source.words(COIN, 0, rows, 1, 64).tolist()
     scaled = [cut * (1 << (first + 64)) for cut in cuts]
@@ -449,7 +450,7 @@ def test_integers_use_the_narrowest_word_that_is_rarely_rejected():
     """Each width of a first integer word, by its bound; rejection is below one in 64."""
     for bound, bits in ((2, 8), (4, 8), (99, 16), (256, 8), (257, 16), (65_536, 16), (69_999, 32)):
         source = scripted.Recorded(scripted.Counting(1))
-        randomness.below(source, LIE, 0, 10, bound)
+        samplers.below(source, LIE, 0, 10, bound)
         assert bits == source.log[0].bits
         assert ((1 << bits) % bound) * 64 <= 1 << bits
 
@@ -459,10 +460,10 @@ def test_integers_of_some_rows_are_those_of_all_rows(bound):
     """Asked for some rows only, the same words are drawn, and these rows get the same."""
     rows = 5000
     all_of_them = scripted.Recorded(scripted.Counting(5))
-    values = randomness.below(all_of_them, LIE, 0, rows, bound)
+    values = samplers.below(all_of_them, LIE, 0, rows, bound)
     for only in (np.array([], dtype=np.intp), np.arange(0, rows, 7), np.arange(rows)):
         some = scripted.Recorded(scripted.Counting(5))
-        assert values[only].tolist() == randomness.below(some, LIE, 0, rows, bound, only).tolist()
+        assert values[only].tolist() == samplers.below(some, LIE, 0, rows, bound, only).tolist()
         assert all_of_them.log == some.log
 
 
@@ -470,13 +471,13 @@ def test_bounds_that_a_word_cannot_serve_are_refused():
     """A bound beyond the words is an error, never a wrong law."""
     for bound, bits in ((17, 4), (2**32 + 1, None)):
         with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be drawn from"):
-            randomness.below(scripted.Counting(1, bits), LIE, 0, 1, bound)
+            samplers.below(scripted.Counting(1, bits), LIE, 0, 1, bound)
 
 
 def test_certain_coins_and_single_integers_draw_nothing():
     """prob 0 and 1, bound 1 and no cuts need no words."""
     source = scripted.Scripted({})
-    assert randomness.coin(source, COIN, 0, 3, Fraction(0)).tolist() == [False] * 3
-    assert randomness.coin(source, COIN, 0, 3, Fraction(1)).tolist() == [True] * 3
-    assert randomness.below(source, LIE, 0, 3, 1).tolist() == [0] * 3
-    assert randomness.cells(source, COIN, 0, 3, []).tolist() == [0] * 3
+    assert samplers.coin(source, COIN, 0, 3, Fraction(0)).tolist() == [False] * 3
+    assert samplers.coin(source, COIN, 0, 3, Fraction(1)).tolist() == [True] * 3
+    assert samplers.below(source, LIE, 0, 3, 1).tolist() == [0] * 3
+    assert samplers.cells(source, COIN, 0, 3, []).tolist() == [0] * 3

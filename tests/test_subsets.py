@@ -12,10 +12,9 @@ import pytest
 from scripted import Counting
 
 import rrstats as rr
-from rrstats.data import bitset_forms, packed_bits
-from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
-from rrstats.data.packed_bits import count_supports
+from rrstats.data import bitsets
+from rrstats.data.bitsets import Subsets, count_supports
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
 from rrstats.mechanisms import OptimizedUnary, SubsetSelection, SymmetricUnary
 
@@ -46,7 +45,7 @@ def expected_bits(mechanism):
 
 def test_one_order_of_bits():
     """Category i is bit i % 8, the lowest first, of byte i // 8."""
-    space = Subsets(Domain(range(K)))
+    space = Subsets(Categories(range(K)))
     for i in range(K):
         one = np.zeros((1, K), dtype=bool)
         one[0, i] = True
@@ -58,7 +57,7 @@ def test_one_order_of_bits():
 @pytest.mark.parametrize("k", [2, 7, 8, 9, 64, 65, 300])
 def test_pack_and_unpack_are_inverse(k):
     """Any booleans come back, through bytes of any of the forms."""
-    space = Subsets(Domain(range(k)))
+    space = Subsets(Categories(range(k)))
     bits = np.random.default_rng(k).random((50, k)) < 0.3
     packed = space.pack(bits)
     assert packed.shape == (50, -(-k // 8))
@@ -84,18 +83,18 @@ def test_pack_and_unpack_are_inverse(k):
 def test_what_cannot_be_packed(bits, words):
     """Only booleans, or 0 and 1, with a column for each category."""
     with pytest.raises(ArgumentValueError) as caught:
-        Subsets(Domain(range(K))).pack(bits)
+        Subsets(Categories(range(K))).pack(bits)
     assert words in str(caught.value)
 
 
 def test_a_space_must_make_sense():
-    """A size has a subset; the categories are a Domain."""
+    """A size has a subset; the domain is one of Categories."""
     with pytest.raises(ArgumentValueError, match="size must be in"):
-        Subsets(Domain(range(K)), 12)
-    with pytest.raises(ArgumentTypeError, match="domain must be a Domain"):
+        Subsets(Categories(range(K)), 12)
+    with pytest.raises(ArgumentTypeError, match="domain must be Categories"):
         Subsets(["a", "b"])
-    assert Subsets(Domain(("a", "b"))) == Subsets(Domain(["a", "b"]))
-    assert "subsets of 3 of the 11 categories" in Subsets(Domain(range(K)), 3).describe()
+    assert Subsets(Categories(("a", "b"))) == Subsets(Categories(["a", "b"]))
+    assert "subsets of 3 of the 11 categories" in Subsets(Categories(range(K)), 3).describe()
 
 
 # -- in containers --------------------------------------------------------------------------------
@@ -251,7 +250,7 @@ def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing):
     pytest.importorskip("pyarrow")
     answers = pd.Series([*ANSWERS.tolist(), None], dtype="Int64")
     made = [UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1))]
-    monkeypatch.setattr(bitset_forms, "_MOST_BYTES", 15)
+    monkeypatch.setattr(bitsets, "_MOST_BYTES", 15)
     made.append(UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1)))
     one, several = made
     assert [1, 43] == [column.array.__arrow_array__().num_chunks for column in made]
@@ -447,7 +446,7 @@ def test_counts_in_parts(monkeypatch):
     """Where parts end does not matter."""
     codes = np.random.default_rng(1).integers(0, 256, (2000, 5), dtype=np.uint8)
     whole = count_supports(codes, 40)
-    monkeypatch.setattr(packed_bits, "_AT_ONCE_BYTES", 64)
+    monkeypatch.setattr(bitsets, "_AT_ONCE_BYTES", 64)
     assert np.array_equal(whole, count_supports(codes, 40))
     assert np.array_equal(UNARY.unpack([GOOD] * 99), np.tile(bits_by_hand([GOOD]), (99, 1)))
 

@@ -28,7 +28,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import OptimizedUnary, SymmetricUnary, UnaryEncoding, unary
 from rrstats.mechanisms.support_channel import SupportChannel
-from rrstats.randomness import bits as drawing
+from rrstats.randomness import samplers
 from rrstats.randomness.sources import BLOCK_ROWS, FreshWords
 
 ABC = ["a", "b", "c"]
@@ -72,9 +72,9 @@ def test_law_without_remainder():
 @pytest.mark.parametrize(("first", "more"), [(3, 1), (2, 2), (4, 4)])
 def test_law_where_several_digits_are_compared_at_once(monkeypatch, first, more):
     """However many binary digits are compared before ties are looked for, the law is the same."""
-    monkeypatch.setattr(drawing, "_SLICES", first)
-    monkeypatch.setattr(drawing, "_MORE_SLICES", more)
-    monkeypatch.setattr(drawing, "TINY_WORDS", 1)
+    monkeypatch.setattr(samplers, "_SLICES", first)
+    monkeypatch.setattr(samplers, "_MORE_SLICES", more)
+    monkeypatch.setattr(samplers, "TINY_WORDS", 1)
     depth = first + more
     k, bits = (3, 3) if depth <= 4 else (2, 2)
     mechanism = UnaryEncoding(ABC[:k], 0.5, 0.3)
@@ -263,10 +263,10 @@ def test_bits_of_others_do_not_depend_on_the_answer():
 def test_few_rows_compare_64_digits_at_once():
     """Below 4096 rows 64 digits are compared before ties are looked for: none can be timed."""
     m = OptimizedUnary(range(20), epsilon=1.0)
-    for rows, digits in ((100, 53 + 1), (5000, drawing._SLICES)):
+    for rows, digits in ((100, 53 + 1), (5000, samplers._SLICES)):
         source = Recorded(Counting(3))
         m.randomize(np.zeros(rows, np.uint8), source, 0)
-        asked = [a for a in source.log if a.stream == drawing.BITS_STREAM and not a.which]
+        asked = [a for a in source.log if a.stream == samplers.BITS_STREAM and not a.which]
         columns = {(a.round % 2, a.bits) for a in asked}
         assert columns == {(0, 16), (1, 8)}
         assert 2 * digits - 2 <= len(asked) <= 2 * digits
@@ -406,7 +406,7 @@ class OwnBitOr(UnaryEncoding):
     """The own bit is added to the drawn one, not put in its place."""
 
     def randomize(self, codes, source, block=0):
-        other = drawing.independent_bits(
+        other = samplers.independent_bits(
             source, block, len(codes), self.k, Fraction(self.prob_other)
         )
         return super().randomize(codes, source, block) | other

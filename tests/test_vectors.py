@@ -16,9 +16,9 @@ from make_vectors import VECTORS, Told
 
 import rrstats as rr
 from rrstats import mechanisms
-from rrstats.data import labels
+from rrstats.data.categories import categories_from_json, categories_to_json
 from rrstats.privatization import single as client
-from rrstats.randomness import sources as randomness
+from rrstats.randomness import samplers
 
 FILES = {path.name: json.loads(path.read_text("ascii")) for path in sorted(VECTORS.glob("*.json"))}
 KEYED = FILES.pop("keyed.json")
@@ -55,13 +55,13 @@ def test_the_files_are_what_the_code_makes():
 
 def check_shipped(design, vector):
     mechanism = mechanisms.from_dict(design["mechanism"])
-    value = object() if vector["answer"] is None else labels.decode([vector["answer"]])[0]
+    value = object() if vector["answer"] is None else categories_from_json([vector["answer"]])[0]
     options = {}
     if "group" in vector:
-        options["group"] = labels.decode([vector["group"]])[0]
+        options["group"] = categories_from_json([vector["group"]])[0]
     source = told(vector)
     report = mechanism.report(value, rng=source, **options)
-    assert labels.decode([vector["report"]]) == [report]
+    assert categories_from_json([vector["report"]]) == [report]
     assert vector["words"] == source.asked, "other words are asked for, or in another order"
     assert vector["text"] == mechanism.encode_report(report)
     assert report == mechanism.decode_report(vector["text"])
@@ -80,17 +80,17 @@ def test_shipped_primitives():
     """Coins, integers and cells come out as the vectors say, of the words that they say."""
     for vector in PRIMITIVES["coin"]:
         source = told(vector)
-        heads = randomness.coin(source, 0, 0, 1, Fraction(vector["prob"]))
+        heads = samplers.coin(source, 0, 0, 1, Fraction(vector["prob"]))
         assert [vector["heads"]] == heads.tolist()
         assert vector["words"] == source.asked
     for vector in PRIMITIVES["below"]:
         source = told(vector)
-        values = randomness.below(source, 0, 0, 1, vector["bound"])
+        values = samplers.below(source, 0, 0, 1, vector["bound"])
         assert [vector["value"]] == values.tolist()
         assert vector["words"] == source.asked
     for vector in PRIMITIVES["cells"]:
         source = told(vector)
-        cells = randomness.cells(source, 0, 0, 1, [Fraction(cut) for cut in vector["cuts"]])
+        cells = samplers.cells(source, 0, 0, 1, [Fraction(cut) for cut in vector["cuts"]])
         assert [vector["cell"]] == cells.tolist()
         assert vector["words"] == source.asked
 
@@ -141,15 +141,17 @@ def test_shipped_keyed_reports(name):
     pytest.importorskip("cryptography")
     design, key = KEYED_DESIGNS[name], bytes.fromhex(KEYED["key"])
     mechanism = mechanisms.from_dict(design["mechanism"])
-    (column,) = labels.decode([KEYED["column"]])
+    (column,) = categories_from_json([KEYED["column"]])
     for vector in design["vectors"]:
-        value = object() if vector["answer"] is None else labels.decode([vector["answer"]])[0]
+        value = (
+            object() if vector["answer"] is None else categories_from_json([vector["answer"]])[0]
+        )
         options = {"key": key, "column": column, "unknown": "uniform"}
         if "group" in vector:
-            options["group"] = labels.decode([vector["group"]])
-        ids = [[one] for one in labels.decode(vector["id"])]
+            options["group"] = categories_from_json([vector["group"]])
+        ids = [[one] for one in categories_from_json(vector["id"])]
         found = rr.privatize([value], mechanism, id=ids if len(ids) > 1 else ids[0], **options)
-        assert labels.decode([vector["report"]]) == found
+        assert categories_from_json([vector["report"]]) == found
         assert vector["text"] == mechanism.encode_report(found[0])
 
 
@@ -238,6 +240,6 @@ def test_words_of_the_files_are_of_one_row():
     mechanism = mechanisms.from_dict(design["mechanism"])
     for vector in design["vectors"]:
         if vector["answer"] is not None:
-            (answer,) = labels.decode([vector["answer"]])
+            (answer,) = categories_from_json([vector["answer"]])
             found = rr.privatize(np.array([answer]), mechanism, rng=told(vector))
-            assert labels.encode(found.tolist()) == [vector["report"]]
+            assert categories_to_json(found.tolist()) == [vector["report"]]

@@ -18,8 +18,14 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats.privatization.simulation import SimulatedWords
-from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, FreshWords, Source, Substream
+from rrstats.randomness.sources import (
+    BLOCK_ROWS,
+    REPLACEMENT_STREAM,
+    FreshWords,
+    SimulatedWords,
+    Source,
+    Substream,
+)
 
 K, ROWS, SEED = 4, 20_000, 987_654_321_987
 TRUTH = np.zeros(ROWS, dtype=np.int64)

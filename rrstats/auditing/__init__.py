@@ -42,7 +42,7 @@ from rrstats.auditing.places import spread
 from rrstats.auditing.results import AuditResult
 from rrstats.auditing.runs import NO_REPORTS, Coder, Inputs, Subject, container_of
 from rrstats.auditing.workers import WorkersError, in_workers
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.serialization import is_mechanism
 
@@ -139,13 +139,13 @@ def audit(
     return _result(judged, inputs, (level, confidence), limits, tuple(notes))
 
 
-def _claim(categories: Any, epsilon: Any) -> tuple[Domain, float]:
+def _claim(categories: Any, epsilon: Any) -> tuple[Categories, float]:
     """The categories and the epsilon that is claimed for them."""
     if is_mechanism(categories):
         return categories.domain, check_epsilon(categories.epsilon if epsilon is None else epsilon)
     if epsilon is None:
         raise ArgumentTypeError("epsilon must be given: what the function claims, in nats")
-    return Domain(categories), check_epsilon(epsilon)
+    return Categories(categories), check_epsilon(epsilon)
 
 
 def _number(value: Any, name: str, least: int) -> int:

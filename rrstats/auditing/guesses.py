@@ -28,7 +28,8 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator, below
+from rrstats.randomness.samplers import below
+from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
 
 __all__ = [
     "Bound",

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.categories import Domain, is_missing
+from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 __all__ = [
@@ -76,7 +76,7 @@ class Inputs:
     k: int
 
     @classmethod
-    def of(cls, domain: Domain, *, unknown: bool, missing: bool) -> Inputs:
+    def of(cls, domain: Categories, *, unknown: bool, missing: bool) -> Inputs:
         """The categories of a domain, one value that is none of them, and a missing one."""
         values: list[Any] = list(domain.categories)
         names = ["a missing value" if value is None else repr(value) for value in values]
@@ -98,7 +98,7 @@ class Inputs:
         return [self.values[place] for place in places]
 
 
-def _outside(domain: Domain) -> Any:
+def _outside(domain: Categories) -> Any:
     """A value like the categories that is none of them."""
     taken = set(map(_key, domain.categories))
     stem: Any = {"int": 1, "float": 1.5, "bytes": b"no category"}.get(domain.kind, "no category")

@@ -1,4 +1,4 @@
-"""Room for reports: an array of the type they will have, filled block by block in any order.
+"""Builder for reports: an array of the type they will have, filled block by block in any order.
 
 Nothing of the size of the column stands beside the result, and the result shares no memory
 with the true answers.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rrstats.data.categories import Codes
 
-__all__ = ["NUMPY_MISSING", "ListRoom", "Room", "room_for"]
+__all__ = ["NUMPY_MISSING", "Builder", "ListBuilder", "builder_for"]
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -27,10 +27,10 @@ NUMPY_MISSING: dict[str, Any] = {
 """What stands for a missing value in NumPy arrays of some kinds; None in all others."""
 
 
-class Room(Protocol):
-    """Room for n reports, filled block by block in any order; shares no memory with the truth."""
+class Builder(Protocol):
+    """Takes n reports block by block in any order; shares no memory with the truth."""
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         """Put the reports of some rows, all codes below k.
 
         codes : (rows,), given away.  missing : places among these rows that are left missing.
@@ -42,45 +42,47 @@ class Room(Protocol):
         ...
 
 
-def room_for(table: Any, rows: int, keep_missing: bool, chunked: bool) -> Room:
-    """Room for reports of the type of ``table``, which holds the k categories in their order.
+def builder_for(table: Any, rows: int, keep_missing: bool, chunked: bool) -> Builder:
+    """Builder for reports of the type of ``table``, which holds the k categories in their order.
 
     keep_missing : whether reports may be left missing.  chunked : for a table of Arrow,
     whether the reports may come in chunks.
     """
     if isinstance(table, pd.Categorical):
-        return _CategoricalRoom(table, rows)
+        return _CategoricalBuilder(table, rows)
     if isinstance(table, np.ndarray):
-        return _NumpyRoom(table, rows)
+        return _NumpyBuilder(table, rows)
     if not isinstance(table, pd.api.extensions.ExtensionArray):
-        return _ArrowRoom(table, rows) if chunked else _WholeArrowRoom(table, rows, keep_missing)
+        return (
+            _ArrowBuilder(table, rows) if chunked else _WholeArrowBuilder(table, rows, keep_missing)
+        )
     dtype: Any = table.dtype
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
-        return _PandasArrowRoom(table, rows)
+        return _PandasArrowBuilder(table, rows)
     masked = hasattr(dtype, "numpy_dtype")
-    return _MaskedRoom(table, rows) if masked else _PartsRoom(table, rows)
+    return _MaskedBuilder(table, rows) if masked else _PartsBuilder(table, rows)
 
 
-class ListRoom:
+class ListBuilder:
     """A list of the category objects themselves."""
 
     def __init__(self, table: NDArray[np.object_], rows: int) -> None:
         self._table = table
         self._list: list[Any] = [None] * rows
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        """See `Room`."""
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+        """See `Builder`."""
         found = self._table[codes]
         if missing is not None:
             found[missing] = None
         self._list[rows] = found.tolist()
 
     def reports(self) -> list[Any]:
-        """See `Room`."""
+        """See `Builder`."""
         return self._list
 
 
-class _NumpyRoom:
+class _NumpyBuilder:
     def __init__(self, table: NDArray[Any], rows: int) -> None:
         self._table = table
         self._array = np.empty(rows, dtype=table.dtype)
@@ -94,7 +96,7 @@ class _NumpyRoom:
         if self._bytes is not None and not np.array_equal(table, np.arange(len(table))):
             self._bytes = None
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         if self._bytes is not None:
             self._bytes[rows] = codes
         else:
@@ -106,13 +108,13 @@ class _NumpyRoom:
         return self._array
 
 
-class _CategoricalRoom:
+class _CategoricalBuilder:
     def __init__(self, table: pd.Categorical, rows: int) -> None:
         self._dtype = table.dtype
-        self._room = _NumpyRoom(np.asarray(table.codes), rows)
+        self._room = _NumpyBuilder(np.asarray(table.codes), rows)
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        self._room.put(rows, codes, None)
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+        self._room.write(rows, codes, None)
         if missing is not None:
             self._room.reports()[rows][missing] = -1
 
@@ -121,21 +123,21 @@ class _CategoricalRoom:
         return pd.Categorical.from_codes(codes, dtype=self._dtype, validate=False)
 
 
-class _MaskedRoom:
+class _MaskedBuilder:
     """pandas' masked numbers and booleans."""
 
     def __init__(self, table: Any, rows: int) -> None:
         storage = table.dtype.numpy_dtype
         self._absent = np.asarray(table.isna())
-        self._values = _NumpyRoom(table.to_numpy(dtype=storage, na_value=storage.type(0)), rows)
+        self._values = _NumpyBuilder(table.to_numpy(dtype=storage, na_value=storage.type(0)), rows)
         self._mask = np.zeros(rows, dtype=np.bool_)
         kinds: dict[str, Any] = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
         self._make = kinds.get(storage.kind, pd.arrays.IntegerArray)
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         if self._absent.any():
             self._mask[rows] = self._absent[codes]
-        self._values.put(rows, codes, None)
+        self._values.write(rows, codes, None)
         if missing is not None:
             self._mask[rows][missing] = True
 
@@ -143,14 +145,14 @@ class _MaskedRoom:
         return self._make(self._values.reports(), self._mask)
 
 
-class _PartsRoom:
+class _PartsBuilder:
     """Other arrays of pandas: parts, joined at the end."""
 
     def __init__(self, table: Any, rows: int) -> None:
         self._table = table
         self._parts: dict[int, Any] = {}
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         places = codes.astype(np.intp)
         if missing is not None:
             places[missing] = -1
@@ -161,14 +163,14 @@ class _PartsRoom:
         return type(self._table)._concat_same_type(parts) if parts else self._table[:0].copy()
 
 
-class _ArrowRoom:
+class _ArrowBuilder:
     """Chunks of an Arrow array, one for each block."""
 
     def __init__(self, table: Any, rows: int) -> None:
         self._table = table
         self._parts: dict[int, Any] = {}
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -182,7 +184,7 @@ class _ArrowRoom:
         return pa.chunked_array(parts, type=self._table.type)
 
 
-class _PandasArrowRoom(_ArrowRoom):
+class _PandasArrowBuilder(_ArrowBuilder):
     """The same behind an array of pandas, which takes the chunks as they are."""
 
     def __init__(self, table: Any, rows: int) -> None:
@@ -197,7 +199,7 @@ class _PandasArrowRoom(_ArrowRoom):
         return pd.array(super().reports(), dtype=self._dtype)
 
 
-class _WholeArrowRoom:
+class _WholeArrowBuilder:
     """One Arrow array: the codes, and one look into the table at the end."""
 
     def __init__(self, table: Any, rows: int, keep_missing: bool) -> None:
@@ -205,7 +207,7 @@ class _WholeArrowRoom:
         self._codes = np.empty(rows, dtype=np.min_scalar_type(len(table)))
         self._missing = np.zeros(rows, dtype=np.bool_) if keep_missing else None
 
-    def put(self, rows: slice, codes: Codes, missing: Places | None) -> None:
+    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         self._codes[rows] = codes
         if missing is not None and self._missing is not None:
             self._missing[rows][missing] = True

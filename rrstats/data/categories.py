@@ -1,32 +1,47 @@
 """The declared categories, and the code of one answer.
 
-A `Domain` is declared, never inferred from data.  The code of an answer is 0 .. k-1, k for an
+A `Categories` is declared, never inferred from data.  The code of an answer is 0 .. k-1, k for an
 answer outside the categories, and k+1 for a missing one (or its category, where missing is one).
 
 Traps handled here: ``True == 1 == 1.0``, NaN, pandas' silent conversions, hostile objects.
 The way from containers of answers to codes is `encoding`, the way back is in `containers`.
+
+Categories as plain JSON and back, with their types.
+
+JSON cannot tell 1 from 1.0 in every reader, nor write bytes, dates, tuples or NaN, so each
+category is tagged with its type: ``{"int": 1}``, ``{"str": "never"}``, ``{"date":
+"2020-01-31"}``, ``{"bytes": "00ff"}``, ``{"tuple": [...]}``, ``{"missing": true}``; infinity
+is the string "inf".  Documents written by hand may leave bare JSON values untagged.  Column
+names are written in the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
+import json
+import math
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
-if TYPE_CHECKING:
-    from rrstats.data.encoding import Encoded
-
-__all__ = ["Codes", "Domain", "is_missing"]
+__all__ = [
+    "Categories",
+    "Codes",
+    "categories_digest",
+    "categories_from_json",
+    "categories_to_json",
+    "is_missing",
+]
 
 Codes = NDArray[Any]
 
@@ -139,7 +154,7 @@ def _as_sequence(categories: object) -> list[Any]:
     return list(categories) if to_list is None else list(to_list())
 
 
-class Domain:
+class Categories:
     """The k declared categories, in their declared order.
 
     bool_codes, value_codes : the codes of True and False, and of all other categories (dates
@@ -152,7 +167,7 @@ class Domain:
         0.0 and -0.0, two spellings of one accented word) are refused together.
     Raises ArgumentValueError or ArgumentTypeError for anything else; never looks at data.
 
-    >>> Domain(["never", "once", "often"]).k
+    >>> Categories(["never", "once", "often"]).k
     3
     """
 
@@ -219,20 +234,20 @@ class Domain:
 
     def __setattr__(self, name: str, value: object) -> None:
         if hasattr(self, "_key"):
-            raise AttributeError("a Domain cannot be changed; declare a new one")
+            raise AttributeError("a Categories cannot be changed; declare a new one")
         object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Domain) and self._key == other._key
+        return isinstance(other, Categories) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        return f"Domain({self.describe()})"
+        return f"Categories({self.describe()})"
 
-    def __reduce__(self) -> tuple[type[Domain], tuple[tuple[Hashable, ...]]]:
-        return Domain, (self.categories,)
+    def __reduce__(self) -> tuple[type[Categories], tuple[tuple[Hashable, ...]]]:
+        return Categories, (self.categories,)
 
     def describe(self, most: int = 8) -> str:
         """The categories in words, shortened where there are many."""
@@ -248,7 +263,7 @@ class Domain:
         return np.dtype(np.uint8 if size <= 256 else np.uint16 if size <= 65536 else np.uint32)
 
     def empty(self, rows: int) -> Codes:
-        """Room for the codes of ``rows`` reports."""
+        """Builder for the codes of ``rows`` reports."""
         return np.empty(rows, dtype=self.dtype)
 
     def code(self, value: object) -> int:
@@ -264,8 +279,92 @@ class Domain:
         except Exception:  # an answer may be unhashable, or raise when compared: unknown
             return self.k
 
-    def encode(self, cells: Any) -> Encoded:
-        """`encoding.encode` of a flat array of answers."""
-        from rrstats.data.encoding import encode
 
-        return encode(self, cells)
+def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
+    """Categories as a list of tagged JSON values.
+
+    Raises ArgumentValueError for a category of a type that has no tag.
+
+    >>> categories_to_json(["never", 1, None])
+    [{'str': 'never'}, {'int': 1}, {'missing': True}]
+    """
+    return [_to_json(category) for category in categories]
+
+
+def _to_json(category: Hashable) -> dict[str, Any]:
+    if isinstance(category, np.number | np.bool_ | np.str_ | np.bytes_):
+        category = category.item()  # as in the name of a column of integers
+    if category is None:
+        return {"missing": True}
+    if type(category) is bytes:
+        return {"bytes": category.hex()}
+    if type(category) is tuple:
+        return {"tuple": categories_to_json(category)}
+    if type(category) is datetime.date:
+        return {"date": category.isoformat()}
+    if type(category) is float and math.isinf(category):
+        return {"float": "inf" if category > 0 else "-inf"}
+    if type(category) in (bool, int, float, str) and category == category:  # NaN is no JSON
+        return {type(category).__name__: category}
+    raise ArgumentValueError(
+        f"labels of type {type(category).__name__} have no JSON form; the types that do are "
+        "bool, int, float, str, date, bytes, tuple and a missing value"
+    )
+
+
+def categories_from_json(document: Iterable[Any]) -> list[Hashable]:
+    """The categories that `categories_to_json` described.
+
+    Raises MetadataError for anything else.
+
+    >>> categories_from_json([{"str": "never"}, {"int": 1}, "by hand"])
+    ['never', 1, 'by hand']
+    """
+    if isinstance(document, str | dict) or not isinstance(document, Iterable):
+        raise MetadataError("categories in a document must be a list")
+    return [_from_json(item) for item in document]
+
+
+def _from_json(item: Any) -> Hashable:
+    try:
+        if item is None or type(item) in (bool, int, str):
+            plain: Hashable = item  # untagged, written by hand
+            return plain
+        if type(item) is float:
+            return _float_from_json(item)
+        ((tag, value),) = item.items()
+        if tag == "missing" and value is True:
+            return None
+        if tag in ("bool", "int", "str") and type(value).__name__ == tag:
+            tagged: Hashable = value
+            return tagged
+        readers: dict[str, Callable[[Any], Hashable]] = {
+            "float": _float_from_json,
+            "bytes": bytes.fromhex,
+            "date": datetime.date.fromisoformat,
+            "tuple": lambda parts: tuple(categories_from_json(parts)),
+        }
+        return readers[tag](value)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        raise MetadataError(
+            "a category in a document must be a JSON value or one tag with a value, "
+            'such as {"str": "never"}'
+        ) from None
+
+
+def _float_from_json(value: Any) -> float:
+    """A float from a JSON number, or from "inf" or "-inf"; NaN is not a category."""
+    if value in ("inf", "-inf"):
+        return float(value)
+    if type(value) not in (int, float) or value != value:
+        raise ValueError
+    return float(value)
+
+
+def categories_digest(document: Iterable[Any]) -> str:
+    """A fingerprint of declared categories (public), where the list itself is too long.
+
+    document : what `categories_to_json` says of them.
+    """
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,6 @@ Source: BLAKE2b, RFC 7693.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -25,10 +24,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.data.categories import is_missing
-from rrstats.data.columns import open_container
+from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.randomness.keyed import Identity
 
-__all__ = ["Identity", "identity"]
+__all__ = ["identity"]
 
 Blocks = NDArray[np.uint64]
 Kinds = NDArray[np.uint32]
@@ -36,18 +36,6 @@ Kinds = NDArray[np.uint32]
 _INTEGER, _SIXTEEN, _TEXT, _BYTES = 1, 2, 3, 4
 
 _WORDS = "whole numbers, 16 bytes each (bytes or UUID), text or bytes"
-
-
-@dataclass(frozen=True, eq=False)
-class Identity:
-    """One column of ids.
-
-    rows : how many.  read : from some rows to their (n, 2) words of 64 bits, which are the 16
-    bytes of each id, and (n,) kinds.
-    """
-
-    rows: int
-    read: Callable[[slice], tuple[Blocks, Kinds]]
 
 
 def identity(ids: Any, name: str = "id") -> Identity:
@@ -60,7 +48,7 @@ def identity(ids: Any, name: str = "id") -> Identity:
     ['0x5', '0x0', '0xffffffffffffffff', '0xffffffffffffffff']
     """
     try:
-        container = open_container(ids)
+        container = open_column(ids)
     except ArgumentTypeError:
         raise ArgumentTypeError(
             f"{name} must be a column of ids, found {type(ids).__name__}"

@@ -20,9 +20,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.data.columns import Container, form_of, open_container, open_reports
-from rrstats.data.encoding import Read, Reader
-from rrstats.data.frame_columns import column_of
+from rrstats.data.columns import (
+    Column,
+    Read,
+    Reader,
+    codec_of,
+    column_of,
+    open_column,
+    open_reports,
+)
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import recode_matrix, transition_matrix
@@ -54,7 +60,7 @@ class Reports:
     """
 
     mechanism: Mechanism
-    container: Container
+    container: Column
     reader: Reader
     samples: NDArray[np.intp] | None
     times: NDArray[np.int64] | None = None
@@ -83,10 +89,10 @@ class Reports:
 
     def flat(self, codes: NDArray[Any]) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
         """The cells of some reports, and of which report each is: None where each has one."""
-        form = form_of(self.mechanism.report_space)
-        if form.is_label:
+        codec = codec_of(self.mechanism.report_space)
+        if codec.is_label:
             return None, codes.astype(np.intp)
-        reports, cells = np.nonzero(form.told(codes))
+        reports, cells = np.nonzero(codec.decode(codes))
         return (None if self.mechanism.channel.is_multinomial else reports), cells
 
     def unknown(self, encoded: Read, part: slice) -> int:
@@ -126,7 +132,7 @@ def reports_of(
 
     times : (n,) how many reports of the data each stands for, where they were counted already.
     """
-    rows = open_container(values).rows
+    rows = open_column(values).rows
     check_aligned(values, mechanism, "mechanism")
     if (listed := _by_row(mechanism, rows)) is not None:
         mechanism, group = listed
@@ -310,10 +316,10 @@ class Variable:
     def _told(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
         reports = self.reports
         assert reports is not None
-        told = form_of(reports.mechanism.report_space).told
+        decode = codec_of(reports.mechanism.report_space).decode
         encoded = self._read(reports, part)
         return self._spread(
-            reports, encoded, part, lambda codes: ask(told(codes)), (width,), np.float64, np.nan
+            reports, encoded, part, lambda codes: ask(decode(codes)), (width,), np.float64, np.nan
         )
 
     @staticmethod
@@ -395,10 +401,10 @@ def _may_be(record: Record, levels: tuple[Hashable, ...]) -> bool:
         space = record.resolve().report_space
     except MetadataError:  # only a fingerprint of it was kept
         return False
-    form = form_of(space)
-    if not form.is_label:
+    codec = codec_of(space)
+    if not codec.is_label:
         return bool(levels) and all(isinstance(level, bytes) for level in levels)
-    return bool(levels) and all(form.labels.code(level) < form.labels.k for level in levels)
+    return bool(levels) and all(codec.labels.code(level) < codec.labels.k for level in levels)
 
 
 def ordinary(values: Any, *, name: Hashable = None) -> Variable:

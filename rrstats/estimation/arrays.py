@@ -26,7 +26,7 @@ from rrstats._checks import (
     check_prob,
 )
 from rrstats._typing import Floats
-from rrstats.data.columns import form_of, open_reports
+from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.inference import binomial as intervals
 from rrstats.inference.binomial import Interval
@@ -217,7 +217,7 @@ def debias_reports(
     if encoded.missing:
         codes = codes.copy()
         codes[encoded.absent] = 0
-    scores = mechanism.channel.scores(form_of(space).told(codes))
+    scores = mechanism.channel.scores(codec_of(space).decode(codes))
     scores[encoded.absent] = np.nan
     return scores
 

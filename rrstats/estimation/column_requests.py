@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from rrstats.data.columns import form_of
-from rrstats.data.frame_columns import place_of
+from rrstats.data.columns import codec_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.engine_frames import EngineFrame
 from rrstats.mechanisms.records import read
@@ -108,9 +107,9 @@ def _is_one_report(mechanism: Any, columns: int) -> bool:
     """Whether each report is a tuple with as many parts, as where a person answers twice."""
     if not is_mechanism(mechanism) or columns < 2:
         return False
-    form = form_of(as_mechanism(mechanism).report_space)
-    return form.is_label and all(
-        isinstance(label, tuple) and len(label) == columns for label in form.labels.categories
+    codec = codec_of(as_mechanism(mechanism).report_space)
+    return codec.is_label and all(
+        isinstance(label, tuple) and len(label) == columns for label in codec.labels.categories
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.result import RatioEstimate, label_column
 from rrstats.inference.binomial import Interval
@@ -27,7 +27,7 @@ _ROUNDING = 1e-12
 
 def code_of(categories: tuple[Hashable, ...], category: Hashable) -> int:
     """The place of one category; raises ArgumentValueError for what is none."""
-    answers = Domain(categories)
+    answers = Categories(categories)
     code = answers.code(category)
     if code >= answers.k:
         raise ArgumentValueError(f"{category!r} is not among the categories {answers.describe()}")
@@ -58,7 +58,7 @@ def shares_among(
         if len(among) == len(categories):
             raise ArgumentValueError(
                 "among must name categories: non-response is not among those of this design, "
-                f"{Domain(categories).describe()}, so all shares are of those who answered; to "
+                f"{Categories(categories).describe()}, so all shares are of those who answered; to "
                 "protect who did not, declare a missing category (None) when privatizing"
             )
     listed = list(among)
@@ -85,8 +85,8 @@ def numbers_of(categories: tuple[Hashable, ...], values: Mapping[Any, float] | N
         given = [known[code] for code in range(len(categories))]
     if not all(isinstance(one, numbers.Real) for one in given):
         raise ArgumentTypeError(
-            f"a mean needs numbers, and the categories are {Domain(categories).describe()}; give "
-            "values, a mapping from category to number"
+            f"a mean needs numbers, and the categories are {Categories(categories).describe()}; "
+            "give values, a mapping from category to number"
         )
     return np.array([float(one) for one in given])
 

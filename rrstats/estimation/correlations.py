@@ -21,7 +21,7 @@ import pandas as pd
 
 from rrstats._checks import check_level
 from rrstats._typing import Floats
-from rrstats.data.frame_columns import column_of
+from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, refuse_renamed, variables
 from rrstats.estimation.arrays import fixed

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 from rrstats.estimation.arrays import fixed
@@ -218,7 +218,7 @@ def declared_axis(name: Hashable, described: Any) -> Axis:
     levels = tuple(described)
     if len(levels) < 2:
         raise ArgumentValueError(f"column {name!r} must have at least 2 levels, got {len(levels)}")
-    return Axis(name, Domain(levels).categories)
+    return Axis(name, Categories(levels).categories)
 
 
 def joined(one: Axis, other: Axis) -> Axis:

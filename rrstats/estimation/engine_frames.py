@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.frame_columns import place_of
+from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.estimation.analysis_columns import mechanism_of
 from rrstats.estimation.sample_design import Multiples, refuse_probabilities, refuse_weights

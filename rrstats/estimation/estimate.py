@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_bool, check_count, check_level, check_numbers
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation import combinations, debiasing
 from rrstats.estimation.arrays import fixed, interval_of_counts, project_to_simplex
@@ -301,8 +301,8 @@ class Estimate:
         return counts.astype(np.int64) if self.names_categories else counts
 
     @cached_property
-    def _answers(self) -> Domain:
-        return Domain(self.categories)
+    def _answers(self) -> Categories:
+        return Categories(self.categories)
 
     def _code(self, category: Hashable) -> int:
         code = self._answers.code(category)

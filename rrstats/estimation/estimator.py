@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from rrstats.data.columns import open_container
+from rrstats.data.columns import open_column
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -178,13 +178,13 @@ def estimate(
         )
     if probabilities is not None:
         check_aligned(reports, probabilities, "probabilities")
-        beside["weights"] = inverse_probabilities(probabilities, open_container(reports).rows)
+        beside["weights"] = inverse_probabilities(probabilities, open_column(reports).rows)
     designed = any(beside[name] is not None for name in ("weights", "strata", "clusters"))
     if population is not None and not designed and not isinstance(reports, Tally):
         # One stratum, so that rows outside a group count as sampled.
-        beside["strata"] = np.zeros(open_container(reports).rows, dtype=np.int8)
+        beside["strata"] = np.zeros(open_column(reports).rows, dtype=np.int8)
     counted, names = _counted(reports, categories, prob, epsilon, group, beside, observed)
-    rows = 0 if isinstance(counted, Tally) else open_container(reports).rows
+    rows = 0 if isinstance(counted, Tally) else open_column(reports).rows
     return settings.finish(counted, names, rows)
 
 

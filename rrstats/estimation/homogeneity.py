@@ -25,7 +25,7 @@ import pandas as pd
 from rrstats._checks import check_one_of, check_probability
 from rrstats._display import wrap
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import debiasing
 from rrstats.estimation.estimate import Estimate
@@ -304,7 +304,7 @@ def information_left(channel: Channel | None, proportions: Floats, counts: Float
 
 def category_difference(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
     """The difference of two lists of categories, for an error."""
-    both = [Domain(labels).describe() for labels in (first, second)]
+    both = [Categories(labels).describe() for labels in (first, second)]
     only = [
         f"{', '.join(map(repr, own[:6]))}{', ...' * (len(own) > 6)} only in the {name}"
         for name, mine, others in (("first", first, second), ("second", second, first))

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_numbers, check_probability, check_whole_number
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.crosstab_results import Crosstab
 from rrstats.estimation.difference import difference
@@ -126,7 +126,7 @@ class TestPower:
 def _proportions(given: Any, categories: tuple[Any, ...], name: str) -> Floats:
     """(k,) proportions that sum to 1, from a mapping or in the categories' order."""
     if isinstance(given, Mapping | pd.Series):
-        space, pairs = Domain(categories), dict(given.items())
+        space, pairs = Categories(categories), dict(given.items())
         if strange := sum(space.code(label) >= space.k for label in pairs):
             raise ArgumentValueError(
                 f"{strange} of the {len(pairs)} labels in {name} are not among the categories "

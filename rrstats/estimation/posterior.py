@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rrstats._typing import Floats
-from rrstats.data.columns import form_of
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import reports_of
 from rrstats.mechanisms.base import Mechanism
@@ -44,8 +44,8 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     opened.refuse(encoded.unknown)
     found = np.tile(shares, (opened.rows, 1))
     given = np.delete(np.arange(opened.rows), encoded.absent)
-    told = form_of(described.report_space).told(opened.given(encoded, everything))
-    weights = described.channel.likelihood(told) * shares
+    decoded = codec_of(described.report_space).decode(opened.given(encoded, everything))
+    weights = described.channel.likelihood(decoded) * shares
     totals = weights.sum(axis=1, keepdims=True)
     if not (totals > 0).all():
         raise ArgumentValueError(

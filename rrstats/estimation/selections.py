@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.columns import form_of
-from rrstats.data.frame_columns import column_of, place_of
+from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError
 from rrstats.estimation.column_requests import Asked, Wanted, header_of, refuse_by_row
 from rrstats.estimation.engine_frames import (
@@ -207,8 +206,8 @@ def reports_in(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]
 
 def _cells(mechanism: Mechanism) -> int:
     """How many values a column of reports may hold, with two kinds of missing ones."""
-    form = form_of(mechanism.report_space)
-    return form.labels.k + 2 if form.is_label else MOST
+    codec = codec_of(mechanism.report_space)
+    return codec.labels.k + 2 if codec.is_label else MOST
 
 
 def _chunks(wanted: Sequence[Wanted]) -> list[list[Wanted]]:

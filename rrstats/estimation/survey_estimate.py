@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_level
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation import debiasing
 from rrstats.estimation import survey_ratios as ratios
@@ -538,7 +538,7 @@ class SurveyEstimate:
         return SurveyShare(category=self.categories[self._code(category)], **values)
 
     def _code(self, category: Hashable) -> int:
-        answers = Domain(self.categories)
+        answers = Categories(self.categories)
         code = answers.code(category)
         if code >= self.k:
             raise ArgumentValueError(

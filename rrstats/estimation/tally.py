@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_count
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
-from rrstats.data.columns import form_of
+from rrstats.data.categories import Categories
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, reports_of
 from rrstats.estimation.column_requests import ask
@@ -106,11 +106,11 @@ class Tally:
         array([5, 3])
         """
         described = as_mechanism(mechanism, prob, epsilon)
-        form = form_of(described.report_space)
+        codec = codec_of(described.report_space)
         if described.groups is None:
-            parts = [_counted(counts, form.labels)]
+            parts = [_counted(counts, codec.labels)]
         elif isinstance(counts, Mapping) and set(counts) == set(described.groups):
-            parts = [_counted(counts[group], form.labels) for group in described.groups]
+            parts = [_counted(counts[group], codec.labels) for group in described.groups]
         else:
             labels = list(counts)[:8] if isinstance(counts, Mapping) else type(counts).__name__
             raise ArgumentValueError(
@@ -119,8 +119,8 @@ class Tally:
             )
         reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
         absent = check_count(missing, "missing") + sum(missed for _, missed in parts)
-        size = _reports(reported, n, form.is_label)
-        if not form.is_label:
+        size = _reports(reported, n, codec.is_label)
+        if not codec.is_label:
             _check_supports(described, reported, size)
         return cls(described, {EVERYONE: Cell(size, reported)}, absent)
 
@@ -157,7 +157,7 @@ class Tally:
         return f"Tally(n={self.n}, missing={self.missing}, {self.mechanism!r})"
 
 
-def _counted(counts: Any, space: Domain) -> tuple[list[int], int]:
+def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
     """(cells,) counts in the labels' order, and how many reports are missing."""
     if isinstance(counts, Mapping | pd.Series):
         pairs = [(space.code(label), number) for label, number in counts.items()]

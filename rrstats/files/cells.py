@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rrstats.data.columns import form_of
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.parts import ReportSpace
 
@@ -184,13 +184,13 @@ class Words:
     """The categories of a column as text, and back."""
 
     def __init__(self, space: ReportSpace) -> None:
-        form = form_of(space)
-        if not form.is_label:
+        codec = codec_of(space)
+        if not codec.is_label:
             raise ArgumentTypeError(
                 f"a CSV file cannot hold {space.describe()}: its cells are words; use Parquet or "
                 "Feather, which hold bytes, or a mechanism that reports one category"
             )
-        domain = form.labels
+        domain = codec.labels
         known = [category for category in domain.categories if category is not None]
         if domain.kind not in ("str", "int") or any(c == "" or "\0" in str(c) for c in known):
             raise ArgumentTypeError(

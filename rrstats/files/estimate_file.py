@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rrstats.data.categories import Domain
-from rrstats.data.encoding import encode
+from rrstats.data.categories import Categories
+from rrstats.data.columns import encode
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.estimator import estimate
@@ -206,7 +206,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     name = source.check_column(column)
     if is_document(categories):
         categories = resolved(_told(name, read_document(categories)))
-    domain = categories.domain if is_mechanism(categories) else Domain(categories)
+    domain = categories.domain if is_mechanism(categories) else Categories(categories)
     unknown: Counter[Hashable] = Counter()
     missing = left_out = 0
     for part in source.parts:
@@ -225,7 +225,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     return _frame(rows)
 
 
-def _outside(piece: Piece, name: str, domain: Domain) -> tuple[list[tuple[Any, int]], int]:
+def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[Any, int]], int]:
     """The unknown values of a piece with their counts, and how many are missing."""
     codes = encode(domain, piece.cells(name)).codes
     missing = int(np.count_nonzero(codes == domain.k + 1))

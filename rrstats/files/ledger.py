@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from rrstats._version import __version__
-from rrstats.data import labels
+from rrstats.data.categories import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
 from rrstats.files.claims import LEDGER, NO_FOLLOW, is_at, is_ledger_file, lock
 from rrstats.files.interrupts import done, let_through, uninterrupted
@@ -395,7 +395,7 @@ class Release:
 
 def _key(name: Hashable) -> str:
     """A column's label as a key of JSON."""
-    return name if isinstance(name, str) else json.dumps(labels.encode([name])[0])
+    return name if isinstance(name, str) else json.dumps(categories_to_json([name])[0])
 
 
 def _number(value: Any) -> float:

@@ -24,7 +24,7 @@ from typing import IO, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import FileError, RRStatsError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import Record
@@ -50,7 +50,7 @@ __all__ = [
 
 Item = TypeVar("Item")
 
-ReportSpace = Domain | Subsets
+ReportSpace = Categories | Subsets
 """What the cells of a column are: answers, or reports."""
 
 BATCH_ROWS = BLOCK_ROWS

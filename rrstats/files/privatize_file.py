@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.data.columns import form_of
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, ReleasedColumn, Seen
@@ -460,7 +460,7 @@ def _blocks(
     schema = part.schema_of(columns)
     reports: dict[str, list[pa.Array]] = {name: [] for name in domains}
     opens, rows = False, 0
-    size = sum(form_of(c.mechanism.report_space).report_bytes for c in columns)
+    size = sum(codec_of(c.mechanism.report_space).report_bytes for c in columns)
     for piece in ahead(part.pieces(domains, report_bytes=size, lines=lines)):
         opens, rows = opens or piece.opens, rows + piece.rows
         for column in columns:

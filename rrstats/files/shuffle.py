@@ -27,7 +27,8 @@ import pyarrow.compute as pc
 
 from rrstats.errors import ArgumentValueError, FileError
 from rrstats.files.parts import row_bytes
-from rrstats.randomness.sources import BLOCK_ROWS, below, open_source, permutation
+from rrstats.randomness.samplers import below, permutation
+from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
 __all__ = ["Shuffle"]
 

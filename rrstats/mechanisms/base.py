@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.mechanisms.channel import Channel
 from rrstats.randomness.sources import Source
 
@@ -25,12 +25,12 @@ class Mechanism(Protocol):
     """An immutable description that owns a channel and can randomize and count."""
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Categories:
         """The true answers: the declared categories."""
         ...
 
     @property
-    def report_space(self) -> Domain | Subsets:
+    def report_space(self) -> Categories | Subsets:
         """The reports: their labels, codes and storage; often the categories themselves."""
         ...
 

@@ -20,8 +20,7 @@ from typing import Any
 
 import pandas as pd
 
-from rrstats.data.columns import form_of, open_reports
-from rrstats.data.frame_columns import column_of
+from rrstats.data.columns import codec_of, column_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.records import KEY, Record, read, write
 
@@ -210,10 +209,10 @@ def check_fits(column: pd.Series[Any], record: Record) -> None:
         raise MetadataError(
             f"what the data say of column {record.name!r} does not fit it: {error}"
         ) from None
-    form = form_of(space)
-    if isinstance(column.dtype, pd.CategoricalDtype) and form.is_label:
+    codec = codec_of(space)
+    if isinstance(column.dtype, pd.CategoricalDtype) and codec.is_label:
         levels = column.dtype.categories.tolist()
-        other = sum(form.labels.code(level) >= form.labels.k for level in levels)
+        other = sum(codec.labels.code(level) >= codec.labels.k for level in levels)
         if other:
             raise MetadataError(
                 f"what the data say of column {record.name!r} does not fit it: {other} of its "

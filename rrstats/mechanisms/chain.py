@@ -15,8 +15,8 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
-from rrstats.data.columns import form_of
+from rrstats.data.categories import Categories
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
@@ -58,7 +58,7 @@ class Chain(Verbs):
                 raise ArgumentValueError(
                     f"{name} must be a mechanism of one sample; chain the mechanism of each sample"
                 )
-            if not form_of(part.report_space).is_label:
+            if not codec_of(part.report_space).is_label:
                 raise ArgumentValueError(
                     f"{name} must be a mechanism whose reports are single labels: reports that "
                     "name several categories have no small product; rr.Rappor has two rounds of "
@@ -87,12 +87,12 @@ class Chain(Verbs):
         return tuple(found)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Categories:
         """The true answers of the first mechanism."""
         return self.first.domain
 
     @property
-    def report_space(self) -> Domain | Subsets:
+    def report_space(self) -> Categories | Subsets:
         """The reports of the second mechanism."""
         return self.second.report_space
 

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_prob
-from rrstats.data import labels
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, largest_epsilon, prob_from_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
-from rrstats.randomness.sources import Source, below, coin
+from rrstats.randomness.samplers import below, coin
+from rrstats.randomness.sources import Source
 
 __all__ = ["KRR"]
 
@@ -60,13 +60,13 @@ class KRR(Verbs):
     0.7310585786300048
     """
 
-    domain: Domain
+    domain: Categories
     prob: float
 
     def __init__(
         self, categories: object, prob: float | None = None, *, epsilon: float | None = None
     ) -> None:
-        domain = Domain(categories)
+        domain = Categories(categories)
         if (prob is None) == (epsilon is None):
             given = "neither" if prob is None else "both"
             raise ArgumentTypeError(
@@ -87,7 +87,7 @@ class KRR(Verbs):
         object.__setattr__(self, "prob", value)
 
     @property
-    def report_space(self) -> Domain:
+    def report_space(self) -> Categories:
         """Reports are categories."""
         return self.domain
 
@@ -150,7 +150,7 @@ class KRR(Verbs):
         """
         return {
             "type": "KRR",
-            "categories": labels.encode(self.categories),
+            "categories": categories_to_json(self.categories),
             "prob": self.prob,
         }
 
@@ -159,7 +159,7 @@ class KRR(Verbs):
         """The mechanism that `to_dict` described; ``epsilon`` may stand for ``prob``."""
         check_keys(document, ["categories"], ["prob", "epsilon"])
         return cls(
-            labels.decode(document["categories"]),
+            categories_from_json(document["categories"]),
             document.get("prob"),
             epsilon=document.get("epsilon"),
         )

@@ -22,16 +22,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data import labels
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.epsilon import epsilon_from_ratio
 from rrstats.mechanisms.exact_numbers import Number, from_json, listed, numbers, to_json
 from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
+from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
-from rrstats.randomness.table_sampler import Lots
 
 __all__ = ["MatrixDesign", "check_codes", "labels_of"]
 
@@ -68,10 +67,10 @@ class MatrixDesign(Verbs):
     array([0.713, 0.287])
     """
 
-    domain: Domain
+    domain: Categories
     matrix: Rows
-    report_space: Domain
-    shown: Domain
+    report_space: Categories
+    shown: Categories
     codes_shown: tuple[int, ...]
     inverse: Rows | None
 
@@ -84,7 +83,7 @@ class MatrixDesign(Verbs):
         shows: Mapping[Hashable, Hashable] | None = None,
         inverse: Any = None,
     ) -> None:
-        domain = Domain(categories)
+        domain = Categories(categories)
         if isinstance(matrix, pd.DataFrame):
             matrix, reports = _aligned(matrix, domain, reports)
         rows = _rows(matrix, "matrix[report, truth]")
@@ -97,7 +96,7 @@ class MatrixDesign(Verbs):
             "domain": domain,
             "matrix": rows,
             "report_space": space,
-            "shown": Domain(categories),
+            "shown": Categories(categories),
             "codes_shown": codes or tuple(range(domain.k)),
             "inverse": own,
         }.items():
@@ -129,8 +128,8 @@ class MatrixDesign(Verbs):
         return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     @cached_property
-    def _lots(self) -> Lots:
-        return Lots(self.channel.entries, self.report_space.dtype)
+    def _sampler(self) -> TableSampler:
+        return TableSampler(self.channel.entries, self.report_space.dtype)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes, as codes of the reports' type.
@@ -138,7 +137,7 @@ class MatrixDesign(Verbs):
         codes : (rows,) of ``domain.dtype``.  Words are drawn without looking at them.
         """
         check_codes(codes, self.domain)
-        return self._lots.draw(codes, source, block)
+        return self._sampler.draw(codes, source, block)
 
     def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """How often each report occurs; shape (m,)."""
@@ -167,13 +166,13 @@ class MatrixDesign(Verbs):
         """
         document = {
             "type": "MatrixDesign",
-            "categories": labels.encode(self.domain.categories),
+            "categories": categories_to_json(self.domain.categories),
             "matrix": to_json(self.matrix),
         }
         if self.report_space != self._usual_reports:
-            document["reports"] = labels.encode(self.report_space.categories)
+            document["reports"] = categories_to_json(self.report_space.categories)
         if self.shown != self.domain:
-            document["shows"] = labels.encode(self._shows.values())
+            document["shows"] = categories_to_json(self._shows.values())
         if self.inverse is not None:
             document["inverse"] = to_json(self.inverse)
         return document
@@ -182,9 +181,11 @@ class MatrixDesign(Verbs):
     def from_dict(cls, document: dict[str, Any]) -> MatrixDesign:
         """The mechanism that `to_dict` described."""
         check_keys(document, ["categories", "matrix"], ["reports", "shows", "inverse"])
-        categories = labels.decode(document["categories"])
+        categories = categories_from_json(document["categories"])
         listed = {
-            key: labels.decode(document[key]) for key in ("reports", "shows") if key in document
+            key: categories_from_json(document[key])
+            for key in ("reports", "shows")
+            if key in document
         }
         shows = listed.get("shows")
         if shows is not None and len(shows) != len(categories):
@@ -201,7 +202,7 @@ class MatrixDesign(Verbs):
         )
 
     @property
-    def _usual_reports(self) -> Domain:
+    def _usual_reports(self) -> Categories:
         return _report_space(self.domain, len(self.matrix), None)
 
     @property
@@ -254,7 +255,7 @@ def shortened(number: Fraction, digits: int) -> str:
         return f"{Decimal(number.numerator) / Decimal(number.denominator):.{digits}g}"
 
 
-def check_codes(codes: NDArray[Any], domain: Domain) -> None:
+def check_codes(codes: NDArray[Any], domain: Categories) -> None:
     """Raise unless codes have the domain's type; their values are never looked at."""
     if codes.dtype != domain.dtype:
         raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
@@ -291,7 +292,7 @@ def _hint(rows: Rows) -> str:
     return f"; its rows sum to 1, {_TRANSPOSED}" if all(_is_one(row) for row in rows) else ""
 
 
-def _check_shape(rows: Rows, domain: Domain) -> None:
+def _check_shape(rows: Rows, domain: Categories) -> None:
     if len(rows[0]) != domain.k:
         raise ArgumentValueError(
             f"matrix[report, truth] must have a column for each of the {domain.k} categories "
@@ -303,7 +304,7 @@ def _check_shape(rows: Rows, domain: Domain) -> None:
         )
 
 
-def _check_columns(rows: Rows, domain: Domain, space: Domain) -> None:
+def _check_columns(rows: Rows, domain: Categories, space: Categories) -> None:
     """Raise for entries below 0 and columns that do not sum to 1."""
     columns = list(zip(*rows, strict=True))
     for truth, column in zip(domain.categories, columns, strict=True):
@@ -324,10 +325,10 @@ def _check_columns(rows: Rows, domain: Domain, space: Domain) -> None:
         )
 
 
-def labels_of(value: Any, name: str) -> Domain:
+def labels_of(value: Any, name: str) -> Categories:
     """Labels in an order that says what they stand for, of an argument of another name.
 
-    Raises ArgumentTypeError for a set, which has no order, and where `Domain` does.
+    Raises ArgumentTypeError for a set, which has no order, and where `Categories` does.
     """
     if isinstance(value, set | frozenset):
         raise ArgumentTypeError(
@@ -335,14 +336,14 @@ def labels_of(value: Any, name: str) -> Domain:
             f"{type(value).__name__}"
         )
     try:
-        return Domain(value)
+        return Categories(value)
     except (ArgumentTypeError, ArgumentValueError) as error:
         raise type(error)(str(error).replace("categories", name, 1)) from None
 
 
-def _report_space(domain: Domain, m: int, reports: Any) -> Domain:
+def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
     if reports is None:
-        return domain if m == domain.k else Domain(range(m))
+        return domain if m == domain.k else Categories(range(m))
     space = labels_of(reports, "reports")
     if space.k != m:
         raise ArgumentValueError(
@@ -351,7 +352,7 @@ def _report_space(domain: Domain, m: int, reports: Any) -> Domain:
     return space
 
 
-def _places(named: Domain, wanted: Domain, what: str) -> list[int]:
+def _places(named: Categories, wanted: Categories, what: str) -> list[int]:
     """Where each wanted label is among the named ones; raises unless they are the same set."""
     extra = [label for label in named.categories if wanted.code(label) >= wanted.k]
     absent = [label for label in wanted.categories if named.code(label) >= named.k]
@@ -363,13 +364,13 @@ def _places(named: Domain, wanted: Domain, what: str) -> list[int]:
     return [named.code(label) for label in wanted.categories]
 
 
-def _holds(named: Domain, wanted: Domain, only: bool = False) -> bool:
+def _holds(named: Categories, wanted: Categories, only: bool = False) -> bool:
     """Whether all wanted labels are among the named ones, or are just these."""
     held = all(named.code(label) < named.k for label in wanted.categories)
     return held and (not only or named.k == wanted.k)
 
 
-def _aligned(frame: pd.DataFrame, domain: Domain, reports: Any) -> tuple[Any, list[Hashable]]:
+def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any, list[Hashable]]:
     """The numbers of a labelled matrix in the order of the labels, and the reports."""
     if frame.shape[0] < 2 or frame.shape[1] < 2:
         raise ArgumentValueError(

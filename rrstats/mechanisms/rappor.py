@@ -30,8 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number
-from rrstats.data import labels
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning, warn
 from rrstats.mechanisms.base import Mechanism
@@ -42,7 +41,7 @@ from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import SymmetricUnary, UnaryEncoding
 from rrstats.mechanisms.verbs import check_keys
-from rrstats.randomness.bits import independent_bits
+from rrstats.randomness.samplers import independent_bits
 from rrstats.randomness.sources import BLOCK_ROWS, Source, Substream, open_source
 
 __all__ = ["Rappor", "second_stage", "two_rounds"]
@@ -75,7 +74,7 @@ def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
     (0.256591, True)
     """
     lifetime, request = first.epsilon, check_epsilon(epsilon_first_report)
-    if not isinstance(first.report_space, Domain):
+    if not isinstance(first.report_space, Categories):
         raise ArgumentTypeError(
             "first must be a mechanism whose reports are categories; for reports of one bit for "
             "each category use Rappor"
@@ -236,14 +235,14 @@ class Rappor(UnaryEncoding):
                 f"{found.missing} of {container.rows} kept reports are missing, which booleans of "
                 "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
             )
-        source, room = open_source(rng), table.room(container.rows)
+        source, builder = open_source(rng), table.builder(container.rows)
         lost = np.zeros(container.rows, dtype=np.bool_)
         lost[found.absent] = True
         for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
             rows = slice(start, min(start + BLOCK_ROWS, container.rows))
             missing = np.flatnonzero(lost[rows])
-            room.put(rows, self._turned(found.codes[rows], source, block), missing)
-        reports = container.wrap(room.reports())
+            builder.write(rows, self._turned(found.codes[rows], source, block), missing)
+        reports = container.wrap(builder.reports())
         if isinstance(reports, pd.Series):
             self._record(kept, reports, source.secure)
         if not source.secure:
@@ -284,7 +283,7 @@ class Rappor(UnaryEncoding):
         """The mechanism as plain JSON."""
         return {
             "type": "Rappor",
-            "categories": labels.encode(self.categories),
+            "categories": categories_to_json(self.categories),
             "f": self.f,
             "p": self.p,
             "q": self.q,
@@ -294,7 +293,7 @@ class Rappor(UnaryEncoding):
     def from_dict(cls, document: dict[str, Any]) -> Rappor:
         """The mechanism that `to_dict` described."""
         check_keys(document, ["categories", "f", "p", "q"])
-        categories = labels.decode(document["categories"])
+        categories = categories_from_json(document["categories"])
         return cls(categories, document["f"], document["p"], document["q"])
 
     def _call(self) -> str:

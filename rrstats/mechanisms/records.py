@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rrstats.data import labels
+from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -143,7 +143,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON."""
-        (name,) = labels.encode([self.name])
+        (name,) = categories_to_json([self.name])
         return {
             "name": name,
             "mechanism": copy.deepcopy(self.mechanism),
@@ -167,7 +167,7 @@ class Record:
             or not isinstance(document.get("mechanism"), dict)
         ):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
-        (name,) = labels.decode([document["name"]])
+        (name,) = categories_from_json([document["name"]])
         facts = {key: document[key] for key in document if key not in ("name", "mechanism")}
         for key, value in facts.items():
             if key not in _FACTS:
@@ -227,7 +227,7 @@ def _shorten(description: dict[str, Any]) -> dict[str, Any]:
         if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
             del part["categories"]
             part["k"] = len(listed)
-            part["categories_digest"] = labels.digest(listed)
+            part["categories_digest"] = categories_digest(listed)
     return description
 
 

@@ -17,10 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data import labels
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
-from rrstats.data.columns import form_of, open_container
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats.data.columns import codec_of, encode, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
@@ -36,7 +35,7 @@ _MOST_STAGES = 4000
 
 
 def shown_codes(
-    classes: Domain, shows: Mapping[Any, Hashable] | None
+    classes: Categories, shows: Mapping[Any, Hashable] | None
 ) -> tuple[tuple[Hashable, ...], tuple[int, ...] | None]:
     """The categories that classes show, and the category's code for each class.
 
@@ -56,7 +55,7 @@ def shown_codes(
             f"{len(shows)} entries"
         )
     shown = [given[code] for code in range(classes.k)]
-    categories = Domain(list(dict.fromkeys(shown)))
+    categories = Categories(list(dict.fromkeys(shown)))
     return categories.categories, tuple(categories.code(one) for one in shown)
 
 
@@ -117,7 +116,7 @@ class Samples(Verbs):
                     f"all samples must have the same {answers}, in the same order: "
                     f"{spaces[0].describe()}, found {other.describe()}"
                 )
-        if not all(form_of(part.report_space).is_label for part in mechanisms):
+        if not all(codec_of(part.report_space).is_label for part in mechanisms):
             raise ArgumentValueError(
                 "parts must be mechanisms whose reports are single labels: of reports that name "
                 "several categories, counts do not say how many respondents a sample has; estimate "
@@ -125,7 +124,7 @@ class Samples(Verbs):
             )
         if sum(map(rounds_of, mechanisms)) > _MOST_STAGES:
             raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
-        groups = Domain(list(parts))
+        groups = Categories(list(parts))
         categories, codes = shown_codes(mechanisms[0].domain, shows)
         object.__setattr__(self, "groups", groups.categories)
         object.__setattr__(self, "parts", mechanisms)
@@ -134,17 +133,17 @@ class Samples(Verbs):
         _ = self.channel  # raises where the parts cannot be put together
 
     @cached_property
-    def group_space(self) -> Domain:
+    def group_space(self) -> Categories:
         """The labels of the samples."""
-        return Domain(self.groups)
+        return Categories(self.groups)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Categories:
         """The true answers that a respondent may give: the classes."""
         return self.parts[0].domain
 
     @property
-    def report_space(self) -> Domain | Subsets:
+    def report_space(self) -> Categories | Subsets:
         """The reports of every sample."""
         return self.parts[0].report_space
 
@@ -206,10 +205,10 @@ class Samples(Verbs):
         """The mechanism as plain JSON."""
         shown = None
         if self.shows is not None:
-            shown = labels.encode(self.categories[code] for code in self.shows)
+            shown = categories_to_json(self.categories[code] for code in self.shows)
         return {
             "type": "Samples",
-            "groups": labels.encode(self.groups),
+            "groups": categories_to_json(self.groups),
             "parts": [part.to_dict() for part in self.parts],
             "shows": shown,
         }
@@ -220,7 +219,7 @@ class Samples(Verbs):
         from rrstats.mechanisms.serialization import from_dict
 
         check_keys(document, ["groups", "parts"], ["shows"])
-        groups, listed = labels.decode(document["groups"]), document["parts"]
+        groups, listed = categories_from_json(document["groups"]), document["parts"]
         if not isinstance(listed, list) or not len(listed) == len(groups) == len(set(groups)) > 1:
             raise MetadataError(
                 "the description of Samples must have one part for each of at least two groups"
@@ -228,7 +227,7 @@ class Samples(Verbs):
         parts = [from_dict(part) for part in listed]
         shows, classes = None, parts[0].domain.categories
         if document.get("shows") is not None:
-            shown = labels.decode(document["shows"])
+            shown = categories_from_json(document["shows"])
             if len(shown) != len(classes):
                 raise MetadataError(
                     f"shows must have one category for each of {len(classes)} classes, found "
@@ -281,14 +280,14 @@ def sample_codes(
             "is in"
         )
     check_aligned(values, group, "group")
-    container = open_container(group)
+    container = open_column(group)
     if container.family == "scalar" or container.rows != rows:
         found = "a single one" if container.family == "scalar" else f"{container.rows}"
         raise ArgumentValueError(
             f"group must have one label for each of the {rows} rows, found {found}"
         )
     try:
-        codes = space.encode(container.cells).codes
+        codes = encode(space, container.cells).codes
     except ArgumentTypeError:
         raise ArgumentTypeError(
             f"group must hold the labels of the samples {space.describe()}, found a column of type "

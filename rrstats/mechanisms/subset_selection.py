@@ -24,16 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number
-from rrstats.data import labels
-from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
-from rrstats.data.packed_bits import count_supports
+from rrstats.data.bitsets import Subsets, count_supports
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, nearest_to_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import MOST_CATEGORIES, one_of
 from rrstats.mechanisms.verbs import Verbs, check_keys
-from rrstats.randomness.sources import SMALL_CALL_ROWS, Source, coin
+from rrstats.randomness.samplers import coin
+from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
 
 __all__ = ["SubsetSelection", "best_size"]
 
@@ -67,7 +66,7 @@ class SubsetSelection(Verbs):
     1
     """
 
-    domain: Domain
+    domain: Categories
     size: int
     prob_own: float
 
@@ -79,7 +78,7 @@ class SubsetSelection(Verbs):
         size: int | None = None,
         prob_own: float | None = None,
     ) -> None:
-        domain = Domain(categories)
+        domain = Categories(categories)
         if domain.k > MOST_CATEGORIES:
             raise ArgumentValueError(
                 f"subset selection takes at most {MOST_CATEGORIES} categories, found {domain.k}; "
@@ -168,7 +167,7 @@ class SubsetSelection(Verbs):
         """The mechanism as plain JSON."""
         return {
             "type": "SubsetSelection",
-            "categories": labels.encode(self.categories),
+            "categories": categories_to_json(self.categories),
             "size": self.size,
             "prob_own": self.prob_own,
         }
@@ -178,7 +177,7 @@ class SubsetSelection(Verbs):
         """The mechanism that `to_dict` described; ``epsilon`` may stand for the rest."""
         check_keys(document, ["categories"], ["size", "prob_own", "epsilon"])
         return cls(
-            labels.decode(document["categories"]),
+            categories_from_json(document["categories"]),
             epsilon=document.get("epsilon"),
             size=document.get("size"),
             prob_own=document.get("prob_own"),

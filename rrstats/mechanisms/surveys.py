@@ -40,8 +40,7 @@ from typing import Any, cast
 import pandas as pd
 
 from rrstats._checks import check_whole_number
-from rrstats.data import labels
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.exact_numbers import (
     found,
@@ -130,10 +129,10 @@ class SurveyDesign(MatrixDesign):
     """
 
     design: str
-    asked: Domain
+    asked: Categories
     yes_code: int | None
     numbers: tuple[tuple[str, Any], ...]
-    answers: Domain | None
+    answers: Categories | None
 
     def __init__(
         self,
@@ -189,13 +188,13 @@ class SurveyDesign(MatrixDesign):
         document: dict[str, Any] = {
             "type": "SurveyDesign",
             "design": self.design,
-            "categories": labels.encode(self.asked.categories),
+            "categories": categories_to_json(self.asked.categories),
         }
         if self.yes_code is not None:
-            (document["yes"],) = labels.encode([self.yes])
+            (document["yes"],) = categories_to_json([self.yes])
         document["parameters"] = {name: to_json(value) for name, value in self.numbers}
         if self.answers is not None:
-            document["reports"] = labels.encode(self.answers.categories)
+            document["reports"] = categories_to_json(self.answers.categories)
         return document
 
     @classmethod
@@ -207,9 +206,9 @@ class SurveyDesign(MatrixDesign):
             raise MetadataError(
                 f"parameters in a document must be a mapping, found {type(parameters).__name__}"
             )
-        yes = labels.decode([document["yes"]])[0] if "yes" in document else None
-        reports = labels.decode(document["reports"]) if "reports" in document else None
-        design, categories = document["design"], labels.decode(document["categories"])
+        yes = categories_from_json([document["yes"]])[0] if "yes" in document else None
+        reports = categories_from_json(document["reports"]) if "reports" in document else None
+        design, categories = document["design"], categories_from_json(document["categories"])
         _parameters(design, parameters)
         read = {name: from_json(value) for name, value in parameters.items()}
         return cls(design, categories, yes=yes, reports=reports, **read)
@@ -1481,7 +1480,7 @@ class _Question:
     def __init__(
         self, categories: object, reports: Any, yes: Hashable = None, has_yes: bool = False
     ) -> None:
-        self.domain = Domain(categories)
+        self.domain = Categories(categories)
         self.yes_code = _yes_code(self.domain, yes) if has_yes else None
         answers = None if reports is None else labels_of(reports, "reports")
         self.answers = None if answers == self.domain else answers
@@ -1527,12 +1526,12 @@ class _Question:
         inverse: _Columns | None = None,
     ) -> SurveyDesign:
         """The design of a matrix, in which classes and reports are the categories by default."""
-        domain = Domain(classes) if classes else self.domain
+        domain = Categories(classes) if classes else self.domain
         made = object.__new__(SurveyDesign)
         vars(made).update(
             domain=domain,
             matrix=tuple(map(tuple, entries)),
-            report_space=Domain(reports or self.labels()),
+            report_space=Categories(reports or self.labels()),
             shown=self.domain if class_of else domain,
             codes_shown=class_of or tuple(range(domain.k)),
             inverse=None if inverse is None else tuple(map(tuple, inverse)),
@@ -1643,7 +1642,7 @@ def _parameters(design: Any, given: Mapping[str, Any]) -> Callable[..., SurveyDe
     return _DESIGNS[design]
 
 
-def _yes_code(domain: Domain, yes: Hashable) -> int:
+def _yes_code(domain: Categories, yes: Hashable) -> int:
     """The code of the sensitive one of two categories."""
     if domain.k != 2:
         raise ArgumentValueError(
@@ -1679,7 +1678,7 @@ def _two_boxes(values: Any) -> list[Fraction]:
     return boxes
 
 
-def _by_category(value: Any, name: str, domain: Domain) -> list[Fraction]:
+def _by_category(value: Any, name: str, domain: Categories) -> list[Fraction]:
     """One number for each category, from a list in their order, a mapping or a Series."""
     rule = f"{name} must have one number for each of the categories {domain.describe()}"
     if isinstance(value, Mapping | pd.Series):

@@ -24,16 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_number
-from rrstats.data import labels
-from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Domain
-from rrstats.data.packed_bits import count_supports
+from rrstats.data.bitsets import Subsets, count_supports
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, nearest_to_epsilon
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.mechanisms.verbs import Verbs, check_keys
-from rrstats.randomness.bits import independent_bits
-from rrstats.randomness.sources import Source, coin
+from rrstats.randomness.samplers import coin, independent_bits
+from rrstats.randomness.sources import Source
 
 __all__ = ["OptimizedUnary", "SymmetricUnary", "UnaryEncoding"]
 
@@ -66,7 +64,7 @@ class UnaryEncoding(Verbs):
     [0.5, -0.5, 1.5]
     """
 
-    domain: Domain
+    domain: Categories
     prob_own: float
     prob_other: float
 
@@ -81,7 +79,7 @@ class UnaryEncoding(Verbs):
         self._set(categories, own, other)
 
     def _set(self, categories: object, own: float, other: float) -> None:
-        domain = Domain(categories)
+        domain = Categories(categories)
         if domain.k > MOST_CATEGORIES:
             raise ArgumentValueError(
                 f"unary encoding takes at most {MOST_CATEGORIES} categories, found {domain.k}; its "
@@ -154,7 +152,7 @@ class UnaryEncoding(Verbs):
         """The mechanism as plain JSON."""
         return {
             "type": "UnaryEncoding",
-            "categories": labels.encode(self.categories),
+            "categories": categories_to_json(self.categories),
             "prob_own": self.prob_own,
             "prob_other": self.prob_other,
         }
@@ -163,7 +161,7 @@ class UnaryEncoding(Verbs):
     def from_dict(cls, document: dict[str, Any]) -> UnaryEncoding:
         """The mechanism that `to_dict` described."""
         check_keys(document, ["categories", "prob_own", "prob_other"])
-        categories = labels.decode(document["categories"])
+        categories = categories_from_json(document["categories"])
         return cls(categories, document["prob_own"], document["prob_other"])
 
     def _call(self) -> str:
@@ -209,7 +207,7 @@ class SymmetricUnary(UnaryEncoding):
         """The mechanism as plain JSON."""
         return {
             "type": "SymmetricUnary",
-            "categories": labels.encode(self.categories),
+            "categories": categories_to_json(self.categories),
             "prob": self.prob,
         }
 
@@ -217,7 +215,7 @@ class SymmetricUnary(UnaryEncoding):
     def from_dict(cls, document: dict[str, Any]) -> SymmetricUnary:
         """The mechanism that `to_dict` described; ``epsilon`` may stand for ``prob``."""
         check_keys(document, ["categories"], ["prob", "epsilon"])
-        categories = labels.decode(document["categories"])
+        categories = categories_from_json(document["categories"])
         return cls(categories, document.get("prob"), epsilon=document.get("epsilon"))
 
     def _call(self) -> str:
@@ -266,7 +264,7 @@ class OptimizedUnary(UnaryEncoding):
         """The mechanism as plain JSON."""
         return {
             "type": "OptimizedUnary",
-            "categories": labels.encode(self.categories),
+            "categories": categories_to_json(self.categories),
             "prob_other": self.prob_other,
         }
 
@@ -274,7 +272,7 @@ class OptimizedUnary(UnaryEncoding):
     def from_dict(cls, document: dict[str, Any]) -> OptimizedUnary:
         """The mechanism that `to_dict` described; ``epsilon`` may stand for ``prob_other``."""
         check_keys(document, ["categories"], ["prob_other", "epsilon"])
-        categories = labels.decode(document["categories"])
+        categories = categories_from_json(document["categories"])
         given = document.get("prob_other")
         return cls(categories, epsilon=document.get("epsilon"), prob_other=given)
 

@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 
 from rrstats._checks import check_epsilon, check_level
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Mechanism
@@ -121,7 +121,7 @@ def at_epsilon(
     width = check_open(half_width, "half_width", 0.5)
     if isinstance(categories, int) and not isinstance(categories, bool):
         categories = range(categories)
-    listed = list(Domain(categories).categories)
+    listed = list(Categories(categories).categories)
     if yes is None and listed:
         yes = True if any(one is True for one in listed) else listed[-1]
     families = _families(listed, yes) | dict(designs or {})

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_count, check_number
 from rrstats._typing import Floats
-from rrstats.data.categories import Domain
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.tally import Tally
 from rrstats.mechanisms.base import Mechanism
@@ -136,7 +136,7 @@ def ask(
     code = made.k - 1
     wanted = getattr(made, "yes", None) if category is None else category
     if wanted is not None:
-        answers = Domain(made.categories)
+        answers = Categories(made.categories)
         code = answers.code(wanted)
         if code >= made.k:
             raise ArgumentValueError(

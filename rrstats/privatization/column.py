@@ -16,16 +16,16 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.data.categories import Domain
-from rrstats.data.columns import Container, open_container
-from rrstats.data.encoding import Encoded, encoder, is_arrow_text
+from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.columns import Column, Encoded, encoder, is_arrow_text, open_column
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
 from rrstats.randomness.keyed import KeyedColumn, KeyedRows
-from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, Source, below, open_source
+from rrstats.randomness.samplers import below
+from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, Source, open_source
 
 __all__ = ["MISSING", "UNKNOWN", "ColumnRelease", "randomize_block", "rounds_before"]
 
@@ -33,7 +33,7 @@ UNKNOWN = ("warn", "uniform", "raise")
 MISSING = ("unknown", "keep", "raise")
 
 
-def _check_policies(unknown: object, missing: object, domain: Domain) -> None:
+def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
     for name, value, allowed in (("unknown", unknown, UNKNOWN), ("missing", missing, MISSING)):
         if not isinstance(value, str):
             raise ArgumentTypeError(
@@ -101,8 +101,14 @@ def _keyed_column(
 ) -> KeyedColumn:
     if rng is not None:
         raise ArgumentTypeError("key and rng both say where the noise comes from; give one")
-    # Raises where the design has no JSON form: what words follow from must be the same tomorrow.
-    return KeyedColumn(key, name, mechanism.to_dict(), before)
+    if name is None:
+        raise ArgumentTypeError(
+            "keyed reports need the column's name, so that no two columns share noise: give a "
+            "Series that has a name, or column="
+        )
+    # Both raise for what has no JSON form: words must follow from the same document tomorrow.
+    (column,) = categories_to_json([name])
+    return KeyedColumn(key, column, mechanism.to_dict(), before)
 
 
 def is_list_of_columns(ids: Any) -> bool:
@@ -147,7 +153,7 @@ class ColumnRelease:
     ) -> None:
         _check_policies(unknown, missing, mechanism.domain)
         self._keyed = None if key is None else _keyed_column(key, name, mechanism, rng, before)
-        container = open_container(like)
+        container = open_column(like)
         self._threads = _check_threads(threads, container.cells)
         self.mechanism = mechanism
         self._encode = encoder(mechanism.domain, container.cells)
@@ -204,7 +210,7 @@ class ColumnRelease:
 
     def look(self, values: Any) -> None:
         """Count what the policies may refuse among some answers; draws nothing."""
-        container = open_container(values)
+        container = open_column(values)
         k = self.mechanism.domain.k
         for rows in self._parts(container):
             encoded = Encoded(self._encode(container.part(rows)), k)
@@ -242,11 +248,11 @@ class ColumnRelease:
         group : the sample of each answer, where the mechanism has several.  ids : of keyed
         reports, who each answer is of: a column, or a list of columns.
         """
-        container = open_container(values)
+        container = open_column(values)
         samples = sample_codes(self.mechanism, group, container.rows, values)
         keyed = ids if isinstance(ids, KeyedRows) else self.rows_of(ids, container.rows, values)
         keep = self._policies["missing"] == "keep"
-        room = container.room(self._table, keep)
+        builder = container.builder(self._table, keep)
         parts = list(enumerate(self._parts(container)))
         first = self._take_blocks(len(parts)) if keyed is None else 0
         fresh = self.source if keyed is None else None
@@ -259,7 +265,7 @@ class ColumnRelease:
             mine = None if samples is None else samples[rows]
             source = fresh or self._keyed_words(keyed, rows, encoded, mine)
             codes = randomize_block(self.mechanism, encoded, source, first + block, mine)
-            room.put(rows, codes, absent if keep else None)
+            builder.write(rows, codes, absent if keep else None)
             return found
 
         if self._threads == 1 or len(parts) < 2:
@@ -271,7 +277,7 @@ class ColumnRelease:
                 found = list(pool.map(one_block, parts))
         for (_, rows), (unknown, missing) in zip(parts, found, strict=True):
             self._add(rows.stop - rows.start, unknown, missing)
-        return container.wrap(room.reports())
+        return container.wrap(builder.reports())
 
     def rows_of(self, ids: Any, rows: int, values: Any) -> KeyedRows | None:
         """Rows whose words depend on ids, for `reports`; None for fresh noise.
@@ -322,7 +328,7 @@ class ColumnRelease:
         return {**facts, "keyed": facts["keyed"] or (record is not None and record.keyed)}
 
     @staticmethod
-    def _parts(container: Container) -> list[slice]:
+    def _parts(container: Column) -> list[slice]:
         rows = container.rows
         return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
 

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats.data.categories import Domain
-from rrstats.data.columns import engine_hint, open_container
-from rrstats.data.encoding import encode
-from rrstats.data.frame_columns import column_of, place_of
+from rrstats.data.categories import Categories
+from rrstats.data.columns import column_of, encode, engine_hint, open_column, place_of
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -156,7 +154,7 @@ class _Job:
         _check_index(values)
         missing = options["missing"]
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
-        rows = open_container(values).rows
+        rows = open_column(values).rows
         sample_codes(mechanism, group, rows, values)  # raises before words are drawn
         keyed = release.rows_of(ids, rows, values)
         if release.may_refuse:
@@ -348,8 +346,8 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     0  unknown      1
     1  missing      1
     """
-    domain = categories.domain if is_mechanism(categories) else Domain(categories)
-    container = open_container(values)
+    domain = categories.domain if is_mechanism(categories) else Categories(categories)
+    container = open_column(values)
     encoded = encode(domain, container.cells)
     tally: dict[tuple[type, str], list[Any]] = {}
     for value in container.pick(np.setdiff1d(encoded.outside, encoded.absent)):

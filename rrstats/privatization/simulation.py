@@ -1,61 +1,23 @@
 """Simulation, for teaching and tests: reproducible noise that must never be released.
 
-The only module that touches NumPy's generators.  They are not cryptographic: a seed that can
-be guessed, or enough of their output, gives every true answer back.  What is made here is
-marked ``simulated`` in its metadata; the seed is never stored.
+NumPy's generators are not cryptographic: a seed that can be guessed, or enough of their output,
+gives every true answer back.  Simulated reports are marked ``simulated`` in their metadata; the
+seed is never stored.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, SimulationWarning
 from rrstats.privatization.frame import privatize, privatize_frame
-from rrstats.randomness.sources import Source, seeded
+from rrstats.randomness.sources import seeded
 
-__all__ = ["simulate", "simulate_frame", "simulated_words"]
-
-
-class SimulatedWords:
-    """Addressed words from a NumPy generator: the same address gives the same words."""
-
-    bits: int | None = None
-    secure = False
-
-    def __init__(self, entropy: int) -> None:
-        self._entropy = entropy  # from the caller's generator; never shown or stored elsewhere
-
-    def words(
-        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
-    ) -> NDArray[Any]:
-        """Pseudo-random words of this address."""
-        seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
-        size = rows if isinstance(rows, int) else len(rows)
-        generator = np.random.Generator(np.random.PCG64DXSM(seed))
-        return generator.integers(0, 1 << bits, size=size, dtype=f"uint{bits}", endpoint=False)
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
-
-
-def simulated_words(rng: Any) -> Source:
-    """Words drawn from a numpy.random.Generator, whose state moves on.
-
-    Raises ArgumentTypeError for anything else.
-    """
-    if not isinstance(rng, np.random.Generator):
-        found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
-        raise ArgumentTypeError(
-            "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
-            f"found {found}; for reproducible teaching use rr.simulate(..., seed=...)"
-        )
-    return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
+__all__ = ["simulate", "simulate_frame"]
 
 
 def simulate(
@@ -98,7 +60,7 @@ def simulate_frame(
         return privatize_frame(data, columns, rng=rng, **options)
 
 
-def _generator(seed: Any, options: dict[str, Any]) -> np.random.Generator:
+def _generator(seed: Any, options: dict[str, Any]) -> Any:
     if "rng" in options:
         raise ArgumentTypeError("simulate takes a seed, not rng")
     return seeded(seed)

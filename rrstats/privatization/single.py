@@ -22,8 +22,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.data.categories import Domain
-from rrstats.data.columns import form_of, open_container
+from rrstats.data.categories import Categories
+from rrstats.data.columns import codec_of, open_column
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -35,7 +35,8 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.frame import SIMULATED_TEXT
-from rrstats.randomness.sources import REPLACEMENT_STREAM, FreshWords, Source, below, open_source
+from rrstats.randomness.samplers import below
+from rrstats.randomness.sources import REPLACEMENT_STREAM, FreshWords, Source, open_source
 
 __all__ = ["Client", "ReportText", "decode_reports", "fingerprint"]
 
@@ -72,9 +73,9 @@ class Client:
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism: Mechanism = as_mechanism(mechanism)
-        self._domain: Domain = self.mechanism.domain
-        self._samples: Domain | None = getattr(self.mechanism, "group_space", None)
-        self._is_label = form_of(self.mechanism.report_space).is_label
+        self._domain: Categories = self.mechanism.domain
+        self._samples: Categories | None = getattr(self.mechanism, "group_space", None)
+        self._is_label = codec_of(self.mechanism.report_space).is_label
 
     def report(
         self, value: object, *, group: object = None, unknown: str = "uniform", rng: Any = None
@@ -175,10 +176,10 @@ class ReportText:
     def __init__(self, mechanism: Mechanism) -> None:
         self.fingerprint = fingerprint(mechanism)
         self._space = mechanism.report_space
-        self._form = form_of(self._space)
+        self._codec = codec_of(self._space)
         self._width = (
-            -(-(self._form.labels.k - 1).bit_length() // 8)
-            if self._form.is_label
+            -(-(self._codec.labels.k - 1).bit_length() // 8)
+            if self._codec.is_label
             else self._space.empty(0).shape[1]
         )
         self._prefix = f"rr{VERSION}.{self.fingerprint}."
@@ -191,14 +192,14 @@ class ReportText:
 
         Raises ArgumentValueError for anything that is no report of this mechanism.
         """
-        found = self._form.reader([report])([report])
+        found = self._codec.reader([report])([report])
         if found.outside.size:
             raise ArgumentValueError(
                 f"report must be one that this mechanism makes, {self._space.describe()}"
-                f"{'' if self._form.is_label else f', as {self._width} bytes'}; found another "
+                f"{'' if self._codec.is_label else f', as {self._width} bytes'}; found another "
                 f"{type(report).__name__}"
             )
-        if not self._form.is_label:
+        if not self._codec.is_label:
             return self._prefix + found.codes.tobytes().hex()
         return f"{self._prefix}{found.codes[0]:0{2 * self._width}x}"
 
@@ -224,13 +225,13 @@ class ReportText:
         bad = np.array([match is None for match in found], dtype=np.bool_)
         blank = "0" * (2 * self._width)
         shown = [blank if match is None else match[1] for match in found]
-        if self._form.is_label:
+        if self._codec.is_label:
             codes = np.array([int(digits, 16) for digits in shown], dtype=np.int64)
-            bad |= codes >= self._form.labels.k
-            return self._form.labels.objects[np.where(bad, 0, codes)], bad
+            bad |= codes >= self._codec.labels.k
+            return self._codec.labels.objects[np.where(bad, 0, codes)], bad
         packed = np.frombuffer(bytes.fromhex("".join(shown)), dtype=np.uint8)
         packed = packed.reshape(len(texts), self._width)
-        bad[self._form.reader(packed)(packed).outside] = True
+        bad[self._codec.reader(packed)(packed).outside] = True
         return np.fromiter(map(bytes, packed), dtype=object, count=len(texts)), bad
 
     @property
@@ -298,7 +299,7 @@ def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDA
     >>> rr.tally(decode_reports(texts, m, invalid="missing"), m).missing
     1
     """
-    container = open_container(texts)
+    container = open_column(texts)
     if container.family in ("scalar", "arrow scalar"):
         raise ArgumentTypeError(
             "texts must be a list or column of texts, found one value; for one text use "

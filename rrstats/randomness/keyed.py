@@ -31,19 +31,18 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.data import labels
-from rrstats.data.identifiers import Identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.randomness.sources import cipher_blocks, secret_bytes
 
-__all__ = ["Key", "KeyedColumn", "KeyedRows", "KeyedWords", "check_key", "new_key"]
+__all__ = ["Identity", "Key", "KeyedColumn", "KeyedRows", "KeyedWords", "check_key", "new_key"]
 
 VERSION = 1
 KEY_BYTES = 32
@@ -134,25 +133,30 @@ def check_key(key: Any) -> Key:
     return Key(key)
 
 
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """One column of ids.
+
+    rows : how many.  read : from some rows to their (n, 2) words of 64 bits, which are the 16
+    bytes of each id, and (n,) kinds.
+    """
+
+    rows: int
+    read: Callable[[slice], tuple[Blocks, NDArray[np.uint32]]]
+
+
 class KeyedColumn:
     """The keyed words of one column.
 
-    key : secret bytes.  column : the column's name.  mechanism : its JSON description.
-    before : of a second round, what is known of the rounds before it: it must not meet their words.
-    Raises ArgumentValueError where the name or a category has no JSON form.
+    key : secret bytes.  column, mechanism : the JSON forms of the column's name and the mechanism.
+    before : of a second round, the earlier rounds' description: it must not meet their words.
     """
 
     def __init__(
-        self, key: Any, column: Hashable, mechanism: dict[str, Any], before: Any = None
+        self, key: Any, column: dict[str, Any], mechanism: dict[str, Any], before: Any = None
     ) -> None:
-        if column is None:
-            raise ArgumentTypeError(
-                "keyed reports need the column's name, so that no two columns share noise: give a "
-                "Series that has a name, or column="
-            )
-        (name,) = labels.encode([column])
         self._key = check_key(key)
-        self._said = {"column": name, "mechanism": mechanism, "rrstats keyed": VERSION}
+        self._said = {"column": column, "mechanism": mechanism, "rrstats keyed": VERSION}
         if before is not None:
             self._said["before"] = before
 

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import os
 import threading
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,16 +28,14 @@ __all__ = [
     "BLOCK_ROWS",
     "FreshWords",
     "SecureGenerator",
+    "SimulatedWords",
     "Source",
     "Substream",
-    "below",
-    "cells",
     "cipher_blocks",
-    "coin",
     "open_source",
-    "permutation",
     "secret_bytes",
     "seeded",
+    "simulated_words",
 ]
 
 BLOCK_ROWS = 1 << 18
@@ -57,12 +53,7 @@ STAGES_PER_COLUMN = 1 << 16
 REPLACEMENT_STREAM = 0xFFFF
 """The stream that replaces answers outside the categories, for all mechanisms alike."""
 
-_MOST_TURNS = 64
-"""Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
-
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
-
-_MANY_CUTS = 512
 
 _FEW_BYTES = 128
 """Up to here the key stream is made from its counters one by one."""
@@ -233,6 +224,51 @@ class Substream:
         raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
 
 
+class SimulatedWords:
+    """Addressed words from a NumPy generator: the same address gives the same words."""
+
+    bits: int | None = None
+    secure = False
+
+    def __init__(self, entropy: int) -> None:
+        self._entropy = entropy  # from the caller's generator; never shown or stored elsewhere
+
+    def words(
+        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+    ) -> NDArray[Any]:
+        """Pseudo-random words of this address."""
+        seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
+        size = rows if isinstance(rows, int) else len(rows)
+        generator = np.random.Generator(np.random.PCG64DXSM(seed))
+        return generator.integers(0, 1 << bits, size=size, dtype=f"uint{bits}", endpoint=False)
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+
+
+def simulated_words(rng: Any) -> Source:
+    """Words drawn from a numpy.random.Generator, whose state moves on.
+
+    Raises ArgumentTypeError for anything else.
+    """
+    if not isinstance(rng, np.random.Generator):
+        found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
+        raise ArgumentTypeError(
+            "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
+            f"found {found}; for reproducible teaching use rr.simulate(..., seed=...)"
+        )
+    return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
+
+
+def seeded(seed: Any) -> np.random.Generator:
+    """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
+    if seed < 0:
+        raise ArgumentValueError("seed must be at least 0")
+    return np.random.default_rng(int(seed))
+
+
 def open_source(rng: object = None, *, column: int = 0) -> Source:
     """The source of words for one column of one call.
 
@@ -254,174 +290,4 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         )
     if isinstance(rng, Source) and not isinstance(rng, type):
         return Substream(rng, column * STAGES_PER_COLUMN)
-    from rrstats.privatization.simulation import simulated_words
-
     return simulated_words(rng)
-
-
-@lru_cache(maxsize=1024)
-def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
-    """The next digit of a binary expansion in base 2**bits, and what is left behind it."""
-    scaled = remainder * (1 << bits)
-    digit = scaled.numerator // scaled.denominator
-    return digit, scaled - digit
-
-
-def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> NDArray[np.bool_]:
-    """Independent coins, True with probability exactly ``prob``; shape (rows,).
-
-    A word below the digit of ``prob`` decides True, above it False; a tie goes on with the
-    next digit and a fresh word.  When the digits are used up a tie means False.
-    """
-    if not 0 < prob.numerator < prob.denominator:
-        return np.full(rows, prob >= 1)
-    bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
-    digit, rest = _split(prob, bits)
-    drawn = source.words(stream, block, rows, 0, bits)
-    heads: NDArray[np.bool_] = drawn < digit
-    if not rest:
-        return heads
-    tied = np.flatnonzero(drawn == digit)
-    turn = 0
-    while rest and tied.size:
-        turn += 1
-        bits = source.bits or 64
-        digit, rest = _split(rest, bits)
-        drawn = source.words(stream, block, tied, turn, bits)
-        heads[tied[drawn < digit]] = True
-        tied = tied[drawn == digit]
-    return heads
-
-
-def _integer_bits(bound: int) -> int:
-    """The narrowest word that is rejected in at most one draw of 64."""
-    for bits in (8, 16):
-        if bound <= 1 << bits and (1 << bits) % bound <= 1 << (bits - 6):
-            return bits
-    return 32
-
-
-def below(
-    source: Source,
-    stream: int,
-    block: int,
-    rows: int,
-    bound: int,
-    only: NDArray[np.intp] | None = None,
-) -> NDArray[Any]:
-    """Independent integers, each of 0 .. bound-1 with probability exactly 1/bound; shape (rows,).
-
-    The words are cut into ``bound`` runs of equal length, one for each integer; the few words
-    behind the last run are drawn again.  NumPy divides by one number as fast as it multiplies,
-    and nothing has to be wider than the word.  ``bound`` is at most 2**32.
-    only : increasing indices of the rows whose integers are wanted, shape (len(only),).  Words
-    are drawn for all rows all the same, so that they tell nothing of which rows those are.
-    """
-    if bound == 1:
-        return np.zeros(rows if only is None else len(only), dtype=np.uint8)
-    bits = source.bits or _integer_bits(bound)
-    if bits > 32 or bound > 1 << bits:
-        raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
-    length = (1 << bits) // bound
-
-    def runs(words: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(words // words.dtype.type(length))
-
-    words = source.words(stream, block, rows, 0, bits)
-    values = runs(words if only is None else words[only])
-    if length * bound == 1 << bits:
-        return values
-    pending = np.flatnonzero(words >= length * bound)
-    turn = 0
-    while pending.size:
-        turn += 1
-        again = source.words(stream, block, pending, turn, bits)
-        if only is None:
-            values[pending] = runs(again)
-        else:
-            wanted = np.isin(pending, only)
-            values[np.searchsorted(only, pending[wanted])] = runs(again[wanted])
-        pending = pending[again >= length * bound]
-    return values
-
-
-def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
-    """How many of the increasing digits are at most each word, and where words are ``tying``."""
-    known = np.array(digits, dtype=np.uint64)
-    if words.size < 1 << bits:
-        ties = np.isin(words, np.array(tying, dtype=words.dtype))
-        return np.searchsorted(known, words, side="right"), np.flatnonzero(ties)
-    counts = np.cumsum(np.bincount(known.astype(np.intp), minlength=1 << bits))
-    is_tying = np.zeros(1 << bits, dtype=np.bool_)
-    is_tying[tying] = True
-    return counts[words], np.flatnonzero(is_tying.take(words))
-
-
-def cells(
-    source: Source, stream: int, block: int, rows: int, cuts: Sequence[Fraction]
-) -> NDArray[np.intp]:
-    """Independent cells of [0, 1) cut at ``cuts``; cell j lies below cuts[j]; shape (rows,).
-
-    cuts : increasing numbers strictly between 0 and 1; there is one cell more than cuts.
-    Cell j is drawn with probability exactly cuts[j] - cuts[j-1].  A word names an interval
-    of [0, 1); where a cut is inside that interval, further words refine it.
-    """
-    drawn = np.zeros(rows, dtype=np.intp)
-    # Rows in one interval that needs a word: their first cell, and the cuts inside, scaled
-    # so that the interval is [0, 1).
-    pending = [(np.arange(rows), 0, list(cuts))] if cuts else []
-    turn = 0
-    while pending:
-        # With many cuts nearly every 16-bit word would have one inside.
-        wide = 32 if len(cuts) > _MANY_CUTS else 16
-        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else wide)
-        # All intervals of a round share an address, so their words are asked for together.
-        everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
-        words = source.words(stream, block, everyone, turn, bits)
-        undecided = []
-        for members, first_cell, inside in pending:
-            word = words[np.searchsorted(everyone, members)] if turn else words
-            digits: list[int] = []
-            refined: dict[int, list[Fraction]] = {}
-            for cut in inside:
-                digit, rest = _split(cut, bits)
-                digits.append(digit)
-                # A cut at the lower edge of a word's interval is settled; one inside is not.
-                if rest:
-                    refined.setdefault(digit, []).append(rest)
-            places, tied = _lookup(word, digits, list(refined), bits)
-            drawn[members if turn else slice(None)] = first_cell + places
-            for digit in np.unique(word[tied]).tolist():
-                equal = members[tied[word[tied] == digit]]
-                settled = bisect_right(digits, digit) - len(refined[digit])
-                undecided.append((equal, first_cell + settled, refined[digit]))
-        pending = undecided
-        turn += 1
-    return drawn
-
-
-def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
-    """A uniformly random order of ``rows`` rows, each of the rows! orders equally likely.
-
-    The order of as many words; words that are not all different are all drawn again, as
-    their order would not be uniform.
-    """
-    bits = source.bits or 64
-    if rows > 1 << bits:
-        raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
-    for turn in range(_MOST_TURNS):
-        words = source.words(stream, block, rows, turn, bits)
-        order = np.argsort(words)
-        ordered = words[order]
-        if not np.any(ordered[1:] == ordered[:-1]):
-            return np.asarray(order)
-    raise ArgumentTypeError("the source of words repeats itself; give another rng")
-
-
-def seeded(seed: Any) -> np.random.Generator:
-    """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
-    if seed < 0:
-        raise ArgumentValueError("seed must be at least 0")
-    return np.random.default_rng(int(seed))

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._typing import Booleans, Floats
-from rrstats.data.frame_columns import column_of
+from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.estimation.analysis_columns import refuse_renamed, refuse_reports
 from rrstats.estimation.means import numbers

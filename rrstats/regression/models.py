@@ -31,7 +31,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
-from rrstats.data.frame_columns import column_of
+from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import Variable, ordinary, variable
 from rrstats.estimation.means import numbers

@@ -22,8 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import open_reports
-from rrstats.data.frame_columns import column_of
+from rrstats.data.columns import column_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
 from rrstats.estimation.debiasing import has_scores

@@ -1,0 +1,385 @@
+"""Exact random draws from addressed words: coins, integers, cells, bits, tables and permutations.
+
+The sampled probability *is* the rational number asked for.  A coin compares the binary expansion
+of the probability, digit by digit, with random digits; integers come from equal runs of words,
+with rejection; a table cuts [0, 1) at the union of all columns' thresholds.  Tests enumerate
+every stream of tiny words through this code.
+Source: Lemire (2019), "Fast random integer generation in an interval", who compares the ways.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats.errors import ArgumentTypeError
+from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
+
+__all__ = [
+    "BITS_STREAM",
+    "CELL_STREAM",
+    "TableSampler",
+    "below",
+    "cells",
+    "coin",
+    "independent_bits",
+    "permutation",
+]
+
+_MOST_TURNS = 64
+"""Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
+
+_MANY_CUTS = 512
+
+
+@lru_cache(maxsize=1024)
+def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
+    """The next digit of a binary expansion in base 2**bits, and what is left behind it."""
+    scaled = remainder * (1 << bits)
+    digit = scaled.numerator // scaled.denominator
+    return digit, scaled - digit
+
+
+def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> NDArray[np.bool_]:
+    """Independent coins, True with probability exactly ``prob``; shape (rows,).
+
+    A word below the digit of ``prob`` decides True, above it False; a tie goes on with the
+    next digit and a fresh word.  When the digits are used up a tie means False.
+    """
+    if not 0 < prob.numerator < prob.denominator:
+        return np.full(rows, prob >= 1)
+    bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
+    digit, rest = _split(prob, bits)
+    drawn = source.words(stream, block, rows, 0, bits)
+    heads: NDArray[np.bool_] = drawn < digit
+    if not rest:
+        return heads
+    tied = np.flatnonzero(drawn == digit)
+    turn = 0
+    while rest and tied.size:
+        turn += 1
+        bits = source.bits or 64
+        digit, rest = _split(rest, bits)
+        drawn = source.words(stream, block, tied, turn, bits)
+        heads[tied[drawn < digit]] = True
+        tied = tied[drawn == digit]
+    return heads
+
+
+def _integer_bits(bound: int) -> int:
+    """The narrowest word that is rejected in at most one draw of 64."""
+    for bits in (8, 16):
+        if bound <= 1 << bits and (1 << bits) % bound <= 1 << (bits - 6):
+            return bits
+    return 32
+
+
+def below(
+    source: Source,
+    stream: int,
+    block: int,
+    rows: int,
+    bound: int,
+    only: NDArray[np.intp] | None = None,
+) -> NDArray[Any]:
+    """Independent integers, each of 0 .. bound-1 with probability exactly 1/bound; shape (rows,).
+
+    The words are cut into ``bound`` runs of equal length, one for each integer; the few words
+    behind the last run are drawn again.  NumPy divides by one number as fast as it multiplies,
+    and nothing has to be wider than the word.  ``bound`` is at most 2**32.
+    only : increasing indices of the rows whose integers are wanted, shape (len(only),).  Words
+    are drawn for all rows all the same, so that they tell nothing of which rows those are.
+    """
+    if bound == 1:
+        return np.zeros(rows if only is None else len(only), dtype=np.uint8)
+    bits = source.bits or _integer_bits(bound)
+    if bits > 32 or bound > 1 << bits:
+        raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
+    length = (1 << bits) // bound
+
+    def runs(words: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(words // words.dtype.type(length))
+
+    words = source.words(stream, block, rows, 0, bits)
+    values = runs(words if only is None else words[only])
+    if length * bound == 1 << bits:
+        return values
+    pending = np.flatnonzero(words >= length * bound)
+    turn = 0
+    while pending.size:
+        turn += 1
+        again = source.words(stream, block, pending, turn, bits)
+        if only is None:
+            values[pending] = runs(again)
+        else:
+            wanted = np.isin(pending, only)
+            values[np.searchsorted(only, pending[wanted])] = runs(again[wanted])
+        pending = pending[again >= length * bound]
+    return values
+
+
+def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
+    """How many of the increasing digits are at most each word, and where words are ``tying``."""
+    known = np.array(digits, dtype=np.uint64)
+    if words.size < 1 << bits:
+        ties = np.isin(words, np.array(tying, dtype=words.dtype))
+        return np.searchsorted(known, words, side="right"), np.flatnonzero(ties)
+    counts = np.cumsum(np.bincount(known.astype(np.intp), minlength=1 << bits))
+    is_tying = np.zeros(1 << bits, dtype=np.bool_)
+    is_tying[tying] = True
+    return counts[words], np.flatnonzero(is_tying.take(words))
+
+
+def cells(
+    source: Source, stream: int, block: int, rows: int, cuts: Sequence[Fraction]
+) -> NDArray[np.intp]:
+    """Independent cells of [0, 1) cut at ``cuts``; cell j lies below cuts[j]; shape (rows,).
+
+    cuts : increasing numbers strictly between 0 and 1; there is one cell more than cuts.
+    Cell j is drawn with probability exactly cuts[j] - cuts[j-1].  A word names an interval
+    of [0, 1); where a cut is inside that interval, further words refine it.
+    """
+    drawn = np.zeros(rows, dtype=np.intp)
+    # Rows in one interval that needs a word: their first cell, and the cuts inside, scaled
+    # so that the interval is [0, 1).
+    pending = [(np.arange(rows), 0, list(cuts))] if cuts else []
+    turn = 0
+    while pending:
+        # With many cuts nearly every 16-bit word would have one inside.
+        wide = 32 if len(cuts) > _MANY_CUTS else 16
+        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else wide)
+        # All intervals of a round share an address, so their words are asked for together.
+        everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
+        words = source.words(stream, block, everyone, turn, bits)
+        undecided = []
+        for members, first_cell, inside in pending:
+            word = words[np.searchsorted(everyone, members)] if turn else words
+            digits: list[int] = []
+            refined: dict[int, list[Fraction]] = {}
+            for cut in inside:
+                digit, rest = _split(cut, bits)
+                digits.append(digit)
+                # A cut at the lower edge of a word's interval is settled; one inside is not.
+                if rest:
+                    refined.setdefault(digit, []).append(rest)
+            places, tied = _lookup(word, digits, list(refined), bits)
+            drawn[members if turn else slice(None)] = first_cell + places
+            for digit in np.unique(word[tied]).tolist():
+                equal = members[tied[word[tied] == digit]]
+                settled = bisect_right(digits, digit) - len(refined[digit])
+                undecided.append((equal, first_cell + settled, refined[digit]))
+        pending = undecided
+        turn += 1
+    return drawn
+
+
+def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
+    """A uniformly random order of ``rows`` rows, each of the rows! orders equally likely.
+
+    The order of as many words; words that are not all different are all drawn again, as
+    their order would not be uniform.
+    """
+    bits = source.bits or 64
+    if rows > 1 << bits:
+        raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
+    for turn in range(_MOST_TURNS):
+        words = source.words(stream, block, rows, turn, bits)
+        order = np.argsort(words)
+        ordered = words[order]
+        if not np.any(ordered[1:] == ordered[:-1]):
+            return np.asarray(order)
+    raise ArgumentTypeError("the source of words repeats itself; give another rng")
+
+
+Words = NDArray[Any]
+
+BITS_STREAM = 1
+"""Behind the stream of the coin for the true category's own bit."""
+
+_SLICES, _MORE_SLICES = 9, 8
+"""Binary digits that are compared at once, for all rows, and for those with a tie."""
+
+TINY_WORDS = 32
+"""Narrower words than that of a source with one width are compared one by one."""
+
+
+def independent_bits(
+    source: Source, block: int, rows: int, k: int, prob: Fraction
+) -> NDArray[np.uint8]:
+    """(rows, width) packed bits, each 1 with probability exactly ``prob``; those behind k are 0."""
+    sizes = _word_sizes(k, source.bits)
+    columns = [
+        _bits_of_words(source, block, rows, prob, bits, column, len(sizes))
+        for column, bits in enumerate(sizes)
+    ]
+    last = columns[-1]
+    last &= last.dtype.type((1 << (k - sum(sizes[:-1]))) - 1)
+    if source.bits is None or source.bits in (8, 16, 32, 64):
+        # The words side by side, their lowest byte first, and no more of the last than there is.
+        form = np.dtype(
+            [(f"{place}", c.dtype.newbyteorder("<")) for place, c in enumerate(columns)]
+        )
+        side_by_side = np.empty(rows, dtype=form)
+        for place, words in enumerate(columns):
+            side_by_side[f"{place}"] = words
+        packed = side_by_side.view(np.uint8).reshape(rows, form.itemsize)
+        return np.ascontiguousarray(packed[:, : -(-k // 8)])
+    single = [
+        (words >> words.dtype.type(bit)) & words.dtype.type(1)
+        for words, bits in zip(columns, sizes, strict=True)
+        for bit in range(bits)
+    ]
+    return np.packbits(np.stack(single[:k], axis=1), axis=1, bitorder="little")
+
+
+def _word_sizes(k: int, fixed: int | None) -> list[int]:
+    """The bits of the words that make up a report; no more than needed, where any will do."""
+    if fixed is not None:
+        return [fixed] * -(-k // fixed)
+    width = -(-k // 8)
+    return [64] * (width // 8) + [bits for bits in (32, 16, 8) if width & (bits // 8)]
+
+
+def _bits_of_words(
+    source: Source, block: int, rows: int, prob: Fraction, bits: int, column: int, columns: int
+) -> Words:
+    """(rows,) words of independent bits, each 1 with probability exactly ``prob``.
+
+    The expansion of ``prob`` is compared with random digits, one word for a digit of all its
+    bits; where all digits that were compared are equal, further ones decide.
+    """
+    tiny = source.bits is not None and source.bits < TINY_WORDS
+    # Few rows: a tie could be timed, so none is to happen.
+    first = 1 if tiny else 64 if rows < SMALL_CALL_ROWS else _SLICES
+    turn = 0
+
+    def compared(which: int | NDArray[np.intp], digits: list[int]) -> tuple[Words, Words]:
+        """Whether each bit is below the digits, and whether it is if a tie counts as below."""
+        below: Words | None = None
+        most: Words | None = None
+        # The last digit first: then each is one operation.  A 1 among the random digits says
+        # "below" at a 1, and "go on" at a 0; a 0 says "go on" at a 1, and "above" at a 0.
+        for place in range(len(digits) - 1, -1, -1):
+            address = (turn + place) * columns + column
+            words = source.words(BITS_STREAM, block, which, address, bits)
+            if digits[place]:
+                below = words.copy() if below is None else np.bitwise_or(below, words, out=below)
+                most = most if most is None else np.bitwise_or(most, words, out=most)
+            else:
+                below = below if below is None else np.bitwise_and(below, words, out=below)
+                most = words.copy() if most is None else np.bitwise_and(most, words, out=most)
+        every = words.dtype.type((1 << bits) - 1)
+        return (
+            np.zeros_like(words) if below is None else below,
+            np.full_like(words, every) if most is None else most,
+        )
+
+    digits, goes_on = _digits(prob, 0, first)
+    heads, most = compared(rows, digits)
+    if not goes_on:
+        return heads
+    tied = np.flatnonzero(heads != most)
+    open_bits = heads[tied] ^ most[tied]
+    turn = first
+    while tied.size and goes_on:
+        digits, goes_on = _digits(prob, turn, 1 if tiny else _MORE_SLICES)
+        below, most = compared(tied, digits)
+        heads[tied] |= open_bits & below
+        open_bits &= below ^ most
+        turn += len(digits)
+        left = open_bits != 0
+        tied, open_bits = tied[left], open_bits[left]
+    return heads
+
+
+def _digits(prob: Fraction, start: int, count: int) -> tuple[list[int], bool]:
+    """Some binary digits of a number in (0, 1) behind the first ``start``; whether more follow.
+
+    Of a number that ends there, no more than there are.
+    """
+    scaled, rest = divmod(prob.numerator << (start + count), prob.denominator)
+    digits = [scaled >> (count - 1 - place) & 1 for place in range(count)]
+    while not rest and not digits[-1] and len(digits) > 1:
+        digits.pop()
+    return digits, rest != 0
+
+
+CELL_STREAM = 0
+
+_MOST_LOTS = 1 << 22
+"""Up to here the report of every lot and truth is looked up in one table."""
+
+
+class TableSampler:
+    """The lots of a matrix, and the report of each lot for each truth.
+
+    entries : m rows (reports) of exact numbers (truths); columns sum to 1.
+    dtype : of the codes of reports.
+    """
+
+    def __init__(self, entries: Sequence[Sequence[Fraction]], dtype: np.dtype[Any]) -> None:
+        columns = [_thresholds(column) for column in zip(*entries, strict=True)]
+        self.classes, self.dtype = len(columns), dtype
+        self.cuts, starts = _lots(columns)
+        lots = self._lots = len(self.cuts) + 1
+        self._table: NDArray[Any] | None = None
+        self._starts = np.empty(0, dtype=np.intp)
+        if lots * self.classes <= _MOST_LOTS:
+            every = np.arange(lots)
+            reports = [np.searchsorted(start, every, side="right") for start in starts]
+            self._table = np.array(reports, dtype=dtype).T.ravel()
+        else:
+            shifted = np.array(starts) + np.arange(self.classes)[:, None] * (lots + 1)
+            self._starts = shifted.ravel()
+
+    def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
+        """The reports of one block of true codes, as codes of ``dtype``."""
+        drawn = cells(source, CELL_STREAM, block, len(codes), self.cuts)
+        if self._table is not None:
+            drawn *= self.classes
+            drawn += codes
+            return np.asarray(self._table.take(drawn))
+        # How many thresholds of its own column a lot has reached.
+        drawn += codes * np.intp(self._lots + 1)
+        reached = np.searchsorted(self._starts, drawn, side="right")
+        before = codes.astype(np.intp) * (len(self._starts) // self.classes)
+        return np.asarray((reached - before).astype(self.dtype))
+
+
+def _thresholds(column: Sequence[Fraction]) -> tuple[int, list[int]]:
+    """The sums of a column up to each report but the last, and the denominator of all."""
+    common = lcm(*{entry.denominator for entry in column})
+    parts = (entry.numerator * (common // entry.denominator) for entry in column)
+    return common, list(accumulate(parts))[:-1]
+
+
+def _lots(columns: Sequence[tuple[int, list[int]]]) -> tuple[list[Fraction], list[list[int]]]:
+    """The union of all thresholds strictly between 0 and 1, and the lot at which each lies.
+
+    Whole numbers over few denominators: fractions are slow, and made once for each cut.
+    """
+    tops: dict[int, set[int]] = {}
+    for common, sums in columns:
+        tops.setdefault(common, set()).update(sums)
+    exact = {
+        common: {top: Fraction(top, common) for top in found if 0 < top < common}
+        for common, found in tops.items()
+    }
+    union = {cut for found in exact.values() for cut in found.values()}
+    # In the order of the doubles, and in that of the fractions where doubles are equal.
+    cuts = sorted(union, key=lambda cut: (float(cut), cut))
+    lot = {cut: place for place, cut in enumerate(cuts, start=1)}
+    place = {
+        # A threshold of 1 lies behind every lot.
+        common: {0: 0, common: len(cuts) + 1} | {top: lot[cut] for top, cut in found.items()}
+        for common, found in exact.items()
+    }
+    return cuts, [[place[common][top] for top in sums] for common, sums in columns]
