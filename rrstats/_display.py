@@ -70,7 +70,8 @@ def chance(prob: float) -> str:
     """
     close = 0.001 * min(prob, 1 - prob)
     texts = (f"{prob * 100:.{digits}g}" for digits in range(4, 18))
-    return f"{next(t for t in texts if abs(float(t) / 100 - prob) <= max(close, 1e-17))}%"
+    close = max(close, 1e-17)
+    return f"{next((t for t in texts if abs(float(t) / 100 - prob) <= close), prob * 100)}%"
 
 
 def percent(share: float) -> str:

@@ -218,9 +218,12 @@ def _others(column: _Column) -> str:
             "Not answering is one of the answers, protected like the others. Answers outside this "
             f"list {unknown}."
         )
-    missing = _REFUSED if record.missing == "raise" else unknown
-    if record.missing == "keep":
-        missing = "were left as they were: the file shows who did not answer"
+    missing = {
+        "unknown": unknown,
+        "uniform": _REPLACED,
+        "raise": _REFUSED,
+        "keep": "were left as they were: the file shows who did not answer",
+    }[record.missing]
     if unknown == missing:
         return f"Missing answers, and answers outside this list, {unknown}."
     return f"Answers outside this list {unknown}. Missing answers {missing}."

@@ -12,7 +12,8 @@ import rrstats as rr
 from rrstats import cli, plots
 
 TABLE_ROW = re.compile(
-    r"^  (?P<answer>\w+) +(?P<true>[\d.]+)% +(?P<naive>[\d.]+)% +(?P<debiased>-?[\d.]+)% +"
+    r"^  (?P<answer>\w+) +(?P<true>[\d.]+)% +(?P<reported>[\d,]+) +(?P<naive>[\d.]+)% +"
+    r"(?P<debiased>-?[\d.]+)% +"
     r"(?P<low>[\d.]+)% to (?P<high>[\d.]+)% +(?P<count>-?[\d,]+)$",
     re.MULTILINE,
 )
@@ -87,9 +88,9 @@ def test_demo_estimates_from_the_reports(capsys):
 def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
     """ln 9 and ln 3, rounded up, and their sum, ln 27; the odds of a row change by 27 at most."""
     words = " ".join(demo(capsys).split())
-    assert "health: 4 answers; a report is true with probability 0.75, epsilon 2.198 " in words
+    assert "health: 4 answers; a report is true with probability 75%, epsilon 2.198 " in words
     assert (
-        "visited_doctor: 2 answers; a report is true with probability 0.75, epsilon 1.099" in words
+        "visited_doctor: 2 answers; a report is true with probability 75%, epsilon 1.099" in words
     )
     assert "Epsilon of a row, both reports together: 3.296." in words
     assert "a factor of at most 27, so what seemed 5% likely" in words
@@ -107,7 +108,7 @@ def test_demo_takes_epsilon_and_shares_below_zero(capsys):
     assert "epsilon 0.0001" in page
     assert "not clipped" in page
     assert re.search(r"-[\d.]+%", page)
-    assert "0.00% to 100.00%" in page
+    assert "0.0% to 100.0%" in page
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_help_fits_a_terminal(capsys, command):
 
 def test_a_probability_just_below_one_is_not_shown_as_one(capsys):
     """Rounding never turns a report that may be a lie into a true one, or the reverse."""
-    assert "true with probability 0.99999," in demo(capsys, "--prob", "0.99999")
+    assert "true with probability 99.999%," in demo(capsys, "--prob", "0.99999")
 
 
 # -- pictures ------------------------------------------------------------------------------
@@ -242,12 +243,21 @@ def test_a_file_that_cannot_be_written_is_code_1(capsys, tmp_path, monkeypatch):
     assert "cannot write shares.png: No space left on device" in line
 
 
-def test_no_command_is_code_2(capsys):
-    """Without a command there is one line that points to --help."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main([])
-    assert 2 == stop.value.code
-    assert "--help" in capsys.readouterr().err
+def test_no_command_is_help(capsys):
+    """Without a command the help is printed, and nothing has gone wrong."""
+    assert 0 == cli.main([])
+    shown = capsys.readouterr()
+    assert "commands:" in shown.out
+    assert "" == shown.err
+
+
+def test_the_table_and_the_sentence_give_the_same_digits(capsys):
+    """The interval of the category that is read stands in its row, letter by letter."""
+    page = demo(capsys)
+    (read,) = re.findall(r"Reading: about ([\d.]+)% poor.* 95% interval (\S+ to \S+),",
+                         " ".join(page.split()))  # fmt: skip
+    (row,) = [line for line in page.splitlines() if line.startswith("  poor")]
+    assert f"  {read[1]}  " in row
 
 
 def test_an_interrupt_is_code_130(monkeypatch):

@@ -30,6 +30,8 @@ NEARLY_ALL_TRUTH = str(1 - 2**-45)
 """Of a few hundred reports one is a lie with a chance below 1e-11."""
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 ANSWER = ["--column", "answer", "--categories", "never,once,often", "--prob", "0.75"]
+FREE = [*ANSWER, "--unknown", "warn"]
+"""The answers hold a word that is no category."""
 
 
 @pytest.fixture
@@ -96,7 +98,9 @@ def released(path):
 
 def test_privatize_writes_reports_and_a_report(folder, capsys):
     """OUT holds reports among the categories, says how it was made, and stdout says it too."""
-    report = json.loads(done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER))
+    report = json.loads(
+        done(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--format", "json")
+    )
     frame = pd.read_parquet("out.parquet")
     assert set(WORDS) >= set(frame["answer"])
     assert list(range(200)) == frame["id"].tolist()
@@ -109,30 +113,25 @@ def test_privatize_writes_reports_and_a_report(folder, capsys):
     assert report["seconds"] >= 0
 
 
-def test_options_belong_to_the_column_before_them(folder, capsys):
-    """What stands before the first --column is a default; what follows one is its own."""
-    done(
-        capsys,
-        *("privatize", "in.parquet", "out.parquet", "--epsilon", "1", "--with-missing"),
-        *("--column", "answer", "--categories", "never,once,often,maybe"),
-        *("--column", "smoker", "--categories", "true,false", "--prob", "0.9"),
-        *("--column", "visits", "--epsilon", "2", "--categories", "0,1,2"),
-    )
+def test_one_design_holds_for_all_columns(folder, capsys):
+    """--column may be repeated; the words are cast to the type of each column."""
+    pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}).to_parquet("two.parquet")
+    options = ["--categories", "1,2", "--prob", "0.7", "--column", "a", "--column", "b"]
+    done(capsys, "privatize", "two.parquet", "out.parquet", *options, "--with-missing")
     found = {name: record.resolve() for name, record in released("out.parquet").items()}
-    assert {
-        "answer": rr.KRR([*WORDS, "maybe", None], epsilon=1),
-        "smoker": rr.KRR([True, False, None], 0.9),
-        "visits": rr.KRR([0, 1, 2, None], epsilon=2),
-    } == found
+    assert {"a": rr.KRR([1, 2, None], 0.7), "b": rr.KRR(["1", "2", None], 0.7)} == found
 
 
-def test_categories_may_be_a_default_too(folder, capsys):
-    """Two columns with the same words need them once; an own prob goes before the default."""
-    pd.DataFrame({"a": ["x", "y"], "b": ["y", "x"]}).to_parquet("two.parquet")
-    arguments = ["--categories", "x,y", "--prob", "0.7", "--column", "a", "--column", "b"]
-    done(capsys, "privatize", "two.parquet", "out.parquet", *arguments, "--prob", "0.6")
-    found = {name: record.resolve() for name, record in released("out.parquet").items()}
-    assert {"a": rr.KRR(["x", "y"], 0.7), "b": rr.KRR(["x", "y"], 0.6)} == found
+def test_the_plan_of_the_options_makes_the_same_release(folder, capsys):
+    """--write-plan writes nothing; the plan it prints is the design that was typed."""
+    before = sorted(folder.iterdir())
+    options = ["--column", "smoker", "--categories", "true,false", "--epsilon", "1"]
+    plan = done(capsys, "privatize", "in.parquet", "out.parquet", *options, "--write-plan")
+    assert before == sorted(folder.iterdir())
+    Path("plan.json").write_text(plan)
+    done(capsys, "privatize", "in.parquet", "one.parquet", "--plan", "plan.json")
+    done(capsys, "privatize", "in.parquet", "two.parquet", *options, "--again")
+    assert released("one.parquet") == released("two.parquet")
 
 
 @pytest.mark.parametrize(
@@ -170,10 +169,11 @@ def test_csv_in_csv_out(folder, capsys):
     """Whole numbers are recorded as numbers, and other columns stay letter by letter."""
     done(
         capsys,
-        *("privatize", "in.csv", "out.csv", "--prob", NEARLY_ALL_TRUTH),
+        *("privatize", "in.csv", "visits.csv", "--prob", NEARLY_ALL_TRUTH),
         *("--column", "visits", "--categories", "0,1,2"),
-        *("--column", "smoker", "--categories", "True,False"),
     )
+    options = ["--prob", NEARLY_ALL_TRUTH, "--column", "smoker", "--categories", "True,False"]
+    done(capsys, "privatize", "visits.csv", "out.csv", *options)
     assert Path("in.csv").read_text() == Path("out.csv").read_text()
     found = released("out.csv")
     assert (0, 1, 2) == found["visits"].resolve().categories
@@ -182,14 +182,15 @@ def test_csv_in_csv_out(folder, capsys):
 
 def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
     """Of 200 answers 25 are unknown and 25 missing: the steward reads it, the report is silent."""
-    code, out, err = call(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER)
+    json_options = [*FREE, "--format", "json"]
+    code, out, err = call(capsys, "privatize", "in.parquet", "out.parquet", *json_options)
     assert 0 == code
     assert "private, for the steward only: column answer: 25 unknown and 25 missing of 200" in err
     assert 1 == err.count("warning: some answers are missing or not among the categories")
     assert 2 == err.count("\n")
     clean = pd.DataFrame({"answer": WORDS * 20 + WORDS * 20 + WORDS * 26 + WORDS[:2]})
     clean.to_parquet("clean.parquet")
-    code, other, err = call(capsys, "privatize", "clean.parquet", "c.parquet", *ANSWER)
+    code, other, err = call(capsys, "privatize", "clean.parquet", "c.parquet", *json_options)
     assert "0 unknown and 0 missing of 200" in err
     first, second = json.loads(out), json.loads(other)
     for report in (first, second):
@@ -199,11 +200,11 @@ def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
 
 def test_quiet_keeps_only_warnings(folder, capsys):
     """--quiet leaves out the private counts, not what may be wrong."""
-    _, _, err = call(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, "--quiet")
+    _, _, err = call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--quiet")
     assert err.startswith("rrstats: warning: some answers")
     assert 1 == err.count("\n")
     options = ["--unknown", "uniform", "--quiet", "--again", "--overwrite"]
-    assert "" == call(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, *options)[2]
+    assert "" == call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, *options)[2]
 
 
 def test_refused_answers_are_code_1(folder, capsys):
@@ -212,32 +213,36 @@ def test_refused_answers_are_code_1(folder, capsys):
         capsys, "privatize", "in.parquet", "o.parquet", *ANSWER, "--unknown", "raise"
     )
     assert 1 == code
-    assert "50 of 200 answers" in line
+    assert "25 of 200 answers" in line
+    code, line = refused(
+        capsys, "privatize", "in.parquet", "o.parquet", *FREE, "--missing", "raise"
+    )
+    assert (1, True) == (code, "25 of 200 answers are missing" in line)
     assert "maybe" not in line
     assert not Path("o.parquet").exists()
 
 
 def test_missing_answers_may_be_kept(folder, capsys):
     """--missing keep leaves the 25 missing ones, and the file records it."""
-    done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, "--missing", "keep")
+    done(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--missing", "keep")
     assert 25 == pd.read_parquet("out.parquet")["answer"].isna().sum()
     assert "keep" == released("out.parquet")["answer"].missing
 
 
 def test_a_second_release_needs_again(folder, capsys):
     """The same column once more is refused with the sum of both epsilons; --again allows it."""
-    done(capsys, "privatize", "in.parquet", "one.parquet", *ANSWER)
-    code, line = refused(capsys, "privatize", "in.parquet", "two.parquet", *ANSWER)
+    done(capsys, "privatize", "in.parquet", "one.parquet", *FREE)
+    code, line = refused(capsys, "privatize", "in.parquet", "two.parquet", *FREE)
     assert 1 == code
     assert "epsilon 3.584" in line  # 2 ln 6 = 3.58352
     assert "--again" in line
     assert not Path("two.parquet").exists()
-    done(capsys, "privatize", "in.parquet", "two.parquet", *ANSWER, "--again")
+    done(capsys, "privatize", "in.parquet", "two.parquet", *FREE, "--again")
 
 
 def test_a_ledger_may_lie_elsewhere(folder, capsys):
     """--ledger keeps account in the file that is named."""
-    options = [*ANSWER, "--ledger", "elsewhere.json"]
+    options = [*FREE, "--ledger", "elsewhere.json"]
     done(capsys, "privatize", "in.parquet", "one.parquet", *options)
     assert Path("elsewhere.json").exists()
     assert not Path("in.parquet.rrstats-ledger.json").exists()
@@ -247,11 +252,11 @@ def test_a_ledger_may_lie_elsewhere(folder, capsys):
 def test_an_existing_target_needs_overwrite(folder, capsys):
     """What is there stays, until somebody says otherwise."""
     Path("out.parquet").write_bytes(b"mine")
-    code, line = refused(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER)
+    code, line = refused(capsys, "privatize", "in.parquet", "out.parquet", *FREE)
     assert 1 == code
     assert "--overwrite" in line
     assert b"mine" == Path("out.parquet").read_bytes()
-    done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER, "--overwrite")
+    done(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--overwrite")
     assert 200 == len(pd.read_parquet("out.parquet"))
 
 
@@ -267,16 +272,16 @@ def test_rows_may_be_shuffled(folder, capsys):
 def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
     """--dry-run prints the report of the release that would be made, and leaves no trace."""
     before = sorted(folder.iterdir())
-    arguments = ["privatize", "in.parquet", "out.parquet", *ANSWER, "--unknown", "raise"]
+    arguments = ["privatize", "in.parquet", "out.parquet", *FREE, "--format", "json"]
     report = json.loads(done(capsys, *arguments, "--dry-run"))
     assert (True, 200) == (report["dry_run"], report["rows"])
     assert rr.KRR(WORDS, 0.75).epsilon == report["epsilon_per_row"]
     data = [path for path in folder.iterdir() if "ledger" not in path.name]
     assert before == sorted(data)
     assert not Path("in.parquet.rrstats-ledger.json").exists()
-    done(capsys, "privatize", "in.parquet", "out.parquet", *ANSWER)
+    done(capsys, "privatize", "in.parquet", "out.parquet", *FREE)
     made = json.loads(
-        done(capsys, "privatize", "in.parquet", "o.parquet", *ANSWER, "--again", "--dry-run")
+        done(capsys, *arguments[:2], "o.parquet", *arguments[3:], "--again", "--dry-run")
     )
     assert files.describe_file("out.parquet") == [
         metadata.Record.from_dict({k: v for k, v in column.items() if k != "epsilon"})
@@ -291,15 +296,16 @@ def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
         ("out.csv", [], 2),
         ("there.parquet", ["--again"], 1),
         ("there.parquet", ["--again", "--overwrite"], 0),
-        ("out.parquet", ["--missing", "unknown", "--again"], 0),
+        ("out.parquet", ["--missing", "keep", "--again"], 0),
+        ("out.parquet", ["--unknown", "raise", "--again"], 1),
         ("out.parquet", [], 1),
     ],
 )
 def test_a_dry_run_refuses_what_the_run_would(folder, capsys, target, options, code):
     """Wrong targets and second releases are found without writing."""
     Path("there.parquet").write_bytes(b"")
-    done(capsys, "privatize", "in.parquet", "before.parquet", *ANSWER)
-    arguments = ["privatize", "in.parquet", target, *ANSWER, *options, "--dry-run"]
+    done(capsys, "privatize", "in.parquet", "before.parquet", *FREE)
+    arguments = ["privatize", "in.parquet", target, *FREE, *options, "--dry-run"]
     assert code == call(capsys, *arguments)[0]
 
 
@@ -328,7 +334,7 @@ def test_a_plan_in_the_place_of_columns(folder, capsys):
 
 def test_the_description_of_a_release_is_a_plan(folder, capsys):
     """``describe --format json`` of one release makes the next, with the same document."""
-    done(capsys, "privatize", "in.parquet", "one.parquet", *ANSWER, "--missing", "keep")
+    done(capsys, "privatize", "in.parquet", "one.parquet", *FREE, "--missing", "keep")
     Path("plan.json").write_text(done(capsys, "describe", "one.parquet", "--format", "json"))
     options = ["--plan", "plan.json", "--again"]
     done(capsys, "privatize", "in.parquet", "two.parquet", *options)
@@ -367,7 +373,7 @@ BAD = {
         2,
         "not allowed with argument --prob",
     ),
-    "prob twice": ([*PRIVATIZE, *ANSWER, "--prob", "0.5"], 2, "twice for column 'answer'"),
+    "prob twice": ([*PRIVATIZE, *ANSWER, "--prob", "0.5"], 2, "--prob: is given twice"),
     "column twice": ([*PRIVATIZE, *ANSWER, *A], 2, "'answer' is named twice"),
     "percent": ([*PRIVATIZE, *A, "--categories", "a,b", "--prob", "75"], 2, "write 0.75 for 75%"),
     "no number": ([*PRIVATIZE, *A, "--prob", "x"], 2, "must be a number, got 'x'"),
@@ -590,8 +596,8 @@ def test_check_of_clean_answers(folder, capsys):
 
 def test_check_tells_of_earlier_releases(folder, capsys):
     """How often, where to, and with which epsilon in all: 2 ln 6, rounded up."""
-    done(capsys, "privatize", "in.parquet", "one.parquet", *ANSWER)
-    done(capsys, "privatize", "in.parquet", "two.parquet", *ANSWER, "--again")
+    done(capsys, "privatize", "in.parquet", "one.parquet", *FREE)
+    done(capsys, "privatize", "in.parquet", "two.parquet", *FREE, "--again")
     page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often,maybe")
     words = " ".join(page.split())
     assert "answer: released 2 times before, with epsilon 3.584 in all" in words
@@ -607,7 +613,9 @@ def test_answers_cannot_steer_the_terminal(folder, capsys):
     assert 0 == code
     assert "\\x1b[2J" in page
     code, report, err = call(
-        capsys, "privatize", "nasty.parquet", "o.parquet", *options, "--prob", "0.9"
+        capsys,
+        *("privatize", "nasty.parquet", "o.parquet", *options, "--prob", "0.9"),
+        *("--unknown", "uniform"),
     )
     shown = page + report + err + done(capsys, "describe", "o.parquet")
     shown += done(capsys, "estimate", "o.parquet")
@@ -652,7 +660,7 @@ def test_the_code_on_the_page_works(out, capsys):
 
 def test_help_has_examples_that_work(folder, capsys):
     """The examples in each --help run as they stand, on a survey of their kind."""
-    survey = pd.read_parquet("in.parquet").assign(smoker="yes", health="good")
+    survey = pd.read_parquet("in.parquet").assign(smoker="yes", drinker="no")
     survey.to_parquet("in.parquet")
     survey.to_csv("in.csv", index=False)
     Path("reports.csv").write_text("answer\nyes\nno\n")
@@ -670,6 +678,7 @@ def test_help_has_examples_that_work(folder, capsys):
             arguments = shlex.split(line)[1:]
             if arguments[0] == "privatize":
                 arguments += ["--again", "--overwrite"]
+                arguments += [] if "--plan" in arguments else ["--unknown", "uniform"]
             code, _, err = call(capsys, *arguments)
             assert 0 == code, (line, err)
 
@@ -706,7 +715,8 @@ def on_terminal(*arguments, path=""):
 @POSIX
 def test_progress_is_for_terminals(folder):
     """A terminal sees how far it is, and then a clean line; a pipe and --quiet see nothing."""
-    options = ["privatize", "in.parquet", "out.parquet", *ANSWER, "--again", "--overwrite"]
+    options = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
+    options += ["--format", "json"]
     # An empty module in tqdm's place: then the line is our own.
     (folder / "tqdm.py").write_text("raise ImportError\n")
     code, out, screen = on_terminal(*options, path=str(folder))
@@ -733,7 +743,7 @@ def test_progress_is_tqdm_where_it_is_installed(folder):
         "    def tell(self, text): print(text, self.n, self.total, file=self.options['file'])\n"
         "    def update(self, rows): self.n += rows; self.tell('bar')\n"
     )
-    options = ["privatize", "in.parquet", "out.parquet", *ANSWER]
+    options = ["privatize", "in.parquet", "out.parquet", *FREE]
     code, _, screen = on_terminal(*options, path=str(folder))
     assert 0 == code
     assert "bar 200 200\r\n" in screen
@@ -792,7 +802,7 @@ def test_a_signal_leaves_nothing_behind(folder, name, code):
     """Ctrl-C, SIGTERM and a closed terminal in the middle end quietly; nothing half remains."""
     before = sorted(folder.iterdir())
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, "privatize", "in.parquet", "out.parquet", *ANSWER],
+        [sys.executable, "-c", SLOW, "privatize", "in.parquet", "out.parquet", *FREE],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -809,15 +819,15 @@ def test_a_signal_leaves_nothing_behind(folder, name, code):
 TOO_LATE = """
 import os, sys, signal
 from rrstats import cli
-from rrstats.cli import release as report
+from rrstats.cli import privatize_command as report
 from rrstats.files import ledger, publishing
 number = getattr(signal, sys.argv.pop(1))
 owner, name = {
     "placed": (publishing, "_place"),
     "synced": (publishing, "sweep_old"),
     "entered": (ledger, "done"),
-    "told": (report, "as_json"),
-    "printed": (cli, "print"),
+    "told": (report, "_report"),
+    "printed": (report, "print"),
 }[sys.argv.pop(1)]
 real = getattr(owner, name, print)
 def interrupted(*arguments, **options):
@@ -843,7 +853,8 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_a_signal_that_comes_too_late_says_what_was_published(folder, where, name, code):
     """The report is on stdout as always, and one line on stderr tells why the code is not 0."""
     before = {path.name for path in folder.iterdir()}
-    arguments = ["privatize", "in.csv", "out.csv", *ANSWER, "--quiet", "--unknown", "uniform"]
+    arguments = ["privatize", "in.csv", "out.csv", *ANSWER, "--quiet", "--format", "json"]
+    arguments += ["--unknown", "uniform"]
     found = subprocess.run(
         [sys.executable, "-c", TOO_LATE, name, where, *arguments],
         capture_output=True,
@@ -862,7 +873,7 @@ def test_a_signal_that_comes_too_late_says_what_was_published(folder, where, nam
 def test_a_reader_that_leaves_is_no_error(folder):
     """A closed pipe is code 141; the file is published all the same."""
     for arguments in (
-        ["privatize", "in.parquet", "out.parquet", *ANSWER],
+        ["privatize", "in.parquet", "out.parquet", *FREE],
         ["estimate", "out.parquet"],
     ):
         process = subprocess.Popen(
@@ -899,7 +910,9 @@ def test_output_that_is_no_utf8_still_works(folder):
     pd.DataFrame({"a": ["\u00e4", "\N{SNOWMAN}"] * 5}).to_parquet("u.parquet")
     options = ["--column", "a", "--categories", "\u00e4,\N{SNOWMAN}", "--prob", "0.75"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    report = run("privatize", "u.parquet", "o.parquet", *options, env=environment)
+    report = run(
+        *("privatize", "u.parquet", "o.parquet", *options, "--format", "json"), env=environment
+    )
     assert 0 == report.returncode
     categories = json.loads(report.stdout)["columns"][0]["mechanism"]["categories"]
     assert [{"str": "\u00e4"}, {"str": "\N{SNOWMAN}"}] == categories
@@ -911,7 +924,7 @@ def test_a_warning_as_an_error_does_not_show_source_lines(folder):
     """However Python's warnings are set, the steward reads one plain line, after the release."""
     for setting in ("error", "ignore", "always"):
         environment = {**os.environ, "PYTHONWARNINGS": setting}
-        options = [*ANSWER, "--again", "--overwrite"]
+        options = [*FREE, "--again", "--overwrite"]
         found = run("privatize", "in.parquet", "out.parquet", *options, env=environment)
         assert 0 == found.returncode
         assert 1 == found.stderr.count("rrstats: warning: some answers")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
-from rrstats.cli import arguments  # after importorskip
+from rrstats.cli import arguments, command_line  # after importorskip
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)
@@ -239,17 +239,18 @@ def test_help_lists_the_exit_codes(capsys):
     assert page.endswith(arguments.EXIT_CODES)
     lines = arguments.EXIT_CODES.split("exit codes:\n")[1].splitlines()
     assert 4 == len(lines)
-    codes = [cli.DONE, cli.FAILED, cli.BAD_ARGUMENTS, cli.INTERRUPTED]
+    names = ("DONE", "FAILED", "BAD_ARGUMENTS", "INTERRUPTED")
+    codes = [getattr(command_line, name) for name in names]
     assert codes == [int(line.split()[0]) for line in lines]
     assert ["143", "129", "141"] == re.findall(r"\d+", lines[-1])[1:]
-    assert 141 == cli.READER_LEFT
+    assert 141 == command_line.READER_LEFT
     assert "exit codes:" not in call(capsys, "check", "--help")[1]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--categories", "yes,", "no"], "ends with a comma, got 'yes,'; words are joined by comm"),
+        (["--categories", "yes,", "no"], "begins or ends with a comma; words are joined by commas"),
         (["--categories", "yes", ",no"], "unrecognized arguments: ,no; words are joined by commas"),
         (["--categories", " ,yes"], "begins or ends with a comma"),
         (["--categories", "a,,b"], "has an empty word"),
@@ -285,11 +286,18 @@ def test_a_plan_without_its_version(folder, capsys):
 
 
 def test_a_column_in_which_no_answer_fits_is_said_to_the_steward(tmp_path, capsys):
-    """Misspelled categories make noise of every report; stderr says so, stdout does not."""
+    """Misspelled categories would make noise of every report: the default refuses them.
+
+    With --unknown uniform they do; stderr says so, stdout does not.
+    """
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text('smoker\nyes\nno\n""\n')
     words = ["--column", "smoker", "--categories", "oui,non", "--prob", "0.75"]
-    assert cli.main(["privatize", str(source), str(target), *words]) == 0
+    assert 1 == cli.main(["privatize", str(source), str(target), *words])
+    assert "2 of 3 answers are not among the 2 categories" in capsys.readouterr().err
+    assert [source] == list(tmp_path.iterdir())
+    words += ["--unknown", "uniform"]
+    assert 0 == cli.main(["privatize", str(source), str(target), *words])
     shown = capsys.readouterr()
     assert "no answer fits the categories" in shown.err
     assert "fits" not in shown.out

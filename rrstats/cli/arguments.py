@@ -1,7 +1,7 @@
-"""Arguments: a parser that answers in one line, and options that belong to a column.
+"""Arguments that several commands take, and a parser that answers in one line.
 
-What stands after a ``--column`` belongs to that column; what stands before the first one is
-the default for all of them.
+``--column`` may be repeated, and one design holds for all of the columns; different designs are
+written into a plan, which ``--write-plan`` begins.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import argparse
 import csv
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
-import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.krr import KRR
 
 __all__ = [
     "EXIT_CODES",
-    "Column",
+    "Design",
     "Parser",
-    "add_column_options",
     "add_command",
-    "columns_of",
+    "add_design",
+    "as_option",
+    "design_of",
     "joined",
+    "load_files",
     "number",
-    "require_files",
 ]
-
-WIDTH = 80
 
 EXIT_CODES = """
 exit codes:
@@ -44,41 +44,72 @@ class Parser(argparse.ArgumentParser):
     """A parser that answers a bad argument with one line."""
 
     def format_help(self) -> str:
-        """Help, and for all commands together what the exit codes mean."""
+        """Help, and for all commands together the meaning of the exit codes.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         return super().format_help() + EXIT_CODES * (" " not in self.prog)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """The options; an argument that none of them takes is answered by its command's help."""
+        """Parse; an argument that no option takes is answered by its command's help.
+
+        Parameters
+        ----------
+        args, namespace
+            As for argparse.
+
+        Returns
+        -------
+        Namespace
+            The options.
+        """
         options, left = self.parse_known_args(args, namespace)
         if left:
             hint = ""
-            if hasattr(options, "said") and any(not word.startswith("-") for word in left):
+            if hasattr(options, "categories") and any(not word.startswith("-") for word in left):
                 hint = "; words are joined by commas without spaces, as in yes,no, or quoted"
             said = " ".join(" ".join(left).splitlines())
-            prog = f"{self.prog} {options.command}"
+            prog = f"{self.prog} {options.command}" if options.command else self.prog
             self.exit(2, f"{prog}: unrecognized arguments: {said}{hint}; see {prog} --help\n")
         return options
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and where help is."""
+        """Print what is wrong and where help is, and exit.
+
+        Parameters
+        ----------
+        message : str
+            The text of argparse.
+
+        Returns
+        -------
+        NoReturn
+            The process ends with code 2.
+        """
         line = " ".join(message.splitlines())
         self.exit(2, f"{self.prog}: {line}; see {self.prog} --help\n")
 
 
 def layout(prog: str) -> argparse.HelpFormatter:
     """Help as all commands lay it out."""
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=24, width=WIDTH - 2)
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=24, width=78)
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], str], **words: str
+    commands: Any, name: str, run: Callable[[argparse.Namespace], str], **texts: str
 ) -> argparse.ArgumentParser:
     """One command, with its own --help; ``run`` returns what is to be printed."""
     command: argparse.ArgumentParser = commands.add_parser(
-        name, prog=f"rrstats {name}", formatter_class=layout, allow_abbrev=False, **words
+        name, prog=f"rrstats {name}", formatter_class=layout, allow_abbrev=False, **texts
     )
     command.set_defaults(run=run)
     return command
+
+
+# -- types of arguments ----------------------------------------------------------------------
 
 
 def number(text: str) -> float:
@@ -89,26 +120,31 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
 
 
+def path(text: str) -> Path:
+    """A path, as argparse asks for a type."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"must be the name of a file, got {text!r}")
+    return Path(text)
+
+
 def words(text: str) -> tuple[str, ...]:
     """Category words from one argument, separated by commas and quoted as in CSV."""
     try:
         lines = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error:
         lines = []
+    wrong = None
     if len(lines) != 1 or not lines[0]:
-        raise argparse.ArgumentTypeError(
-            f"must be words separated by commas, quoted as in CSV where they hold one, got {text!r}"
+        wrong = "must be words separated by commas, quoted as in CSV where they hold one"
+    elif text.strip().startswith(",") or text.strip().endswith(","):
+        wrong = "begins or ends with a comma; words are joined by commas without spaces, as yes,no"
+    elif "" in lines[0]:
+        wrong = (
+            "has an empty word; for people who did not answer there is --with-missing, for an "
+            "empty text as an answer --plan"
         )
-    if text.strip().startswith(",") or text.strip().endswith(","):
-        raise argparse.ArgumentTypeError(
-            f"begins or ends with a comma, got {text!r}; words are joined by commas without "
-            "spaces, as in yes,no, or quoted"
-        )
-    if "" in lines[0]:
-        raise argparse.ArgumentTypeError(
-            f"has an empty word in {text!r}; for people who did not answer there is "
-            "--with-missing, for an empty text as an answer --plan"
-        )
+    if wrong is not None:
+        raise argparse.ArgumentTypeError(f"{wrong}, got {text!r}")
     return tuple(lines[0])
 
 
@@ -123,66 +159,84 @@ def joined(arguments: Sequence[str]) -> list[str]:
     return tied
 
 
-# -- columns -------------------------------------------------------------------------------
+_OPTIONS = "again|unknown|missing|overwrite|ledger|level|prob|epsilon|method|target|title"
+
+
+def as_option(text: str) -> str:
+    """A message about arguments of Python as one about options.
+
+    >>> as_option("level must be in (0, 1); unknown='raise' or again=True (--again) help")
+    '--level must be in (0, 1); --unknown raise or --again help'
+    """
+    text = re.sub(r"\S+ \((--[a-z]+|rrstats [a-z]+)\)", r"\1", text)
+    text = re.sub(rf"\b({_OPTIONS})=True", r"--\1", text)
+    text = re.sub(rf"\b({_OPTIONS})='(\w+)'", r"--\1 \2", text)
+    return re.sub(rf"^({_OPTIONS})(?= must)", r"--\1", text)
+
+
+# -- the design of columns ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Column:
-    """What the command line says of one column, or, without a name, of all of them."""
+class Design:
+    """The design that options give to the columns they name.
 
-    name: str | None = None
+    Attributes
+    ----------
+    names : sequence of str
+        The columns; none where a plan, or the file itself, names them.
+    categories : sequence of str or None
+        The words of ``--categories``.
+    prob, epsilon : float or None
+        At most one of them.
+    with_missing : bool
+        Whether not answering is one of the answers.
+    """
+
+    names: Sequence[str]
     categories: tuple[str, ...] | None = None
     prob: float | None = None
     epsilon: float | None = None
-    with_missing: bool | None = None
-
-    def after(self, defaults: Column) -> Column:
-        """This column, with what it leaves open taken from the defaults."""
-        own = self.prob is not None or self.epsilon is not None
-        return Column(
-            self.name,
-            self.categories if self.categories is not None else defaults.categories,
-            self.prob if own else defaults.prob,
-            self.epsilon if own else defaults.epsilon,
-            bool(self.with_missing or defaults.with_missing),
-        )
+    with_missing: bool = False
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is said but perhaps a name."""
-        return replace(self, name=None) in (Column(), Column(with_missing=False))
+        """Whether nothing is said of how columns are made."""
+        return self == Design(self.names)
 
     def words(self) -> list[str | None]:
         """The category words, None for not answering; raises where there are none."""
         if self.categories is None:
             raise ArgumentValueError(
-                f"--column {self.name} needs --categories: they are part of the design and never "
-                "taken from the data; for example --categories never,once,often"
+                f"--column {self.names[0]} needs --categories: they are part of the design and "
+                "never taken from the data; for example --categories never,once,often"
             )
         return [*self.categories, *([None] if self.with_missing else [])]
 
-    def mechanism(self, cast: Callable[[str, list[str | None]], list[Hashable]]) -> rr.KRR:
-        """The mechanism, its words cast to values by ``cast(column, words)``."""
+    def mechanisms(self, cast: Callable[[str, list[str | None]], list[Hashable]]) -> dict[str, KRR]:
+        """One mechanism a column, its words cast to values by ``cast(column, words)``."""
+        return {name: self._mechanism(name, cast) for name in self.names}
+
+    def _mechanism(self, name: str, cast: Callable[..., list[Hashable]]) -> KRR:
         given = self.words()
         if self.epsilon == 0:
             raise ArgumentValueError(
-                f"--column {self.name}: --epsilon 0 asks for reports that say nothing of the "
-                "answers; give more than 0, such as 1"
+                "--epsilon 0 asks for reports that say nothing of the answers; give more than 0, "
+                "such as 1"
             )
         if self.prob is None and self.epsilon is None:
             raise ArgumentValueError(
-                f"--column {self.name} needs --prob, the probability that a report is the truth, "
-                "or --epsilon, its privacy loss"
+                f"--column {name} needs --prob, the probability that a report is the truth, or "
+                "--epsilon, its privacy loss"
             )
-        categories = cast(str(self.name), given)
         try:
-            return rr.KRR(categories, self.prob, epsilon=self.epsilon)
+            return KRR(cast(name, given), self.prob, epsilon=self.epsilon)
         except (ArgumentValueError, ArgumentTypeError) as error:
-            raise ArgumentValueError(f"--column {self.name}: {error}") from None
+            raise ArgumentValueError(f"--column {name}: {error}") from None
 
 
-class _OfColumn(argparse.Action):
-    """An option of the last --column, or a default where none was named yet."""
+class _Once(argparse.Action):
+    """An option that may be given once."""
 
     def __call__(
         self,
@@ -191,95 +245,67 @@ class _OfColumn(argparse.Action):
         values: Any,
         option: str | None = None,
     ) -> None:
-        said: list[Column] = list(getattr(namespace, "said", None) or [Column()])
-        if self.dest == "column":
-            if any(column.name == values for column in said):
-                raise argparse.ArgumentError(self, f"{values!r} is named twice")
-            said.append(Column(values))
-        else:
-            self._check(said[-1])
-            change: dict[str, Any] = {self.dest: True if self.nargs == 0 else values}
-            said[-1] = replace(said[-1], **change)
-        namespace.said = said
-
-    def _check(self, column: Column) -> None:
-        whose = "as a default" if column.name is None else f"for column {column.name!r}"
-        if getattr(column, self.dest) is not None:
-            raise argparse.ArgumentError(self, f"is given twice {whose}")
-        other = {"prob": "epsilon", "epsilon": "prob"}.get(self.dest)
-        if other and getattr(column, other) is not None:
+        if getattr(namespace, self.dest) is not None:
             raise argparse.ArgumentError(
-                self, f"not allowed with argument --{other} {whose}: give one of them"
+                self, "is given twice: one design holds for all columns; write others into a --plan"
             )
+        setattr(namespace, self.dest, values)
 
 
-def add_column_options(
-    command: argparse.ArgumentParser, *, several: bool, amount: bool = True
-) -> None:
-    """The options that belong to a column.
+def add_design(command: argparse.ArgumentParser, plan: str, *, has_amount: bool = True) -> None:
+    """The options that name columns and say how they are made.
 
-    several : --column may be repeated.  amount : --prob and --epsilon matter; where they do not,
-        they are taken all the same, so that a command is changed in one word.
+    plan : the help of ``--plan``.  has_amount : --prob and --epsilon matter; where they do not,
+    they are taken all the same, so that a command is changed in one word.
     """
-    ignored = None if amount else "taken as for privatize, and ignored"
-    repeated = "; may be repeated: what follows it belongs to it" if several else ""
     command.add_argument(
-        "--column", action=_OfColumn, metavar="NAME", help=f"a column of the file{repeated}"
+        "--column",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a column of the file; may be repeated, with one design for all",
     )
     command.add_argument(
         "--categories",
-        action=_OfColumn,
+        action=_Once,
         type=words,
         metavar="A,B,C",
         help='all possible answers, in the order of the design; "a,b" in quotes is one word',
     )
-    command.add_argument(
-        "--prob",
-        action=_OfColumn,
-        type=number,
-        metavar="P",
-        help=ignored
-        or "probability that a report is the truth: at least 1/k for k answers, below 1",
-    )
-    command.add_argument(
-        "--epsilon",
-        action=_OfColumn,
-        type=number,
-        metavar="E",
-        help=ignored or "or the privacy loss of a report: 0.1 is strong privacy, 5 is weak",
-    )
+    amount = command.add_mutually_exclusive_group()
+    ignored = "taken as for privatize, and ignored"
+    for option, metavar, text in [
+        ("--prob", "P", "probability that a report is the truth: at least 1/k for k answers"),
+        ("--epsilon", "E", "or the privacy loss of a report: 0.1 is strong privacy, 5 is weak"),
+    ]:
+        text = text if has_amount else ignored
+        amount.add_argument(option, action=_Once, type=number, metavar=metavar, help=text)
     command.add_argument(
         "--with-missing",
-        action=_OfColumn,
-        nargs=0,
+        action="store_true",
         help="not answering is an answer too, with the same protection",
     )
+    command.add_argument("--plan", metavar="FILE", type=path, help=plan)
 
 
-def columns_of(options: argparse.Namespace) -> list[Column]:
-    """The columns that were named, defaults filled in; none is an empty list."""
-    defaults, *named = getattr(options, "said", None) or [Column()]
-    return [column.after(defaults) for column in named]
+def design_of(options: argparse.Namespace, *, has_amount: bool = True) -> Design:
+    """The design of the options; raises where a column or a plan stands there twice."""
+    names = options.column
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ArgumentValueError(f"--column: {twice!r} is named twice")
+    prob, epsilon = (options.prob, options.epsilon) if has_amount else (None, None)
+    design = Design(names, options.categories, prob, epsilon, options.with_missing)
+    if options.plan is not None and not design.is_bare:
+        raise ArgumentValueError(
+            "--plan says how columns are made, so --categories, --with-missing, --prob and "
+            "--epsilon cannot stand beside it"
+        )
+    return design
 
 
-def defaults_of(options: argparse.Namespace) -> Column:
-    """What was said before the first --column."""
-    said: list[Column] = getattr(options, "said", None) or [Column()]
-    return said[0]
-
-
-# -- files ---------------------------------------------------------------------------------
-
-
-def require_files() -> Any:
+def load_files() -> ModuleType:
     """The module `rrstats.files`; raises MissingPackageError where pyarrow is not there."""
-    from rrstats import files
+    from rrstats import files  # needs pyarrow, an optional package
 
     return files
-
-
-def path(text: str) -> Path:
-    """A path, as argparse asks for a type."""
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be the name of a file, got {text!r}")
-    return Path(text)

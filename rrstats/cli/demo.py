@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import rrstats as rr
-from rrstats import plots
-from rrstats._display import columns as in_columns
-from rrstats._display import percent, wrap
+from rrstats import datasets, plots
+from rrstats._display import chance, wrap
 from rrstats.cli.arguments import add_command, number
-from rrstats.errors import ArgumentValueError, RRStatsError
-from rrstats.mechanisms.channel import transition_matrix
+from rrstats.cli.report_commands import share_note, share_table
+from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
+from rrstats.estimation.estimate import Estimate
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.krr import KRR
 from rrstats.privacy import posterior
 
 __all__ = ["add_demo"]
@@ -84,7 +84,7 @@ def _demo(options: argparse.Namespace) -> str:
     """Privatize, estimate, draw; returns what is to be printed."""
     plan = _plan(options.prob, options.epsilon)
     picture = None if options.plot is None else _picture(options.plot)
-    data = rr.datasets.load_rand_health()
+    data = datasets.load_rand_health()
     released = data.rr.privatize(plan)
     estimates = {column: released[column].rr.estimate(target="rows") for column in plan}
     truths = {column: _true_shares(data[column], m) for column, m in plan.items()}
@@ -93,7 +93,7 @@ def _demo(options: argparse.Namespace) -> str:
     return _report(len(data), plan, estimates, truths, picture)
 
 
-def _plan(prob: float | None, epsilon: float | None) -> dict[str, rr.Mechanism]:
+def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
     """The two mechanisms of the demonstration; raises where nothing could be estimated."""
     if prob is not None and not 0.5 < prob < 1:
         raise ArgumentValueError(
@@ -103,13 +103,13 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, rr.Mechanism]:
     if prob is None and epsilon is None:
         prob = DEMO_PROB
     try:
-        plan: dict[str, rr.Mechanism] = {
-            "health": rr.KRR(rr.datasets.HEALTH, prob, epsilon=epsilon),
-            "visited_doctor": rr.KRR([False, True], prob, epsilon=epsilon),
+        plan: dict[str, KRR] = {
+            "health": KRR(datasets.HEALTH, prob, epsilon=epsilon),
+            "visited_doctor": KRR([False, True], prob, epsilon=epsilon),
         }
         for mechanism in plan.values():
             mechanism.channel.solve(np.full(mechanism.k, 1 / mechanism.k))
-    except rr.NotIdentifiableError:
+    except NotIdentifiableError:
         raise ArgumentValueError(
             f"--epsilon must be above 0, and not by next to nothing, got {epsilon:g}: the reports "
             "would be pure noise"
@@ -130,9 +130,7 @@ def _picture(text: str) -> Path:
     return path
 
 
-def _save_picture(
-    estimates: Mapping[str, rr.Estimate], truths: Mapping[str, Any], path: Path
-) -> None:
+def _save_picture(estimates: Mapping[str, Estimate], truths: Mapping[str, Any], path: Path) -> None:
     """Draw the estimates below one another and save them; the file's ending says how."""
     axes = plots.stacked_axes([estimate.k for estimate in estimates.values()])
     for (column, estimate), ax in zip(estimates.items(), axes, strict=True):
@@ -145,7 +143,7 @@ def _save_picture(
         raise ArgumentValueError(f"the picture cannot be saved: {error}") from None
 
 
-def _true_shares(column: pd.Series[Any], mechanism: rr.Mechanism) -> dict[object, float]:
+def _true_shares(column: pd.Series[Any], mechanism: KRR) -> dict[object, float]:
     shares = column.value_counts(normalize=True)
     return {category: float(shares.get(category, 0.0)) for category in mechanism.categories}
 
@@ -155,8 +153,8 @@ def _true_shares(column: pd.Series[Any], mechanism: rr.Mechanism) -> dict[object
 
 def _report(
     rows: int,
-    plan: Mapping[str, rr.Mechanism],
-    estimates: Mapping[str, rr.Estimate],
+    plan: Mapping[str, KRR],
+    estimates: Mapping[str, Estimate],
     truths: Mapping[str, Mapping[object, float]],
     picture: Path | None,
 ) -> str:
@@ -169,25 +167,21 @@ def _report(
         )
     ]
     inside = cells = 0
-    negative = False
     for column, mechanism in plan.items():
-        estimate, truth = estimates[column], truths[column]
-        parts.append(f"{wrap(f'{column}: {_told(mechanism)}')}\n{_table(estimate, truth)}")
-        low, high = estimate.interval(LEVEL)
-        shares = [truth[category] for category in estimate.categories]
-        inside += sum(a <= share <= b for a, share, b in zip(low, shares, high, strict=True))
-        cells += estimate.k
-        negative |= bool((estimate.proportions < 0).any() or (estimate.proportions > 1).any())
-    note = (
-        f"True: what the rows said before. Naive: the reports as they are. Debiased: from the "
-        f"reports alone. {inside} of these {cells} intervals hold the true share; over many runs "
-        "at least 95 of 100 do."
-    )
-    if negative:
-        note += (
-            " A debiased share below 0% or above 100% is noise: it is unbiased and not clipped; "
-            "its interval says how much it tells."
+        found, truth = estimates[column], truths[column]
+        told = (
+            f"{column}: {mechanism.k} answers; a report is true with probability "
+            f"{chance(mechanism.prob)}, epsilon {round_up(mechanism.epsilon)}"
         )
+        parts.append(f"{wrap(told)}\n{share_table(found, LEVEL, truth=truth)}")
+        shares = [truth[category] for category in found.categories]
+        low, high = found.interval(LEVEL)
+        inside += sum(a <= share <= b for a, share, b in zip(low, shares, high, strict=True))
+        cells += found.k
+    note = (
+        f"True: what the rows said before. {share_note(list(estimates.values()))} {inside} of "
+        f"these {cells} intervals hold the true share; over many runs at least 95 of 100 do."
+    )
     parts.append(wrap(note))
     parts.append(wrap(f"Reading: {health.reading('poor', LEVEL)}."))
     parts.append(wrap(_odds(plan)))
@@ -196,20 +190,7 @@ def _report(
     return "\n\n".join(parts) + "\n"
 
 
-def _told(mechanism: rr.Mechanism) -> str:
-    """How one column was made, in one line."""
-    prob = float(transition_matrix(mechanism.channel)[0, 0])
-    # What is printed must debias as the real one does, also just above 1/k or below 1.
-    close = 0.001 * min(prob - 1 / mechanism.k, 1 - prob)
-    rounded = (f"{prob:.{digits}g}" for digits in range(4, 18))
-    shown = next(text for text in rounded if abs(float(text) - prob) <= close)
-    return (
-        f"{mechanism.k} answers; a report is true with probability {shown}, "
-        f"epsilon {round_up(mechanism.epsilon)}"
-    )
-
-
-def _odds(plan: Mapping[str, rr.Mechanism]) -> str:
+def _odds(plan: Mapping[str, KRR]) -> str:
     """What the epsilon of a row means, in plain words."""
     total = total_epsilon(mechanism.epsilon for mechanism in plan.values())
     factor = math.exp(total)
@@ -221,23 +202,3 @@ def _odds(plan: Mapping[str, rr.Mechanism]) -> str:
         f"can come to seem {round_up(highest * 100, 3)}% likely, and no more; several rows of one "
         "person add their epsilons up."
     )
-
-
-def _table(estimate: rr.Estimate, truth: Mapping[object, float]) -> str:
-    rows = [["answer", "true", "naive", "debiased", f"{LEVEL:.0%} interval", "count"]]
-    low, high = estimate.interval(LEVEL)
-    columns = (estimate.naive, estimate.proportions, low, high, estimate.counts)
-    for category, naive, share, least, most, count in zip(
-        estimate.categories, *(column.tolist() for column in columns), strict=True
-    ):
-        rows.append(
-            [
-                str(category),
-                percent(truth[category]),
-                percent(naive),
-                percent(share),
-                f"{percent(least)} to {percent(most)}",
-                f"{count:,.0f}" if abs(count) < 1e9 else f"{count:.1e}",
-            ]
-        )
-    return in_columns(rows)

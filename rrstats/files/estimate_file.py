@@ -272,12 +272,15 @@ def statement_of(
     *,
     title: str | None = None,
     made: str | datetime.date | None = None,
+    questions: Mapping[str, str] | None = None,
+    contact: str | None = None,
     format: str = "markdown",
 ) -> str:
     """The page that accompanies a released file: what was done, promised and not, how to estimate.
 
     path : a file of reports, or a directory of Parquet files.  title : the page's heading.
-    made : the page's date; today unless given.  format : "markdown" or "html".
+    made : the page's date; today unless given.  questions, contact, format : as for
+        `rrstats.statement.statement`.
     Returns the text of the page.
     Raises FileError where the file does not say how it was made.
     """
@@ -292,6 +295,8 @@ def statement_of(
         made=made,
         file=source.path.name,
         beside=document_beside(source),
+        questions=questions,
+        contact=contact,
         format=format,
     )
 

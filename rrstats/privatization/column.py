@@ -30,7 +30,8 @@ from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, Source, o
 __all__ = ["MISSING", "UNKNOWN", "ColumnRelease", "randomize_block", "rounds_before"]
 
 UNKNOWN = ("warn", "uniform", "raise")
-MISSING = ("unknown", "keep", "raise")
+MISSING = ("unknown", "uniform", "keep", "raise")
+"""Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
 
 
 def _check_policies(unknown: object, missing: object, domain: Categories) -> None:

@@ -5,33 +5,37 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-import rrstats as rr
 from rrstats._display import columns as in_columns
 from rrstats._display import label, percent, percent_range, wrap
 from rrstats.cli.arguments import (
-    Column,
-    add_column_options,
+    Design,
     add_command,
-    columns_of,
-    defaults_of,
+    add_design,
+    design_of,
+    load_files,
     number,
     path,
-    require_files,
 )
-from rrstats.cli.release import as_json, caster
+from rrstats.cli.privatize_command import as_json, caster
 from rrstats.errors import ArgumentValueError, FileError
+from rrstats.estimation.estimate import Estimate
 from rrstats.mechanisms.channel import TARGETS
 from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.records import write
+from rrstats.statement import describe
 
-__all__ = ["add_check", "add_describe", "add_estimate"]
+__all__ = ["add_check", "add_describe", "add_estimate", "share_table"]
 
+PLAN = (
+    "a document that says how columns are made: a plan, the output of describe --format json, or "
+    "the .rrstats.json of a CSV file"
+)
 METHODS = (
     "clopper-pearson",
     "wilson",
@@ -69,82 +73,57 @@ def add_estimate(commands: Any) -> None:
         ),
     )
     command.add_argument("file", metavar="FILE", type=path, help="a file of reports")
-    add_column_options(command, several=True)
-    _add_plan(command)
+    add_design(command, PLAN)
     command.add_argument(
         "--level",
         type=number,
         default=0.95,
         metavar="L",
-        help="how often intervals hold the true share (default 0.95)",
+        help="confidence level of the intervals (default 0.95)",
     )
     command.add_argument(
         "--method",
         choices=METHODS,
         metavar="METHOD",
-        help=f"how intervals are made: one of {', '.join(METHODS)} (by default the first where "
+        help=f"method of the intervals: one of {', '.join(METHODS)} (by default the first where "
         "the design allows, else the last)",
     )
     command.add_argument(
         "--target",
         choices=TARGETS,
         default=TARGETS[0],
-        help="whom the shares are about: the population these people were sampled from, or "
-        "just these rows",
+        help="the shares are about the population behind these people, or about just these rows",
     )
     command.add_argument(
         "--format",
-        choices=("table", "json", "csv"),
-        default="table",
-        help="table is for people; csv and json have all numbers in full",
+        choices=("text", "json", "csv"),
+        default="text",
+        help="text is for people; csv and json have all numbers in full",
     )
-
-
-def _add_plan(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--plan",
-        metavar="FILE",
-        type=path,
-        help="what says how columns are made: a plan, what describe --format json printed, or the "
-        ".rrstats.json of a CSV file",
-    )
-
-
-def _check_plan(options: argparse.Namespace, named: Sequence[Column], *, amount: bool) -> None:
-    """Raise where the command line says what a plan says too."""
-    for column in [defaults_of(options), *named]:
-        said = column if amount else replace(column, prob=None, epsilon=None)
-        if not said.is_bare:
-            raise ArgumentValueError(
-                "--plan says how columns are made, so --categories, --with-missing, --prob and "
-                "--epsilon cannot stand beside it"
-            )
 
 
 def _estimate(options: argparse.Namespace) -> str:
     if not 0 < options.level < 1:
         raise ArgumentValueError(f"--level must be above 0 and below 1, got {options.level:g}")
-    named = columns_of(options)
-    if options.plan is not None:
-        _check_plan(options, named, amount=True)
-    elif not named and not defaults_of(options).is_bare:
+    design = design_of(options)
+    if not design.names and not design.is_bare:
         raise ArgumentValueError("--categories, --prob and --epsilon need the --column they are of")
-    files = require_files()
-    found: dict[Hashable, rr.Estimate] = {}
-    if options.plan is not None or not named:
-        names = [column.name for column in named] or None
-        found = files.estimate_file(options.file, names, options.plan, target=options.target)
-        named = []
-    for column in named:
-        mechanism = None if column.is_bare else column.mechanism(caster(options.file))
-        found |= files.estimate_file(options.file, column.name, mechanism, target=options.target)
-    writers = {"table": _as_table, "json": _as_documents, "csv": _as_csv}
+    files = load_files()
+    if design.is_bare:
+        found = files.estimate_file(
+            options.file, design.names or None, options.plan, target=options.target
+        )
+    else:
+        found = {}
+        for name, mechanism in design.mechanisms(caster(options.file)).items():
+            found |= files.estimate_file(options.file, name, mechanism, target=options.target)
+    writers = {"text": _as_text, "json": _as_documents, "csv": _as_csv}
     return writers[options.format](found, options)
 
 
-def _rows(estimate: rr.Estimate, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _rows(estimate: Estimate, level: float, method: str | None) -> list[dict[str, Any]]:
     """The rows of `Estimate.to_frame`, with the categories as they were declared."""
-    frame = estimate.to_frame(options.level, method=options.method)
+    frame = estimate.to_frame(level, method=method)
     rows: list[Any] = frame.astype(object).to_dict(orient="records")
     known = estimate.names_categories
     for row in rows if not known else []:
@@ -153,54 +132,66 @@ def _rows(estimate: rr.Estimate, options: argparse.Namespace) -> list[dict[str, 
     return [{**row, "category": category} for category, row in pairs]
 
 
-def _as_table(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
-    parts = []
-    for name, estimate in found.items():
-        header = ["answer", "reported", "naive", "share", "std error", "interval", "count"]
-        header[5] = f"{options.level * 100:.10g}% interval"
-        rows = [
+def share_table(
+    estimate: Estimate,
+    level: float,
+    method: str | None = None,
+    truth: Mapping[Hashable, float] | None = None,
+) -> str:
+    """The estimate as people read it; each row has the digits that its interval tells."""
+    header = ["answer", "reported", "naive", "share", f"{level * 100:.10g}% interval", "count"]
+    rows = []
+    for row in _rows(estimate, level, method):
+        low, high = row["low"], row["high"]
+        known = row["reported"] is not None
+        rows.append(
             [
                 label(row["category"]),
-                "" if row["reported"] is None else f"{row['reported']:,}",
-                "" if row["naive"] is None else percent(row["naive"]),
+                f"{row['reported']:,}" if known else "",
+                percent(row["naive"]) if known else "",
                 percent(row["proportion"]),
-                percent(row["std_error"]),
-                _interval(row["low"], row["high"]),
+                # Rounded as in the sentence: outward; far beyond 100% as shares are.
+                percent_range(low, high)
+                if max(abs(low), abs(high)) < 100
+                else f"{percent(low)} to {percent(high)}",
                 f"{row['count']:,.0f}" if abs(row["count"]) < 1e9 else f"{row['count']:.1e}",
             ]
-            for row in _rows(estimate, options)
-        ]
-        parts.append(f"{wrap(_heading(name, estimate))}\n{in_columns([header, *rows])}")
+        )
+    if truth is not None:
+        header.insert(1, "true")
+        for cells, category in zip(rows, estimate.categories, strict=True):
+            cells.insert(1, percent(truth[category]))
+    return in_columns([header, *rows])
+
+
+def share_note(estimates: Sequence[Estimate]) -> str:
+    """The words below tables of shares, in full where a share lies outside [0%, 100%]."""
+    note = "Naive: the reports as they are. Share: the estimate of the true share, from them."
+    # Where reports are implausible a warning says so, and noise is no excuse.
+    plausible = [estimate for estimate in estimates if not estimate.implausible.any()]
+    if any((e.proportions < 0).any() or (e.proportions > 1).any() for e in plausible):
+        note += (
+            " A share below 0% or above 100% is noise: it is unbiased and not clipped; its "
+            "interval says how much it tells."
+        )
+    return note
+
+
+def _as_text(found: Mapping[Hashable, Estimate], options: argparse.Namespace) -> str:
+    parts = []
+    for name, estimate in found.items():
+        table = share_table(estimate, options.level, options.method)
+        parts.append(f"{wrap(_heading(name, estimate))}\n{table}")
         # Not answering has another name in the reading than in the table.
         read = next(category for category in reversed(estimate.categories) if category is not None)
         asked = options.method in (None, estimate.default_method)
         by = "" if asked else f", by {estimate.default_method}"
         sentence = estimate.reading(read, options.level)
         parts.append(wrap(f"Reading{by}: {label(sentence)}."))
-    # Where reports are implausible a warning says so, and noise is no excuse.
-    shares = [
-        share
-        for estimate in found.values()
-        if not estimate.implausible.any()
-        for share in estimate.proportions.tolist()
-    ]
-    note = "Naive: the reports as they are. Share: the estimate of the true share, from them."
-    if any(share < 0 or share > 1 for share in shares):
-        note += (
-            " A share below 0% or above 100% is noise: it is unbiased and not clipped; its "
-            "interval says how much it tells."
-        )
-    return "\n\n".join([*parts, wrap(note)]) + "\n"
+    return "\n\n".join([*parts, wrap(share_note(list(found.values())))]) + "\n"
 
 
-def _interval(low: float, high: float) -> str:
-    """Both ends, rounded as in the reading: outward; far beyond 100% as shares are."""
-    if not max(abs(low), abs(high)) < 100:
-        return f"{percent(low)} to {percent(high)}"
-    return percent_range(low, high)
-
-
-def _heading(name: Hashable, estimate: rr.Estimate) -> str:
+def _heading(name: Hashable, estimate: Estimate) -> str:
     missing = f" and {estimate.missing:,} times {label(None)}" if estimate.missing else ""
     whom = {
         "population": "the shares are about the population behind them",
@@ -212,7 +203,7 @@ def _heading(name: Hashable, estimate: rr.Estimate) -> str:
     )
 
 
-def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
+def _as_csv(found: Mapping[Hashable, Estimate], options: argparse.Namespace) -> str:
     lines = []
     for name, estimate in found.items():
         facts = {
@@ -222,7 +213,10 @@ def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) 
             "epsilon": estimate.mechanism.epsilon,
             "missing": estimate.missing,
         }
-        lines += [{"column": name, **row, **facts} for row in _rows(estimate, options)]
+        lines += [
+            {"column": name, **row, **facts}
+            for row in _rows(estimate, options.level, options.method)
+        ]
     page = io.StringIO()
     writer = csv.DictWriter(page, list(lines[0]), lineterminator="\n")
     writer.writeheader()
@@ -230,7 +224,7 @@ def _as_csv(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) 
     return page.getvalue()
 
 
-def _as_documents(found: Mapping[Hashable, rr.Estimate], options: argparse.Namespace) -> str:
+def _as_documents(found: Mapping[Hashable, Estimate], options: argparse.Namespace) -> str:
     documents = [
         {
             "column": name,
@@ -242,7 +236,7 @@ def _as_documents(found: Mapping[Hashable, rr.Estimate], options: argparse.Names
             "missing": estimate.missing,
             "shares": [
                 {key: item for key, item in row.items() if key != "n"}
-                for row in _rows(estimate, options)
+                for row in _rows(estimate, options.level, options.method)
             ],
         }
         for name, estimate in found.items()
@@ -277,24 +271,20 @@ def add_check(commands: Any) -> None:
         ),
     )
     command.add_argument("file", metavar="FILE", type=path, help="the file with true answers")
-    add_column_options(command, several=True, amount=False)
-    _add_plan(command)
+    add_design(command, PLAN, has_amount=False)
     command.add_argument(
         "--ledger", metavar="FILE", type=path, help="account of releases kept elsewhere"
     )
 
 
 def _check(options: argparse.Namespace) -> str:
-    named = columns_of(options)
-    if options.plan is not None:
-        _check_plan(options, named, amount=False)
-    elif not named:
+    given = design_of(options, has_amount=False)
+    if options.plan is None and not given.names:
         raise ArgumentValueError("name the --column to check, with its --categories, or a --plan")
-    else:
-        for column in named:
-            column.words()
-    files = require_files()
-    designs = _designs(options, named)
+    if options.plan is None:
+        given.words()  # raises before any file is opened
+    files = load_files()
+    designs = _designs(options, given)
     parts = [
         "PRIVATE, for the steward only: what follows shows true answers. Never release, log or "
         "share it."
@@ -307,20 +297,19 @@ def _check(options: argparse.Namespace) -> str:
                 f"reports already (epsilon {round_up(said[name].epsilon)}), not true answers."
             )
         parts.append(_outside(name, files.check_file(options.file, name, categories)))
-    parts.extend(_releases(options, designs))
+        parts.append(_releases(options, name))
     return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
 
 
-def _designs(options: argparse.Namespace, named: Sequence[Column]) -> dict[str, Any]:
-    """What says which answers each column may hold: its categories, or all of a plan."""
+def _designs(options: argparse.Namespace, given: Design) -> dict[str, Any]:
+    """The answers that each column may hold: its categories, or all of a plan."""
     if options.plan is None:
         cast = caster(options.file)
-        return {str(column.name): cast(str(column.name), column.words()) for column in named}
+        return {name: cast(name, given.words()) for name in given.names}
     from rrstats.files.plan import read_document
 
     records = read_document(options.plan)
-    names = [str(column.name) for column in named] or [str(record.name) for record in records]
-    return dict.fromkeys(names, records)
+    return dict.fromkeys(given.names or [str(record.name) for record in records], records)
 
 
 def _outside(column: str, frame: pd.DataFrame) -> str:
@@ -336,27 +325,21 @@ def _outside(column: str, frame: pd.DataFrame) -> str:
     return f"{name}: answers that fit no category\n{in_columns(rows, left=2)}"
 
 
-def _releases(options: argparse.Namespace, columns: Iterable[str]) -> list[str]:
-    """What the ledger knows of earlier releases of these columns."""
+def _releases(options: argparse.Namespace, column: str) -> str:
+    """The earlier releases of a column that the ledger knows."""
     from rrstats.files.ledger import Ledger
 
-    ledger = Ledger.of(options.file, options.ledger)
-    parts = []
-    for column in columns:
-        name = label(column)
-        known = [*ledger.releases, *ledger.related]
-        earlier = [release for release in known if column in release.epsilon]
-        if not earlier:
-            parts.append(f"{name}: no earlier release of this column is known.")
-            continue
-        when = ", ".join(f"{label(r.target)} on {r.when:%Y-%m-%d %H:%M %Z}" for r in earlier)
-        often = "once" if len(earlier) == 1 else f"{len(earlier)} times"
-        parts.append(
-            f"{name}: released {often} before, with epsilon "
-            f"{round_up(ledger.epsilon(column))} in all: {when}. A further release adds its "
-            "epsilon to that, and needs --again."
-        )
-    return parts
+    ledger, name = Ledger.of(options.file, options.ledger), label(column)
+    known = [*ledger.releases, *ledger.related]
+    earlier = [release for release in known if column in release.epsilon]
+    if not earlier:
+        return f"{name}: no earlier release of this column is known."
+    when = ", ".join(f"{label(r.target)} on {r.when:%Y-%m-%d %H:%M %Z}" for r in earlier)
+    often = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+    return (
+        f"{name}: released {often} before, with epsilon {round_up(ledger.epsilon(column))} in all: "
+        f"{when}. A further release adds its epsilon to that, and needs --again."
+    )
 
 
 # -- describe ------------------------------------------------------------------------------
@@ -389,17 +372,24 @@ def add_describe(commands: Any) -> None:
         "--statement", metavar="PAGE", type=path, help="also write the page, .md or .html"
     )
     command.add_argument("--title", metavar="TEXT", help="the heading of the page")
+    command.add_argument("--contact", metavar="TEXT", help="who answers for the release")
+    command.add_argument(
+        "--question",
+        action="append",
+        default=[],
+        metavar="NAME=TEXT",
+        help="the wording of a column's question; may be repeated",
+    )
     command.add_argument("--overwrite", action="store_true", help="replace PAGE if it exists")
 
 
 def _describe(options: argparse.Namespace) -> str:
-    from rrstats.mechanisms.records import write
-    from rrstats.statement import describe
-
     page = None if options.statement is None else _format_of(options.statement)
-    if page is None and (options.title is not None or options.overwrite):
-        raise ArgumentValueError("--title and --overwrite are for the page; give --statement too")
-    files = require_files()
+    if page is None and (options.title or options.overwrite or options.contact or options.question):
+        raise ArgumentValueError(
+            "--title, --contact, --question and --overwrite are for the page; give --statement too"
+        )
+    files = load_files()
     records = files.describe_file(options.file)
     from rrstats.files.estimate_file import document_beside, silence
     from rrstats.files.formats import open_source
@@ -430,8 +420,20 @@ def _format_of(page: Path) -> str:
 def _write_statement(options: argparse.Namespace, format: str) -> None:
     from rrstats.files.publishing import Publication
 
-    text = require_files().statement_of(options.file, title=options.title, format=format)
+    questions = {}
+    for given in options.question:
+        name, equals, text = given.partition("=")
+        if not (name and equals and text):
+            raise ArgumentValueError(f"--question must be NAME=TEXT, got {given!r}")
+        questions[name] = text
+    page = load_files().statement_of(
+        options.file,
+        title=options.title,
+        format=format,
+        questions=questions,
+        contact=options.contact,
+    )
     with Publication(options.statement, overwrite=options.overwrite) as publication:
         with publication.open() as file:
-            file.write(text.encode())
+            file.write(page.encode())
         publication.publish()

@@ -8,27 +8,22 @@ import json
 import math
 import sys
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rrstats._display import label
-from rrstats.cli.arguments import (
-    Column,
-    add_column_options,
-    add_command,
-    columns_of,
-    defaults_of,
-    path,
-    require_files,
-)
+from rrstats._display import chance, columns, label
+from rrstats.cli.arguments import Design, add_command, add_design, design_of, load_files, path
 from rrstats.cli.progress import progress_bar
 from rrstats.errors import ArgumentValueError, FileError
-from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.privatization.frame import MISSING, UNKNOWN
+from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.records import Record, write
+from rrstats.privatization.frame import ColumnRelease, recorded_mechanism
 
 __all__ = ["add_privatize", "as_json", "caster"]
 
 WIDTH = 78
+UNKNOWN, MISSING = ("raise", "warn", "uniform"), ("uniform", "keep", "raise")
 
 
 def add_privatize(commands: Any) -> None:
@@ -45,20 +40,19 @@ def add_privatize(commands: Any) -> None:
             "Write OUT, which is IN with randomized reports in place of the true answers in\n"
             "some columns. IN may be a Parquet file, a folder of them, Arrow or Feather, or\n"
             "CSV (also .csv.gz); OUT has the same format and appears only when all is done.\n"
-            "Prints a report (JSON) that may be published; what is private goes to stderr,\n"
-            "for you alone."
+            "Prints a report that may be published; what is private goes to stderr, for you\n"
+            "alone."
         ),
         epilog=(
             "examples:\n"
             "  rrstats privatize in.parquet out.parquet --column answer \\\n"
             "    --categories never,once,often --prob 0.75\n"
-            "  rrstats privatize in.csv out.csv --epsilon 1 --with-missing \\\n"
-            "    --column smoker --categories yes,no \\\n"
-            "    --column health --categories good,fair,poor --epsilon 2\n"
+            "  rrstats privatize in.csv out.csv --column smoker --column drinker \\\n"
+            "    --categories yes,no --with-missing --epsilon 1\n"
             "  rrstats privatize in.parquet out.parquet --plan plan.toml\n"
             "\n"
-            "A plan names columns and mechanisms; rrstats describe OUT --format json prints\n"
-            "that of a release. In TOML:\n"
+            "A plan names columns and mechanisms; --write-plan prints that of the options,\n"
+            "rrstats describe OUT --format json that of a release. In TOML:\n"
             "  v = 1\n"
             "  [[columns]]\n"
             '  name = "answer"\n'
@@ -79,18 +73,17 @@ def add_privatize(commands: Any) -> None:
     )
     command.add_argument("source", metavar="IN", type=path, help="the file with true answers")
     command.add_argument("target", metavar="OUT", type=path, help="the file to write")
-    add_column_options(command, several=True)
-    command.add_argument("--plan", metavar="FILE", help="a plan (.toml or .json) in their place")
+    add_design(command, "a plan (.toml or .json): columns, each with a design of its own")
     command.add_argument(
         "--unknown",
         choices=UNKNOWN,
-        help="answers that are no category: warn (default) answers them at random and says that "
-        "there were some, uniform is silent, raise refuses the file",
+        help="answers that are no category: raise (default) refuses the file before anything is "
+        "drawn, uniform answers them at random, warn says so too",
     )
     command.add_argument(
         "--missing",
         choices=MISSING,
-        help="missing answers: unknown (default) treats them like unknown ones, keep leaves them "
+        help="missing answers: uniform (default) answers them at random, keep leaves them "
         "missing (which shows who did not answer), raise refuses the file",
     )
     command.add_argument(
@@ -109,19 +102,23 @@ def add_privatize(commands: Any) -> None:
     command.add_argument(
         "--dry-run", action="store_true", help="say what would be released; write nothing"
     )
+    command.add_argument(
+        "--write-plan", action="store_true", help="print the plan of these options; write nothing"
+    )
+    command.add_argument(
+        "--format", choices=("text", "json"), default="text", help="json is for programs"
+    )
 
 
 def _privatize(options: argparse.Namespace) -> str:
     """Privatize the file and print the report that may be published; returns no other page."""
-    named = columns_of(options)
-    _check_sources_of_design(options, named)
-    files = require_files()
-    design = _design(options, named)
-    policies = {
-        key: getattr(options, key) for key in ("unknown", "missing") if getattr(options, key)
-    }
+    given = design_of(options)
+    files = load_files()
+    design = _records(options, given)
+    if options.write_plan:
+        return as_json(write(design))
     if options.dry_run:
-        return _preview(options, design, policies)
+        return _report(_preview(options, design), options.format)
     from rrstats.files.interrupts import until_told
 
     with until_told():
@@ -130,7 +127,6 @@ def _privatize(options: argparse.Namespace) -> str:
                 options.source,
                 options.target,
                 design,
-                **policies,
                 again=options.again,
                 overwrite=options.overwrite,
                 shuffle_rows=options.shuffle_rows,
@@ -139,47 +135,33 @@ def _privatize(options: argparse.Namespace) -> str:
             )
         options.published = True
         if not options.quiet:
-            _tell_the_steward(receipt)
-        print(as_json(receipt.to_dict()), end="", flush=True)
+            _tell_the_curator(receipt)
+        print(_report(receipt.to_dict(), options.format), end="", flush=True)
     return ""
 
 
-def _check_sources_of_design(options: argparse.Namespace, named: list[Column]) -> None:
-    """Raise unless either columns or a plan say what to do, and only one of them."""
-    if options.plan is None:
-        if not named:
-            raise ArgumentValueError(
-                "name at least one --column with --categories and --prob or --epsilon, or give a "
-                "--plan; see rrstats privatize --help"
-            )
-        return
-    given = [
-        option
-        for option, there in [
-            ("--column", bool(named)),
-            ("--categories, --prob, --epsilon or --with-missing", not defaults_of(options).is_bare),
-            ("--unknown", options.unknown is not None),
-            ("--missing", options.missing is not None),
-        ]
-        if there
-    ]
-    if given:
-        raise ArgumentValueError(
-            f"--plan says how each column is privatized, so {given[0]} cannot stand beside it; "
-            "write it into the plan"
-        )
-
-
-def _design(options: argparse.Namespace, named: list[Column]) -> Any:
-    """What `privatize_file` takes: the records of a plan, or a mechanism for each column."""
+def _records(options: argparse.Namespace, given: Design) -> list[Record]:
+    """A record of each column to be made: from the plan, or from the options."""
     if options.plan is not None:
+        for option in ("column", "unknown", "missing"):
+            if getattr(options, option):
+                raise ArgumentValueError(
+                    f"--plan says how each column is privatized, so --{option} cannot stand beside "
+                    "it; write it into the plan"
+                )
         from rrstats.files.plan import read_plan
 
         return read_plan(options.plan)
-    for column in named:
-        column.words()  # raises before any file is opened
-    cast = caster(options.source)
-    return {column.name: column.mechanism(cast) for column in named}
+    if not given.names:
+        raise ArgumentValueError(
+            "name at least one --column with --categories and --prob or --epsilon, or give a "
+            "--plan; see rrstats privatize --help"
+        )
+    given.words()  # raises before any file is opened
+    missing = options.missing or ("unknown" if given.with_missing else "uniform")
+    policies = {"unknown": options.unknown or "raise", "missing": missing}
+    made = given.mechanisms(caster(options.source))
+    return [Record.of(name, mechanism, **policies) for name, mechanism in made.items()]
 
 
 def caster(path: Path) -> Callable[[str, list[str | None]], list[Hashable]]:
@@ -199,42 +181,71 @@ def caster(path: Path) -> Callable[[str, list[str | None]], list[Hashable]]:
     return cast
 
 
-def _preview(options: argparse.Namespace, design: Any, policies: Mapping[str, str]) -> str:
-    """The report of a release that is not made; declarations are read, and no answer."""
+def _preview(options: argparse.Namespace, design: list[Record]) -> dict[str, Any]:
+    """The report of a release that is not made; answers are looked at only to refuse them."""
     from rrstats.files.formats import check_target, open_source
     from rrstats.files.ledger import Ledger
-    from rrstats.mechanisms.records import Record
-    from rrstats.privatization.frame import ColumnRelease, recorded_mechanism
 
     source = open_source(options.source)
     target = check_target(source, options.target)
     if target.exists() and not options.overwrite:
         raise FileError(f"{target} exists; choose another name, or give --overwrite")
-    if isinstance(design, Mapping):
-        unknown, missing = policies.get("unknown", "warn"), policies.get("missing", "unknown")
-        design = [Record(n, m.to_dict(), unknown, missing) for n, m in design.items()]
-    records = []
+    records, releases = [], {}
     for asked in design:
         name, mechanism = source.check_column(asked.name), asked.resolve()
-        empty = source.parts[0].no_cells(name, mechanism.domain)
-        release = ColumnRelease(empty, mechanism, unknown=asked.unknown, missing=asked.missing)
         recorded = recorded_mechanism(
             source.record_of(name), mechanism, again=options.again, missing=asked.missing, rng=None
         )
-        records.append(Record.of(name, recorded, **release.facts()[1]))
+        empty = source.parts[0].no_cells(name, mechanism.domain)
+        releases[name] = ColumnRelease(
+            empty, mechanism, unknown=asked.unknown, missing=asked.missing
+        )
+        made = Record.of(name, recorded)
+        records.append(replace(asked, name=name, mechanism=made.mechanism))
     Ledger.of(options.source, options.ledger).refuse(records, options.again)
-    return as_json(
-        {
-            "dry_run": True,
-            "target": str(target),
-            "rows": source.rows,
-            "columns": [{**record.to_dict(), "epsilon": record.epsilon} for record in records],
-            "epsilon_per_row": total_epsilon(record.epsilon for record in records),
-        }
-    )
+    careful = {name: release for name, release in releases.items() if release.may_refuse}
+    for part in source.parts if careful else ():
+        for piece in part.pieces({n: r.mechanism.domain for n, r in careful.items()}, only=True):
+            for name, release in careful.items():
+                release.look(piece.cells(name))
+    for release in careful.values():
+        release.refuse()
+    return {
+        "dry_run": True,
+        "target": str(target),
+        "rows": source.rows,
+        "columns": [{**record.to_dict(), "epsilon": record.epsilon} for record in records],
+        "epsilon_per_row": total_epsilon(record.epsilon for record in records),
+    }
 
 
-def _tell_the_steward(receipt: Any) -> None:
+def _report(report: Mapping[str, Any], format: str) -> str:
+    """The report that may be published."""
+    if format == "json":
+        return as_json(report)
+    rows = [["column", "answers", "truth", "epsilon", "unknown", "missing"]]
+    again = []
+    for column in report["columns"]:
+        record = Record.from_dict({key: column[key] for key in ("name", "mechanism")})
+        name, mechanism = label(record.name), record.unlabelled()
+        prob = getattr(mechanism, "prob", None)
+        cells = [name, f"{mechanism.k:,}", "" if prob is None else chance(prob)]
+        epsilon = round_up(float(column["epsilon"]))
+        rows.append([*cells, epsilon, column["unknown"], column["missing"]])
+        if column.get("releases", 1) > 1:
+            together = round_up(float(column["epsilon_of_all_releases"]))
+            again.append(
+                f"{name}: released {column['releases']} times from this source, epsilon {together} "
+                "together."
+            )
+    verb = "would be privatized" if "dry_run" in report else "privatized"
+    count = "" if report["rows"] is None else f", {report['rows']:,} rows"
+    epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}."
+    lines = [f"{label(report['target'])}: {verb}{count}", columns(rows), epsilon, *again]
+    return "\n".join(lines) + "\n"
+
+
+def _tell_the_curator(receipt: Any) -> None:
     """Counts of unknown and missing answers, on stderr."""
     for name, counts in receipt.private.items():
         _private(
