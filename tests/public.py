@@ -108,7 +108,7 @@ def design(**columns: Any) -> dict[str, Any]:
 
 def alpha(level: float) -> dict[str, float]:
     """The significance of a test that is planned."""
-    return {"significance": level}
+    return {"alpha": level}
 
 
 def covariates(mechanisms: Any) -> dict[str, Any]:

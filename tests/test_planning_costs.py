@@ -1,4 +1,4 @@
-"""What protection costs, when it pays, designs at one epsilon, and the tables of all that."""
+"""The price of protection, its break-even, and designs at one epsilon."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats import planning
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.planning import at_epsilon, break_even, design_effect, people
 
@@ -69,12 +67,12 @@ def test_at_the_break_even_both_are_equally_far_off(n, accusing, denying):
 
 def test_a_few_people_are_better_asked_directly_and_many_are_not():
     """The bias stays while noise falls: with more people ever fewer liars are needed."""
-    found = [break_even(n, 0.1, epsilon=1.0) for n in (1, 50, 200, 1000, 10**6, 2**53)]
+    found = [break_even(n, 0.1, epsilon=1.0) for n in (1, 50, 200, 1000, 10**6, 2**40)]
     assert [math.inf, math.inf] == found[:2]
     assert all(np.diff(found[2:]) < 0)
     # At many people f t = sqrt((v - f (1 - f)) / n): 0.1 t = sqrt((1.0108 - 0.09) / 10^6).
     assert 0.009596 == pytest.approx(found[4], rel=0.001)
-    assert 0 < found[-1] < 1e-6
+    assert 0 < found[-1] < 1e-4
 
 
 def test_false_accusations_alone_may_decide():
@@ -106,10 +104,10 @@ def test_one_person_asked_directly():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: break_even(100, 0, epsilon=1), "share must be above 0"),
+        (lambda: break_even(100, 0, epsilon=1), "proportion must be in"),
         (lambda: break_even(100, 0.1, epsilon=1, accusing=2), "accusing must be in"),
         (lambda: break_even(100, 0.1, epsilon=1, still_denying=-1), "still_denying must be in"),
-        (lambda: design_effect(1.5, epsilon=1), "share must be in"),
+        (lambda: design_effect(1.5, epsilon=1), "proportion must be in"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, words):
@@ -124,7 +122,7 @@ def test_what_cannot_be_planned_is_refused(call, words):
 @cache
 def plain(epsilon):
     """The designs at one epsilon; several tests look at the same ones."""
-    return at_epsilon(epsilon, share=0.1, half_width=0.3)
+    return at_epsilon(epsilon, proportion=0.1, half_width=0.3)
 
 
 @pytest.mark.slow
@@ -171,7 +169,7 @@ def test_the_sensitive_answer_may_be_the_first():
         return rr.surveys.forced_response(NO_YES, p, [(1 - p) * 0.2, (1 - p) * 0.8])
 
     own = {"uneven": (uneven, 0.0, 1.0)}
-    found = at_epsilon(1.0, NO_YES, yes="no", share=0.1, half_width=0.2, designs=own)
+    found = at_epsilon(1.0, NO_YES, yes="no", proportion=0.1, half_width=0.2, designs=own)
     made = found.mechanisms["uneven"]
     first, last = (people(0.2, 0.1, made, category=answer) for answer in NO_YES)
     assert first != last
@@ -191,20 +189,17 @@ def test_a_design_of_ones_own_joins():
     assert found.mechanisms["warner"].yes is True
 
 
-def test_designs_that_cannot_be_computed_are_left_out_with_a_word():
-    """At a tiny epsilon a matrix cannot be inverted, and people cannot be counted."""
-    found = at_epsilon(1e-6)
-    left = dict(found.left_out)
-    assert "its reports all but say nothing" == left["warner"]
+def test_designs_that_take_too_many_people_are_left_out_with_a_word():
+    """At a tiny epsilon people cannot be counted."""
+    found = at_epsilon(1e-4)
     kept = set(found.table["design"])
     assert "kuk, 2 cards" in kept
     assert kept == set(found.mechanisms)
-    assert not kept & set(left)
-    text = "left out: warner, forced_response"
-    assert text in repr(found)
-    assert text in found._repr_html_()
-    assert "it takes more than 2**53 people" == left["kuk, 4 cards"]
-    assert {} == plain(0.5).left_out
+    assert not kept & set(found.left_out)
+    assert "kuk, 4 cards" == found.left_out[-1]
+    for shown in (repr(found), found._repr_html_()):
+        assert "2**40 people: unrelated_question, 1 in 4 yes" in shown
+    assert () == plain(0.5).left_out
     assert "left out" not in repr(plain(0.5)) + plain(0.5)._repr_html_()
 
 
@@ -218,13 +213,13 @@ def test_the_number_of_categories_is_enough():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ((0,), ArgumentValueError, "above 0"),
+        ((0,), ArgumentValueError, "at least 1e-05"),
         ((math.inf,), ArgumentValueError, "finite"),
         ((1.0, ["a", "b", "c"]), ArgumentValueError, "two"),
         ((1.0, 0.1), ArgumentTypeError, "categories must be a list"),
         ((1.0, "ny"), ArgumentTypeError, "categories must be a list"),
-        ((1e-9,), ArgumentValueError, "no design can be planned at epsilon 1e-09: warner"),
-        ((1e-17,), ArgumentValueError, "too coarse"),
+        ((1e-5,), ArgumentValueError, "at epsilon 1e-05 each design takes more"),
+        ((1e-17,), ArgumentValueError, "epsilon must be at least 1e-05"),
         ((1.0, NO_YES, {"own": 3}), ArgumentTypeError, "designs..own.. must be a function"),
         ((1.0, NO_YES, {"own": (lambda p: p, 0, 1)}), ArgumentTypeError, "make mechanisms"),
         (
@@ -241,43 +236,7 @@ def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
         at_epsilon(*arguments[:2], designs=designs)
 
 
-# -- tables ------------------------------------------------------------------------------------
-
-TABLES = {
-    "half_widths": lambda: planning.half_widths(0.1, [50, 500], epsilons=[1, 2]),
-    "powers": lambda: planning.powers(0.2, [50, 500], against=0.1, epsilons=[1, 2]),
-    "powers of groups": lambda: planning.powers(0.2, [50, 500], other=0.1, epsilons=[1, 2]),
-    "design_effects": lambda: planning.design_effects([0.1, 0.5], epsilons=[1, 2]),
-    "break_evens": lambda: planning.break_evens(0.1, [50, 500], epsilons=[1, 2]),
-}
-
-ANSWERS = {
-    "half_widths": lambda x, e: planning.half_width(x, 0.1, epsilon=e),
-    "powers": lambda x, e: planning.power(x, 0.2, epsilon=e, against=0.1),
-    "powers of groups": lambda x, e: planning.power(x, 0.2, epsilon=e, other=0.1),
-    "design_effects": lambda x, e: design_effect(x, epsilon=e),
-    "break_evens": lambda x, e: break_even(x, 0.1, epsilon=e),
-}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_holds_the_answers_of_its_question(name):
-    """One row an answer, and the same numbers across."""
-    plan = TABLES[name]()
-    frame = plan.to_frame()
-    assert [plan.x, "mechanism", plan.y] == list(frame.columns)
-    expected = [ANSWERS[name](x, e) for e in (1, 2) for x in plan.table.index]
-    assert expected == frame[plan.y].tolist()
-    assert expected == plan.table.to_numpy().T.ravel().tolist()
-    assert ["epsilon 1", "epsilon 2"] == list(plan.table.columns)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_shown_and_drawn(name):
-    """As text, in a notebook, and as lines through its finite answers."""
-    plan = TABLES[name]()
-    assert plan.title in repr(plan)
-    assert "epsilon 2" in plan._repr_html_()
+# -- how it is shown -----------------------------------------------------------------------------
 
 
 def test_a_table_of_designs_is_text_html_and_bars():
@@ -297,32 +256,3 @@ def test_a_table_of_designs_is_text_html_and_bars():
         assert found.table["people"].tolist() == [bar.get_width() for bar in ax.patches]
     finally:
         plt.close("all")
-
-
-def test_lines_may_be_any_mechanisms():
-    """By the names that they are given, in that order."""
-    own = {"cards": WARNER, "direct": rr.surveys.direct(NO_YES)}
-    plan = planning.design_effects(0.1, mechanisms=own)
-    assert {"mechanism": ["cards", "direct"], "share": [0.1, 0.1]} == plan.frame[
-        ["mechanism", "share"]
-    ].to_dict("list")
-    assert isinstance(plan.table, pd.DataFrame)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: planning.design_effects("0.1"), ArgumentTypeError, "shares must be numbers"),
-        (lambda: planning.half_widths(0.1, []), ArgumentValueError, "at least one"),
-        (lambda: planning.half_widths(0.1, mechanisms={}), ArgumentValueError, "at least one"),
-        (
-            lambda: planning.half_widths(0.1, mechanisms=[WARNER]),
-            ArgumentTypeError,
-            "mapping from name",
-        ),
-    ],
-)
-def test_tables_refuse_what_is_no_list(call, error, words):
-    """What is wanted instead is said."""
-    with pytest.raises(error, match=words):
-        call()

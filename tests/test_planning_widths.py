@@ -14,8 +14,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiabl
 from rrstats.estimation.debiasing import weights as weights_of
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.planning import half_width, least_epsilon, people
-from rrstats.planning.questions import ask
-from rrstats.planning.widths import _counts_of_rows
+from rrstats.planning.precision import _counts_of_rows, ask
 
 NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.7, yes="yes")
@@ -140,24 +139,6 @@ def test_the_law_of_many_rows_is_normal():
         assert 0.21 * n == pytest.approx(weights @ (counts - mean) ** 2, rel=1e-3)
 
 
-@pytest.mark.slow
-def test_widths_of_very_many_people_are_those_of_many():
-    """At epsilon 1e-5 the interval of 2**40 people is cut: it says nothing of one of 4e13.
-
-    z^2 / epsilon^2 / 0.03^2 = 4.268e13 for a coin, in any design twice that for two cards.
-    """
-    z2 = float(scipy.special.ndtri(0.975)) ** 2
-    coin = rr.surveys.warner(NO_YES, 0.5 + 1e-5 / 4, yes="yes")
-    assert z2 * 1e10 / 0.03**2 == pytest.approx(people(0.03, 0.1, coin), rel=1e-3)
-    cards = rr.surveys.kuk(NO_YES, 0.5 + 1e-5 / 8, 0.5 - 1e-5 / 8, 2, yes="yes")
-    assert z2 * 2e10 / 0.03**2 == pytest.approx(people(0.03, 0.1, cards), rel=3e-3)
-    # 1 - 0.025^(1/n) when nobody has it: by 1 / n.
-    assert -math.log(0.025) / 2**51 == pytest.approx(half_width(2**50, 0.0, DIRECT), rel=1e-6)
-    for method in ("clopper-pearson", "blaker", "wilson", "wald"):
-        widths = [half_width(n, 0.1, epsilon=1, method=method) for n in (2**38, 2**52)]
-        assert widths[0] / 2**7 == pytest.approx(widths[1], rel=1e-5)
-
-
 def test_rows_on_a_grid_agree_with_every_count():
     """For many rows at hand some 40 counts give the mean over all of them."""
     counts, weights = _counts_of_rows(800, 160, 0.3, 0.7)
@@ -175,7 +156,6 @@ def test_designs_without_binomial_counts_take_the_interval_at_the_expected_repor
     assert (high[1] - low[1]) / 2 == half_width(400, 0.2, kuk)
     rows = rr.estimate(expected, target="rows").interval()
     assert (rows.high[1] - rows.low[1]) / 2 == half_width(400, 0.2, kuk, target="rows")
-    assert half_width(2**50, 0.2, kuk) == pytest.approx(half_width(2**42, 0.2, kuk) / 16)
 
 
 def test_two_samples_are_planned_at_equal_sizes():
@@ -184,7 +164,7 @@ def test_two_samples_are_planned_at_equal_sizes():
     mix = {("no", True): 1, ("no", False): 3, ("yes", True): 1, ("yes", False): 3}
     one, two = 0.7 * 0.1 + 0.3 * 0.25, 0.2 * 0.1 + 0.8 * 0.25
     law = (0.8**2 * one * (1 - one) + 0.3**2 * two * (1 - two)) / 0.5**2
-    assert 2 * law == pytest.approx(ask(m, mix=mix).spread(0.1), rel=1e-9)
+    assert 2 * law == pytest.approx(ask(m, mix=mix).variance(0.1), rel=1e-9)
     z = float(scipy.special.ndtri(0.975))
     assert z * math.sqrt(2 * law / 50_000) == pytest.approx(
         half_width(50_000, 0.1, m, mix=mix), rel=0.01
@@ -217,7 +197,7 @@ def test_one_report_varies_as_its_scores_do(name):
         weights = weights_of(channel, equal)[question.code]
         spread = [(weights[p] ** 2 @ rates[p] - (weights[p] @ rates[p]) ** 2) for p in parts]
         expected = sum(spread) * len(parts)
-    assert expected == pytest.approx(question.spread(0.3), rel=1e-6)
+    assert expected == pytest.approx(question.variance(0.3), rel=1e-6)
 
 
 # -- how many ----------------------------------------------------------------------------------
@@ -229,7 +209,7 @@ def test_the_textbook_number_and_the_true_one():
     That is z^2 s (1 - s) / ((p - q)^2 h^2), rounded up; the default interval takes more.
     """
     z = float(scipy.special.ndtri(0.975))
-    assert 8068 == math.ceil(z**2 * ask(2, epsilon=math.log(3)).spread(0.1) / 0.02**2)
+    assert 8068 == math.ceil(z**2 * ask(2, epsilon=math.log(3)).variance(0.1) / 0.02**2)
     assert 8164 == people(0.02, 0.1, epsilon=math.log(3))
     assert half_width(8164, 0.1, epsilon=math.log(3)) <= 0.02
     assert half_width(8163, 0.1, epsilon=math.log(3)) > 0.02
@@ -279,10 +259,10 @@ def test_awkward_plans_are_answered():
     assert people(0.02, 0.0, DIRECT) == people(0.02, 0.0, epsilon=36)
     z2 = float(scipy.special.ndtri(0.975)) ** 2
     for mechanism in (rr.KRR(range(1000), epsilon=1.0), rr.KRR(range(2), epsilon=1e-4)):
-        about = z2 * ask(mechanism).spread(0.1) / 0.02**2
+        about = z2 * ask(mechanism).variance(0.1) / 0.02**2
         assert about == pytest.approx(people(0.02, 0.1, mechanism), rel=1e-2)
-    assert half_width(2**53, 0.1, epsilon=1) == pytest.approx(
-        half_width(2**47, 0.1, epsilon=1) / 8, rel=1e-9
+    assert half_width(2**40, 0.1, epsilon=1) == pytest.approx(
+        half_width(2**34, 0.1, epsilon=1) / 8, rel=1e-5
     )
     assert half_width(1, 0.1, epsilon=1) <= 0.5
 
@@ -299,13 +279,13 @@ def test_awkward_plans_are_answered():
         (lambda: people(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
         (lambda: people(0.02, 0.1, epsilon=1, target="all"), ArgumentValueError, "target"),
         (lambda: people(0.02, 0.1, epsilon=1, assurance=1), ArgumentValueError, "assurance"),
-        (lambda: half_width(0, 0.1, epsilon=1), ArgumentValueError, "1 to 2..53"),
-        (lambda: half_width(2**53 + 2, 0.1, epsilon=1), ArgumentValueError, "2..53"),
+        (lambda: half_width(0, 0.1, epsilon=1), ArgumentValueError, "must be in .1,"),
+        (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
         (lambda: half_width(9.5, 0.1, epsilon=1), ArgumentValueError, "whole"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
-        (lambda: half_width(9, 0.1, WARNER, mix=[1]), ArgumentValueError, "mix must be 2"),
+        (lambda: half_width(9, 0.1, WARNER, mix=[1]), ArgumentValueError, "mix must have 2"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "somebody"),
-        (lambda: half_width(9, 0.1, WARNER, mix="ab"), ArgumentTypeError, "mix must be 2"),
+        (lambda: half_width(9, 0.1, WARNER, mix="ab"), ArgumentTypeError, "mix must be numbers"),
         (
             lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),
             ArgumentValueError,
@@ -316,7 +296,7 @@ def test_awkward_plans_are_answered():
                 9, 0.1, rr.surveys.kuk(NO_YES, 0.7, 0.2, 2, yes="yes"), assurance=0.9
             ),
             ArgumentValueError,
-            "no count that is binomial",
+            "no binomial count",
         ),
     ],
 )

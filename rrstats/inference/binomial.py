@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.inference.contrasts import Interval, mover_difference, normal_quantile
-from rrstats.inference.optimize import last_accepted, root_excess
+from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
 
 __all__ = [
     "EXACT_ROWS",
@@ -459,7 +459,8 @@ class _Rows:
     def fewest(self, x: int, level: float) -> int:
         """The fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""
         guess = int(self._score(x, level).low * self.n)
-        return _first(lambda ones: self._upper_tail(x, ones) > (1 - level) / 2, self.n, guess)
+        tail = (1 - level) / 2
+        return first_accepted(lambda ones: self._upper_tail(x, ones) > tail, -1, self.n, guess)
 
     def _upper_tail(self, x: int, ones: int) -> float:
         """P(C >= x) where so many rows are ones."""
@@ -484,11 +485,11 @@ class _Rows:
             ):
                 best += step
         limit = self._deviance(x, best) + normal_quantile(level) ** 2
-        low = _first(lambda ones: ones >= best or self._deviance(x, ones) <= limit, n, best)
-        high = n - _first(
-            lambda rest: n - rest <= best or self._deviance(x, n - rest) <= limit, n, n - best
+        low = first_accepted(lambda ones: self._deviance(x, ones) <= limit, -1, best, best)
+        rest = first_accepted(
+            lambda rest: self._deviance(x, n - rest) <= limit, -1, n - best, n - best
         )
-        return low / n, high / n
+        return low / n, (n - rest) / n
 
     def _deviance(self, x: int, ones: int) -> float:
         """-2 log P(C = x); above `EXACT_ROWS` of the normal approximation, without a constant."""
@@ -511,22 +512,6 @@ class _Rows:
         i = np.arange(max(fewest, peak - reach), min(most, peak + reach) + 1, dtype=np.float64)
         terms = _log_binomial(i, ones, p) + _log_binomial(x - i, zeros, q)
         return -2 * float(scipy.special.logsumexp(terms))
-
-
-def _first(accept: Callable[[int], bool], n: int, guess: int) -> int:
-    """The smallest integer of 0 .. n that is accepted, for a rule that stays true; else n.
-
-    Strides from the guess, twice as far each time, and halves what is left once that is less.
-    """
-    below, at_most, step, place = -1, n, 1, guess
-    while at_most - below > 1:
-        place = min(max(place, below + 1), at_most - 1)
-        accepted = accept(place)
-        below, at_most = (below, place) if accepted else (place, at_most)
-        half = (below + at_most) // 2
-        place = max(place - step, half) if accepted else min(place + step, half)
-        step *= 2
-    return at_most
 
 
 def _likely(size: int, rate: float) -> tuple[int, Floats]:

@@ -24,7 +24,15 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 
-__all__ = ["Maximum", "distinct", "last_accepted", "maximize", "root_excess", "split_information"]
+__all__ = [
+    "Maximum",
+    "distinct",
+    "first_accepted",
+    "last_accepted",
+    "maximize",
+    "root_excess",
+    "split_information",
+]
 
 Derivatives = tuple[float, Floats, Floats]
 """Value, gradient and Hessian of a function at some parameters."""
@@ -222,6 +230,23 @@ def split_information(information: Floats, least: float = 0.0) -> tuple[Floats, 
     informed = sizes > least
     kept = directions[:, informed]
     return np.asarray((kept / sizes[informed]) @ kept.T), directions[:, ~informed]
+
+
+def first_accepted(accept: Callable[[int], bool], below: int, at_most: int, guess: int) -> int:
+    """The smallest integer above ``below`` that is accepted, by a rule that stays true; or at_most.
+
+    Strides from the guess, twice as far each time, and halves what is left once that is less: at
+    most twice as many steps as the distance has binary digits.
+    """
+    step, place = 1, guess
+    while at_most - below > 1:
+        place = min(max(place, below + 1), at_most - 1)
+        accepted = accept(place)
+        below, at_most = (below, place) if accepted else (place, at_most)
+        half = (below + at_most) // 2
+        place = max(place - step, half) if accepted else min(place + step, half)
+        step *= 2
+    return at_most
 
 
 def last_accepted(

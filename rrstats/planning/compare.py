@@ -1,0 +1,804 @@
+"""Comparison of designs: their price beside a direct question, at one epsilon, and under attack.
+
+`design_effect` is how many times the people of a direct question a mechanism takes for the same
+precision, if everybody tells the truth to both.  A direct question is biased by f t, whatever the
+number of people, where the proportion t of carriers lie to it; `break_even` is the t from which on
+randomized response has the smaller mean squared error.  How many lie takes a validation study.
+`at_epsilon` turns the free number of each survey design until its exact epsilon is as large as it
+may be: the same number protects differently in each.  Warner's cards, forced response, the
+crosswise question and one card of Kuk then have the same matrix, so that people's trust decides
+between them, not statistics.
+`recommend` compares mechanisms for k categories by their exact variance at that k and epsilon.  The
+variance of one category depends on its true proportion; its mean over the categories does not, but
+for what sampling adds, (1 - sum of f^2) / k in every design alike: so their order is the same for
+all proportions and for both targets.  `influence` and `worst_case_bias` tell what a report, and a
+few liars, can do.
+
+deff = v(f) / (f (1 - f)), n_eff = n / deff; g = f (1 - t) + (1 - f) u says yes directly, and
+MSE = (g - f)^2 + g (1 - g) / n, against v(f) / n.
+Sources: Warner (1965), sect. 4; Lensvelt-Mulders, Hox, van der Heijden and Maas (2005); Wang,
+Blocki, Li and Jha (2017), table 1 (variances); Ye and Barg (2018) (subset selection); Cao, Jia and
+Gong (2021) (maximal gain attack).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+import pandas as pd
+
+from rrstats._checks import (
+    check_epsilon,
+    check_instance,
+    check_k,
+    check_level,
+    check_number,
+    check_probability,
+    check_proportions,
+    check_whole_number,
+)
+from rrstats._display import Block, as_fragment, as_text
+from rrstats._typing import Floats
+from rrstats.data.categories import Categories
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.inference.contrasts import normal_quantile
+from rrstats.mechanisms import surveys
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import Channel, check_target, expected_rates
+from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.serialization import is_mechanism
+from rrstats.mechanisms.subset_selection import SubsetSelection
+from rrstats.mechanisms.support_channel import SupportChannel, report_variance
+from rrstats.mechanisms.unary import MOST_CATEGORIES, OptimizedUnary, SymmetricUnary
+from rrstats.planning.precision import MOST_PEOPLE, ask, check_people, numbered, people
+from rrstats.plots import PlotOptions, plot_bars
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "CategoryOptions",
+    "DesignsAtEpsilon",
+    "Recommendation",
+    "at_epsilon",
+    "break_even",
+    "design_effect",
+    "influence",
+    "recommend",
+    "worst_case_bias",
+]
+
+Family = tuple[Callable[[float], Any], float, float]
+"""A design by one number, that number where reports say nothing, and where they say all."""
+
+# Where variances are equal the first is taken: subset selection of size 1 is k-RR.
+_DESIGNS: tuple[Callable[..., Any], ...] = (KRR, SubsetSelection, OptimizedUnary, SymmetricUnary)
+
+
+# -- beside a direct question ----------------------------------------------------------------------
+
+
+class CategoryOptions(TypedDict, total=False):
+    """Category that is planned for, and how common others are; see `half_width`."""
+
+    category: Hashable
+    mix: Any
+
+
+def design_effect(
+    proportion: float,
+    mechanism: Any = 2,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    **options: Unpack[CategoryOptions],
+) -> float:
+    """Ratio of the people it takes to those of a direct question, for the same precision.
+
+    Parameters
+    ----------
+    proportion : float
+        The true proportion that one expects.
+    mechanism, prob, epsilon, **options
+        As in `half_width`.
+
+    Returns
+    -------
+    float
+        The ratio if everybody tells the truth to both; infinite at a proportion of 0 or 1, where a
+        direct question has no variance.
+
+    Examples
+    --------
+    >>> round(design_effect(0.2, 10, epsilon=1.0), 1)
+    29.5
+    >>> round(1000 / design_effect(0.2, 10, epsilon=1.0))
+    34
+
+    With 10 categories at epsilon 1, a thousand reports say as much of a proportion of 20% as 34
+    people who are asked directly.
+    """
+    question = ask(mechanism, prob, epsilon, **options)
+    expected = check_probability(proportion, "proportion")
+    variance, direct = question.variance(expected), expected * (1 - expected)
+    return variance / direct if direct else math.inf
+
+
+def break_even(
+    n: int,
+    proportion: float,
+    mechanism: Any = 2,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    accusing: float = 0.0,
+    still_denying: float = 0.0,
+    **options: Unpack[CategoryOptions],
+) -> float:
+    """Proportion of liars to a direct question from which on randomized response is nearer.
+
+    Parameters
+    ----------
+    n : int
+        People asked in either way.
+    proportion : float
+        The true proportion of carriers, in (0, 1].
+    mechanism, prob, epsilon, **options
+        As in `half_width`.
+    accusing : float
+        The proportion of the others who say yes to the direct question, against the truth.
+    still_denying : float
+        The proportion of carriers who follow the instructions as if they were none.
+
+    Returns
+    -------
+    float
+        t in [0, 1]: where more than this proportion of carriers deny it when asked directly, the
+        mean squared error of the direct question is the larger one.  Infinite where it never is:
+        then even a question that everybody lies to is nearer, for so few people.
+
+    Notes
+    -----
+    The larger root of (g - f)^2 + g (1 - g) / n = MSE of randomized response.
+
+    Examples
+    --------
+    >>> round(break_even(1000, 0.1, epsilon=1.0), 3)
+    0.308
+    >>> round(break_even(10_000, 0.1, epsilon=1.0), 3)
+    0.096
+    >>> break_even(50, 0.1, epsilon=1.0)
+    inf
+
+    With 1,000 people and 10% carriers, epsilon 1 pays if more than 31% of carriers would deny
+    it; with 10,000 if more than 10% would; with 50 people never.
+    """
+    size, question = check_people(n), ask(mechanism, prob, epsilon, **options)
+    f = check_number(proportion, "proportion", 0, 1, ends="(]")
+    u = check_probability(accusing, "accusing")
+    seen = f * (1 - check_probability(still_denying, "still_denying"))
+    error = question.variance(seen) / size + (f - seen) ** 2
+
+    def direct(t: float) -> float:
+        g = f * (1 - t) + (1 - f) * u
+        return (g - f) ** 2 + g * (1 - g) / size
+
+    if direct(1.0) <= error:
+        return math.inf
+    # a g^2 + 2 b g + c = 0; the smaller g is the larger t.
+    a, b, c = 1 - 1 / size, 1 / (2 * size) - f, f * f - error
+    inside = b * b - a * c
+    # False accusations alone are worse, however many deny; or one person is asked, and for a
+    # proportion of up to 1/2 every yes is an error.
+    if inside < 0 or b >= 0:
+        return 0.0
+    g = c / (-b + math.sqrt(inside))
+    t = 1 - (g - (1 - f) * u) / f
+    return t if 0 <= t <= 1 else 0.0  # beyond 1: so many accuse that denials would mend it
+
+
+# -- survey designs at one epsilon -----------------------------------------------------------------
+
+
+class _Comparison:
+    """A result that is shown as blocks: text in a terminal, HTML in a notebook."""
+
+    def _blocks(self) -> list[Block]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return as_text(self._blocks()).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return as_fragment(self._blocks())
+
+
+def _rows(table: pd.DataFrame) -> list[list[str]]:
+    """The cells of a table as people read them, its columns below one another."""
+
+    def cell(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return f"{value:,}" if float(value).is_integer() and value >= 1 else f"{value:.4g}"
+
+    return [[str(name), *map(cell, table[name])] for name in table]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DesignsAtEpsilon(_Comparison):
+    """Designs brought to one epsilon.
+
+    Attributes
+    ----------
+    epsilon, proportion, half_width : float
+        The arguments.
+    mechanisms : mapping from str to Mechanism
+        By name, each with an epsilon of at most that.
+    table : DataFrame
+        The design that takes the fewest people first: design, number (its free number), epsilon
+        (exact, rounded up), variance (of one report at the proportion), people.
+    left_out : tuple of str
+        Designs that would take more than 2**40 people.
+    """
+
+    epsilon: float
+    proportion: float
+    half_width: float
+    mechanisms: Mapping[str, Mechanism]
+    table: pd.DataFrame
+    left_out: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a copy of the table.
+
+        Returns
+        -------
+        DataFrame
+            One row for each design.
+        """
+        return self.table.copy()
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"designs at epsilon {round_up(self.epsilon)}: people for a proportion of "
+            f"{100 * self.proportion:g}% +- {100 * self.half_width:g} points"
+        )
+
+    def _blocks(self) -> list[Block]:
+        names, *rest = _rows(self.table)
+        header, *rows = (list(row) for row in zip(names, *rest, strict=True))
+        blocks: list[Block] = [("text", self._title), ("table", (header, rows))]
+        if self.left_out:
+            others = ", ".join(self.left_out)
+            blocks += [("text", f"left out, as they take more than 2**40 people: {others}")]
+        return blocks
+
+    def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
+        """Draw the people that each design takes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        **options
+            figsize, title, sort and top; see `PlotOptions`.
+
+        Returns
+        -------
+        Axes
+            A bar for each design.
+        """
+        people = self.table.set_index("design")["people"]
+        return plot_bars(people, ax, **({"title": self._title} | options))
+
+
+def at_epsilon(
+    epsilon: float,
+    categories: Any = ("no", "yes"),
+    *,
+    yes: Hashable = None,
+    proportion: float = 0.1,
+    half_width: float = 0.03,
+    target: str = "population",
+    level: float = 0.95,
+    designs: Mapping[str, Family] | None = None,
+) -> DesignsAtEpsilon:
+    """Survey designs at one epsilon: their number, and how many people they take.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats for one report, at least 1e-5.
+    categories, yes
+        Two answers, or 2, and which is sensitive; by default True, or the last one.
+    proportion, half_width, target, level
+        What is to be estimated, and how precisely; see `people`.
+    designs : mapping, optional
+        More designs, or others of the same names: from name to three things, a function of one
+        number that makes a mechanism, that number where reports say nothing, and where they say
+        all.  Epsilon must grow from the one to the other.
+
+    Returns
+    -------
+    DesignsAtEpsilon
+        ``mechanisms`` by name, ``table`` and ``plot()``; a design that takes more than 2**40
+        people is ``left_out``.  Designs in which a report is a proof (triangular, Mangat, Devore)
+        are not compared: their epsilon is infinite.
+
+    Raises
+    ------
+    ArgumentValueError
+        All designs are left out.
+
+    Notes
+    -----
+    The number is the largest, by bisection over doubles, whose epsilon is at most the one asked.
+
+    Examples
+    --------
+    >>> found = at_epsilon(1.0, proportion=0.1, half_width=0.03)
+    >>> found.table[["design", "number", "people"]].head(3)
+                design    number  people
+    0           warner  0.731059    4383
+    1  forced_response  0.462117    4383
+    2        crosswise  0.731059    4383
+    >>> found.mechanisms["warner"].epsilon <= 1.0
+    True
+
+    At epsilon 1 Warner's cards must ask the sensitive question in 73 of 100 draws, and 4,383 people
+    give a proportion of 10% +- 3 points.
+    """
+    hint = "below it no design can do with 2**40 people"
+    asked = check_number(check_epsilon(epsilon), "epsilon", 1e-5, hint=hint)
+    expected = check_probability(proportion, "proportion")
+    width = check_number(half_width, "half_width", 0, 0.5, ends="()")
+    listed = list(Categories(numbered(categories)).categories)
+    if yes is None and listed:
+        yes = True if any(one is True for one in listed) else listed[-1]
+    options: Any = {"target": check_target(target), "level": check_level(level)}
+    mechanisms: dict[str, Mechanism] = {}
+    rows, left_out = [], []
+    for name, family in (_families(listed, yes) | dict(designs or {})).items():
+        made, number = _solve(name, family, asked)
+        variance = ask(made, category=yes).variance(expected, options["target"])
+        if normal_quantile(level) ** 2 * variance / width**2 >= 0.99 * MOST_PEOPLE:
+            left_out.append(name)
+            continue
+        needed = people(width, expected, made, category=yes, **options)
+        rows.append((name, number, made.epsilon, variance, needed))
+        mechanisms[name] = made
+    if not rows:
+        raise ArgumentValueError(
+            f"at epsilon {asked:g} each design takes more than 2**40 people; ask for a larger "
+            "epsilon or a wider interval"
+        )
+    table = pd.DataFrame(rows, columns=["design", "number", "epsilon", "variance", "people"])
+    table = table.sort_values("people", kind="stable", ignore_index=True)
+    return DesignsAtEpsilon(asked, expected, width, mechanisms, table, tuple(left_out))
+
+
+def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
+    """The survey designs of two answers that have an epsilon, by their usual free number."""
+    s, asked = surveys, {"categories": categories, "yes": yes}
+
+    def unrelated(often: int) -> Family:
+        options: Any = {**asked, "prob_yes_unrelated": 1 / often}
+        return lambda p: s.unrelated_question(prob_sensitive=p, **options), 0.0, 1.0
+
+    def kuk(cards: int) -> Family:
+        return lambda p: s.kuk(categories, p, 1 - p, cards, yes=yes), 0.5, 1.0
+
+    def forced(p: float) -> Any:
+        return s.forced_response(categories, p, [(1 - p) / 2] * 2)
+
+    return {
+        "warner": (lambda p: s.warner(**asked, prob_statement=p), 0.5, 1.0),
+        "forced_response": (forced, 0.0, 1.0),
+        "crosswise": (lambda p: s.crosswise(**asked, prob_unrelated=p), 0.5, 1.0),
+        "disguised_response": (lambda p: s.disguised_response(**asked, prob_red=p), 0.5, 1.0),
+        **{f"unrelated_question, 1 in {n} yes": unrelated(n) for n in (2, 4, 12)},
+        "singh_joarder": (
+            lambda p: s.singh_joarder(**asked, prob_statement=p),
+            (3 - math.sqrt(5)) / 2,
+            1.0,
+        ),
+        **{f"kuk, {n} cards": kuk(n) for n in (2, 4)},
+    }
+
+
+def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float]:
+    """The mechanism that tells most at an epsilon of at most this, and its number."""
+    if not isinstance(family, tuple | list) or len(family) != 3 or not callable(family[0]):
+        raise ArgumentTypeError(
+            f"designs[{name!r}] must be a function of one number, that number where reports say "
+            "nothing, and where they say all"
+        )
+    good, bad, found = float(family[1]), float(family[2]), None
+    while (middle := (good + bad) / 2) not in (good, bad):  # at most once a binary digit
+        made = family[0](middle)
+        if not is_mechanism(made):
+            raise ArgumentTypeError(
+                f"designs[{name!r}] must make mechanisms, found {type(made).__name__}"
+            )
+        if made.epsilon <= epsilon:
+            good, found = middle, made
+        else:
+            bad = middle
+    if found is None:
+        raise ArgumentValueError(
+            f"no number of designs[{name!r}] has an epsilon of at most {epsilon:g}"
+        )
+    return found, good
+
+
+# -- which design for k categories -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(_Comparison):
+    """Design for the proportions of one nominal column, with the table that says why.
+
+    Attributes
+    ----------
+    k, epsilon, n, proportions, target, categories
+        The arguments of `recommend`.
+    """
+
+    k: int
+    epsilon: float
+    n: int | None = None
+    proportions: tuple[float, ...] | None = None
+    target: str = "population"
+    categories: tuple[Hashable, ...] | None = None
+
+    @cached_property
+    def _mechanisms(self) -> dict[str, Mechanism]:
+        """One of each design, over numbers, by name."""
+        return {design.__name__: design(range(self.k), epsilon=self.epsilon) for design in _DESIGNS}
+
+    @property
+    def _theta(self) -> Floats:
+        return np.array([1 / self.k] if self.proportions is None else self.proportions)
+
+    def _variance(self, mechanism: Mechanism, target: str) -> float:
+        """The mean over the categories of the variance of one person's debiased report."""
+        return float(np.mean(report_variance(mechanism.channel, self._theta, target)))
+
+    @cached_property
+    def best(self) -> str:
+        """The name of the design with the smallest variance; k-RR where none is smaller."""
+        variances = {name: self._variance(m, "rows") for name, m in self._mechanisms.items()}
+        return min(variances, key=lambda name: variances[name])
+
+    def mechanism(self, categories: Any = None) -> Mechanism:
+        """Build the recommended design at the epsilon that was asked.
+
+        Parameters
+        ----------
+        categories : sequence of k hashables, optional
+            By default those that were given to `recommend`.
+
+        Returns
+        -------
+        Mechanism
+            The design over these categories.
+
+        Raises
+        ------
+        ArgumentValueError
+            There are not k of them.
+        """
+        if categories is None:
+            categories = range(self.k) if self.categories is None else self.categories
+        design = next(design for design in _DESIGNS if design.__name__ == self.best)
+        made: Mechanism = design(categories, epsilon=self.epsilon)
+        if made.k != self.k:
+            raise ArgumentValueError(
+                f"categories must be the {self.k} that this was planned for, found {made.k}; ask "
+                f"recommend({made.k}, {self.epsilon!r})"
+            )
+        return made
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each design, the best first; a new frame each time.
+
+        mechanism, parameters, epsilon (of one report, rounded up).
+        bytes : of one report as it is kept: the number of a category, or a bit for each.
+        names : how many categories one report names, in the mean.
+        variance_at_0 : of one person's proportion in a category that nobody has; for both targets.
+        variance_population, variance_rows : the mean over the categories, at the proportions given.
+        std_error : of a proportion among n, for the target asked (with n).
+        ratio : variance over the best design's, for that target: so many times the people.
+        people : how many it takes for the best design's std_error at n (with n).
+        times_direct : how many times the people of a direct survey of the population.
+        influence : by how many people one report can raise an estimated count.
+        """
+        rows = [self._row(name, mechanism) for name, mechanism in self._mechanisms.items()]
+        table = pd.DataFrame(rows).sort_values("ratio", kind="stable", ignore_index=True)
+        return table.drop(columns=["std_error", "people"] if self.n is None else [])
+
+    def _row(self, name: str, mechanism: Mechanism) -> dict[str, Any]:
+        channel, best = mechanism.channel, self._mechanisms[self.best]
+        population, rows = (self._variance(mechanism, t) for t in ("population", "rows"))
+        variance, people = self._variance(mechanism, self.target), self.n or 0
+        direct = float(np.mean(self._theta * (1 - self._theta)))
+        ratio = variance / self._variance(best, self.target)
+        document = mechanism.to_dict().items()
+        own = {key: value for key, value in document if key not in ("type", "categories")}
+        # One report is the number of its cell, or a bit for each cell.
+        cells = len(channel.samples)
+        bits = (cells - 1).bit_length() if channel.is_multinomial else cells
+        return {
+            "mechanism": name,
+            "parameters": ", ".join(f"{key}={value:.4g}" for key, value in own.items()),
+            "epsilon": mechanism.epsilon,
+            "bytes": -(-bits // 8),
+            "names": float(expected_rates(channel, np.full(self.k, 1 / self.k)).sum()),
+            "variance_at_0": float(report_variance(channel, np.zeros(self.k), "rows")[0]),
+            "variance_population": population,
+            "variance_rows": rows,
+            "std_error": math.sqrt(variance / people) if people else math.nan,
+            "ratio": ratio,
+            "people": math.ceil(people * ratio),
+            "times_direct": population / direct if direct else math.inf,
+            "influence": _score_range(channel)[1],
+        }
+
+    @property
+    def reason(self) -> str:
+        """The reason in plain sentences: the variance first, then what it does not tell."""
+        rows: dict[Any, Any] = {row["mechanism"]: row for row in self.table.to_dict("records")}
+        best, plain = rows[self.best], rows["KRR"]
+        need = {name: row["ratio"] for name, row in rows.items() if name != self.best}
+        more = [f"{_more(ratio)} with {name}" for name, ratio in need.items() if ratio > 1]
+        said = [
+            f"For the proportions of one nominal column of {self.k:,} categories at epsilon "
+            f"{self.epsilon:g} take {self.best}: of {len(rows)} designs none has a smaller "
+            f"variance. The same precision takes {', '.join(more)}.".replace(
+                " with ", " people with ", 1
+            )
+        ]
+        said += [
+            f"{name} of its best size, 1, is the same design."
+            for name, ratio in need.items()
+            if ratio == 1
+        ]
+        if self.n is not None:
+            said.append(
+                f"With n = {self.n:,} the standard error of a proportion is about "
+                f"{best['std_error']:.2g}."
+            )
+        if best is plain:
+            said.append("Its report is one category, which reads like somebody's answer: say so.")
+        else:
+            said.append(
+                f"Its report names {_number(best['names'])} categories at once and takes "
+                f"{best['bytes']:,} bytes; that of KRR names one and takes {plain['bytes']}: "
+                "simpler, but it reads like somebody's answer."
+            )
+        other = "" if best is plain else f", one of KRR by {_number(plain['influence'])}"
+        said.append(
+            "One report, true or made up, can raise an estimated count by "
+            f"{_number(best['influence'])} people{other}."
+        )
+        rare = min(rows.values(), key=lambda row: row["variance_at_0"])
+        ratio = best["variance_at_0"] / rare["variance_at_0"]
+        if ratio >= 1 + 1e-9:
+            said.append(
+                f"For a category that hardly anybody has, taken alone, {rare['mechanism']} is "
+                f"better: there {self.best} needs {_more(ratio)} people."
+            )
+        return " ".join(said)
+
+    def _blocks(self) -> list[Block]:
+        size = "" if self.n is None else f", n={self.n:,}"
+        title = f"{self.k} categories at epsilon {self.epsilon:g}{size}, target {self.target!r}"
+        # Across, not down: so many columns are wider than a terminal.
+        (_, *names), *rows = _rows(self.table)
+        table = ("table", (["", *names], rows))
+        return [("text", f"{self.best} for {title}"), table, ("text", self.reason)]
+
+    def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
+        """Draw how many times the people of the best design each design takes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        **options
+            figsize, title, sort and top; see `PlotOptions`.
+
+        Returns
+        -------
+        Axes
+            A bar for each design.
+        """
+        ratios = self.table.set_index("mechanism")["ratio"].rename("people, beside the best design")
+        title = f"{self.k} categories at epsilon {self.epsilon:g}"
+        return plot_bars(ratios, ax, **({"title": title} | options))
+
+
+def recommend(
+    categories: Any,
+    epsilon: float,
+    n: int | None = None,
+    *,
+    proportions: Any = None,
+    target: str = "population",
+) -> Recommendation:
+    """Design that needs the fewest people for the proportions of one nominal column, and why.
+
+    Parameters
+    ----------
+    categories : sequence of hashables or int
+        The categories, or only how many there are, 2 to 32,768.
+    epsilon : float
+        Nats for one report, above 0.
+    n : int, optional
+        How many people will report; gives standard errors.
+    proportions : sequence or mapping of floats, optional
+        The true proportions that one expects; by default equal ones.  They change the standard
+        errors, and never the order of the designs.
+    target : {"population", "rows"}
+        These people are a sample of a population, or just these rows count.
+
+    Returns
+    -------
+    Recommendation
+        ``best``, ``mechanism()``, ``table``, ``reason`` and ``plot()``.
+
+    Notes
+    -----
+    Compared are k-RR, subset selection of its best size, and unary encoding, optimized and
+    symmetric, each with the probabilities that make the most of epsilon, by the channel's variance
+    in the mean over the categories.  For numbers, ordered categories, crosstabs or regression
+    another design may be better.
+
+    Examples
+    --------
+    >>> advice = recommend(100, 1.0, n=10_000)
+    >>> advice.best, advice.mechanism().k
+    ('SubsetSelection', 100)
+    >>> advice.table.set_index("mechanism")["people"].to_dict()
+    {'SubsetSelection': 10000, 'OptimizedUnary': 10259, 'SymmetricUnary': 10882, 'KRR': 96119}
+    """
+    named = None
+    if np.iterable(categories):
+        named = Categories(categories).categories
+        categories = len(named)
+    hint = "at 0 no report of any design carries information"
+    epsilon = check_number(check_epsilon(epsilon), "epsilon", 0, ends="(]", hint=hint)
+    k, hint = check_k(categories), "a report of the other designs has a bit for each"
+    check_whole_number(k, "k, the number of categories,", 2, MOST_CATEGORIES, hint=hint)
+    if n is not None:
+        n = check_people(n)
+    if proportions is not None:
+        listed = proportions
+        if isinstance(proportions, Mapping):
+            listed = list(proportions.values())
+        proportions = tuple(check_proportions(listed, "proportions", k).tolist())
+    found = Recommendation(k, epsilon, n, proportions, check_target(target), named)
+    _ = found.best  # raises now for an epsilon beyond what doubles can express
+    return found
+
+
+def _score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
+    """The least and the greatest sum of the scores of some categories in one report."""
+    if not isinstance(channel, SupportChannel):
+        scores = np.sort(channel.scores(np.arange(len(channel.samples))), axis=1)
+        low, high = scores[:, :targets].sum(axis=1), scores[:, -targets:].sum(axis=1)
+        return float(low.min()), float(high.max())
+    fewest, most = channel.support_sizes
+    without, supported = channel.solve([0.0, 1.0]).tolist()
+    # With so many supported in all, at least and at most so many of the targets are.
+    counts = (max(0, targets - (channel.k - fewest)), min(targets, most))
+    ends = [count * supported + (targets - count) * without for count in counts]
+    return min(ends), max(ends)
+
+
+def _number(value: float) -> str:
+    """Three digits, and no powers of ten below a million."""
+    return f"{float(f'{value:.3g}'):,g}"
+
+
+def _more(ratio: float) -> str:
+    return f"{_number(ratio)} times as many" if ratio >= 2 else f"{100 * (ratio - 1):.2g}% more"
+
+
+# -- what a few can do -----------------------------------------------------------------------------
+
+
+def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
+    """Change of an estimated proportion of n people by one report: down, and up.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism of one sample.
+    n : int
+        The number of reports.
+
+    Returns
+    -------
+    low, high : float
+        The least and the greatest score that one report can give a category, over n: the change
+        against a report that is not counted.
+
+    Notes
+    -----
+    For k-RR, unary encoding and subset selection -q / ((p - q) n) and (1 - q) / ((p - q) n).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> low, high = influence(rr.KRR(range(100), epsilon=1.0), 1000)
+    >>> round(low, 6), round(high, 6)
+    (-0.000582, 0.058616)
+    """
+    low, high = _score_range(_one_sample(mechanism).channel)
+    size = check_people(n)
+    return low / size, high / size
+
+
+def worst_case_bias(
+    mechanism: Mechanism,
+    proportion_of_attackers: float,
+    targets: int = 1,
+    true_total: float = 0.0,
+) -> float:
+    """Bias of some proportions if people report what they like.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism of one sample.
+    proportion_of_attackers : float
+        Of all reports, in [0, 1].
+    targets : int
+        For how many categories at once they work.
+    true_total : float
+        The true proportion of those categories together, in [0, 1].
+
+    Returns
+    -------
+    float
+        The largest change of the expected estimate of their total: attackers send the report that
+        scores highest, whatever noise was prescribed.  More reports do not help.
+
+    Notes
+    -----
+    proportion_of_attackers (highest total score - true_total); for k-RR that is
+    beta (1 - f) + beta (k - r) / (e^epsilon - 1).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> round(worst_case_bias(rr.KRR(range(100), epsilon=1.0), 0.05, true_total=0.01), 4)
+    2.9303
+    """
+    k = _one_sample(mechanism).k
+    attackers = check_probability(proportion_of_attackers, "proportion_of_attackers")
+    total = check_probability(true_total, "true_total")
+    count = check_whole_number(targets, "targets, the number of categories,", 1, k)
+    return attackers * (_score_range(mechanism.channel, count)[1] - total)
+
+
+def _one_sample(mechanism: Mechanism) -> Mechanism:
+    if not is_mechanism(mechanism):
+        check_instance(
+            mechanism, "mechanism", (), "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
+        )
+    if getattr(mechanism, "groups", None) is not None:
+        raise ArgumentValueError(
+            "mechanism must be of one sample: what a report weighs depends on the size of its "
+            "sample; ask for each sample's own mechanism"
+        )
+    return mechanism

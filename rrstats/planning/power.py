@@ -1,0 +1,469 @@
+"""Power of a test, sample size for a power, and the least difference that n people notice.
+
+A proportion is compared with a known value (``against``), or with that of a second group, asked by
+the same mechanism (``other``).  The reported proportion of n people is Bin(n, s) / n, and power is
+the sum of this distribution over the region of rejection: of the exact test that belongs to the
+default interval; for two groups, of the z test of two reported proportions with pooled variance.
+Where no count is binomial, for more people than that is added up for, and by request
+(``exact=False``) it is the normal formula: with v(f) = s (1 - s) / (p - q)^2, or the channel's
+variance of one report, 1 - Phi((f0 + z sqrt(v(f0) / n) - f) / sqrt(v(f) / n)), and both tails for
+two sides; two groups add their variances, and f0 is a difference.  The formula says too few people
+where few reports are expected: for a value near 0 and a large epsilon, 5 instead of 29.
+The people returned reach the power that was asked: R's rr (1.4.2) stops at .790 for .80.
+For more than two categories at once see the power of the tests of goodness of fit.
+Sources: Blair, Imai and Zhou (2015), sect. 4; rr's `power.rr.test`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from rrstats._checks import (
+    check_bool,
+    check_exactly_one,
+    check_number,
+    check_one_of,
+    check_probability,
+)
+from rrstats._typing import Booleans, Floats
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.inference.optimize import first_accepted
+from rrstats.planning.precision import MOST_PEOPLE, Question, ask, check_people
+
+__all__ = ["PowerOptions", "detectable", "people_for_power", "power"]
+
+_MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
+"""People up to whom the distribution is added up: one group, and the first of two."""
+
+_AT_ONCE = 4096
+_TAIL = 9.0
+
+
+class PowerOptions(TypedDict, total=False):
+    """Test whose power is planned.
+
+    against : the value that the proportion is tested against; or
+    other : the proportion that one expects in the second group, of n times ``ratio`` people.
+    null : for two groups, the proportion of both if they do not differ, by default their mean; for
+        the normal formula, which is taken where it is given.
+    alternative : "two-sided", "greater" (than the value, or than the other group) or "less".
+    alpha : the probability of a false alarm, in (0, 1).
+    exact : True: by the binomial distribution of the reports, of the exact test (two-sided: half of
+        alpha to each side) or the pooled z test.  False: by the normal formula, as R's rr.  By
+        default the distribution where counts are binomial and n is at most 1,000,000,000, in the
+        first of two groups 20,000; else the formula.
+    """
+
+    against: float | None
+    other: float | None
+    ratio: float
+    null: float | None
+    alternative: str
+    alpha: float
+    exact: bool | None
+
+
+def power(
+    n: int,
+    proportion: float,
+    mechanism: Any = 2,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    category: Hashable = None,
+    mix: Any = None,
+    **test: Unpack[PowerOptions],
+) -> float:
+    """Probability that a test will notice a difference that is there.
+
+    Parameters
+    ----------
+    n : int
+        People who report; with ``other`` people in the first group.
+    proportion : float
+        The true proportion that one expects.
+    mechanism, prob, epsilon, category, mix
+        As in `half_width`.
+    **test
+        against or other, ratio, null, alternative, alpha and exact; see `PowerOptions`.
+
+    Returns
+    -------
+    float
+        The power.
+
+    Raises
+    ------
+    ArgumentTypeError
+        Not one of against and other is given.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.surveys.forced_response(["no", "yes"], 2/3, [1/6, 1/6])
+    >>> round(power(1000, 0.15, m, against=0.10), 3)
+    0.669
+    >>> round(power(1000, 0.15, m, against=0.10, exact=False), 3)
+    0.695
+    >>> round(power(1000, 0.25, m, other=0.15), 3)
+    0.903
+
+    If 15% did it, 1,000 people notice in 2 of 3 surveys that it is not 10%.
+    """
+    size = check_people(n)
+    planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
+    return float(planned.power(np.array([size]))[0])
+
+
+def people_for_power(
+    power: float,
+    proportion: float,
+    mechanism: Any = 2,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    category: Hashable = None,
+    mix: Any = None,
+    **test: Unpack[PowerOptions],
+) -> int:
+    """Sample size for a test that notices with this probability.
+
+    Parameters
+    ----------
+    power : float
+        In (0, 1); 0.8 and 0.9 are usual.
+    proportion, mechanism, prob, epsilon, category, mix, **test
+        As in `power`.
+
+    Returns
+    -------
+    int
+        The smallest n from which on the power is at least that; of two groups the people of the
+        first.  By the exact distribution power goes up and down with n, as counts are whole: it
+        holds for larger n too, up to where its waves have died away, at most a million ahead.
+
+    Raises
+    ------
+    ArgumentValueError
+        No n does: the proportion is not on the side of the alternative.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.surveys.forced_response(["no", "yes"], 2/3, [1/6, 1/6])
+    >>> n = people_for_power(0.8, 0.1, m, against=0, alternative="greater")
+    >>> n, round(power(n, 0.1, m, against=0, alternative="greater"), 4)
+    (241, 0.8079)
+    >>> people_for_power(0.8, 0.1, m, against=0, alternative="greater", exact=False)
+    212
+
+    241 people, one in ten of whom did it, show that somebody did in 4 of 5 surveys; by the normal
+    formula 212 would be enough.
+    """
+    why = "no number of people makes it certain"
+    wanted = check_number(power, "power", 0, 1, ends="()", hint=why)
+    planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
+    planned.check_possible(wanted)
+    most, why = MOST_PEOPLE, "2**40"
+    if planned.exact:
+        most = _MOST_EXACT if planned.other is None else _MOST_EXACT_PAIRS
+        why = "the exact distribution is added up for: leave exact out"
+    start = planned.guess(wanted)
+    if start > most:
+        raise ArgumentValueError(
+            f"a power of {wanted:g} takes about {start:.2g} people, more than {why}"
+        )
+
+    def reached(n: int) -> bool:
+        return bool(planned.power(np.array([n]))[0] >= wanted)
+
+    found = first_accepted(reached, 0, MOST_PEOPLE, max(1, math.ceil(start)))
+    return found if planned.exact is False else planned.settle(found, wanted)
+
+
+def detectable(
+    n: int,
+    mechanism: Any = 2,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    category: Hashable = None,
+    mix: Any = None,
+    power: float = 0.8,
+    **test: Unpack[PowerOptions],
+) -> float:
+    """Least difference from a value, or between two groups, that n people will notice.
+
+    Parameters
+    ----------
+    n, mechanism, prob, epsilon, category, mix
+        As in `power`.
+    power : float
+        The probability with which the difference is noticed.
+    **test
+        As in `power`; alternative "less" looks below against or other, the others above.
+
+    Returns
+    -------
+    float
+        The distance of the proportion from against or other at which the power is reached.
+
+    Raises
+    ------
+    ArgumentValueError
+        No proportion does; the message says what power the farthest one has.
+
+    Examples
+    --------
+    >>> round(detectable(1000, epsilon=1.0, against=0.1), 4)
+    0.0911
+    >>> round(detectable(1000, epsilon=1.0, other=0.1), 4)
+    0.1286
+
+    At epsilon 1 a survey of 1,000 will see that a proportion is not 10% once it is 19%; of two
+    groups of 1,000 that one has 10% and the other 23%.
+    """
+    size, wanted = np.array([check_people(n)]), check_number(power, "power", 0, 1, ends="()")
+    farthest = 0.0 if test.get("alternative") == "less" else 1.0
+    question = ask(mechanism, prob, epsilon, category=category, mix=mix)
+    planned = _Test(question, farthest, **test)
+
+    def reached(proportion: float) -> float:
+        return float(replace(planned, proportion=proportion).power(size)[0])
+
+    start = planned.compared
+    near, far = start, farthest
+    if near == far or reached(far) < wanted:
+        most = planned.alpha if near == far else reached(far)
+        raise ArgumentValueError(
+            f"{n:,} people reach a power of {most:.3g} even at a proportion of {far:g}, less than "
+            f"{wanted:g}; take more people, or a larger epsilon"
+        )
+    for _ in range(60):
+        middle = (near + far) / 2
+        near, far = (near, middle) if reached(middle) >= wanted else (middle, far)
+    return abs(far - start)
+
+
+# -- the test ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """The region of rejection of a test, and how often reports fall into it."""
+
+    question: Question
+    proportion: float
+    against: float | None = None
+    other: float | None = None
+    ratio: float = 1.0
+    null: float | None = None
+    alternative: str = "two-sided"
+    alpha: float = 0.05
+    exact: bool | None = None
+
+    def __post_init__(self) -> None:
+        given = check_exactly_one(against=self.against, other=self.other)
+        check_one_of(self.alternative, "alternative", ("two-sided", "greater", "less"))
+        check_probability(self.proportion, "proportion")
+        check_probability(self.compared, given)
+        check_probability(self.alpha, "alpha", "()")
+        check_number(self.ratio, "ratio", 0, math.inf, ends="()")
+        if self.exact is not None:
+            check_bool(self.exact, "exact")
+        if self.null is not None:
+            check_probability(self.null, "null")
+            if self.other is None or self.exact:
+                raise ArgumentTypeError(
+                    "null is for the normal formula of two groups: by the exact distribution they "
+                    "have in common what the reports say; leave null or exact out"
+                )
+        if self.other is None and self.ratio != 1:
+            raise ArgumentTypeError("ratio is for two groups; leave it out")
+        if self.exact is None and (self.null is not None or self.question.rates is None):
+            object.__setattr__(self, "exact", False)
+
+    @property
+    def compared(self) -> float:
+        """The value, or the proportion of the other group."""
+        found = self.against if self.other is None else self.other
+        return 0.0 if found is None else found
+
+    @property
+    def expected(self) -> float:
+        """The proportion if nothing is there."""
+        if self.other is None or self.null is not None:
+            return self.compared if self.null is None else self.null
+        return (self.proportion + self.ratio * self.other) / (1 + self.ratio)
+
+    @property
+    def tail(self) -> float:
+        """The probability of a false alarm to one side."""
+        return self.alpha / (1 + (self.alternative == "two-sided"))
+
+    @property
+    def z(self) -> float:
+        """The quantile that the estimate must exceed."""
+        return float(-scipy.special.ndtri(self.tail))
+
+    @property
+    def sides(self) -> list[int]:
+        """On which sides the test rejects: 1 above, -1 below."""
+        return {"greater": [1], "less": [-1], "two-sided": [1, -1]}[self.alternative]
+
+    def power(self, n: NDArray[Any]) -> Floats:
+        """The power at each n."""
+        if self.other is None:
+            limit, exact = f"{_MOST_EXACT:,} people", n <= _MOST_EXACT
+        else:
+            limit = f"{_MOST_EXACT_PAIRS:,} people in the first group and {_MOST_EXACT:,} in all"
+            exact = (n <= _MOST_EXACT_PAIRS) & (n * self.ratio <= _MOST_EXACT)
+        if self.exact and not exact.all():
+            raise ArgumentValueError(f"exact is for at most {limit}, got {n.max():,}; leave it out")
+        exact &= self.exact is not False
+        found = np.empty(len(n))
+        if exact.any():
+            found[exact] = self._exact(n[exact])
+        if not exact.all():
+            found[~exact] = self._normal(n[~exact])
+        return found
+
+    # -- the normal formula
+
+    def _deviations(self) -> tuple[float, float]:
+        """sqrt(n) times the standard error if nothing is there, and as it is."""
+        variance = self.question.variance
+        without, real = variance(self.expected), variance(self.proportion)
+        if self.other is None:
+            return math.sqrt(without), math.sqrt(real)
+        real += variance(self.other) / self.ratio
+        return math.sqrt(without * (1 + 1 / self.ratio)), math.sqrt(real)
+
+    def _normal(self, n: NDArray[Any]) -> Floats:
+        """By the normal formula, as rr has it."""
+        without, real = self._deviations()
+        if without == 0:
+            raise ArgumentValueError(
+                f"at a proportion of {self.expected:g} no report of this design varies, so the "
+                "normal formula says nothing of a test against it; plan against another value, or "
+                f"where counts are binomial leave exact out, for at most {_MOST_EXACT:,} people"
+            )
+        scaled = np.sqrt(n.astype(np.float64)) * (self.proportion - self.compared)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tails = [(side * scaled - self.z * without) / real for side in self.sides]
+        # Where nothing varies the test decides without error: 0 / 0 is "not beyond".
+        return np.asarray(sum(scipy.special.ndtr(np.nan_to_num(t, nan=-np.inf)) for t in tails))
+
+    def check_possible(self, wanted: float) -> None:
+        """Raise where more people do not help, or none are needed."""
+        if wanted <= self.alpha:
+            raise ArgumentValueError(
+                f"power must be above alpha, {self.alpha:g}, which a test reaches without any "
+                f"reports; got {wanted:g}"
+            )
+        difference = self.proportion - self.compared
+        if not any(side * difference > 0 for side in self.sides):
+            relation = "is" if difference == 0 else f"is not {self.alternative} than"
+            raise ArgumentValueError(
+                f"no number of people reaches a power of {wanted:g}: the proportion expected "
+                f"{relation} {'the value' if self.other is None else 'that of the other group'}"
+            )
+
+    def guess(self, wanted: float) -> float:
+        """About how many people, from the tail that counts."""
+        without, real = self._deviations()
+        reach = self.z * without + float(scipy.special.ndtri(wanted)) * real
+        return (max(reach, 0.0) / (self.proportion - self.compared)) ** 2
+
+    # -- the exact distribution
+
+    def _exact(self, n: NDArray[Any]) -> Floats:
+        """The probability of the region of rejection, at each n."""
+        falling = np.diff(self.question.rates or (0.0, 1.0))[0] < 0
+        sides = [-side if falling else side for side in self.sides]
+        rates = [self.question.rate(each) for each in (self.proportion, self.expected)]
+        if self.other is not None:
+            rates[1] = self.question.rate(self.other)
+            return np.array(
+                [sum(self._pair(int(size), rates, side) for side in sides) for size in n]
+            )
+        size, found = n.astype(np.float64), np.zeros(len(n))
+        for side in sides:
+            rate, null = rates if side > 0 else (1 - rates[0], 1 - rates[1])
+            found += _upper_tail(_critical(size, null, self.tail), size, rate)
+        return found
+
+    def _pair(self, n: int, rates: list[float], side: int) -> float:
+        """P(the first proportion exceeds the second by z pooled standard errors), for side 1."""
+        rate, other = rates if side > 0 else (1 - rates[0], 1 - rates[1])
+        m = max(1, round(n * self.ratio))
+        reach = _TAIL * math.sqrt(n * rate * (1 - rate)) + 40
+        x = np.arange(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
+        below = _upper_tail(np.append(x, x[-1] + 1), np.float64(n), rate)
+
+        def rejected(second: Floats) -> Booleans:
+            y = np.maximum(second, 0)
+            pooled = (x + y) / (n + m)
+            error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+            return np.asarray((x / n - y / m >= self.z * error) & (error > 0))
+
+        # The largest second count that is still rejected: fewer ones are, too.
+        low, high = np.full(len(x), -1.0), np.floor(np.minimum(m, x * (m / n)))
+        low = np.where(rejected(np.zeros(len(x))), 0.0, low)
+        high = np.maximum(high, low)
+        while np.any(high - low > 0):  # halves: at most 30 times for a billion people
+            middle = np.ceil((low + high) / 2)
+            kept = rejected(middle) & (middle >= 0)
+            low, high = np.where(kept, middle, low), np.where(kept, high, middle - 1)
+        second = np.where(low < 0, 0.0, 1 - _upper_tail(low + 1, np.float64(m), other))
+        return float(-np.diff(below) @ second)
+
+    def settle(self, n: int, wanted: float) -> int:
+        """The smallest n from which on the power is kept, at or after the one found."""
+        s = self.question.rate(self.expected)
+        variance = max(s * (1 - s), 0.1 / n)
+        quantiles = abs(self.z) + abs(float(scipy.special.ndtri(wanted)))
+        # A wave lasts 1/s or 1/(1-s) people, and waves die away over so many (see the tests).
+        wave = (2 + 4 / quantiles) * math.sqrt(n / variance) + 3 / variance
+        ahead, start = math.ceil(min(wave * (1.0 if self.other is None else 0.1), 1e6)), n
+        while start <= n + ahead:  # power tends to 1, so that n stays
+            block = np.arange(start, min(start + _AT_ONCE, n + ahead + 1))
+            short = np.flatnonzero(self.power(block) < wanted)
+            if short.size:
+                n = int(block[short[-1]]) + 1
+            start = int(block[-1]) + 1
+        return n
+
+
+def _upper_tail(x: ArrayLike, size: ArrayLike, rate: float) -> Floats:
+    """P(X >= x) for X ~ Bin(size, rate)."""
+    inner = np.clip(x, 1, size)
+    tail = scipy.special.betainc(inner, np.asarray(size) - inner + 1, rate)
+    return np.where(np.asarray(x) <= 0, 1.0, np.where(np.asarray(x) > size, 0.0, tail))
+
+
+def _critical(size: Floats, rate: float, tail: float) -> Floats:
+    """The least count whose upper tail is at most this; size + 1 where none is."""
+    low, high = np.full_like(size, -1.0), size + 1
+    z = float(-scipy.special.ndtri(tail))
+    skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the edge itself
+    near = np.ceil(size * rate + z * np.sqrt(size * rate * (1 - rate)) + skew + 0.5)
+    place, step = np.clip(near, 0, size), np.ones_like(size)
+    # Strides from the guess, twice as far each time, until the edge is enclosed.
+    while np.any(high - low > 1):
+        inside = np.clip(place, low + 1, np.maximum(high - 1, low + 1))
+        accepted = _upper_tail(inside, size, rate) <= tail
+        open_ = high - low > 1
+        high = np.where(open_ & accepted, inside, high)
+        low = np.where(open_ & ~accepted, inside, low)
+        half = np.floor((low + high) / 2)
+        place = np.where(accepted, np.maximum(inside - step, half), np.minimum(inside + step, half))
+        step *= 2
+    return high
