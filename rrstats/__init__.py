@@ -52,8 +52,7 @@ from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.surveys import SurveyDesign
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
 from rrstats.privacy import explain
-from rrstats.privatization.frame import check, privatize, privatize_bool, privatize_frame
-from rrstats.privatization.simulation import simulate, simulate_frame
+from rrstats.privatization.frame import check, privatize, simulate
 from rrstats.randomness.keyed import Key, new_key
 from rrstats.randomness.sources import SecureGenerator
 
@@ -142,13 +141,10 @@ __all__ = [
     "posterior",
     "privacy",
     "privatize",
-    "privatize_bool",
-    "privatize_frame",
     "prob_from_epsilon",
     "probit",
     "rounds",
     "simulate",
-    "simulate_frame",
     "surveys",
     "tally",
 ]

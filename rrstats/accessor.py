@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from rrstats.data.columns import column_of
@@ -21,40 +20,14 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.carrying import check_fits
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Mechanisms, read
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privacy import Composition, check_rows_per_person, compose
-from rrstats.privatization.frame import check, privatize, privatize_frame, refuse_options
-from rrstats.privatization.simulation import simulate, simulate_frame
+from rrstats.privatization.frame import check, column_mechanisms, privatize, simulate
 
 if TYPE_CHECKING:
     from rrstats.estimation.crosstab_results import Crosstab
     from rrstats.estimation.means_results import Means
 
-__all__ = ["FrameAccessor", "SeriesAccessor", "asked_columns"]
-
-
-def asked_columns(
-    column: Any, categories: Any, prob: float | None, epsilon: float | None
-) -> dict[Hashable, Mechanism]:
-    """One column with its arguments, or a mapping from column to mechanism."""
-    if isinstance(column, Mapping):
-        if categories is not None or prob is not None or epsilon is not None:
-            raise ArgumentTypeError(
-                "a mapping from column to mechanism says all; leave categories, prob and "
-                "epsilon out"
-            )
-        return {name: as_mechanism(given) for name, given in column.items()}
-    if categories is None:
-        raise ArgumentTypeError(
-            "categories must be declared: they are part of the design and never taken from data; "
-            "for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
-        )
-    if isinstance(column, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
-        raise ArgumentTypeError(
-            f"column must be one column's name, found {type(column).__name__}; for several columns "
-            "give a mapping from column to mechanism"
-        )
-    return {column: as_mechanism(categories, prob, epsilon)}
+__all__ = ["FrameAccessor", "SeriesAccessor"]
 
 
 @pd.api.extensions.register_dataframe_accessor("rr")
@@ -82,52 +55,109 @@ class FrameAccessor:
 
     def privatize(
         self,
-        column: Any,
+        columns: Any,
         categories: Any = None,
         prob: float | None = None,
         *,
         epsilon: float | None = None,
-        **options: Any,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        group: Hashable = None,
+        again: bool = False,
+        rng: Any = None,
+        threads: int | None = None,
+        key: Any = None,
+        id: Any = None,
     ) -> pd.DataFrame:
-        """A new frame in which one column, or several, hold reports instead of true answers.
+        """Return a new frame in which some columns hold reports instead of true answers.
 
-        column : a column's name, with categories and prob (P(report = truth)) or epsilon, or
-            with a mechanism; or a mapping from column to mechanism.
-        options : unknown, missing, again, rng, threads, as for `rrstats.privatize`; group, the
-            column that says which sample a row is in, for mechanisms with several.
-        Index, other columns and their order stay.  See `rrstats.privatize_frame`.
+        Parameters
+        ----------
+        columns : hashable, list of hashables, or mapping
+            A column's name or a list of names, with one design; or a mapping from column to
+            mechanism.
+        categories, prob, epsilon
+            The design: categories with prob = P(report = truth) or epsilon, or a mechanism.
+        unknown, missing, again, rng, threads, key
+            As for `rrstats.privatize`, for all these columns.
+        group, id : hashable, optional
+            The column of each row's sample, for mechanisms with several; and the column, or a
+            list of columns, of each row's person, for keyed reports.
 
+        Returns
+        -------
+        DataFrame
+            With the same index, columns and order.
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"answer": ["yes", "no", "no"], "age": [31, 42, 53]})
-        >>> list(df.rr.privatize("answer", ["yes", "no"], 0.75).columns)
-        ['answer', 'age']
+        >>> df = pd.DataFrame({"q1": ["yes", "no", "no"], "q2": ["no"] * 3, "age": [31, 42, 53]})
+        >>> released = df.rr.privatize(["q1", "q2"], ["yes", "no"], 0.75)
+        >>> list(released.columns), sorted(released.rr.mechanisms)
+        (['q1', 'q2', 'age'], ['q1', 'q2'])
         """
-        refuse_options(options, "privatize")
-        return privatize_frame(
-            self._data, asked_columns(column, categories, prob, epsilon), **options
+        released: pd.DataFrame = privatize(
+            self._data,
+            column_mechanisms(columns, categories, prob, epsilon),
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            rng=rng,
+            threads=threads,
+            key=key,
+            id=id,
         )
+        return released
 
     def simulate(
         self,
-        column: Any,
+        columns: Any,
         categories: Any = None,
         prob: float | None = None,
         *,
         seed: int,
         epsilon: float | None = None,
-        **options: Any,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        group: Hashable = None,
+        again: bool = False,
+        threads: int | None = None,
     ) -> pd.DataFrame:
-        """`privatize` with reproducible noise, for teaching and tests; never to be released.
+        """Privatize with reproducible noise, for teaching and tests; never to be released.
 
+        Parameters
+        ----------
+        columns, categories, prob, epsilon, unknown, missing, group, again, threads
+            As for `privatize`.
+        seed : int
+            At least 0; it is not stored.
+
+        Returns
+        -------
+        DataFrame
+            Marked as simulated.
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
         >>> first = df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1)
         >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
         True
         """
-        refuse_options(options, "simulate")
-        plan = asked_columns(column, categories, prob, epsilon)
-        return simulate_frame(self._data, plan, seed=seed, **options)
+        made: pd.DataFrame = simulate(
+            self._data,
+            column_mechanisms(columns, categories, prob, epsilon),
+            seed=seed,
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            threads=threads,
+        )
+        return made
 
     def estimate(
         self,
@@ -443,20 +473,97 @@ class SeriesAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
-        **options: Any,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        group: Any = None,
+        again: bool = False,
+        rng: Any = None,
+        threads: int | None = None,
+        key: Any = None,
+        id: Any = None,
+        column: Hashable = None,
     ) -> pd.Series[Any]:
-        """`rrstats.privatize` of this column: a Series with the same index and name."""
+        """Return a Series of reports, with the same index and name.
+
+        Parameters
+        ----------
+        categories, prob, epsilon, unknown, missing, group, again, rng, threads, key, id, column
+            As for `rrstats.privatize`.
+
+        Returns
+        -------
+        Series
+            ``attrs["rrstats"]`` says how the reports were made.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats
+        >>> pd.Series(["yes", "no"], name="vote").rr.privatize(["yes", "no"], 0.75).name
+        'vote'
+        """
         reports: pd.Series[Any] = privatize(
-            self._data, categories, prob, epsilon=epsilon, **options
+            self._data,
+            categories,
+            prob,
+            epsilon=epsilon,
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            rng=rng,
+            threads=threads,
+            key=key,
+            id=id,
+            column=column,
         )
         return reports
 
     def simulate(
-        self, categories: Any, prob: float | None = None, *, seed: int, **options: Any
+        self,
+        categories: Any,
+        prob: float | None = None,
+        *,
+        seed: int,
+        epsilon: float | None = None,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        group: Any = None,
+        again: bool = False,
+        threads: int | None = None,
     ) -> pd.Series[Any]:
-        """`rrstats.simulate` of this column, for teaching; never to be released."""
-        reports: pd.Series[Any] = simulate(self._data, categories, prob, seed=seed, **options)
-        return reports
+        """Privatize with reproducible noise, for teaching and tests; never to be released.
+
+        Parameters
+        ----------
+        categories, prob, epsilon, unknown, missing, group, again, threads
+            As for `rrstats.privatize`.
+        seed : int
+            At least 0; it is not stored.
+
+        Returns
+        -------
+        Series
+            Marked as simulated.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats
+        >>> pd.Series(["yes", "no"]).rr.simulate(["yes", "no"], 0.75, seed=1).tolist()
+        ['no', 'yes']
+        """
+        made: pd.Series[Any] = simulate(
+            self._data,
+            categories,
+            prob,
+            seed=seed,
+            epsilon=epsilon,
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            threads=threads,
+        )
+        return made
 
     def estimate(
         self,

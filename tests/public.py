@@ -71,8 +71,8 @@ from rrstats import (
     tally,
 )
 from rrstats import NotIdentifiableError as NotIdentifiableError
-from rrstats import privatize_frame as privatize_columns
-from rrstats import simulate_frame as simulate_columns
+from rrstats import privatize as privatize_columns
+from rrstats import simulate as simulate_columns
 from rrstats.estimation import debiasing
 from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports

@@ -15,6 +15,7 @@ from scripted import Counting
 
 import rrstats as rr
 
+YES = rr.KRR(["a", "b"], 0.75)
 CATEGORIES = ["a", "b", "c"]
 M = rr.KRR(CATEGORIES, 0.75)
 
@@ -61,7 +62,7 @@ def test_the_three_forms_give_the_same_reports():
         frame.rr.privatize("answer", CATEGORIES, 0.75, rng=Counting(1))["answer"],
         frame.rr.privatize("answer", M, rng=Counting(1))["answer"],
         frame.rr.privatize({"answer": M}, rng=Counting(1))["answer"],
-        rr.privatize_frame(frame, {"answer": M}, rng=Counting(1))["answer"],
+        rr.privatize(frame, {"answer": M}, rng=Counting(1))["answer"],
         frame["answer"].rr.privatize(CATEGORIES, 0.75, rng=Counting(1)),
         frame["answer"].rr.privatize(M, rng=Counting(1)),
         M.privatize(frame["answer"], rng=Counting(1)),
@@ -179,13 +180,28 @@ def test_a_column_must_be_there_just_once(columns, name, message):
             call()
 
 
-@pytest.mark.parametrize(
-    "column", [["answer"], ["answer", "smoker"], np.array(["a"]), {"answer"}, slice(1)]
-)
-def test_a_list_of_columns_is_refused(column):
-    """Several columns are a mapping, each with its mechanism."""
-    with pytest.raises(rr.RRStatsError, match="mapping"):
-        frame_of().rr.privatize(column, CATEGORIES, 0.75)
+@pytest.mark.parametrize("columns", [np.array(["a"]), {"answer"}, slice(1)])
+def test_columns_that_are_no_names_are_refused(columns):
+    """A name, a list of names, or a mapping; a list names each column once."""
+    for named in (columns, ["answer", "answer"], []):
+        with pytest.raises(rr.RRStatsError, match="columns must"):
+            frame_of().rr.privatize(named, CATEGORIES, 0.75)
+
+
+def test_a_list_of_columns_has_one_design():
+    """The same as a mapping of the one mechanism, by the frame and by the function."""
+    frame = pd.DataFrame({"q1": ["a", "b"] * 50, "q2": ["b", "b"] * 50, "id": range(100)})
+    expected = frame.rr.privatize(dict.fromkeys(("q1", "q2"), YES), rng=Counting(1))
+    listed = frame.rr.privatize(["q1", "q2"], ["a", "b"], 0.75, rng=Counting(1))
+    called = rr.privatize(frame, ["a", "b"], 0.75, columns=["q1", "q2"], rng=Counting(1))
+    for found in (listed, called):
+        pd.testing.assert_frame_equal(expected, found)
+        assert found.attrs == expected.attrs
+    assert [*listed.rr.mechanisms] == ["q1", "q2"]
+    seeded = rr.simulate(frame, ["a", "b"], 0.75, columns=["q1", "q2"], seed=1)
+    pd.testing.assert_frame_equal(seeded, frame.rr.simulate(["q1", "q2"], YES, seed=1))
+    with pytest.raises(rr.RRStatsError, match="columns="):
+        rr.privatize(frame, ["a", "b"], 0.75)
 
 
 def test_an_index_that_carries_the_columns_name_is_refused():

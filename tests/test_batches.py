@@ -101,10 +101,10 @@ def test_two_releases_never_share_noise():
 
 
 def test_keyed_batches_do_not_depend_on_where_they_are_cut():
-    """Under a key and ids any batches, in any order, have the reports of `privatize_frame`."""
+    """Under a key and ids any batches, in any order, have the reports of `privatize`."""
     key, whole = rr.new_key(), batch(300)
     options = {"unknown": "uniform", "key": key, "id": "id"}
-    frame = rr.privatize_frame(whole.to_pandas(), {"answer": M}, **options)
+    frame = rr.privatize(whole.to_pandas(), {"answer": M}, **options)
     release = BatchRelease(SCHEMA, {"answer": M}, **options)
     parts = [whole.slice(200), whole.slice(0, 7), whole.slice(7, 193)]
     made = pa.Table.from_batches([release.reports(part) for part in parts]).sort_by("id")

@@ -388,7 +388,7 @@ def test_keyed_reports_are_the_same_however_they_are_computed(spark, rrs):
     """Three actions, a self-join, filters before and after, other partitions: all as in pandas."""
     frame, key = answers(spark, 300, 3), rr.new_key()
     with pytest.warns(rr.errors.UnknownAnswersWarning):
-        pandas = rr.privatize_frame(in_pandas(frame), {"answer": M}, key=key, id="id")
+        pandas = rr.privatize(in_pandas(frame), {"answer": M}, key=key, id="id")
     expected = dict(zip(pandas["id"], pandas["answer"], strict=True))
 
     def keyed(given):

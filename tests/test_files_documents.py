@@ -230,7 +230,7 @@ def test_fingerprints_fit(tmp_path, place):
 def test_overwritten_before_it_was_written(tmp_path):
     """A frame whose column was overwritten or dropped writes a claim that no longer fits."""
     frame = pd.DataFrame({"answer": WORDS * 10, "age": range(30)})
-    frame = rr.privatize_frame(frame, {"answer": KRR}, rng=QUIET)
+    frame = rr.privatize(frame, {"answer": KRR}, rng=QUIET)
     path = tmp_path / "reports.parquet"
     frame.assign(answer=range(30)).to_parquet(path)
     with pytest.raises(MetadataError, match="'answer' does not fit"):

@@ -173,7 +173,7 @@ def test_every_container_gives_the_same_reports():
         rr.privatize(frame["answer"], M, key=KEY, id=frame["id"]),
         rr.privatize(frame["answer"].astype("category"), M, key=KEY, id=frame["id"]),
         frame["answer"].rr.privatize(M, key=KEY, id=frame["id"]),
-        rr.privatize_frame(frame, {"answer": M}, key=KEY, id="id")["answer"],
+        rr.privatize(frame, {"answer": M}, key=KEY, id="id")["answer"],
         frame.rr.privatize("answer", M, key=KEY, id="id")["answer"],
         frame.rr.privatize("answer", M, key=KEY, id=["id"])["answer"],
     ]

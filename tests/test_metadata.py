@@ -35,7 +35,7 @@ def frame():
         }
     )
     plan = {"answer": YES_NO, "often": rr.KRR([0, 1, 2], epsilon=1.0)}
-    return rr.privatize_frame(data, plan, rng=Counting(1))
+    return rr.privatize(data, plan, rng=Counting(1))
 
 
 def document_of(record, **changes):
@@ -63,7 +63,7 @@ def test_asking_for_a_mechanism_computes_nothing():
 def test_final_form():
     """Version 1, letter by letter: what is written today is read in ten years."""
     data = pd.DataFrame({"answer": ["yes", "no"]})
-    out = rr.privatize_frame(data, {"answer": YES_NO}, unknown="uniform", rng=Counting(1))
+    out = rr.privatize(data, {"answer": YES_NO}, unknown="uniform", rng=Counting(1))
     expected = {
         "v": 1,
         "columns": [
@@ -135,7 +135,7 @@ def test_numpy_names_are_recorded():
     """A column's name may be a NumPy integer, as the columns of a frame are when iterated."""
     data = pd.DataFrame(np.array([["yes", "no"], ["no", "no"]]))
     name = np.int64(1)
-    out = rr.privatize_frame(data, {name: YES_NO}, rng=Counting(1))
+    out = rr.privatize(data, {name: YES_NO}, rng=Counting(1))
     assert {1: YES_NO} == out.rr.mechanisms
     assert out.rr.tally(1).n == 2
 
@@ -312,7 +312,7 @@ def test_categories_without_a_json_form():
     data = pd.DataFrame({"day": list(days) * 5, "answer": ["yes", "no"] * 5})
     plan = {"day": rr.KRR(list(days), 0.75), "answer": YES_NO}
     with pytest.warns(UnrecordedWarning, match="not recorded .*Timestamp.* no JSON form") as caught:
-        out = rr.privatize_frame(data, plan, rng=Counting(1))
+        out = rr.privatize(data, plan, rng=Counting(1))
     assert len(caught) == 1
     with pytest.raises(MetadataError, match="epsilon is unknown"):  # not that of one column
         _ = out.rr.epsilon
@@ -344,7 +344,7 @@ def test_many_categories():
     for k in (100, 101):
         m = rr.KRR([f"town {i}" for i in range(k)], 0.75)
         data = pd.DataFrame({"town": list(m.categories)})
-        out = rr.privatize_frame(data, {"town": m}, rng=Counting(1))
+        out = rr.privatize(data, {"town": m}, rng=Counting(1))
         assert len(json.dumps(out.attrs)) < 3_000
         assert m.epsilon == out.rr.epsilon
         assert m == out.rr.tally("town", m).mechanism

@@ -39,7 +39,7 @@ ANSWERS = {
 def released(seed=1, answer=YES_NO):
     """A frame with two privatized columns, an id and a region."""
     plan = {"answer": answer, "often": OFTEN}
-    return rr.privatize_frame(pd.DataFrame(ANSWERS), plan, rng=Counting(seed))
+    return rr.privatize(pd.DataFrame(ANSWERS), plan, rng=Counting(seed))
 
 
 def plain():

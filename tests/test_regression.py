@@ -780,7 +780,7 @@ def test_a_privatized_frame_needs_no_mechanism():
 def test_covariates_that_hold_reports_are_not_taken_for_the_truth():
     """A frame that says a covariate was privatized is fitted as such, or refused, never naively."""
     frame = world(n=300)
-    made = rr.simulate_frame(frame.assign(smokes=NO_YES * 150), {"smokes": DICE}, seed=1)
+    made = rr.simulate(frame.assign(smokes=NO_YES * 150), {"smokes": DICE}, seed=1)
     data = made[["smokes", "age"]]
     by_frame = logit(frame["answer"], data, mechanism=DICE, intercept=True)
     given = logit(

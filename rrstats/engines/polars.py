@@ -24,7 +24,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from rrstats.accessor import asked_columns
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -42,7 +41,7 @@ from rrstats.files.publishing import Publication
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import KEY, write
 from rrstats.mechanisms.serialization import as_mechanism
-from rrstats.privatization.frame import refuse_options
+from rrstats.privatization.frame import column_mechanisms
 
 try:
     import polars as pl
@@ -210,7 +209,6 @@ class FrameNamespace(_Counting):
         key: Any = None,
         id: Any = None,
         rng: Any = None,
-        **refused: object,
     ) -> pl.DataFrame:
         """A new frame in which some columns hold reports, each call another release.
 
@@ -223,8 +221,7 @@ class FrameNamespace(_Counting):
         >>> df.rr.privatize("answer", ["yes", "no"], 0.75).columns
         ['answer', 'age']
         """
-        refuse_options(refused, "privatize")
-        plan = asked_columns(column, categories, prob, epsilon)
+        plan = column_mechanisms(column, categories, prob, epsilon)
         wanted = wanted_columns(plan, unknown, missing)
         release = open_release(self._data.schema, wanted, key=key, id=id, rng=rng)
         reports = careful(drawn, release, report_types(release), self._data)
@@ -259,7 +256,7 @@ class LazyNamespace(_Counting):
         """
         if key is None or id is None:
             raise ArgumentTypeError(LAZY.format(what="frame"))
-        plan = asked_columns(column, categories, prob, epsilon)
+        plan = column_mechanisms(column, categories, prob, epsilon)
         wanted = wanted_columns(plan, unknown, missing)
         schema = retold("the frame has no schema", self._data.collect_schema)
         release = open_release(schema, wanted, key=key, id=id)

@@ -153,7 +153,7 @@ def privatize(
     unknown, missing, again : as for `rr.privatize`, but that nothing can be said of unknown
         answers before Spark computes: "warn" is silent here, "raise" fails then.
     Whenever, wherever and in whatever order it is computed, a row with the same id and answer
-    has the same report, and the same as by `rr.privatize_frame` under that key.  The price: it
+    has the same report, and the same as by `rr.privatize` under that key.  The price: it
     hides values, not whether or when one changed; epsilon counts for every distinct value of a
     person; rows of one person have dependent noise; whoever has the key has nearly everything.
     An id names one person in all that is released under a key; that of a household does not: two

@@ -1,1 +1,1 @@
-"""From answers to reports: a column, a frame, a single answer, and simulation."""
+"""From answers to reports: a column, a frame, and a single answer."""

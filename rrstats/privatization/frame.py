@@ -7,6 +7,7 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import check_bool, type_name
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of, encode, engine_hint, open_column, place_of
 from rrstats.errors import (
@@ -31,19 +33,17 @@ from rrstats.mechanisms.samples import sample_codes
 from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
 from rrstats.privatization.column import MISSING, UNKNOWN, ColumnRelease, rounds_before
 from rrstats.randomness.keyed import KeyedRows
-from rrstats.randomness.sources import SecureGenerator
+from rrstats.randomness.sources import SecureGenerator, seeded
 
 __all__ = [
     "MISSING",
     "UNKNOWN",
     "ColumnRelease",
     "check",
+    "column_mechanisms",
     "privatize",
-    "privatize_bool",
-    "privatize_frame",
+    "simulate",
 ]
-
-OPTIONS = ("unknown", "missing", "group", "again", "rng", "threads", "key", "id")
 
 UNKNOWN_TEXT = (
     "some answers are missing or not among the categories; each was answered uniformly at random, "
@@ -55,22 +55,6 @@ SIMULATED_TEXT = (
     "the noise comes from a generator that is not cryptographic: whoever learns its seed or state "
     "reads the true answers; never release these reports"
 )
-
-
-def refuse_options(given: Mapping[str, object], function: str) -> None:
-    """Raise ArgumentTypeError for a keyword that privatizing does not have, a seed above all."""
-    for name in given:
-        if name in OPTIONS:
-            continue
-        if name in ("seed", "random_state"):
-            raise ArgumentTypeError(
-                f"{function} takes no {name}: whoever learns a seed reads the true answers; for "
-                "teaching use rr.simulate(..., seed=...), or rng=numpy.random.default_rng(...)"
-            )
-        raise ArgumentTypeError(
-            f"{function} has no argument {name!r}; it has prob, epsilon, {', '.join(OPTIONS)}, "
-            "and always returns something new"
-        )
 
 
 def _check_index(values: Any) -> None:
@@ -94,8 +78,7 @@ def recorded_mechanism(
     record : what the data say of the column, if anything.
     Raises MetadataError without ``again``, and where the first round was simulated.
     """
-    if not isinstance(again, bool):
-        raise ArgumentTypeError(f"again must be True or False, found {type(again).__name__}")
+    again = check_bool(again, "again")
     if record is None:
         return mechanism
     if not again:
@@ -170,12 +153,44 @@ class _Job:
         return self.recorded, self.release.facts_after(self.record)
 
 
+def column_mechanisms(
+    columns: Any, categories: Any = None, prob: float | None = None, epsilon: float | None = None
+) -> dict[Hashable, Mechanism]:
+    """The mechanism of each column: of one name or a list with one design, or of a mapping."""
+    if isinstance(columns, Mapping):
+        if categories is not None or prob is not None or epsilon is not None:
+            raise ArgumentTypeError(
+                "a mapping from column to mechanism says all; leave categories, prob and "
+                "epsilon out"
+            )
+        found = {name: as_mechanism(given) for name, given in columns.items()}
+    else:
+        if categories is None:
+            raise ArgumentTypeError(
+                "categories must be declared: they are part of the design and never taken from "
+                "data; for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
+            )
+        if isinstance(columns, set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
+            raise ArgumentTypeError(
+                "columns must be one column's name, a list of names, or a mapping from column to "
+                f"mechanism, found {type_name(columns)}"
+            )
+        listed = columns if isinstance(columns, list) else [columns]
+        found = dict.fromkeys(listed, as_mechanism(categories, prob, epsilon))
+        if len(found) < len(listed):
+            raise ArgumentValueError("columns must name each column once")
+    if not found:
+        raise ArgumentValueError("columns must name at least one column, found none")
+    return found
+
+
 def privatize(
     values: Any,
     categories: Any,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
+    columns: Any = None,
     unknown: str = "warn",
     missing: str = "unknown",
     group: Any = None,
@@ -185,50 +200,98 @@ def privatize(
     key: Any = None,
     id: Any = None,
     column: Hashable = None,
-    **refused: object,
 ) -> Any:
     """Replace each true answer by a randomized report.
 
-    values : n answers as a list, tuple, array of any shape, Series, Index, Arrow array, or
-        one answer (a str is one).  The same container comes back, sharing no memory; its
-        dtype follows from the categories and the container's type, never from values.
-    categories, prob, epsilon : the k categories with prob = P(report = truth) in [1/k, 1)
-        or with epsilon in nats; or a mechanism alone.
-    unknown : answers that are no category. "warn" answers them uniformly and says that there
-        are some, "uniform" is silent, "raise" refuses them before anything is drawn.
-    missing : missing answers where None is not a category. "unknown" treats them like
-        unknown ones, "keep" leaves them missing (which publishes who did not answer, in a
-        dtype that can hold missing values whether or not there are any), "raise".
-    group : the sample of each answer, where the mechanism has several (two-sample designs, or
-        a mapping from group to mechanism); it is public.
-    again : randomize reports once more; without it, a Series that says it holds reports is
-        refused.
-    rng : None, the default, takes a fresh key from the operating system for this call.  A
-        numpy.random.Generator is for teaching: it warns and marks the result.
-    threads : how many share the blocks of a large column; by default up to four for text held
-        by Arrow and one for all else, where more gain nothing.  Never changes the law, nor the
-        result under given words.
-    key, id : for keyed reports, which are the same whenever they are computed: 32 secret bytes
-        from `rr.new_key`, and the (n,) ids of the persons (whole numbers, 16 bytes or text; or a
-        list of such columns).  It hides a value, not whether or when it changed; epsilon counts
-        for every distinct value of a person; rows with the same id and value have the same report,
-        so an id names one person in all that is released under the key; whoever has the key has
-        nearly everything.  See `rrstats.randomness.keyed`.
-    column : the column's name, which keyed noise depends on; a Series has one.
-    Raises ArgumentValueError or ArgumentTypeError for bad arguments, UnknownAnswersError as
-    asked; no message quotes an answer.
-    The promise: each report is epsilon-LDP for its answer.  Every call is a new release,
-    and epsilons add up.
+    Parameters
+    ----------
+    values : array-like, Series or DataFrame
+        n answers as a list, tuple, array of any shape, Series, Index, Arrow array, or one answer
+        (a str is one); or a DataFrame, some columns of which are privatized.
+    categories : sequence of k hashables, Mechanism, or mapping
+        The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  Of a DataFrame also
+        a mapping from column to mechanism.
+    prob : float, optional
+        P(report = truth), in [1/k, 1).
+    epsilon : float, optional
+        The privacy loss of one report in nats, instead of ``prob``.
+    columns : hashable, list of hashables, or mapping, optional
+        Of a DataFrame: the columns to privatize with this one design, each with a key of its own.
+    unknown : {"warn", "uniform", "raise"}
+        Answers that are no category.  "warn" answers them uniformly and says that there are
+        some, "uniform" is silent, "raise" refuses them before anything is drawn.
+    missing : {"unknown", "keep", "raise"}
+        Missing answers where None is not a category.  "unknown" treats them like unknown ones,
+        "keep" leaves them missing (which publishes who did not answer, in a dtype that can hold
+        missing values whether or not there are any).
+    group : array-like or column name, optional
+        The sample of each answer, where the mechanism has several (two-sample designs, or a
+        mapping from group to mechanism); it is public.
+    again : bool, default False
+        Randomize reports once more; without it, a Series that says it holds reports is refused.
+    rng : numpy.random.Generator, optional
+        By default a fresh key from the operating system for this call.  A generator is for
+        teaching: it warns and marks the result.
+    threads : int, optional
+        How many share the blocks of a large column; by default up to four for text held by
+        Arrow and one for all else.  Never changes the distribution, nor the result under given
+        words.
+    key : bytes, optional
+        32 secret bytes from `rr.new_key`, for keyed reports: the same whenever they are computed.
+    id : array-like, list of array-likes, or column names, optional
+        The persons of keyed reports, as whole numbers, 16 bytes or text.
+    column : hashable, optional
+        The column's name, which keyed noise depends on; a Series has one.
 
+    Returns
+    -------
+    list, tuple, array, Series or DataFrame
+        What came in, sharing no memory.  Its dtype follows from the categories and the
+        container's type, never from values.  A frame keeps its index, columns and order;
+        ``attrs["rrstats"]`` of a Series or frame says how the reports were made.
+
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        For bad arguments, before anything is drawn; no message quotes an answer.
+    UnknownAnswersError
+        As asked by ``unknown`` and ``missing``.
+
+    Notes
+    -----
+    Each report is epsilon-LDP for its answer.  Every call is a new release, and epsilons add up.
+    Keyed reports hide a value, not whether or when it changed; epsilon counts for every distinct
+    value of a person; rows with the same id and value have the same report, so an id names one
+    person in all that is released under the key; whoever has the key has nearly everything.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> reports = rr.privatize(["never", "often", "never"], ["never", "once", "often"], 0.75)
     >>> len(reports), set(reports) <= {"never", "once", "often"}
     (3, True)
+    >>> df = pd.DataFrame({"smoker": [True, False, True], "age": [31, 42, 53]})
+    >>> released = rr.privatize(df, {"smoker": rr.KRR([False, True], 0.75)})
+    >>> list(released["age"]), released.rr.mechanisms["smoker"].prob
+    ([31, 42, 53], 0.75)
     """
-    refuse_options(refused, "privatize")
+    options = {"unknown": unknown, "missing": missing, "threads": threads, "key": key}
+    if isinstance(values, pd.DataFrame):
+        if columns is None and not isinstance(categories, Mapping):
+            raise ArgumentTypeError(
+                "values must be one column; beside a DataFrame give a mapping from column to "
+                f"mechanism, or columns= of one design, found {type_name(categories)} alone"
+            )
+        if columns is None:
+            columns, categories = categories, None
+        plan = column_mechanisms(columns, categories, prob, epsilon)
+        return _privatize_frame(values, plan, group, id, again=again, rng=rng, **options)
+    if columns is not None:
+        raise ArgumentTypeError(
+            f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
+        )
     mechanism = as_mechanism(categories, prob, epsilon)
     named = getattr(values, "name", None) if column is None else column
-    options = {"unknown": unknown, "missing": missing, "threads": threads, "key": key}
     job = _Job.prepare(values, mechanism, again, rng, group, id, name=named, **options)
     reports = job.run()
     if isinstance(reports, pd.Series):
@@ -237,72 +300,25 @@ def privatize(
     return reports
 
 
-def privatize_bool(values: Any, prob: float | None = None, **options: Any) -> Any:
-    """`privatize` for yes/no answers: the categories are False and True.
-
-    values : booleans in any container; 0 and 1 are not booleans.
-    prob : P(report = truth), in [1/2, 1); or ``epsilon=``.  options : as for `privatize`.
-    Source: Warner (1965); OpenDP make_randomized_response_bool.
-
-    >>> import rrstats as rr
-    >>> rr.privatize_bool([True, False], 0.75).count(True) in (0, 1, 2)
-    True
-    """
-    return privatize(values, [False, True], prob, **options)
-
-
-def privatize_frame(
+def _privatize_frame(
     data: pd.DataFrame,
-    columns: Mapping[Hashable, Any],
-    *,
-    unknown: str = "warn",
-    missing: str = "unknown",
-    group: Hashable = None,
-    again: bool = False,
-    rng: Any = None,
-    threads: int | None = None,
-    key: Any = None,
-    id: Any = None,
-    **refused: object,
+    plan: Mapping[Hashable, Mechanism],
+    group: Hashable,
+    id: Any,
+    **options: Any,
 ) -> pd.DataFrame:
-    """A new frame with some columns privatized, each with a key of its own.
-
-    data : a DataFrame; it is not changed.  columns : mapping from column to its mechanism.
-    unknown, missing, again, rng, threads : as for `privatize`, for all these columns.
-    group : the column that says which sample each row is in, for mechanisms with several.
-    key, id : as for `privatize`; the name of the column of ids, or a list of names.
-    Returns a frame with the same index, columns and column order; ``attrs["rrstats"]`` says
-    how the columns were made.  Everything is checked before anything is drawn.
-    Raises ArgumentValueError for a column that is not there, or there twice, or whose name the
-    index carries too (its copy of the answers would be released).
-
-    >>> import rrstats as rr
-    >>> df = pd.DataFrame({"smoker": [True, False, True], "age": [31, 42, 53]})
-    >>> out = privatize_frame(df, {"smoker": rr.KRR([False, True], 0.75)})
-    >>> list(out["age"]), rr.metadata.find(out.attrs, "smoker").mechanism["prob"]
-    ([31, 42, 53], 0.75)
-    """
-    refuse_options(refused, "privatize")
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(
-            f"data must be a DataFrame, found {type(data).__name__}{engine_hint(data)}"
-        )
-    if not isinstance(columns, Mapping):
-        raise ArgumentTypeError(
-            "columns must be a mapping from column to mechanism, found "
-            f"{type(columns).__name__}; for one column give its name and categories"
-        )
-    if not columns:
-        raise ArgumentValueError("columns must name at least one column, found none")
-    options = {"unknown": unknown, "missing": missing, "threads": threads, "key": key}
+    """A new frame with some columns privatized; everything is checked before anything is drawn."""
     jobs: dict[Hashable, _Job] = {}
     samples = None if group is None else column_of(data, group)
-    ids = None if id is None else [column_of(data, one) for one in _names(id)]
-    for place, (name, given) in enumerate(columns.items()):
-        column, mechanism = column_of(data, name), as_mechanism(given)
+    if isinstance(id, list) and not id:
+        raise ArgumentValueError("id must name at least one column, found an empty list")
+    names = id if isinstance(id, list) else [id]
+    ids = None if id is None else [column_of(data, one) for one in names]
+    for place, (name, mechanism) in enumerate(plan.items()):
+        column = column_of(data, name)
         mine = None if mechanism.groups is None else samples
         jobs[column.name] = _Job.prepare(
-            column, mechanism, again, rng, mine, ids, column=place, name=column.name, **options
+            column, mechanism, group=mine, ids=ids, column=place, name=column.name, **options
         )
     if secret := [one.name for one in ids or [] if one.name in jobs]:
         raise ArgumentValueError(
@@ -326,21 +342,77 @@ def privatize_frame(
     return released
 
 
-def _names(id: Any) -> list[Any]:
-    """The names that one name or a list of them stands for."""
-    if isinstance(id, list) and not id:
-        raise ArgumentValueError("id must name at least one column, found an empty list")
-    return list(id) if isinstance(id, list) else [id]
+def simulate(
+    values: Any,
+    categories: Any,
+    prob: float | None = None,
+    *,
+    seed: int,
+    epsilon: float | None = None,
+    columns: Any = None,
+    unknown: str = "warn",
+    missing: str = "unknown",
+    group: Any = None,
+    again: bool = False,
+    threads: int | None = None,
+) -> Any:
+    """Privatize with reproducible noise, for teaching and tests.  Never release the result.
+
+    Parameters
+    ----------
+    values, categories, prob, epsilon, columns, unknown, missing, group, again, threads
+        As for `privatize`.
+    seed : int
+        At least 0; it is not stored.
+
+    Returns
+    -------
+    list, tuple, array, Series or DataFrame
+        What came in.  A Series or frame says in its metadata that it is simulated; a list or an
+        array cannot.
+
+    Examples
+    --------
+    >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
+    ['no', 'yes', 'no', 'no']
+    """
+    rng = seeded(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SimulationWarning)
+        return privatize(
+            values,
+            categories,
+            prob,
+            epsilon=epsilon,
+            columns=columns,
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            rng=rng,
+            threads=threads,
+        )
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:
-    """For the data steward only: which answers no category serves.  The result is private.
+    """List the answers that no category serves, for the data steward only.
 
-    values : the true answers, in any container.  categories : the categories or a mechanism.
-    Returns a frame with one row for each distinct answer that is missing or unknown:
-    columns value, status ("missing" or "unknown") and count, largest count first; no rows
-    where all answers are served.  Never release, log or share it: it shows true answers.
+    Parameters
+    ----------
+    values : array-like
+        The true answers, in any container.
+    categories : sequence of hashables or Mechanism
+        The declared categories, or the mechanism that has them.
 
+    Returns
+    -------
+    DataFrame
+        A row for each distinct answer that is missing or unknown: value, status ("missing" or
+        "unknown") and count, largest count first.  Never release, log or share it: it shows
+        true answers.
+
+    Examples
+    --------
     >>> check(["yes", "no", "mabye", None], ["yes", "no"])[["status", "count"]]
         status  count
     0  unknown      1
