@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -27,7 +26,6 @@ __all__ = [
     "as_option",
     "design_of",
     "joined",
-    "load_files",
     "number",
 ]
 
@@ -302,10 +300,3 @@ def design_of(options: argparse.Namespace, *, has_amount: bool = True) -> Design
             "--epsilon cannot stand beside it"
         )
     return design
-
-
-def load_files() -> ModuleType:
-    """The module `rrstats.files`; raises MissingPackageError where pyarrow is not there."""
-    from rrstats import files  # needs pyarrow, an optional package
-
-    return files

@@ -22,9 +22,8 @@ from types import FrameType
 
 from rrstats._version import __version__
 from rrstats.cli.arguments import Parser, as_option, joined, layout
+from rrstats.cli.commands import add_check, add_describe, add_estimate, add_privatize
 from rrstats.cli.demo import add_demo
-from rrstats.cli.privatize_command import add_privatize
-from rrstats.cli.report_commands import add_check, add_describe, add_estimate
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

@@ -17,7 +17,7 @@ import pandas as pd
 from rrstats import datasets, plots
 from rrstats._display import chance, wrap
 from rrstats.cli.arguments import add_command, number
-from rrstats.cli.report_commands import share_note, share_table
+from rrstats.cli.share_tables import share_note, share_table
 from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
 from rrstats.estimation.estimate import Estimate
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
