@@ -62,8 +62,7 @@ if TYPE_CHECKING:
     from rrstats.estimation import hypothesis_tests as hypotheses
     from rrstats.estimation.association import correlation, cramers_v, odds_ratio, phi
     from rrstats.estimation.correlations import correlations
-    from rrstats.estimation.crosstab import crosstab
-    from rrstats.estimation.crosstab_results import Crosstab
+    from rrstats.estimation.crosstab import Crosstab, crosstab
     from rrstats.estimation.difference import Difference, difference
     from rrstats.estimation.means import means
     from rrstats.estimation.means_results import Means

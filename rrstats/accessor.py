@@ -24,7 +24,7 @@ from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, column_mechanisms, privatize, simulate
 
 if TYPE_CHECKING:
-    from rrstats.estimation.crosstab_results import Crosstab
+    from rrstats.estimation.crosstab import Crosstab
     from rrstats.estimation.means_results import Means
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]

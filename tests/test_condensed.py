@@ -19,8 +19,8 @@ from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
 from rrstats.estimation.column_requests import ask
-from rrstats.estimation.crosstab_counts import count_rows
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
+from rrstats.estimation.joint import count_rows
 from rrstats.estimation.sample_design import Multiples, inverse_probabilities, powers, rows_of
 from rrstats.estimation.selections import Beside
 from rrstats.estimation.tally import counted_parts, tally

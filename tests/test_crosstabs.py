@@ -19,12 +19,9 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation import crosstab as crosstabs
-from rrstats.estimation import crosstab_axes
-from rrstats.estimation import crosstab_counts as counting
 from rrstats.estimation.analysis_columns import variables
-from rrstats.estimation.crosstab import crosstab
-from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.crosstab import Crosstab, crosstab
+from rrstats.estimation.joint import Axis, declared_axis
 from rrstats.estimation.result import percent_range
 from rrstats.inference import empirical_likelihood
 from rrstats.inference import multinomial as likelihood
@@ -95,7 +92,7 @@ def test_the_variance_of_a_cell_is_that_of_the_theory():
 def test_the_variance_of_an_empty_cell_grows_by_a_factor_a_column(columns, expected):
     """Theory case joint-var-growth: k = 4 and epsilon 1 for each column."""
     mechanism = rr.KRR(list("abcd"), epsilon=1.0)
-    axis = crosstabs.Axis("x", mechanism.categories, mechanism)
+    axis = Axis("x", mechanism.categories, mechanism)
     law = axis.likelihood[:, 0]  # everybody is an a, the cell is of b throughout
     rates = reduce(np.multiply.outer, [law] * columns)
     second = contract(rates, [axis.squares] * columns)
@@ -115,7 +112,7 @@ def outcomes(axis):
         law = [[held if t in pair else other for t in range(k)] for pair in pairs]
         bits = [np.eye(k)[list(pair)].sum(axis=0) for pair in itertools.combinations(range(k), 2)]
         return [(np.append(b, 1.0), np.array(row)) for b, row in zip(bits, law, strict=True)]
-    if axis.one_cell_each:
+    if axis.is_multinomial:
         return [(np.eye(axis.m)[r], axis.likelihood[r]) for r in range(axis.m)]
     found = []
     for bits in itertools.product([0, 1], repeat=axis.k):
@@ -149,10 +146,7 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
 
     In the population both truths are drawn; among just these rows they are (0, 0) and (1, 1).
     """
-    axes = [
-        crosstab_axes.declared_axis(name, made)
-        for name, made in zip("xy", PAIRS[pair], strict=True)
-    ]
+    axes = [declared_axis(name, made) for name, made in zip("xy", PAIRS[pair], strict=True)]
     joint = np.random.default_rng(5).dirichlet(np.ones(axes[0].k * axes[1].k))
     joint = joint.reshape(axes[0].k, axes[1].k)
     told = [
@@ -198,7 +192,7 @@ def test_the_covariance_has_the_variances_on_its_diagonal():
 @pytest.mark.parametrize("block", [7, 1 << 18])
 def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
     """By cell, in blocks of any size; a row with anything missing is outside n."""
-    monkeypatch.setattr(counting, "BLOCK_ROWS", block)
+    monkeypatch.setattr("rrstats.estimation.joint.BLOCK_ROWS", block)
     frame = surveyed(500, x=rr.KRR(list("abc"), 0.6), y=REGIONS, z=rr.KRR([True, False], 0.75))
     frame.loc[::9, "y"] = None
     attrs = frame.attrs
@@ -218,7 +212,7 @@ def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
 @pytest.mark.parametrize("rows_at_once", [256, 1 << 21])
 def test_reports_of_several_categories_are_counted_by_what_they_name(rows_at_once, monkeypatch):
     """The shares are the mean of the rows' products of scores, and missing rows are outside."""
-    monkeypatch.setattr(counting, "_AT_ONCE", rows_at_once)
+    monkeypatch.setattr("rrstats.estimation.joint._AT_ONCE", rows_at_once)
     made = {"x": rr.OptimizedUnary(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
     frame = surveyed(2_000, y=REGIONS, **made)
     attrs = frame.attrs
@@ -270,7 +264,7 @@ def test_margins_are_tables_of_fewer_columns():
     est = rr.estimate(frame["z"], made["z"])
     assert est.tally == found.estimate("z").tally
     assert np.array_equal(rr.tally(frame["x"]).reported, found.estimate("x").reported)
-    with pytest.raises(ArgumentValueError, match="as it stands"):
+    with pytest.raises(ArgumentValueError, match="is ordinary"):
         found.estimate("y")
     assert np.allclose(est.proportions, alone.proportions, rtol=0, atol=1e-12)
     assert np.allclose(est.std_error, alone.std_error, rtol=1e-12)
@@ -607,13 +601,13 @@ def test_tables_side_by_side(smokers):
 def test_what_is_shown_says_what_was_taken_for_what(smokers):
     """n, the left out, private columns and ordinary ones, and what is left; labels escaped."""
     text = repr(smokers)
-    for part in ("n=1,000", "12 left out", "privatized: smoker", "as they stand: region"):
+    for part in ("n=1,000", "12 left out", "privatized=smoker", "ordinary=region"):
         assert part in text
-    assert f"as much as {smokers.effective_size:,.0f} direct answers" in text
+    assert f"as much as={smokers.effective_size:,.0f} direct answers" in text
     odd = Crosstab.from_counts([[1, 2], [3, 4]], {"<b>": NO_YES, "y": ["<i>", "z"]})
     assert "<b>" not in odd._repr_html_()
     assert "<i>" not in odd._repr_html_()
-    assert "shares of smoker within region" in repr(smokers.conditional("smoker", "region"))
+    assert "Proportions of smoker within region" in repr(smokers.conditional("smoker", "region"))
 
 
 def test_the_picture_shows_every_cell_with_its_interval(smokers):
@@ -647,7 +641,7 @@ def writable(result):
     """The kept arrays of a result that can be written to, once all that it keeps was asked for."""
     for name in dir(type(result)):
         kept = isinstance(getattr(type(result), name), cached_property)
-        if kept and (name != "levels" or not result.one_cell_each):  # which have no levels
+        if kept and (name != "named_scores" or not result.is_multinomial):  # which have no levels
             getattr(result, name)
     told = [
         (name, part)
@@ -753,7 +747,7 @@ def test_bad_input_says_what_to_do(smokers):
         crosstab([1, 2], "x")
     with pytest.raises(ArgumentTypeError, match="at least one column"):
         crosstab(frame)
-    with pytest.raises(ArgumentValueError, match="named twice"):
+    with pytest.raises(ArgumentValueError, match="once each"):
         crosstab(frame, "x", "x")
     with pytest.raises(ArgumentValueError, match="missing must be one of"):
         crosstab(frame, "x", missing="ignore")

@@ -9,7 +9,7 @@ from scipy import stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.difference import difference, uncut_interval
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.tally import Cell, Tally

@@ -22,7 +22,7 @@ from rrstats.errors import (
     MissingPackageError,
     RRStatsError,
 )
-from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.engine_frames import combine, open_frame
 from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.tally import Tally

@@ -18,8 +18,7 @@ from scipy import optimize, special, stats
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
 from rrstats.estimation.analysis_columns import variable
-from rrstats.estimation.crosstab_counts import count_rows
-from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.debiasing import debias
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import (
@@ -30,6 +29,7 @@ from rrstats.estimation.hypothesis_tests import (
     homogeneity,
     independence,
 )
+from rrstats.estimation.joint import count_rows
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contingency import fit_margins, random_tables
 from rrstats.inference.contrasts import raise_covariance

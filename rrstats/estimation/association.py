@@ -23,8 +23,9 @@ import scipy
 from rrstats._checks import check_level
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.crosstab_axes import Axis
-from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.combinations import code_of
+from rrstats.estimation.crosstab import Crosstab
+from rrstats.estimation.joint import Axis
 
 __all__ = [
     "Association",
@@ -85,7 +86,7 @@ def _yes(axis: Axis, category: Any) -> Floats:
             )
         code = axis.k - 1
     else:
-        code = axis.code(category)
+        code = code_of(axis.categories, category)
     chosen = np.zeros((1 + axis.k, 2))
     chosen[0, 0] = 1.0
     if axis.k:

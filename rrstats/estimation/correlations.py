@@ -26,7 +26,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, refuse_renamed, variables
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.association import given_values, numbers_of, product_moment, scaled
-from rrstats.estimation.crosstab_counts import check_asked
+from rrstats.estimation.joint import check_columns
 from rrstats.estimation.means import numbers
 from rrstats.mechanisms.channel import check_target
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -122,7 +122,7 @@ def correlations(
 
     Of the reports alone it is 0.19: the noise hides most of it.
     """
-    check_asked(data, columns, mechanisms)
+    check_columns(data, columns, mechanisms)
     check_target(target)
     check_level(level)
     given = given_values(values, columns)

@@ -34,7 +34,7 @@ from rrstats._checks import check_numbers, check_probability, check_whole_number
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.crosstab_results import Crosstab
+from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.difference import difference
 from rrstats.estimation.homogeneity import (
     STATISTICS,
@@ -461,7 +461,7 @@ def _two_way(given: Any, mechanisms: Any = None) -> _TwoWay:
         )
     described = [axis.mechanism for axis in given.axes]
     channels = tuple(None if one is None else one.channel for one in described)
-    if all(axis.one_cell_each for axis in given.axes):
+    if all(axis.is_multinomial for axis in given.axes):
         return _of_counts(given.counted.astype(np.float64), channels, given.categories)
     apart = [given.margin(name).with_target("population") for name in given.names]
     margins = tuple(np.asarray(one.proportions) for one in apart)

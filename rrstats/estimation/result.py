@@ -20,13 +20,14 @@ says of its name, or the ``formats`` of the class; counts that are all whole pri
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, percent_range, wrap
 from rrstats._typing import Floats
@@ -46,11 +47,13 @@ __all__ = [
     "Rounded",
     "ShareEstimate",
     "label_column",
+    "long_frame",
     "percent_range",
     "plot_proportions",
     "proportion_rows",
     "said",
     "shortened",
+    "wide_frame",
 ]
 
 
@@ -89,6 +92,11 @@ class Result(ABC):
     def keys(self) -> int:
         """The number of columns of the frame that label a row."""
         return 1
+
+    @property
+    def _leading(self) -> int:
+        """The number of columns of the printed table that label a row."""
+        return self.keys
 
     @property
     def shown(self) -> Sequence[str]:
@@ -160,10 +168,10 @@ class Result(ABC):
     def __repr__(self) -> str:
         heads, rows = self._cells()
         for row in rows:
-            row[: self.keys] = [_shortened(text) for text in row[: self.keys]]
+            row[: self._leading] = [_shortened(text) for text in row[: self._leading]]
         widths = [2 + max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-        kept = max(int((np.cumsum(widths) <= WIDTH).sum()), self.keys + 3)
-        body = columns([line[:kept] for line in (heads, *rows)], left=self.keys)
+        kept = max(int((np.cumsum(widths) <= WIDTH).sum()), self._leading + 3)
+        body = columns([line[:kept] for line in (heads, *rows)], left=self._leading)
         more = [f"to_frame() has also {', '.join(heads[kept:])}"] if heads[kept:] else []
         said = ", ".join(f"{name}={value}" for name, value in self.header)
         return "\n".join([f"{self.title}: {said}", body, *map(wrap, [*more, *self.notes])])
@@ -257,17 +265,31 @@ class ConstrainedProportions(Result):
     Attributes
     ----------
     categories : tuple of k hashables
-    proportions : ndarray of shape (k,)
+        Of a table of several columns a tuple of them for each.
+    proportions : ndarray of shape (k,) or (k1, ..., kd)
     n : int
         The number of reports.
     method : str
         The way in which they were made.
+    names : tuple of hashables
+        The columns of a table.
     """
 
-    categories: tuple[Hashable, ...]
+    categories: tuple[Any, ...]
     proportions: Floats
     n: int
     method: str
+    names: tuple[Hashable, ...] = ()
+
+    @property
+    def _axes(self) -> tuple[tuple[Hashable, ...], tuple[tuple[Hashable, ...], ...]]:
+        """Names and categories of each axis."""
+        return (self.names, self.categories) if self.names else (("category",), (self.categories,))
+
+    @property
+    def keys(self) -> int:
+        """One column of labels for each axis."""
+        return len(self._axes[0])
 
     @property
     def shown(self) -> Sequence[str]:
@@ -281,25 +303,24 @@ class ConstrainedProportions(Result):
 
     @property
     def counts(self) -> Floats:
-        """(k,) the proportions times the number of rows."""
-        return np.asarray(self.proportions * self.n) if self.n else np.zeros(len(self.categories))
+        """The proportions times the number of rows."""
+        return np.asarray(self.proportions * self.n) if self.n else np.zeros(self.proportions.shape)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Columns category, proportion and count."""
-        return pd.DataFrame(
-            {
-                "category": label_column(self.categories),
-                "proportion": self.proportions,
-                "count": self.counts,
-            }
-        )
+        """The labels of each category or cell, proportion and count."""
+        return long_frame(*self._axes, {"proportion": self.proportions, "count": self.counts})
+
+    def table(self) -> pd.DataFrame:
+        """The proportions with the last column's categories side by side."""
+        return wide_frame(*self._axes, self.proportions)
 
     def interpret(self) -> str:
         """The largest proportion in a sentence."""
-        place = int(np.argmax(self.proportions))
+        place = np.unravel_index(int(np.argmax(self.proportions)), self.proportions.shape)
+        largest = [label(one[at]) for one, at in zip(self._axes[1], place, strict=True)]
         return (
-            f"the largest of {len(self.categories)} proportions by {self.method} is "
-            f"{self.proportions[place]:.1%} {label(self.categories[place])}; it has no interval"
+            f"the largest of {self.proportions.size} proportions by {self.method} is "
+            f"{self.proportions[place]:.1%} {', '.join(largest)}; it has no interval"
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -309,6 +330,60 @@ class ConstrainedProportions(Result):
                 "use the estimate they came from"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+# -- frames of several columns -----------------------------------------------------------------
+
+
+def long_frame(
+    names: Sequence[Hashable],
+    categories: Sequence[tuple[Hashable, ...]],
+    held: Mapping[str, NDArray[Any]],
+) -> pd.DataFrame:
+    """One row a cell: the categories of each axis, then the numbers of the cells.
+
+    An axis with the name of a number has "_group" behind its name, as a column of groups has.
+    """
+    shape = tuple(map(len, categories))
+    places = np.indices(shape).reshape(len(shape), -1)
+    columns: list[Any] = [
+        label_column(labels).take(at).reset_index(drop=True)
+        for labels, at in zip(categories, places, strict=True)
+    ]
+    columns += [pd.Series(np.asarray(values).ravel()) for values in held.values()]
+    taken = {*names, *held}
+    free = [_free_name(name, taken) if name in held else name for name in names]
+    frame: pd.DataFrame = pd.concat(columns, axis=1)
+    frame.columns = pd.Index([*free, *held], dtype=object, tupleize_cols=False)
+    return frame
+
+
+def _free_name(name: Hashable, taken: Collection[Hashable]) -> str:
+    found = f"{name}_group"
+    return _free_name(found, taken) if found in taken else found
+
+
+def wide_frame(
+    names: Sequence[Hashable],
+    categories: Sequence[tuple[Hashable, ...]],
+    values: NDArray[Any],
+    *,
+    text: bool = False,
+) -> pd.DataFrame:
+    """The last axis side by side, the others below one another; one axis alone has one column.
+
+    text : categories as people read them.
+    """
+    labels = [
+        pd.Index([said(one) for one in own] if text else label_column(own), name=name)
+        for name, own in zip(names, categories, strict=True)
+    ]
+    if len(labels) == 1:
+        return pd.DataFrame({"proportion": np.asarray(values)}, index=labels[0])
+    rows = labels[0] if len(labels) == 2 else pd.MultiIndex.from_product(labels[:-1])
+    held = np.asarray(values).reshape(len(rows), len(labels[-1]))
+    # A copy: what is done to the frame is not done to the table.
+    return pd.DataFrame(held, index=rows, columns=labels[-1], copy=True)
 
 
 # -- labels ----------------------------------------------------------------------------------
