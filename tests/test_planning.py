@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import tracemalloc
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
@@ -18,7 +19,14 @@ from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary
-from rrstats.planning import influence, recommend, worst_case_bias
+from rrstats.planning import (
+    design_effect,
+    half_width,
+    influence,
+    people_for_power,
+    recommend,
+    worst_case_bias,
+)
 
 NAMES = ["KRR", "SubsetSelection", "OptimizedUnary", "SymmetricUnary"]
 
@@ -206,11 +214,25 @@ def test_the_order_does_not_depend_on_shares_or_target():
             assert np.allclose((1 - (shares**2).sum()) / k, gap, rtol=1e-6)
 
 
+def test_many_categories_take_little_memory():
+    """20,000 categories need no square matrix, and a number beyond reason is refused at once."""
+    tracemalloc.start()
+    try:
+        assert half_width(10**6, 0.1, 20_000, epsilon=5.0) < 0.02
+        assert design_effect(0.1, 20_000, epsilon=5.0) > 1
+        for call in (half_width, people_for_power):
+            with pytest.raises(ArgumentValueError, match=r"k, the number of categories, must be"):
+                call(0.9 if call is people_for_power else 100, 0.1, 10**10, epsilon=1.0)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
 def test_equal_variances_are_krr():
     """Where subset selection has size 1 it is k-RR, and k-RR is what is recommended."""
     advice = recommend(4, 2.0)
     assert "KRR" == advice.best
-    assert "SubsetSelection of its best size, 1, is the same design" in advice.reason
+    assert "SubsetSelection of size 1 is the same design" in advice.reason
 
 
 def test_the_best_is_built_over_categories():
@@ -281,23 +303,27 @@ def test_without_n_there_are_no_standard_errors():
             10_000,
             [
                 "take SubsetSelection",
-                "2.6% more people with OptimizedUnary",
+                "2.6% more with OptimizedUnary",
                 "9.61 times as many with KRR",
-                "about 0.019.",
+                "about 0.019 with n = 10,000.",
             ],
         ),
         (
             100,
             1.0,
             None,
-            ["names 27 categories", "takes 13 bytes", "by 3.13 people, one of KRR by 58.6"],
+            [
+                "A 13-byte report of SubsetSelection, true or made up, names 27 of",
+                "by 3.13 people",
+                "by 58.6 people",
+            ],
         ),
         (3, 1.0, 1_000, ["take KRR", "reads like somebody's answer", "is the same design"]),
         (
             32,
             3.0,
             None,
-            ["takes 2.6% more people with KRR", "hardly anybody has", "needs 15% more people"],
+            ["this many people: 2.6% more with KRR", "hardly anybody has", "needs 15% more people"],
         ),
         (1000, 0.5, None, ["152 times as many with KRR", "by 1,540"]),
     ],

@@ -221,7 +221,6 @@ def test_the_number_of_categories_is_enough():
         ((1e-5,), ArgumentValueError, "at epsilon 1e-05 each design takes more"),
         ((1e-17,), ArgumentValueError, "epsilon must be at least 1e-05"),
         ((1.0, NO_YES, {"own": 3}), ArgumentTypeError, "designs..own.. must be a function"),
-        ((1.0, NO_YES, {"own": (lambda p: p, 0, 1)}), ArgumentTypeError, "make mechanisms"),
         (
             (1.0, NO_YES, {"own": (lambda _: rr.surveys.direct(NO_YES), 0, 1)}),
             ArgumentValueError,

@@ -45,7 +45,7 @@ from rrstats._checks import (
 from rrstats._display import Block, as_fragment, as_text
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Mechanism
@@ -219,15 +219,17 @@ class _Comparison:
         return as_fragment(self._blocks())
 
 
-def _rows(table: pd.DataFrame) -> list[list[str]]:
-    """The cells of a table as people read them, its columns below one another."""
+def _cell(value: Any) -> str:
+    """A cell as people read it: four digits, whole numbers with separators."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
-    def cell(value: Any) -> str:
-        if isinstance(value, str):
-            return value
-        return f"{value:,}" if float(value).is_integer() and value >= 1 else f"{value:.4g}"
 
-    return [[str(name), *map(cell, table[name])] for name in table]
+def _columns(table: pd.DataFrame) -> list[list[str]]:
+    """The columns of a table as texts, each below its name."""
+    texts = {
+        name: table[name].map(_cell, na_action="ignore") for name in table.select_dtypes("number")
+    }
+    return [[str(name), *texts.get(name, table[name])] for name in table]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,8 +274,7 @@ class DesignsAtEpsilon(_Comparison):
         )
 
     def _blocks(self) -> list[Block]:
-        names, *rest = _rows(self.table)
-        header, *rows = (list(row) for row in zip(names, *rest, strict=True))
+        header, *rows = (list(row) for row in zip(*_columns(self.table), strict=True))
         blocks: list[Block] = [("text", self._title), ("table", (header, rows))]
         if self.left_out:
             others = ", ".join(self.left_out)
@@ -415,19 +416,11 @@ def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
 
 def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float]:
     """The mechanism that tells most at an epsilon of at most this, and its number."""
-    if not isinstance(family, tuple | list) or len(family) != 3 or not callable(family[0]):
-        raise ArgumentTypeError(
-            f"designs[{name!r}] must be a function of one number, that number where reports say "
-            "nothing, and where they say all"
-        )
-    good, bad, found = float(family[1]), float(family[2]), None
+    rule = "a function of one number, that number where reports say nothing, and where they say all"
+    make, good, bad = check_instance(family, f"designs[{name!r}]", tuple, rule)
+    found: Mechanism | None = None
     while (middle := (good + bad) / 2) not in (good, bad):  # at most once a binary digit
-        made = family[0](middle)
-        if not is_mechanism(made):
-            raise ArgumentTypeError(
-                f"designs[{name!r}] must make mechanisms, found {type(made).__name__}"
-            )
-        if made.epsilon <= epsilon:
+        if (made := make(middle)).epsilon <= epsilon:
             good, found = middle, made
         else:
             bad = middle
@@ -556,53 +549,38 @@ class Recommendation(_Comparison):
     def reason(self) -> str:
         """The reason in plain sentences: the variance first, then what it does not tell."""
         rows: dict[Any, Any] = {row["mechanism"]: row for row in self.table.to_dict("records")}
-        best, plain = rows[self.best], rows["KRR"]
-        need = {name: row["ratio"] for name, row in rows.items() if name != self.best}
-        more = [f"{_more(ratio)} with {name}" for name, ratio in need.items() if ratio > 1]
+        best = rows[self.best]
+        ratios = {name: row["ratio"] for name, row in rows.items() if name != self.best}
+        more = [f"{_more(ratio)} with {name}" for name, ratio in ratios.items() if ratio > 1]
         said = [
             f"For the proportions of one nominal column of {self.k:,} categories at epsilon "
-            f"{self.epsilon:g} take {self.best}: of {len(rows)} designs none has a smaller "
-            f"variance. The same precision takes {', '.join(more)}.".replace(
-                " with ", " people with ", 1
-            )
-        ]
-        said += [
-            f"{name} of its best size, 1, is the same design."
-            for name, ratio in need.items()
-            if ratio == 1
+            f"{self.epsilon:g} take {self.best}, which has the smallest variance.",
+            f"The same precision takes this many people: {', '.join(more)}.",
+            *(f"{name} of size 1 is the same design." for name, r in ratios.items() if r == 1),
         ]
         if self.n is not None:
-            said.append(
-                f"With n = {self.n:,} the standard error of a proportion is about "
-                f"{best['std_error']:.2g}."
-            )
-        if best is plain:
-            said.append("Its report is one category, which reads like somebody's answer: say so.")
-        else:
-            said.append(
-                f"Its report names {_number(best['names'])} categories at once and takes "
-                f"{best['bytes']:,} bytes; that of KRR names one and takes {plain['bytes']}: "
-                "simpler, but it reads like somebody's answer."
-            )
-        other = "" if best is plain else f", one of KRR by {_number(plain['influence'])}"
-        said.append(
-            "One report, true or made up, can raise an estimated count by "
-            f"{_number(best['influence'])} people{other}."
-        )
+            said += [f"The standard error is about {best['std_error']:.2g} with n = {self.n:,}."]
+        said += [
+            f"A {row['bytes']:,}-byte report of {name}, true or made up, names "
+            f"{_number(row['names'])} of the categories and can raise an estimated count by "
+            f"{_number(row['influence'])} people."
+            for name, row in rows.items()
+            if name in (self.best, "KRR")
+        ]
+        said += ["That of KRR reads like somebody's answer."]
         rare = min(rows.values(), key=lambda row: row["variance_at_0"])
-        ratio = best["variance_at_0"] / rare["variance_at_0"]
-        if ratio >= 1 + 1e-9:
-            said.append(
+        if (ratio := best["variance_at_0"] / rare["variance_at_0"]) >= 1 + 1e-9:
+            said += [
                 f"For a category that hardly anybody has, taken alone, {rare['mechanism']} is "
                 f"better: there {self.best} needs {_more(ratio)} people."
-            )
+            ]
         return " ".join(said)
 
     def _blocks(self) -> list[Block]:
         size = "" if self.n is None else f", n={self.n:,}"
         title = f"{self.k} categories at epsilon {self.epsilon:g}{size}, target {self.target!r}"
         # Across, not down: so many columns are wider than a terminal.
-        (_, *names), *rows = _rows(self.table)
+        (_, *names), *rows = _columns(self.table)
         table = ("table", (["", *names], rows))
         return [("text", f"{self.best} for {title}"), table, ("text", self.reason)]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 import scipy
@@ -41,6 +41,8 @@ __all__ = ["PowerOptions", "detectable", "people_for_power", "power"]
 
 _MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
 """People up to whom the distribution is added up: one group, and the first of two."""
+
+_SIDES = {"two-sided": [1, -1], "greater": [1], "less": [-1]}
 
 _AT_ONCE = 4096
 _TAIL = 9.0
@@ -271,37 +273,35 @@ class _Test:
 
     def __post_init__(self) -> None:
         given = check_exactly_one(against=self.against, other=self.other)
-        check_one_of(self.alternative, "alternative", ("two-sided", "greater", "less"))
+        check_one_of(self.alternative, "alternative", _SIDES)
         check_probability(self.proportion, "proportion")
         check_probability(self.compared, given)
+        check_probability(self.null or 0.0, "null")
         check_probability(self.alpha, "alpha", "()")
         check_number(self.ratio, "ratio", 0, math.inf, ends="()")
-        if self.exact is not None:
-            check_bool(self.exact, "exact")
-        if self.null is not None:
-            check_probability(self.null, "null")
-            if self.other is None or self.exact:
-                raise ArgumentTypeError(
-                    "null is for the normal formula of two groups: by the exact distribution they "
-                    "have in common what the reports say; leave null or exact out"
-                )
-        if self.other is None and self.ratio != 1:
-            raise ArgumentTypeError("ratio is for two groups; leave it out")
+        check_bool(self.exact or False, "exact")
+        if self.other is None and (self.null is not None or self.ratio != 1):
+            raise ArgumentTypeError("null and ratio are of two groups; leave them out")
+        if self.null is not None and self.exact:
+            raise ArgumentTypeError(
+                "null is for the normal formula: by the exact distribution two groups have in "
+                "common what the reports say; leave null or exact out"
+            )
         if self.exact is None and (self.null is not None or self.question.rates is None):
             object.__setattr__(self, "exact", False)
 
     @property
     def compared(self) -> float:
         """The value, or the proportion of the other group."""
-        found = self.against if self.other is None else self.other
-        return 0.0 if found is None else found
+        return cast(float, self.against if self.other is None else self.other)
 
     @property
     def expected(self) -> float:
         """The proportion if nothing is there."""
-        if self.other is None or self.null is not None:
-            return self.compared if self.null is None else self.null
-        return (self.proportion + self.ratio * self.other) / (1 + self.ratio)
+        if self.null is not None:
+            return self.null
+        size = 0.0 if self.other is None else 1.0
+        return (size * self.proportion + self.ratio * self.compared) / (size + self.ratio)
 
     @property
     def tail(self) -> float:
@@ -316,7 +316,7 @@ class _Test:
     @property
     def sides(self) -> list[int]:
         """On which sides the test rejects: 1 above, -1 below."""
-        return {"greater": [1], "less": [-1], "two-sided": [1, -1]}[self.alternative]
+        return _SIDES[self.alternative]
 
     def power(self, n: NDArray[Any]) -> Floats:
         """The power at each n."""
@@ -451,19 +451,13 @@ def _upper_tail(x: ArrayLike, size: ArrayLike, rate: float) -> Floats:
 
 def _critical(size: Floats, rate: float, tail: float) -> Floats:
     """The least count whose upper tail is at most this; size + 1 where none is."""
-    low, high = np.full_like(size, -1.0), size + 1
     z = float(-scipy.special.ndtri(tail))
     skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the edge itself
     near = np.ceil(size * rate + z * np.sqrt(size * rate * (1 - rate)) + skew + 0.5)
-    place, step = np.clip(near, 0, size), np.ones_like(size)
-    # Strides from the guess, twice as far each time, until the edge is enclosed.
-    while np.any(high - low > 1):
-        inside = np.clip(place, low + 1, np.maximum(high - 1, low + 1))
-        accepted = _upper_tail(inside, size, rate) <= tail
-        open_ = high - low > 1
-        high = np.where(open_ & accepted, inside, high)
-        low = np.where(open_ & ~accepted, inside, low)
-        half = np.floor((low + high) / 2)
-        place = np.where(accepted, np.maximum(inside - step, half), np.minimum(inside + step, half))
-        step *= 2
-    return high
+    place = np.clip(near, 0, size)
+    # Steps of 1 to the edge: the tail falls from 1 to 0 on the way through 0 .. size + 1.
+    while (short := _upper_tail(place, size, rate) > tail).any():
+        place += short
+    while (ample := (place > 0) & (_upper_tail(place - 1, size, rate) <= tail)).any():
+        place -= ample
+    return place
