@@ -614,18 +614,15 @@ def test_errors_of_a_lazy_frame_quote_no_answer(client, capfd):
     assert "PRIVATE" not in capfd.readouterr().err
 
 
-def test_errors_of_others_in_a_partition_are_told_without_their_text():
+def test_errors_of_others_in_a_partition_are_told_without_their_text(monkeypatch):
     """Libraries like to quote cells; the error that comes out does not lead to theirs."""
 
-    class Odd:
-        """A partition that no library can serve."""
+    def odd(*_arguments, **_options):
+        raise ValueError("PRIVATE")
 
-        @property
-        def rr(self):
-            raise ValueError("PRIVATE")
-
+    monkeypatch.setattr(rrd, "privatize", odd)
     with pytest.raises(FileError, match="ValueError, whose message may quote") as caught:
-        rrd._Keyed(("answer", KRR), {"key": KEY, "id": "id"})(Odd())
+        rrd._Keyed({"answer": KRR}, {"key": KEY, "id": "id"})(pd.DataFrame())
     assert "PRIVATE" not in str(caught.value)
     assert caught.value.__context__ is None
 

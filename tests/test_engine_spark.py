@@ -295,7 +295,7 @@ def test_where_spark_cuts_files_all_the_same_nothing_is_published(cutting, rrs, 
     """A Spark that does not do as asked, and packs pieces by their bytes, is found out."""
     one, _ = neighbours(tmp_path)
     with (
-        mock.patch("rrstats.engines.spark_source._uncutting", return_value=cutting),
+        mock.patch("rrstats.engines.spark._uncutting", return_value=cutting),
         pytest.raises(rr.errors.FileError, match="by their bytes"),
     ):
         rrs.privatize_parquet(one, tmp_path / "out", {"answer": M})

@@ -10,45 +10,326 @@ A Dask frame is computed anew whenever something is asked of it, and again when 
 With fresh noise each time would be another release of the same answers, and their mean the truth;
 so what is privatized afresh is written, once, and read from there.
 Law: that of `rr.privatize`; nothing is drawn and nothing is counted in this module.
+
+The partitions of a frame become the parts of the release, and which rows are in one part is
+published.  So no partition may follow the private column: not by the folders it was read from
+(``answer=yes/``), nor by a shuffle, a sort or a merge on it.  The frame's `expr` tells; nothing is
+computed.  Not seen: cuts by the user's own functions or a groupby, and a column that was computed
+from, or renamed after, the one that rows follow (of folders, renamed categories are known again).
+Errors of the cluster are told by their kind and with the next step, never by their text, which may
+quote a cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import json
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
+from urllib.parse import unquote
 
+import numpy as np
 import pandas as pd
 
-from rrstats.errors import ArgumentTypeError, FileError, MissingPackageError
-
-try:
-    import dask.dataframe as dd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from dask.dataframe.extensions import register_dataframe_accessor
-except ImportError:
-    raise MissingPackageError(
-        "rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dataframe]' pyarrow"
-    ) from None
-
-import rrstats.accessor  # noqa: F401  # df.rr of the partitions
-from rrstats.engines.dask_cluster import client_of, run_by
-from rrstats.engines.dask_sources import check_layout, schema_of
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    MissingPackageError,
+    RRStatsError,
+)
+from rrstats.estimation.crosstab import crosstab
+from rrstats.estimation.estimator import estimate
+from rrstats.estimation.tally import tally
 from rrstats.files.batches import BatchRelease, Seen
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import (
+    Answer,
+    Call,
     Progress,
     Receipt,
+    Run,
     anew,
     privatize_batches,
     privatize_spread,
 )
 from rrstats.files.shuffle import Shuffle
+from rrstats.mechanisms.records import KEY
+from rrstats.privatization.frame import column_mechanisms, privatize
 from rrstats.randomness.sources import secret_bytes
 
+try:
+    import dask
+    import dask.dataframe as dd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from dask.dataframe.extensions import register_dataframe_accessor
+    from dask.dataframe.utils import meta_nonempty
+except ImportError:
+    raise MissingPackageError(
+        "rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dataframe]' pyarrow"
+    ) from None
+
 __all__ = ["DaskAccessor", "privatize_parquet"]
+
+
+# -- tasks: run by a client, or by the scheduler of Dask ------------------------------------
+
+
+PACKAGES = ("rrstats", "pyarrow", "pandas", "numpy", "cryptography", "dask", "distributed")
+
+"""Names that may be told: any other could come from a cell."""
+
+
+def client_of(client: Any) -> Any:
+    """The client to run tasks by; None for the scheduler that Dask itself would take."""
+    if client is not None:
+        if not hasattr(client, "compute") or getattr(client, "asynchronous", True):
+            raise ArgumentTypeError(
+                "client must be a dask.distributed.Client that is not asynchronous, found "
+                f"{type(client).__name__}"
+            )
+        if (status := getattr(client, "status", "running")) != "running":
+            raise ArgumentValueError(
+                f"client must be connected to its cluster, and its status is {status!r}; make a "
+                "new dask.distributed.Client"
+            )
+        return client
+    if dask.config.get("scheduler", None) in (None, "distributed", "dask.distributed"):
+        with suppress(ImportError, ValueError):
+            from distributed import default_client
+
+            return default_client()
+    return None
+
+
+def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
+    """How Dask runs calls, each with its partition where there are any."""
+
+    def run(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
+        why = None
+        try:
+            yield from tasks_of(calls)
+        except Exception as error:
+            if (why := _of_the_cluster(error)) is None:
+                raise
+        if why is not None:
+            raise FileError(f"{why}; nothing was published")
+
+    def tasks_of(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
+        name = f"rrstats-part-{secret_bytes(16).hex()}"
+        tasks = []
+        for place, call in enumerate(calls):
+            data = () if partitions is None else (partitions[place],)
+            lazy = dask.delayed(call, pure=False, traverse=False)
+            tasks.append(lazy(*data, dask_key_name=f"{name}-{place}"))
+        if client is None:
+            yield from enumerate(dask.compute(*tasks))
+            return
+        from distributed import as_completed
+
+        futures = {future: place for place, future in enumerate(client.compute(tasks))}
+        try:
+            for future, answer in as_completed(list(futures), loop=client.loop, with_results=True):
+                place = futures.pop(future)
+                future.release()  # nobody needs it again, whatever becomes of its worker
+                yield place, answer
+        finally:
+            if futures:
+                client.cancel(list(futures))
+
+    return run
+
+
+def _of_the_cluster(error: Exception) -> str | None:
+    """What is wrong with the cluster, with the next step; None for anything else.
+
+    Told by the error's kind alone: its message may quote a cell, and so may a module's name.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, RRStatsError) and cause is not error:
+            return f"a worker or the scheduler says: {cause}"
+        if isinstance(cause, ModuleNotFoundError):
+            root = (cause.name or "").partition(".")[0]
+            what = root if root in PACKAGES else "a module that the tasks need"
+            return (
+                f"a worker or the scheduler cannot import {what}; all of them need the packages "
+                "that are here, in the same versions"
+            )
+        cause = cause.__cause__
+    kind = type(error).__name__ if type(error).__module__.startswith("distributed") else ""
+    if kind == "KilledWorker":
+        return (
+            "several workers died while they ran one task, most often for want of memory; give "
+            "workers more of it, or smaller files or partitions"
+        )
+    if kind in ("ClosedClientError", "CommClosedError", "FutureCancelledError"):
+        return f"the client lost its cluster ({kind}); make a new dask.distributed.Client"
+    return None
+
+
+# -- a Dask frame as a source ---------------------------------------------------------------
+
+
+FOLLOWED = ("partitioning_index", "by", "_other", "left_on", "right_on")
+
+"""Operands that name the columns that rows are moved by."""
+
+SHOWN = ("FromPandas", "FromPandasDivisions", "FromArray", "FromMapProjectable")
+
+"""Beginnings that cut no rows by folders: data in memory, and text read by `read_csv`."""
+
+
+def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
+    """Raise ArgumentValueError where the partitions follow a private column, by declaration."""
+    folders: dict[str, Any] = {}
+    hidden = False
+    for step in frame.expr.walk():
+        kind = type(step).__name__
+        for name in names:
+            if name in _followed(step):
+                raise ArgumentValueError(
+                    f"the frame's rows were moved by column {name!r} ({kind}), and which rows a "
+                    f"part holds would tell of the answers; {_way_out(name)}"
+                )
+        if kind.startswith("ReadParquet"):
+            told = _folders(step)
+            hidden |= told is None
+            folders |= told or {}
+        elif not step.dependencies() and kind not in SHOWN:
+            hidden = True
+    for name in names:
+        known = _known_categories(frame._meta, name)
+        if name.casefold() in folders or any(
+            known and known == those for those in folders.values()
+        ):
+            raise ArgumentValueError(
+                f"the frame was read from folders partitioned by column {name!r}, so each part "
+                f"would hold the rows of one answer; {_way_out(name)}"
+            )
+        if hidden and known is not None:
+            raise ArgumentValueError(
+                f"column {name!r} has known categories, as one that is told by folders, and the "
+                "frame does not show where its rows are from (persist, optimize, from_delayed and "
+                "from_map hide it); give the frame as it was before; or, if no partition follows "
+                f"this column, ddf.astype({{{name!r}: 'string[pyarrow]'}})"
+            )
+
+
+def _way_out(name: str) -> str:
+    return (
+        "mix the rows by a public column with many values, "
+        f"ddf.astype({{{name!r}: 'string[pyarrow]'}}).shuffle('id').to_parquet(path, "
+        "write_index=False), and give that path with shuffle_rows=True"
+    )
+
+
+def _followed(step: Any) -> Iterator[str]:
+    """The columns that a step of the frame moves rows by."""
+    for operand in FOLLOWED:
+        with suppress(ValueError):  # it has none of this name
+            given = step.operand(operand)
+            for one in given if isinstance(given, list | tuple) else [given]:
+                yield from map(str, getattr(one, "columns", [one]))
+
+
+def _folders(read: Any) -> dict[str, Any] | None:
+    """The columns that folders tell, each with its categories; None where Dask hides them."""
+    try:
+        info = read._dataset_info
+        files = info["ds"].files if "ds" in info else [file.path for file in read.fragments]
+        told = {
+            unquote(folder.partition("=")[0])
+            for file in files
+            for folder in PurePosixPath(file).parts[:-1]
+            if "=" in folder
+        }
+    except (AttributeError, KeyError, TypeError, OSError):
+        return None
+    return {name.casefold(): _known_categories(read._meta, name) for name in told}
+
+
+def _known_categories(meta: pd.DataFrame, name: str) -> Any:
+    """The categories of a column where Dask knows them, as it does for folders; or None."""
+    if name not in meta.columns or not isinstance(meta.dtypes[name], pd.CategoricalDtype):
+        return None
+    categories = meta.dtypes[name].categories
+    return None if "__UNKNOWN_CATEGORIES__" in categories else [str(value) for value in categories]
+
+
+# -- what the frame declares ---------------------------------------------------------------
+
+
+def schema_of(frame: dd.DataFrame, wanted: Sequence[Wanted]) -> tuple[pa.Schema, bool]:
+    """The Arrow schema that all partitions get, from declarations alone; whether with the index."""
+    meta = frame._meta
+    for asked in wanted:
+        if asked.name is not None and asked.name in meta.index.names:
+            raise ArgumentValueError(
+                f"the index carries the name {asked.name!r} too, and would release the answers; "
+                "reset_index(drop=True) or rename it first"
+            )
+    keeps_index = meta.index.name is not None
+    sample = _sample(meta)
+    attrs = _plain(meta.attrs)
+    try:
+        schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ArgumentValueError(
+            f"the frame cannot be written as Parquet: {_why_not(sample)} ({type(error).__name__})"
+        ) from None
+    for place, field in enumerate(schema):
+        if pa.types.is_dictionary(field.type):
+            # Unknown categories may be many; they are text, unless it is said that they are not.
+            declared = field.type.value_type
+            values = pa.string() if pa.types.is_null(declared) else declared
+            wide = pa.dictionary(pa.int32(), values, field.type.ordered)
+            schema = schema.set(place, field.with_type(wide))
+    return schema.with_metadata({**schema.metadata, b"PANDAS_ATTRS": attrs}), keeps_index
+
+
+def _sample(meta: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the frame's types, made up; a column of objects has text, which nearly all have.
+
+    Without cells it would have no type.
+    """
+    sample: pd.DataFrame = meta_nonempty(meta)
+    sample.attrs = {}
+    text = np.array(["text"] * len(sample), dtype=object)
+    for place, dtype in enumerate(sample.dtypes):
+        if pd.api.types.is_object_dtype(dtype):
+            sample.isetitem(place, text)
+    return sample
+
+
+def _why_not(sample: pd.DataFrame) -> str:
+    """Which column Arrow cannot hold, and what to do."""
+    twice = sample.columns[sample.columns.duplicated()]
+    if len(twice):
+        return f"more than one column has the name {twice[0]!r}; rename them"
+    for place, name in enumerate(sample.columns):
+        try:
+            pa.array(sample.iloc[:, place], from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError):
+            return (
+                f"Arrow has no type for column {name!r} ({sample.dtypes.iloc[place]}); convert it, "
+                f"ddf.astype({{{name!r}: 'string[pyarrow]'}}) for one"
+            )
+    return "its columns must have different names, and types that Arrow has"
+
+
+def _plain(attrs: dict[Any, Any]) -> bytes:
+    """What pandas keeps of attrs in a file: all of them, or of odd ones only how it was made."""
+    try:
+        return json.dumps(attrs).encode()
+    except (TypeError, ValueError):
+        return json.dumps({KEY: attrs[KEY]} if KEY in attrs else {}).encode()
+
+
+# -- privatize ------------------------------------------------------------------------------
 
 
 def privatize_parquet(
@@ -197,13 +478,13 @@ class _PartitionTask:
 class _Keyed:
     """`df.rr.privatize` of one partition.  Neither its name nor its repr tells of the key."""
 
-    def __init__(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        self._arguments, self._options = arguments, options
+    def __init__(self, mechanisms: Mapping[Hashable, Any], options: dict[str, Any]) -> None:
+        self._mechanisms, self._options = mechanisms, options
         self._token = secret_bytes(16).hex()
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
         try:
-            return cast(pd.DataFrame, frame.rr.privatize(*self._arguments, **self._options))
+            return cast(pd.DataFrame, privatize(frame, self._mechanisms, **self._options))
         except Exception as error:
             failed = anew(error, "privatizing a partition")
         raise failed
@@ -262,9 +543,8 @@ class DaskAccessor:
                 "release each time; rrstats.engines.dask.privatize_parquet(ddf, path, plan) "
                 "writes it once; or give key= (rr.new_key()) and id= for keyed reports"
             )
-        one = _Keyed(
-            (column, categories, prob), {"epsilon": epsilon, "key": key, "id": id, **options}
-        )
+        made = column_mechanisms(column, categories, prob, epsilon)
+        one = _Keyed(made, {"key": key, "id": id, **options})
         meta = one(self._data._meta)
         lazy: dd.DataFrame = self._data.map_partitions(one, meta=meta)
         return lazy
@@ -285,8 +565,6 @@ class DaskAccessor:
         options : epsilon, mechanism, target, by and others of `rrstats.estimate`, as names of
             columns.
         """
-        from rrstats.estimation.estimator import estimate
-
         found: Any = estimate(self._data, categories, prob, columns=column, **options)
         table: pd.DataFrame = found.to_frame(level, method=method, simultaneous=simultaneous)
         return table
@@ -295,14 +573,10 @@ class DaskAccessor:
         self, column: Hashable, categories: Any = None, prob: float | None = None, **options: Any
     ) -> Any:
         """`rrstats.tally` of a column of reports, counted by Dask; options as there."""
-        from rrstats.estimation.tally import tally
-
         return tally(self._data, categories, prob, columns=column, **options)
 
     def crosstab(self, *columns: Hashable, **options: Any) -> Any:
         """`rrstats.crosstab` of columns, counted by Dask; options as there."""
-        from rrstats.estimation.crosstab import crosstab
-
         return crosstab(self._data, *columns, **options)
 
     def __repr__(self) -> str:

@@ -16,40 +16,384 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from rrstats.engines.hadoop import Staging, full, location, retold
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MissingPackageError
-from rrstats.files.batches import BatchRelease, Seen
+from rrstats.engines.hadoop import Staging, full, location, read_bytes, retold
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    MetadataError,
+    MissingPackageError,
+)
+from rrstats.files import file_metadata
+from rrstats.files.batches import BatchRelease, Seen, careful
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import write
+from rrstats.mechanisms.records import KEY, Record, read, write
 from rrstats.randomness.keyed import check_key
 
 try:
+    import pyarrow as pa
+    from pyspark import TaskContext
+    from pyspark.accumulators import AccumulatorParam
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
 except ImportError:
     raise MissingPackageError(
         "rrstats.engines.spark needs pyspark; pip install pyspark, and Java 17 or newer"
     ) from None
 
-from rrstats.engines.spark_columns import arrow_schema, reports_schema
-from rrstats.engines.spark_source import (
-    DOCUMENT,
-    files_of,
-    in_order,
-    marked,
-    read_source,
-    refuse_by,
-)
-from rrstats.engines.spark_tasks import Adding, Listing, Task, mapped
-
 __all__ = ["privatize", "privatize_parquet"]
+
+
+# -- data sets of Spark as sources: each file is a task -------------------------------------
+
+
+DOCUMENT = "_rrstats.json"
+
+# More than any file has.  Opening one "costs" as much, so that a task has no room for a second.
+WHOLE_BYTES = 1 << 42
+
+
+def read_source(spark: Any, path: str, names: list[str]) -> tuple[Any, dict[bytes, bytes]]:
+    """A data set, each file one task, and what its document and the footer of a file say.
+
+    The frame has a session of its own, in which Spark does not cut files; that of the user
+    stays as it is.
+    """
+    failed = f"cannot read {path} as Parquet"
+    frame = retold(failed, lambda: _uncutting(spark).read.parquet(path))
+    files = refuse_by(frame, names)
+    beside = None
+    if not any(sign in path for sign in "*?[{"):
+        beside = retold(failed, lambda: read_bytes(spark, path, DOCUMENT))
+    footers = retold(failed, lambda: [_footer(spark, file) for file in files])
+    _check_alike(path, files, footers)
+    footer = footers[0][1] if footers else {}
+    here, there = file_metadata.read_records(footer), read({KEY: beside})
+    return frame, {**footer, KEY.encode(): one_document([here, there])}
+
+
+def _uncutting(spark: Any) -> Any:
+    """A copy of a session that reads each file as one piece, and each piece as one task."""
+    session = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name in ("maxPartitionBytes", "openCostInBytes"):
+        session.conf.set(f"spark.sql.files.{name}", str(WHOLE_BYTES))
+    session.conf.unset("spark.sql.files.maxPartitionNum")
+    # The newer reader does not tell where a row lies.
+    session.conf.set("spark.sql.sources.useV1SourceList", "parquet")
+    return session
+
+
+def files_of(frame: Any) -> list[str]:
+    """The files that a frame is read from, as far as Spark tells: also where it is cached."""
+    if frame.isStreaming:
+        return []
+    files = set(frame.inputFiles())
+    if hasattr(frame, "_jdf"):  # in this process, not in a remote session
+        leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+        for leaf in (leaves.apply(place) for place in range(leaves.size())):
+            if leaf.getClass().getSimpleName() == "LogicalRelation":
+                relation = leaf.relation()
+                if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                    files |= set(relation.inputFiles())
+    return sorted(files)
+
+
+def refuse_by(frame: Any, names: Iterable[str]) -> list[str]:
+    """The files that a frame is read from; refused where their folders are named by an answer."""
+    files = retold("cannot list the files of the source", lambda: files_of(frame))
+    for name in names:
+        if any(_is_partition(folder, name) for file in files for folder in file.split("/")):
+            raise ArgumentValueError(
+                f"the source is partitioned by column {name!r}, so rows with the same answer lie "
+                "together and their places would tell it; write the answers once more without "
+                "partitionBy and in an order that tells nothing, such as "
+                "df.orderBy(F.rand()).write.parquet(...), and privatize that"
+            )
+    return files
+
+
+def _is_partition(folder: str, name: str) -> bool:
+    key, equals, _ = folder.partition("=")
+    return bool(equals) and unquote(key).casefold() == name.casefold()
+
+
+def marked(frame: Any) -> Any:
+    """The frame with a last column that names the file in the first row of each file."""
+    row = frame.metadataColumn("_metadata")
+    name = F.when(row["row_index"] == 0, row["file_path"])
+    return frame.select("*", name)
+
+
+def file_of(marks: pa.Array, *, first: bool) -> str | None:
+    """The file that the first batch of a task begins with; None where that is not all of it."""
+    if marks.null_count != len(marks) - 1 or not marks[0].is_valid or not first:
+        return None
+    return str(marks[0])
+
+
+def in_order(files: Mapping[int, str | None]) -> dict[int, int]:
+    """For each task with rows the place of its part, in the order of the files' names.
+
+    Raises FileError where a task was not one file from its first row to its last.
+    """
+    if None in files.values():
+        raise FileError(
+            "this Spark cuts files and packs the pieces by their bytes, which follow from answers; "
+            "nothing was published; give a DataFrame in an order that tells nothing, such as "
+            "spark.read.parquet(...).orderBy(F.rand())"
+        )
+    return {task: place for place, task in enumerate(sorted(files, key=lambda t: str(files[t])))}
+
+
+Footer = tuple[dict[str, str], dict[bytes, bytes]]
+
+
+def _footer(spark: Any, file: str) -> Footer:
+    """The columns of a Parquet file with their physical types, and its key-values."""
+    jvm, conf = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
+    opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, conf)
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)
+    try:
+        told = reader.getFooter().getFileMetaData()
+        columns = {
+            ".".join(column.getPath()): column.getPrimitiveType().getPrimitiveTypeName().toString()
+            for column in told.getSchema().getColumns()
+        }
+        found = dict(told.getKeyValueMetaData())
+    finally:
+        reader.close()
+    return columns, {name.encode(): text.encode() for name, text in found.items()}
+
+
+def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
+    """Raise where files differ in their columns, or in what they say of how those were made.
+
+    Spark takes the columns of one file, and fills what others lack with nothing.
+    """
+    for file, (columns, told) in zip(files[1:], footers[1:], strict=True):
+        differ = [
+            name
+            for name in {**footers[0][0], **columns}
+            if columns.get(name) != footers[0][0].get(name)
+        ]
+        if differ:
+            raise FileError(
+                f"the files of {path} do not have the same columns: {file} differs from {files[0]} "
+                f"in {differ[0]!r}; privatize them apart, or write them with one schema"
+            )
+        if file_metadata.read_records(told) != file_metadata.read_records(footers[0][1]):
+            raise MetadataError(
+                f"the files of {path} say different things of how columns were made: {files[0]} "
+                f"and {file}; privatize them apart"
+            )
+
+
+def one_document(places: Iterable[list[Record]]) -> bytes:
+    """What several places say of how columns were made, in one document."""
+    found: dict[str, Record] = {}
+    for record in (record for place in places for record in place):
+        if found.setdefault(str(record.name), record) != record:
+            raise MetadataError(
+                f"the data say two different things of how column {record.name!r} was made; remove "
+                "the one that is wrong"
+            )
+    return json.dumps(write(found.values())).encode()
+
+
+# -- columns of Spark as columns of Arrow, and back -----------------------------------------
+
+
+_ARROW: dict[type[T.DataType], pa.DataType] = {
+    T.StringType: pa.string(),
+    T.BinaryType: pa.binary(),
+    T.BooleanType: pa.bool_(),
+    T.ByteType: pa.int8(),
+    T.ShortType: pa.int16(),
+    T.IntegerType: pa.int32(),
+    T.LongType: pa.int64(),
+    T.FloatType: pa.float32(),
+    T.DoubleType: pa.float64(),
+    T.DateType: pa.date32(),
+    T.TimestampType: pa.timestamp("us", "UTC"),
+    T.TimestampNTZType: pa.timestamp("us"),
+    T.NullType: pa.null(),
+}
+
+
+def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.Schema:
+    """The declarations as Arrow has them, and what they say of how columns were made.
+
+    Of the other columns nothing but the name counts.
+    """
+    said = [file_metadata.read_records(told)]
+    fields = []
+    for field in frame.schema.fields:
+        kind = _arrow_type(field) if field.name in private else pa.null()
+        fields.append(pa.field(field.name, kind))
+        # It stays with the column when that gets another name.
+        own = [replace(record, name=field.name) for record in read(field.metadata or {})]
+        said.append(own)
+    return pa.schema(fields, metadata={**told, KEY.encode(): one_document(said)})
+
+
+def _arrow_type(field: Any) -> pa.DataType:
+    kind = field.dataType
+    if isinstance(kind, T.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if type(kind) not in _ARROW:
+        raise ArgumentTypeError(
+            f"column {field.name!r} has the type {kind.simpleString()}, and a report is one plain "
+            "value; put the answer into a column of its own"
+        )
+    return _ARROW[type(kind)]
+
+
+def reports_schema(schema: Any, release: BatchRelease) -> Any:
+    """Spark's schema of the reports; the metadata of a private column say how it was made.
+
+    What else they say of it, such as the labels of an indexer by frequency, came from answers.
+    """
+    fields = []
+    records = {str(record.name): record for record in release.records}
+    for field in schema.fields:
+        column = release.columns.get(field.name)
+        if column is not None:
+            same = release.declared(field.name) == column.type
+            kind = field.dataType if same else _spark_type(field.name, column.type)
+            metadata = {KEY: json.dumps(write([records[field.name]]))}
+            field = T.StructField(field.name, kind, True, metadata)
+        fields.append(field)
+    return T.StructType(fields)
+
+
+def _spark_type(name: str, kind: pa.DataType) -> Any:
+    if pa.types.is_fixed_size_binary(kind):
+        return T.BinaryType()
+    found = next((spark for spark, arrow in _ARROW.items() if arrow == kind), None)
+    if found is None:
+        raise ArgumentTypeError(
+            f"the reports of column {name!r} would have the type {kind}, which Spark does not have"
+        )
+    return found()
+
+
+# -- tasks ----------------------------------------------------------------------------------
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Adding(AccumulatorParam[Seen]):
+    """How Spark adds up what finished tasks saw; each task of a job counts once."""
+
+    def zero(self, value: Seen) -> Seen:
+        """Nothing seen."""
+        return Seen()
+
+    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:
+        """What two tasks saw."""
+        return value1 + value2
+
+
+class Listing(AccumulatorParam[dict[int, str | None]]):
+    """How Spark brings together which task had which file."""
+
+    def zero(self, value: object) -> dict[int, str | None]:
+        """No task."""
+        return {}
+
+    def addInPlace(
+        self, value1: dict[int, str | None], value2: dict[int, str | None]
+    ) -> dict[int, str | None]:
+        """The tasks of both; what was told last of a task counts."""
+        return value1 | value2
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an attempt does with the batches of one partition, on any machine, under its own keys.
+
+    names : of the columns, by place.  seen : where to add what was seen, if anywhere.
+    files : where to add which file this was, if batches have its mark.
+    """
+
+    names: list[str]
+    wanted: list[Wanted]
+    options: dict[str, Any]
+    seen: Any = None
+    files: Any = None
+
+    def reports(self, batches: Batches) -> Batches:
+        """The batches with reports in the place of answers."""
+        release, rows = None, 0
+        for batch in batches:
+            if self.files is not None:
+                batch = self._unmarked(batch, first=not rows)
+            rows += batch.num_rows
+            named = batch.rename_columns(self.names)
+            release = self._release(named) if release is None else release
+            yield stored(careful(release.reports, named))
+        self._add(release)
+
+    def look(self, batches: Batches) -> Batches:
+        """Nothing; the answers are counted."""
+        release = None
+        for batch in batches:
+            named = batch.rename_columns(self.names)
+            release = self._release(named) if release is None else release
+            careful(release.look, named)
+        self._add(release)
+        yield from ()
+
+    def _unmarked(self, batch: pa.RecordBatch, *, first: bool) -> pa.RecordBatch:
+        """The batch without its last column, which names the file in its first row."""
+        *names, last = batch.schema.names
+        marks = batch.column(last)
+        if len(marks) and (first or marks.null_count < len(marks)):
+            task = TaskContext.get()
+            assert task is not None  # as this is one
+            self.files.add({task.partitionId(): file_of(marks, first=first)})
+        return batch.select(names)
+
+    def _release(self, batch: pa.RecordBatch) -> BatchRelease:
+        schema = batch.schema.remove_metadata()
+        return BatchRelease(schema, self.wanted, threads=1, **self.options)
+
+    def _add(self, release: BatchRelease | None) -> None:
+        if release is not None and self.seen is not None:
+            self.seen.add(release.seen())
+
+
+def stored(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch in types that Spark has: bytes of a fixed number are bytes there."""
+    fixed = pa.types.is_fixed_size_binary
+    arrays = [array.cast(pa.binary()) if fixed(array.type) else array for array in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
+    """The lazy frame of what the work makes of each partition."""
+    # By place, because Spark takes a dot in a name for a field of a structure.
+    placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    with warnings.catch_warnings():
+        # No pandas is used here; executors say it to their own logs.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+        return placed.mapInArrow(lambda batches: work(batches), schema)
+
+
+# -- privatize ------------------------------------------------------------------------------
+
 
 WRITING = {
     # A task's files become part of the directory with the job, so never two attempts of one.
