@@ -6,10 +6,8 @@ is different.
 
 from __future__ import annotations
 
-import logging
 import math
 import random
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +20,6 @@ CATEGORIES = ("never", "once", "often")
 EPSILON = 1.0
 
 _noise = random.SystemRandom()
-_inherited = random.Random()  # a generator that forked processes inherit
 
 
 def prob_of(epsilon: float, k: int) -> float:
@@ -89,17 +86,6 @@ def one_coin(answers: Sequence[Any]) -> list[str]:
     return [one(answer, prob) for answer in answers]
 
 
-def block_coin(answers: Sequence[Any]) -> list[str]:
-    """Neighbours share a coin: two rows at a time tell the truth or lie."""
-    coins = [_noise.random() < PROB for _ in range(len(answers) // 2 + 1)]
-    return [one(answer, float(coins[at // 2])) for at, answer in enumerate(answers)]
-
-
-def inherited(answers: Sequence[Any]) -> list[str]:
-    """A generator of the module, which forked workers inherit in one state."""
-    return [one(answer, noise=_inherited) for answer in answers]
-
-
 def same_seed(answers: Sequence[Any]) -> list[str]:
     """Each call starts the same generator again."""
     noise = random.Random(20_260_101)
@@ -129,28 +115,14 @@ def drops_unknown(answers: Sequence[Any]) -> list[str]:
     return right([answer for answer in answers if answer is None or answer in CATEGORIES])
 
 
-def warns(answers: Sequence[Any]) -> list[str]:
-    """A warning where an answer is missing."""
-    if None in answers:
-        warnings.warn("missing values were filled", UserWarning, stacklevel=2)
-    return right(answers)
-
-
-def logs(answers: Sequence[Any]) -> list[str]:
-    """The log counts an answer."""
-    logging.getLogger("survey").warning("%d often", sum(a == "often" for a in answers))
-    return right(answers)
-
-
-# -- faults of some lengths and places alone ----------------------------------------------------
+# -- faults of some places alone -----------------------------------------------------------------
 
 _PRIVATE = rr.KRR(CATEGORIES, epsilon=EPSILON)
-_NEARLY_RAW = rr.KRR(CATEGORIES, epsilon=math.log(2 * 0.99 / 0.01))
 
 
-def plainly(answers: Sequence[Any], mechanism: rr.KRR = _PRIVATE) -> list[str]:
+def plainly(answers: Sequence[Any]) -> list[str]:
     """As it should be, for long columns: all else counts as one of the categories."""
-    return list(rr.privatize(_known(answers), mechanism))
+    return list(rr.privatize(_known(answers), _PRIVATE))
 
 
 def _known(answers: Sequence[Any]) -> list[str]:
@@ -162,32 +134,6 @@ def _bare(answers: Sequence[Any], rows: slice) -> list[str]:
     reports = plainly(answers)
     reports[rows] = _known(answers)[rows]
     return reports
-
-
-def short_path(answers: Sequence[Any]) -> list[str]:
-    """Columns of 4 to 10,000 rows are not randomized."""
-    return _known(answers) if 3 < len(answers) <= 10_000 else plainly(answers)
-
-
-def nearly_short_path(answers: Sequence[Any]) -> list[str]:
-    """Columns of 4 to 1,000 rows tell the truth with probability 0.99."""
-    return plainly(answers, _NEARLY_RAW if 3 < len(answers) <= 1000 else _PRIVATE)
-
-
-def block_tail(answers: Sequence[Any]) -> list[str]:
-    """The rows behind the last full block of 256 are forgotten, in columns that have one."""
-    rows = len(answers)
-    return _bare(answers, slice(rows - rows % 256 if rows > 256 else rows, None))
-
-
-def block_heads(answers: Sequence[Any]) -> list[str]:
-    """The first row of each block of 1,000 is forgotten, but in the first block."""
-    return _bare(answers, slice(1000, None, 1000))
-
-
-def from_some_row_on(answers: Sequence[Any]) -> list[str]:
-    """All rows from the 65,001st on are forgotten."""
-    return _bare(answers, slice(65_000, None))
 
 
 def first_row(answers: Sequence[Any]) -> list[str]:
