@@ -29,6 +29,7 @@ from rrstats._typing import Floats
 from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.inference import binomial as intervals
+from rrstats.inference import contrasts
 from rrstats.inference.binomial import Interval
 from rrstats.mechanisms.channel import BinomialRates, check_target
 from rrstats.mechanisms.epsilon import prob_from_epsilon
@@ -395,8 +396,4 @@ def project_to_simplex(proportions: ArrayLike) -> Floats:
     shares = _numbers(proportions, "proportions")
     if not shares.ndim or not shares.shape[-1]:
         raise ArgumentValueError("proportions must be an array of k shares along the last axis")
-    falling = -np.sort(-shares, axis=-1)
-    surplus = falling.cumsum(axis=-1) - 1
-    kept = (falling * np.arange(1, shares.shape[-1] + 1) > surplus).sum(axis=-1, keepdims=True)
-    shift = np.take_along_axis(surplus, kept - 1, axis=-1) / kept
-    return np.asarray(np.maximum(shares - shift, 0.0))
+    return contrasts.project_to_simplex(shares)

@@ -17,7 +17,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.means_sums import MOST_PAIRED, Sums
 from rrstats.estimation.result import label_column, said, shortened
-from rrstats.inference.binomial import Interval
+from rrstats.inference.contrasts import Interval, fieller, joined_distance
 
 __all__ = ["MeanDifference", "Means"]
 
@@ -157,18 +157,7 @@ class Means:
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = self._sums.second[0] ** 2 / self._sums.fourth
         t2 = scipy.special.stdtrit(np.maximum(worth, 1.0), (1 + level) / 2) ** 2
-        top, both, size = self._moments
-        m = self._centred
-        # Distances d from the mean with (N d)^2 <= t2 (own + 2 d shared + d^2 size).
-        own, shared = np.maximum(top - 2 * m * both + m**2 * size, 0.0), m * size - both
-        a = self._sizes**2 - t2 * size
-        reach = np.sqrt((t2 * shared) ** 2 + np.maximum(a, 0.0) * t2 * own)
-        bounded = (a > 0) & (self._sizes > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (
-                np.where(bounded, m + (t2 * shared + sign * reach) / a, sign * np.inf)
-                for sign in (-1, 1)
-            )
+        low, high = fieller(self._centred * self._sizes, self._sizes, self._moments, t2)
         return Interval(low + self._centre, high + self._centre)
 
     def difference(self, first: Hashable, second: Hashable, level: float = 0.95) -> MeanDifference:
@@ -196,20 +185,14 @@ class Means:
         correlation = float(covariance[one, other] / shared) if shared > 0 else 0.0
         m, (low, high) = self.means, self.interval(level)
         up, down = high - m, m - low
-
-        def reach(a: float, b: float) -> float:
-            if not np.isfinite([a, b]).all():
-                return np.inf
-            return float(np.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0)))
-
         if not np.isfinite(value):  # a group of nobody
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
         p_value = 2 * scipy.special.ndtr(-abs(value) / error) if error > 0 else np.nan
         return MeanDifference(
             value,
             error,
-            value - reach(down[one], up[other]),
-            value + reach(up[one], down[other]),
+            float(value - joined_distance(down[one], up[other], correlation)),
+            float(value + joined_distance(up[one], down[other], correlation)),
             float(p_value),
         )
 
