@@ -60,8 +60,13 @@ if TYPE_CHECKING:
     from rrstats import files, opendp, planning
     from rrstats.auditing import AuditResult, audit
     from rrstats.estimation import hypothesis_tests as hypotheses
-    from rrstats.estimation.association import correlation, cramers_v, odds_ratio, phi
-    from rrstats.estimation.correlations import correlations
+    from rrstats.estimation.association import (
+        correlation,
+        correlations,
+        cramers_v,
+        odds_ratio,
+        phi,
+    )
     from rrstats.estimation.crosstab import Crosstab, crosstab
     from rrstats.estimation.difference import Difference, difference
     from rrstats.estimation.means import means
@@ -151,8 +156,7 @@ __all__ = [
 
 _WITHIN = {
     "auditing": ("AuditResult", "audit"),
-    "estimation.association": ("correlation", "cramers_v", "odds_ratio", "phi"),
-    "estimation.correlations": ("correlations",),
+    "estimation.association": ("correlation", "correlations", "cramers_v", "odds_ratio", "phi"),
     "estimation.crosstab": ("Crosstab", "crosstab"),
     "estimation.difference": ("Difference", "difference"),
     "estimation.means": ("Means", "means"),

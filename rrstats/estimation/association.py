@@ -1,52 +1,86 @@
-"""Phi, odds ratio, Cramer's V and correlation of the two columns of a table, noise taken out.
+"""Association of two columns of a table, and correlations of several columns, noise taken out.
 
-Each is computed from unbiased shares or moments, so that the noise of privatized columns does not
-pull it towards "no association"; the price is that an estimate may leave its range, and then it
+Each is computed from unbiased proportions or moments, so that the noise of privatized columns does
+not pull it towards "no association"; the price is that an estimate may leave its range, and then it
 says so instead of being cut.  Standard errors are by the delta method, with the covariance of the
-table.  Intervals ask which values the data do not refuse (Fieller), inside the range.
-Not for a pair that was privatized together as one answer.
+table.  Intervals hold the values that the data do not refuse (Fieller), inside the range.
+A report has an unbiased score for x, the sum of its categories' scores times their numbers, and
+one for each power of x.  With noise drawn apart, products of scores of different columns are
+unbiased for products of truths, so the covariance of two columns is that of their scores; the
+variance of one is that of its truths, mean(score for x^2) - mean(score for x)^2, not that of
+its scores.  Not for a pair that was privatized together as one answer.
 Sources: Fox and Tracy (1984) for correlations through noise; Fieller (1954); Bergsma (2013) for
-the bias of Cramer's V; Patnaik (1949) for the law of a noncentral sum of squares.
+the bias of Cramer's V; Patnaik (1949) for the distribution of a noncentral sum of squares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from rrstats._checks import check_level
+from rrstats._checks import check_instance, check_level, check_one_of
+from rrstats._display import label
 from rrstats._typing import Floats
+from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.combinations import code_of
+from rrstats.estimation.analysis_columns import Variable, refuse_renamed, variables
+from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.joint import Axis
+from rrstats.estimation.joint import Axis, check_columns
+from rrstats.estimation.means import numbers
+from rrstats.estimation.result import FORMATS, Result
+from rrstats.inference.contrasts import Interval, fieller, normal_quantile, ratio_variance
+from rrstats.mechanisms.channel import check_target
+from rrstats.randomness.sources import BLOCK_ROWS
 
 __all__ = [
     "Association",
+    "Correlations",
     "correlation",
+    "correlations",
     "cramers_v",
-    "given_values",
-    "numbers_of",
     "odds_ratio",
     "phi",
-    "product_moment",
-    "scaled",
 ]
+
+_POWERS = np.arange(5)
+"""Powers of x that the variance of a correlation needs among just these rows."""
+
+_MONOMIALS = ((1, 1), (1, 0), (0, 1), (2, 0), (0, 2))
+"""The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
+
+Found = tuple[float, float, float, float]
+"""A value, its standard error, and the ends of its interval."""
 
 
 @dataclass(frozen=True)
 class Association:
     """One measure of association between two columns, with its interval.
 
-    value : as estimated; it may lie outside its range, and NaN where it is not defined.
-    std_error : by the delta method.  low, high : the interval, inside the range.
-    note : what to know of it, in a sentence; empty where there is nothing.
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    columns : (hashable, hashable)
+        The two columns.
+    value : float
+        As estimated; it may lie outside its range, and is NaN where it is not defined.
+    std_error : float
+        By the delta method.
+    low, high : float
+        The interval, inside the range.
+    level : float
+        Its confidence level.
+    note : str
+        A sentence that a reader must know; empty where there is none.
     """
 
     measure: str
@@ -58,17 +92,29 @@ class Association:
     level: float
     note: str = ""
 
-    def __repr__(self) -> str:
-        ends = f"{self.level * 100:.10g}% interval {self.low:.4g} to {self.high:.4g}"
+    def interpret(self) -> str:
+        """The measure with its interval.
+
+        Returns
+        -------
+        str
+            A sentence, with the note in brackets.
+        """
         text = (
-            f"{self.measure} of {self.columns[0]} and {self.columns[1]}: {self.value:.4g}, {ends}"
+            f"{self.measure} of {label(self.columns[0])} and {label(self.columns[1])}: "
+            f"{self.value:.4g}, {self.level * 100:.10g}% interval {self.low:.4g} to {self.high:.4g}"
         )
         return f"{text} ({self.note})" if self.note else text
 
+    __repr__ = interpret
+
+
+def _measured(table: Crosstab, measure: str, found: Found, level: float, note: str) -> Association:
+    return Association(measure, (table.names[0], table.names[1]), *found, level, note)
+
 
 def _two_way(table: Crosstab) -> tuple[Axis, Axis]:
-    if not isinstance(table, Crosstab):
-        raise ArgumentTypeError(f"table must be a Crosstab, found {type(table).__name__}")
+    check_instance(table, "table", Crosstab, "a Crosstab")
     if len(table.axes) != 2:
         raise ArgumentValueError(
             f"table must be of two columns, found {list(table.names)}; take table.margin(...)"
@@ -76,110 +122,86 @@ def _two_way(table: Crosstab) -> tuple[Axis, Axis]:
     return table.axes[0], table.axes[1]
 
 
-def _yes(axis: Axis, category: Any) -> Floats:
-    """(1 + k, 2) the functions "any other" and "this category"."""
-    if category is ...:
-        if axis.k > 2:
+def _sides(table: Crosstab, categories: Any) -> list[Floats]:
+    """(1 + k, 2) of each column, the functions "any other" and "this category"."""
+    axes = _two_way(table)
+    if categories is not None and not (
+        isinstance(categories, list | tuple) and len(categories) == 2
+    ):
+        raise ArgumentTypeError("categories must be two, one of each column")
+    found = []
+    for axis, category in zip(axes, categories or (..., ...), strict=True):
+        if category is ... and axis.k > 2:
             raise ArgumentValueError(
                 f"column {axis.name!r} has {axis.k} categories; say by categories=(...) which "
                 "one to set against all others"
             )
-        code = axis.k - 1
-    else:
-        code = code_of(axis.categories, category)
-    chosen = np.zeros((1 + axis.k, 2))
-    chosen[0, 0] = 1.0
-    if axis.k:
-        chosen[1 + code] = -1.0, 1.0
-    return chosen
+        if category is not ... and category not in axis.categories:
+            raise ArgumentValueError(
+                f"{category!r} is not among the categories of column {axis.name!r}"
+            )
+        chosen = np.zeros((1 + axis.k, 2))
+        chosen[0, 0] = 1.0
+        if axis.k:
+            chosen[axis.k if category is ... else 1 + axis.categories.index(category)] = -1.0, 1.0
+        found.append(chosen)
+    return found
 
 
-def _sides(table: Crosstab, categories: Any) -> list[Floats]:
-    axes = _two_way(table)
-    if categories is None:
-        categories = (..., ...)
-    elif not isinstance(categories, list | tuple) or len(categories) != 2:
-        raise ArgumentTypeError("categories must be two, one of each column")
-    return [_yes(*pair) for pair in zip(axes, categories, strict=True)]
+# -- numbers of categories -------------------------------------------------------------------
 
 
-# -- correlation ---------------------------------------------------------------------------
-
-
-def given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
+def _given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
     """The numbers that are given for some of the columns, by column."""
-    if values is not None and not isinstance(values, Mapping):
-        raise ArgumentTypeError(
-            "values must be a mapping from column to the numbers of its categories, found "
-            f"{type(values).__name__}"
-        )
-    given = dict(values or {})
+    rule = "a mapping from column to the numbers of its categories"
+    given = dict(check_instance({} if values is None else values, "values", Mapping, rule))
     if strange := [name for name in given if name not in names]:
         raise ArgumentValueError(f"values name {strange}, but the columns are {list(names)}")
     return given
 
 
-def numbers_of(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Floats:
+def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Floats:
     """(k,) the numbers that categories stand for: given, their own, or 0 and 1 for two words.
 
-    A Series whose index are the categories gives each its number, in whatever order.
+    From -1 to 1, which correlate alike and round better.
     """
+    argument = f"values of column {name!r}"
     if isinstance(given, pd.Series) and given.index.is_unique:
         given = given.to_dict() if set(given.index) == set(categories) else given.tolist()
+    if given is None:
+        given = categories
+        if not all(isinstance(category, Real) for category in categories):
+            given = [0.0, 1.0][: len(categories)]
+        if len(given) != len(categories):
+            raise ArgumentValueError(
+                f"the {len(categories)} categories of column {name!r} are no numbers; give values, "
+                "a mapping from category to number"
+            )
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        check_instance(given, argument, Mapping, "a mapping from category to number, or a list")
     if isinstance(given, Mapping):
         if set(given) != set(categories):
             raise ArgumentValueError(
-                f"values of column {name!r} must give each of its {len(categories)} categories "
-                f"a number, found {len(given)} entries"
+                f"{argument} must give each of its {len(categories)} categories a number, found "
+                f"{len(given)} entries"
             )
-        found = [given[category] for category in categories]
-    elif given is not None:
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise ArgumentTypeError(
-                f"values of column {name!r} must be a mapping from category to number, or a list, "
-                f"found {type(given).__name__}"
-            )
-        found = list(given)
-    elif all(isinstance(category, Real) for category in categories):
-        found = list(categories)
-    elif len(categories) <= 2:
-        found = [0.0, 1.0][: len(categories)]
-    else:
-        raise ArgumentValueError(
-            f"the {len(categories)} categories of column {name!r} are no numbers; give values, a "
-            "mapping from category to number"
-        )
+        given = [given[category] for category in categories]
     try:
-        numbers = np.asarray(found, dtype=np.float64)
+        found = np.asarray(list(given), dtype=np.float64)
     except (TypeError, ValueError):  # which quote what they found, and it may be a cell
-        numbers = np.empty(0)
-    if numbers.shape != (len(categories),) or not np.isfinite(numbers).all():
-        raise ArgumentValueError(
-            f"values of column {name!r} must be {len(categories)} finite numbers"
-        )
-    return numbers
+        found = np.empty(0)
+    if found.shape != (len(categories),) or not np.isfinite(found).all():
+        raise ArgumentValueError(f"{argument} must be {len(categories)} finite numbers")
+    if not found.size:
+        return found
+    middle, half = (found.max() + found.min()) / 2, float(np.ptp(found)) / 2
+    return np.asarray((found - middle) / (half or 1.0))
 
 
-def scaled(numbers: Floats) -> Floats:
-    """Numbers from -1 to 1, which correlate alike and round better."""
-    if not numbers.size:
-        return numbers
-    middle, half = (numbers.max() + numbers.min()) / 2, float(np.ptp(numbers)) / 2
-    return np.asarray((numbers - middle) / (half or 1.0))
+# -- correlation -----------------------------------------------------------------------------
 
 
-def _powers(numbers: Floats) -> Floats:
-    """(1 + k, 3) the functions 1, x and x^2, with x in the middle of its range and of size 1."""
-    x = scaled(numbers)
-    chosen = np.zeros((1 + len(x), 3))
-    chosen[0, 0] = 1.0
-    chosen[1:, 1], chosen[1:, 2] = x, x**2
-    return chosen
-
-
-def product_moment(
-    moments: Floats, covariance: Floats, level: float
-) -> tuple[float, float, float, float]:
+def _product_moment(moments: Floats, covariance: Floats, level: float) -> Found:
     """A correlation, its standard error and interval, from moments and their covariance.
 
     moments : (5,) of xy, x, y, x^2 and y^2.  covariance : (5, 5) of their estimates.
@@ -196,86 +218,97 @@ def product_moment(
     top_slope = np.array([1.0, -y, -x, 0.0, 0.0])
     bottom_slope = bottom / 2 * np.array([0, -2 * x / of_x, -2 * y / of_y, 1 / of_x, 1 / of_y])
     slopes = np.stack([top_slope, bottom_slope])
-    spread = slopes @ covariance @ slopes.T
-    found = top / bottom
-    error = np.sqrt(max(_variance(spread, found), 0.0)) / bottom
-    limit = scipy.special.ndtri((1 + check_level(level)) / 2) ** 2
-    near = float(np.clip(found, -1, 1))
+    spread = _spread(slopes @ covariance @ slopes.T)
+    found = float(top / bottom)
+    error = float(np.sqrt(max(ratio_variance(found, spread), 0.0)) / bottom)
+    limit, near = normal_quantile(check_level(level)) ** 2, float(np.clip(found, -1, 1))
     if near != found:
-        limit += (top - near * bottom) ** 2 / max(_variance(spread, near), 1e-300)
-    return float(found), float(error), *_accepted(top, bottom, spread, limit, (-1.0, 1.0))
+        limit += (top - near * bottom) ** 2 / max(ratio_variance(near, spread), 1e-300)
+    low, high = np.clip(fieller(top, bottom, spread, limit), -1, 1)
+    return found, error, float(low), float(high)
 
 
-def _variance(spread: Floats, ratio: float) -> float:
-    """Of top - ratio * bottom."""
-    return float(spread[0, 0] - 2 * ratio * spread[0, 1] + ratio**2 * spread[1, 1])
-
-
-def _accepted(
-    top: float, bottom: float, spread: Floats, limit: float, span: tuple[float, float]
-) -> tuple[float, float]:
-    """The r in a span for which (top - r bottom)^2 is at most the limit times its variance."""
-    a, half_b = bottom**2 - limit * spread[1, 1], top * bottom - limit * spread[0, 1]
-    inside = half_b**2 - a * (top**2 - limit * spread[0, 0])
-    if not (a > 0 and inside >= -1e-12 * half_b**2):
-        return span
-    reach = np.sqrt(max(inside, 0.0))
-    low, high = np.clip([(half_b - reach) / a, (half_b + reach) / a], *span)
-    return float(low), float(high)
+def _spread(covariance: Floats) -> tuple[float, float, float]:
+    """Variance of the numerator, covariance, variance of the denominator."""
+    return float(covariance[0, 0]), float(covariance[0, 1]), float(covariance[1, 1])
 
 
 def _correlated(
     table: Crosstab, functions: list[Floats], measure: str, level: float
 ) -> Association:
+    """From (1 + k, 3) functions 1, x and x^2 of each column."""
     means, covariance = table.moments(functions)
     used = [4, 3, 1, 6, 2]  # xy, x, y, x^2 and y^2 of the nine
-    found = product_moment(means.ravel()[used], covariance[np.ix_(used, used)], level)
-    return Association(measure, _names(table), *found, level, _outside(found[0]))
-
-
-def _names(table: Crosstab) -> tuple[Hashable, Hashable]:
-    return table.names[0], table.names[1]
-
-
-def _outside(value: float) -> str:
-    if np.isnan(value):
-        return "not defined: a column's estimated variance is not above 0"
-    if abs(value) > 1 + 1e-12:
-        return "outside -1 to 1, which is noise around a strong association"
-    return ""
+    found = _product_moment(means.ravel()[used], covariance[np.ix_(used, used)], level)
+    note = ""
+    if np.isnan(found[0]):
+        note = "not defined: a column's estimated variance is not above 0"
+    elif abs(found[0]) > 1 + 1e-12:
+        note = "outside -1 to 1, which is noise around a strong association"
+    return _measured(table, measure, found, level, note)
 
 
 def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> Association:
     """The correlation of two columns whose categories are numbers.
 
-    values : mapping from column to the numbers that its categories stand for (a mapping or a
-        list); by default the categories themselves, and 0 and 1 where there are two words.
-    As estimated: noise can carry it beyond -1 and 1, where RRreg cuts it.
-    Source: Fox and Tracy (1984).
+    Parameters
+    ----------
+    table : Crosstab
+        Of two columns.
+    values : mapping, optional
+        From column to the numbers that its categories stand for (a mapping or a list); by default
+        the categories themselves, and 0 and 1 where there are two words.
+    level : float
+        Confidence level of the interval.
 
+    Returns
+    -------
+    Association
+        As estimated: noise can carry it beyond -1 and 1, where RRreg cuts it.
+
+    References
+    ----------
+    Fox and Tracy (1984).
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> columns = {"a": rr.KRR([0, 1], 0.8), "b": rr.KRR([0, 1], 0.75)}
-    >>> table = Crosstab.from_counts([[370, 210], [190, 230]], columns)
+    >>> table = rr.Crosstab.from_counts([[370, 210], [190, 230]], columns)
     >>> found = correlation(table)
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.644, 0.43, 0.86)
     """
-    axes = _two_way(table)
-    given = given_values(values, table.names)
-    functions = [
-        _powers(numbers_of(axis.categories, given.get(axis.name), axis.name)) for axis in axes
-    ]
+    axes, given = _two_way(table), _given_values(values, table.names)
+    functions = []
+    for axis in axes:
+        x = _numbers(axis.categories, given.get(axis.name), axis.name)
+        functions.append(np.vstack([[1.0, 0.0, 0.0], np.stack([0 * x, x, x**2], axis=1)]))
     return _correlated(table, functions, "correlation", level)
 
 
 def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Association:
     """The phi coefficient: the correlation of "this category or not" in both columns.
 
-    categories : two, one of each column; by default the last, where there are two.
+    Parameters
+    ----------
+    table : Crosstab
+        Of two columns.
+    categories : (hashable, hashable), optional
+        One of each column; by default the last, where there are two.
+    level : float
+        Confidence level of the interval.
 
+    Returns
+    -------
+    Association
+        As estimated; it may leave [-1, 1].
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> columns = {"a": rr.KRR(["no", "yes"], 0.8), "b": rr.KRR(["no", "yes"], 0.75)}
-    >>> table = Crosstab.from_counts([[370, 210], [190, 230]], columns)
+    >>> table = rr.Crosstab.from_counts([[370, 210], [190, 230]], columns)
     >>> round(phi(table).value, 3)
     0.644
 
@@ -283,102 +316,127 @@ def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Asso
     """
     functions = []
     for side in _sides(table, categories):
-        either = np.zeros((len(side), 3))
-        either[0, 0] = 1.0
-        either[:, 1] = either[:, 2] = side[:, 1]
-        functions.append(either)
+        constant = np.eye(len(side))[:, 0]
+        functions.append(np.stack([constant, side[:, 1], side[:, 1]], axis=1))
     return _correlated(table, functions, "phi", level)
 
 
-# -- odds ratio ----------------------------------------------------------------------------
+# -- odds ratio ------------------------------------------------------------------------------
 
 
 def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Association:
     """The odds of one column's category among people of the other's, over those among the rest.
 
-    categories : two, one of each column; by default the last, where there are two.
-    The interval is the hull of all ratios r for which f11 f00 - r f10 f01 may be 0, and of
-    Wald's on the scale of logarithms, which alone covers as little as 45% beside a rare
-    category.  It reaches infinity where the lower product may be 0.
+    Parameters
+    ----------
+    table : Crosstab
+        Of two columns.
+    categories : (hashable, hashable), optional
+        One of each column; by default the last, where there are two.
+    level : float
+        Confidence level of the interval.
 
+    Returns
+    -------
+    Association
+        The interval is the hull of all ratios r for which f11 f00 - r f10 f01 may be 0, and of
+        Wald's on the scale of logarithms, which alone covers as little as 45% beside a rare
+        category.  It reaches infinity where the lower product may be 0.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> columns = {"a": rr.KRR(["no", "yes"], 0.8), "region": ["north", "south"]}
-    >>> table = Crosstab.from_counts([[3700, 2100], [1900, 2300]], columns)
+    >>> table = rr.Crosstab.from_counts([[3700, 2100], [1900, 2300]], columns)
     >>> found = odds_ratio(table)
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
     (3.85, 3.31, 4.5)
     """
     means, covariance = table.moments(_sides(table, categories))
-    f = means.ravel()
+    f, limit = means.ravel(), normal_quantile(check_level(level)) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])
-    spread = slopes @ covariance @ slopes.T
-    names, limit = _names(table), scipy.special.ndtri((1 + check_level(level)) / 2) ** 2
-    if not np.isfinite(spread).all() or (f <= 0).sum() > 1 or products[1] <= 0:
+    spread = _spread(slopes @ covariance @ slopes.T)
+    known, note, value, error = bool(np.isfinite(spread).all()), "", np.nan, np.nan
+    if not known or (f <= 0).sum() > 1 or products[1] <= 0:
         note = "not defined: a cell of the table is not estimated to be above 0"
-        value, error = np.nan, np.nan
-        if not np.isfinite(spread).all() or not products.any():
-            return Association("odds ratio", names, value, error, 0.0, np.inf, level, note)
     else:
-        value = products[0] / products[1]
-        error = float(np.sqrt(max(_variance(spread, value), 0.0)) / products[1])
+        value = float(products[0] / products[1])
+        error = float(np.sqrt(max(ratio_variance(value, spread), 0.0)) / products[1])
         note = "below 0, which is noise around an empty cell" if value < 0 else ""
-    low, high = _ratio_from_0(products, spread, limit)
-    if (f > 0).all():
+    low, high = _positive_ratios(products, spread, limit) if known else (0.0, np.inf)
+    if known and (f > 0).all():
         with np.errstate(over="ignore"):
             factor = float(np.exp(np.sqrt(limit) * error / value))
-        low, high = min(low, float(value / factor)), max(high, float(value * factor))
-    return Association("odds ratio", names, float(value), error, low, high, level, note)
+        low, high = min(low, value / factor), max(high, value * factor)
+    return _measured(table, "odds ratio", (value, error, low, high), level, note)
 
 
-def _ratio_from_0(products: Floats, spread: Floats, limit: float) -> tuple[float, float]:
-    """The hull of the ratios in [0, infinity) that are accepted.
+def _positive_ratios(
+    products: Floats, spread: tuple[float, float, float], limit: float
+) -> tuple[float, float]:
+    """The hull of the ratios in [0, infinity) that are accepted, these two among them.
 
     Where a product is estimated below 0, distances are taken from the nearest end.
     """
-    (top, bottom), (a, b, c) = products, (spread[0, 0], spread[0, 1], spread[1, 1])
+    if not products.any():
+        return 0.0, np.inf
+    (top, bottom), (a, b, c) = products, spread
     with np.errstate(divide="ignore", invalid="ignore"):
         limit += float(np.nansum(np.minimum(products, 0.0) ** 2 / np.array([a, c])))
     square, half_b, rest = bottom**2 - limit * c, top * bottom - limit * b, top**2 - limit * a
     inside = half_b**2 - square * rest
-    zero, infinite = rest <= 0, square <= 0  # accepted themselves
-    if (zero and infinite) or inside < 0:
+    if inside < 0 or (rest <= 0 and square <= 0):
         return 0.0, np.inf
     root = np.sqrt(inside)
-    if infinite:
+    if square <= 0:  # infinity is accepted
         return (float(rest / (half_b + root)) if half_b > 0 else 0.0), np.inf
-    return (0.0 if zero else float((half_b - root) / square)), float((half_b + root) / square)
+    return (float((half_b - root) / square) if rest > 0 else 0.0), float((half_b + root) / square)
 
 
-# -- Cramer's V ----------------------------------------------------------------------------
+# -- Cramer's V ------------------------------------------------------------------------------
 
 
 def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
-    """Cramer's V: how far two columns are from independent, from 0 to 1.
+    """Cramer's V: the distance of two columns from independence, from 0 to 1.
 
-    The plain V of a noisy table is mostly noise; here the noise that is expected of the sum of
-    squares is taken off first, and V is 0 where no more than that is seen.  The interval asks for
-    which V the sum of squares is not unusual.
-    Sources: Bergsma (2013); Patnaik (1949).
+    Parameters
+    ----------
+    table : Crosstab
+        Of two columns.
+    level : float
+        Confidence level of the interval.
 
+    Returns
+    -------
+    Association
+        The plain V of a noisy table is mostly noise; here the noise that is expected of the sum of
+        squares is taken off first, and V is 0 where no more than that is seen.  The interval holds
+        the V for which the sum of squares is not unusual.
+
+    References
+    ----------
+    Bergsma (2013); Patnaik (1949).
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> columns = {"a": rr.KRR(["x", "y", "z"], 0.8), "region": ["north", "south"]}
-    >>> table = Crosstab.from_counts([[250, 150], [160, 140], [90, 210]], columns)
+    >>> table = rr.Crosstab.from_counts([[250, 150], [160, 140], [90, 210]], columns)
     >>> found = cramers_v(table)
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.386, 0.3, 0.47)
     """
     _two_way(table)
-    level = check_level(level)
-    names, scale = _names(table), min(table.shape) - 1
+    level, scale = check_level(level), min(table.shape) - 1
+    name, unknown = "Cramer's V", (np.nan, np.nan, 0.0, 1.0)
     if scale < 1:
         note = "not defined: a column has fewer than two categories"
-        return Association("Cramer's V", names, np.nan, np.nan, 0.0, 1.0, level, note)
+        return _measured(table, name, unknown, level, note)
     means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
-    rows, columns = means[1:, 0], means[0, 1:]
-    if not (np.isfinite(means).all() and (rows > 0).all() and (columns > 0).all()):
+    if not (np.isfinite(means).all() and (means[1:, 0] > 0).all() and (means[0, 1:] > 0).all()):
         note = "not defined: a category is not estimated to be above 0; merge or drop it"
-        return Association("Cramer's V", names, np.nan, np.nan, 0.0, 1.0, level, note)
+        return _measured(table, name, unknown, level, note)
     away, slopes = _residuals(means)
     spread = slopes @ covariance @ slopes.T
     seen, noise = float(away @ away), float(np.trace(spread))
@@ -389,7 +447,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
         error = np.sqrt(2 * central + 4 * along * seen) / (2 * scale * np.float64(value))
     # Less than the noise that is expected is no sign of less than no association.
     ends = [
-        _far_from(sum_seen, noise, central, along, tail)
+        _true_distance(sum_seen, noise, central, along, tail)
         for sum_seen, tail in ((seen, (1 + level) / 2), (max(seen, noise), (1 - level) / 2))
     ]
     low, high = np.clip(np.sqrt(np.array(ends) / scale), 0, 1)
@@ -397,7 +455,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     if value > 1 + 1e-12:
         note = "above 1, which is noise around a strong association"
     shown = float(error) if np.isfinite(error) else np.nan
-    return Association("Cramer's V", names, value, shown, float(low), float(high), level, note)
+    return _measured(table, name, (value, shown, float(low), float(high)), level, note)
 
 
 def _residuals(means: Floats) -> tuple[Floats, Floats]:
@@ -416,11 +474,11 @@ def _residuals(means: Floats) -> tuple[Floats, Floats]:
     return away.ravel(), slopes.reshape(r * c, -1)
 
 
-def _far_from(seen: float, noise: float, central: float, along: float, tail: float) -> float:
+def _true_distance(seen: float, noise: float, central: float, along: float, tail: float) -> float:
     """The sum of squares of true residuals under which that seen has this probability below it.
 
     Its mean is the true sum plus noise, its variance 2 central + 4 along times the true sum;
-    the law is that of a multiple of chi-squared with this mean and variance.
+    the distribution is that of a multiple of chi-squared with this mean and variance.
     """
 
     def below(true: float) -> float:
@@ -436,3 +494,272 @@ def _far_from(seen: float, noise: float, central: float, along: float, tail: flo
     while below(far) > tail:
         far *= 2
     return float(scipy.optimize.brentq(lambda true: below(true) - tail, 0.0, far))
+
+
+# -- several columns -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlations(Result):
+    """Correlations of several columns with their intervals.
+
+    Attributes
+    ----------
+    names : tuple of p hashables
+        The columns.
+    private : tuple of hashables
+        Those that were taken as privatized.
+    moments : mapping
+        For each pair of places its five moments and their covariance.
+    n : int
+        Rows in which nothing is missing.
+    missing : int
+        The others.
+    target : {"population", "rows"}
+        Whom the correlations are about.
+    """
+
+    formats: ClassVar[Any] = {**FORMATS, "correlation": "{:.4f}".format}
+
+    names: tuple[Hashable, ...]
+    private: tuple[Hashable, ...]
+    moments: Mapping[tuple[int, int], tuple[Floats, Floats]]
+    n: int
+    missing: int
+    target: str
+
+    def _at(self, level: float) -> Floats:
+        """(4, p, p) values, standard errors and both ends."""
+        p = len(self.names)
+        found = np.stack([np.eye(p), np.zeros((p, p)), np.eye(p), np.eye(p)])
+        for (i, j), pair in self.moments.items():
+            known = (np.nan, np.nan, -1.0, 1.0) if self.n < 2 else _product_moment(*pair, level)
+            found[:, i, j] = found[:, j, i] = known
+        return fixed(found)
+
+    @cached_property
+    def _found(self) -> Floats:
+        return self._at(0.95)
+
+    @property
+    def values(self) -> Floats:
+        """(p, p) correlations; beyond -1 and 1 by noise, NaN where a variance is not above 0."""
+        return np.asarray(self._found[0])
+
+    @property
+    def std_error(self) -> Floats:
+        """(p, p) standard errors by the delta method."""
+        return np.asarray(self._found[1])
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Intervals of the correlations, inside [-1, 1].
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of each.
+
+        Returns
+        -------
+        Interval
+            Two (p, p) arrays.
+        """
+        return Interval(*self._at(check_level(level))[2:])
+
+    def table(self, values: str = "values") -> pd.DataFrame:
+        """The matrix of one number.
+
+        Parameters
+        ----------
+        values : {"values", "std_error", "low", "high"}
+            The last two of 95% intervals.
+
+        Returns
+        -------
+        DataFrame
+            A copy, with the columns' names.
+        """
+        names = ("values", "std_error", "low", "high")
+        place = names.index(check_one_of(values, "values", names))
+        labels = pd.Index(list(self.names), dtype=object, tupleize_cols=False)
+        return pd.DataFrame(self._found[place], index=labels, columns=labels, copy=True)
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """A tidy frame, one row a pair.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, correlation, std_error, low, high.
+        """
+        one, other = np.triu_indices(len(self.names), 1)
+        found = self._at(check_level(level))[:, one, other]
+        names = ("correlation", "std_error", "low", "high")
+        return pd.DataFrame(
+            {
+                "first": pd.Series([self.names[i] for i in one], dtype=object),
+                "second": pd.Series([self.names[j] for j in other], dtype=object),
+                **dict(zip(names, found, strict=True)),
+            }
+        )
+
+    def interpret(self) -> str:
+        """The largest correlation in a sentence.
+
+        Returns
+        -------
+        str
+            With its interval.
+        """
+        frame = self.to_frame()
+        sizes = frame["correlation"].abs().to_numpy()
+        if not np.isfinite(sizes).any():
+            return "nothing can be said of any correlation"
+        row = frame.iloc[int(np.nanargmax(sizes))]
+        return (
+            f"the largest of {len(frame)} correlations is that of {label(row['first'])} and "
+            f"{label(row['second'])}: {row['correlation']:.4g}, 95% interval {row['low']:.4g} to "
+            f"{row['high']:.4g}"
+        )
+
+    @property
+    def keys(self) -> int:
+        """Both columns of a pair."""
+        return 2
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The correlation first."""
+        return ("correlation", "low", "high", "std_error")
+
+    @property
+    def header(self) -> list[tuple[str, str]]:
+        """The rows, and which columns were taken as privatized."""
+        found = [("target", self.target), ("n", f"{self.n:,}")]
+        found += [("missing", f"{self.missing:,}")] if self.missing else []
+        return found + ([("privatized", ", ".join(map(label, self.private)))] * bool(self.private))
+
+
+def correlations(
+    data: pd.DataFrame,
+    *columns: Hashable,
+    mechanisms: Mapping[Any, Any] | None = None,
+    group: Hashable = None,
+    values: Mapping[Any, Any] | None = None,
+    target: str = "population",
+) -> Correlations:
+    """Correlations of columns that were privatized apart, and of ordinary ones.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Rows in which something is missing are left out.
+    *columns, mechanisms, group, target
+        As for `rrstats.crosstab`.
+    values : mapping, optional
+        From column to the numbers its categories stand for (a mapping from category to number, or
+        a list); by default the categories themselves, and 0 and 1 for two words.
+
+    Returns
+    -------
+    Correlations
+        As estimated, without a cap, with standard errors by the delta method and intervals inside
+        [-1, 1].
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr
+    >>> rows = [(0, 0)] * 370 + [(0, 1)] * 210 + [(1, 0)] * 190 + [(1, 1)] * 230
+    >>> made = {"a": rr.KRR([0, 1], 0.8), "b": rr.KRR([0, 1], 0.75)}
+    >>> found = correlations(pd.DataFrame(rows, columns=["a", "b"]), "a", "b", mechanisms=made)
+    >>> round(float(found.values[0, 1]), 3)
+    0.644
+
+    Of the reports alone it is 0.19: the noise hides most of it.
+    """
+    check_columns(data, columns, mechanisms)
+    check_target(target)
+    given = _given_values(values, columns)
+    plain = {name: _plain_numbers(data, name, mechanisms, given) for name in columns}
+    declared = [name for name in columns if plain[name] is None]
+    read = dict(zip(declared, variables(data, declared, mechanisms, group=group), strict=True))
+    sources = [plain[name] or _Scored(read[name], given.get(name)) for name in columns]
+    moments, n = _moments(sources, len(data), target)
+    private = tuple(name for name in declared if read[name].private)
+    return Correlations(tuple(columns), private, moments, n, len(data) - n, target)
+
+
+class _Numbers:
+    """Ordinary numbers, scaled; their powers are the powers themselves."""
+
+    def __init__(self, x: Floats) -> None:
+        known = x[np.isfinite(x)]
+        middle, spread = (known.mean(), known.std()) if known.size else (0.0, 1.0)
+        self.scaled = (x - middle) / (spread or 1.0)
+
+    def powers(self, part: slice) -> Floats:
+        """(n, 5) the values of 1, x, ..., x^4; NaN where it is missing."""
+        found = self.scaled[part, None] ** _POWERS
+        found[np.isnan(self.scaled[part]), 0] = np.nan  # NaN to the power 0 is 1
+        return found
+
+
+class _Scored:
+    """A column of categories that stand for numbers."""
+
+    def __init__(self, column: Variable, given: Any) -> None:
+        self.column = column
+        self.table = _numbers(column.categories, given, column.name)[:, None] ** _POWERS
+
+    def powers(self, part: slice) -> Floats:
+        """(n, 5) unbiased values of 1, x, ..., x^4; NaN where it is missing."""
+        found = self.column.scores(part) @ self.table
+        found[~np.isnan(found[:, 0]), 0] = 1.0
+        return found if self.column.k else np.full_like(found, np.nan)  # nothing but missing
+
+
+def _plain_numbers(
+    data: pd.DataFrame, name: Hashable, mechanisms: Mapping[Any, Any] | None, given: Any
+) -> _Numbers | None:
+    """Numbers of an ordinary numeric column; None for categories and reports."""
+    column = column_of(data, name)
+    declared = name in (mechanisms or {}) or name in given
+    if declared or variables(data.iloc[:0], [name])[0].private:
+        return None
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return None
+    refuse_renamed(data, name)
+    return _Numbers(numbers(column, f"column {name!r}", len(column)))
+
+
+def _moments(
+    sources: list[Any], rows: int, target: str
+) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
+    """By pair its five moments and their covariance, and the number of complete rows."""
+    pairs, n = list(combinations(range(len(sources)), 2)), 0
+    sums = {pair: [np.zeros(5), np.zeros((5, 5)), np.zeros((5, 5))] for pair in pairs}
+    for start in range(0, rows, BLOCK_ROWS):
+        powers = [source.powers(slice(start, start + BLOCK_ROWS)) for source in sources]
+        there = np.all([np.isfinite(one[:, 0]) for one in powers], axis=0)
+        powers = [one[there] for one in powers]
+        n += int(there.sum())
+        for (i, j), (first, second, exact) in sums.items():
+            each = np.stack([powers[i][:, a] * powers[j][:, b] for a, b in _MONOMIALS], axis=1)
+            first += each.sum(axis=0)
+            second += each.T @ each
+            if target == "rows":  # unbiased for the products of the truths
+                whole = powers[i].T @ powers[j]
+                exact += [[whole[a + c, b + d] for c, d in _MONOMIALS] for a, b in _MONOMIALS]
+    found = {}
+    for pair, (first, second, exact) in sums.items():
+        mean = first / max(n, 1)
+        covariance = (second / max(n, 1) - np.outer(mean, mean)) / max(n - 1, 1)
+        if target == "rows":
+            covariance = (second - exact) / max(n, 1) ** 2
+        found[pair] = mean, covariance
+    return found, n
