@@ -781,7 +781,7 @@ def test_a_signal_leaves_nothing_behind(folder, name, code):
         stderr=subprocess.PIPE,
     )
     assert b"ready\n" == process.stdout.readline()
-    assert (folder / "out.parquet.part").exists()
+    assert (folder / ".out.parquet.part").exists()
     began = time.monotonic()
     process.send_signal(getattr(signal, name))
     out, err = process.communicate(timeout=30)
@@ -794,11 +794,11 @@ TOO_LATE = """
 import os, sys, signal
 from rrstats import cli
 from rrstats.cli import file_commands as report
-from rrstats.files import ledger, publishing
+from rrstats.files import atomic, ledger
 number = getattr(signal, sys.argv.pop(1))
 owner, name = {
-    "placed": (publishing, "_place"),
-    "synced": (publishing, "sweep_old"),
+    "placed": (atomic, "_place"),
+    "synced": (atomic, "_give_back"),
     "entered": (ledger, "done"),
     "told": (report, "_report"),
     "printed": (report, "print"),

@@ -143,7 +143,7 @@ def test_a_worker_killed_while_it_writes_changes_nothing(tmp_path, client):
     ]
     source = parts(tmp_path / "in", tables)
     workers = list(client.run(os.getpid).values())
-    killer = Killer(tmp_path / "out.part", workers)
+    killer = Killer(tmp_path / ".out.part", workers)
     killer.start()
     with pytest.warns(rr.UnknownAnswersWarning):
         receipt = rrd.privatize_parquet(source, tmp_path / "out", {"answer": COIN}, client=client)

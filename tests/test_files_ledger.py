@@ -23,8 +23,7 @@ from rrstats.metadata import Record
 
 pytest.importorskip("pyarrow")
 ledgers = pytest.importorskip("rrstats.files.ledger")
-claims = pytest.importorskip("rrstats.files.claims")
-publishing = pytest.importorskip("rrstats.files.publishing")
+atomic = pytest.importorskip("rrstats.files.atomic")
 Ledger, digest_of = ledgers.Ledger, ledgers.digest_of
 
 posix = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX")
@@ -305,7 +304,7 @@ def test_a_target_that_holds_a_ledger_is_not_overwritten(data):
     release(Ledger.of(data / "a.parquet"), YES_NO)
     with (
         pytest.raises(FileError, match="more than data files"),
-        publishing.Publication(data, overwrite=True, directory=True),
+        atomic.Publication(data, overwrite=True, directory=True),
     ):
         raise AssertionError("entered")
 
@@ -359,7 +358,7 @@ def test_an_entry_that_cannot_be_taken_back_stands(source, monkeypatch):
 
     def run():
         with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=1, again=False):
-            monkeypatch.setattr(publishing, "_sync", lambda path: (_ for _ in ()).throw(OSError()))
+            monkeypatch.setattr(atomic, "make", lambda *_: (_ for _ in ()).throw(OSError()))
             raise FileError("the disk is full")
 
     with pytest.raises(FileError, match="disk is full") as caught:
@@ -391,7 +390,7 @@ def test_ctrl_c_before_publishing_takes_both_back_and_after_it_neither(source, m
     target = source.with_name("out.csv")
 
     def run(before, after):
-        with publishing.Publication(target) as publication:
+        with atomic.Publication(target) as publication:
             publication.open().write(b"reports")
             with ledger.entry([YES_NO], target=target, digest="sha256:1", rows=1, again=False):
                 if before:
@@ -507,29 +506,29 @@ def test_ctrl_c_ends_the_wait_for_a_lock(source, monkeypatch):
     monkeypatch.setattr(ledgers.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
     path = source.with_name("survey.csv.rrstats-ledger.json.lock")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    assert claims.lock(descriptor, wait=True)
+    assert atomic.lock(descriptor)
     with pytest.raises(KeyboardInterrupt):
         Ledger.of(source).refuse([YES_NO], again=False)
-    assert claims.is_at(descriptor, path)
+    assert atomic.is_at(descriptor, path)
     os.close(descriptor)
 
 
 @posix
 def test_a_lock_that_went_with_its_holder_is_taken_anew(source, monkeypatch):
     """Who waited for it holds a file that has no name any more: two could think they have it."""
-    ledger, real, taken = Ledger.of(source), claims.lock, []
+    ledger, real, taken = Ledger.of(source), atomic.lock, []
     path = ledger.path.with_name(ledger.path.name + ".lock")
 
-    def slow(descriptor, *, wait):
+    def slow(descriptor):
         if not taken:
             path.unlink()  # the holder is done
         taken.append(descriptor)
-        return real(descriptor, wait=wait)
+        return real(descriptor)
 
-    monkeypatch.setattr(ledgers, "lock", slow)
+    monkeypatch.setattr(atomic, "lock", slow)
     with ledger.entry([YES_NO], target="out", digest="sha256:1", rows=1, again=False):
         assert path.exists()
-        assert claims.is_at(taken[-1], path)
+        assert atomic.is_at(taken[-1], path)
     assert 2 <= len(taken)
 
 

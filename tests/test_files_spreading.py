@@ -215,7 +215,7 @@ def test_a_late_attempt_changes_nothing(tmp_path):
     answers = [call() for call in late]
     assert [FileError] * 3 == [type(answer.error) for answer in answers]
     assert before == {p: p.read_bytes() for p in (tmp_path / "target").rglob("*") if p.is_file()}
-    assert not (tmp_path / "target.part").exists()
+    assert not (tmp_path / ".target.part").exists()
 
 
 def _raises(calls):

@@ -19,6 +19,7 @@ from rrstats.cli.progress import progress_bar
 from rrstats.cli.share_tables import as_json, share_note, share_rows, share_table
 from rrstats.errors import ArgumentValueError, FileError
 from rrstats.estimation.estimate import Estimate
+from rrstats.files.atomic import Publication, uninterrupted
 from rrstats.files.estimate_file import (
     check_file,
     describe_file,
@@ -28,11 +29,9 @@ from rrstats.files.estimate_file import (
     statement_of,
 )
 from rrstats.files.formats import check_target, open_source
-from rrstats.files.interrupts import until_told
 from rrstats.files.ledger import Ledger
 from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import privatize_file
-from rrstats.files.publishing import Publication
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record, write
 from rrstats.privatization.frame import ColumnRelease, recorded_mechanism
@@ -50,7 +49,7 @@ def privatize(options: argparse.Namespace) -> str:
     if options.dry_run:
         return _report(_preview(options, design), options.format)
 
-    with until_told():
+    with uninterrupted(when_done=True):
         with progress_bar(options.quiet) as step:
             receipt = privatize_file(
                 options.source,

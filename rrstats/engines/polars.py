@@ -33,10 +33,10 @@ from rrstats.errors import (
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimator import estimate
 from rrstats.estimation.tally import tally
+from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, ReleasedColumn, careful
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt
-from rrstats.files.publishing import Publication
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import KEY, write
 from rrstats.mechanisms.serialization import as_mechanism

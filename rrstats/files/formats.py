@@ -18,7 +18,7 @@ import pyarrow as pa
 from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import file_metadata
-from rrstats.files.claims import is_ledger_file
+from rrstats.files.atomic import is_ledger_file
 from rrstats.files.delimited import DelimitedPart
 from rrstats.files.feather import FeatherPart
 from rrstats.files.parquet import ParquetPart

@@ -35,9 +35,15 @@ from typing import Any
 from rrstats._version import __version__
 from rrstats.data.categories import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
-from rrstats.files.claims import LEDGER, NO_FOLLOW, is_at, is_ledger_file, lock
-from rrstats.files.interrupts import done, let_through, uninterrupted
-from rrstats.files.publishing import Publication
+from rrstats.files.atomic import (
+    LEDGER,
+    done,
+    is_ledger_file,
+    let_through,
+    open_lock,
+    replace_private,
+    uninterrupted,
+)
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record
 
@@ -143,27 +149,21 @@ class Ledger:
         """
         path = self.path.with_name(self.path.name + ".lock")
         with uninterrupted():
-            while (descriptor := self._try_lock(path)) < 0:
+            descriptor = None
+            while descriptor is None or descriptor < 0:
                 let_through()
-                time.sleep(0.01)
+                try:
+                    descriptor = open_lock(path)
+                except OSError as error:
+                    raise self._unwritable(error) from error
+                if descriptor is None:
+                    time.sleep(0.01)
             try:
                 yield
             finally:
                 with suppress(OSError):
                     path.unlink()
                 os.close(descriptor)
-
-    def _try_lock(self, path: Path) -> int:
-        """The descriptor of the locked file; -1 where another run has it."""
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        # Who had the lock may have removed the file.
-        if lock(descriptor, wait=False) and is_at(descriptor, path):
-            return descriptor
-        os.close(descriptor)
-        return -1
 
     def _unwritable(self, error: OSError) -> FileError:
         why = (error.strerror or str(error)).lower()
@@ -224,21 +224,16 @@ class Ledger:
             "source": self.source.name,
             "releases": [release.to_dict() for release in releases],
         }
-        self._replace(json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
-
-    def _replace(self, text: bytes) -> None:
-        with Publication(self.path, overwrite=True, private=True) as publication:
-            publication.open().write(text)
-            publication.publish()
+        text = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+        replace_private(self.path, text)
 
     def _take_back(self, before: bytes | None, error: BaseException) -> None:
         """Restore the ledger; where that fails its entry stands, and the error says so."""
         try:
-            with uninterrupted(entirely=True):
-                if before is None:
-                    self.path.unlink()
-                else:
-                    self._replace(before)
+            if before is None:
+                self.path.unlink()
+            else:
+                replace_private(self.path, before)
         except Exception:
             error.add_note(
                 f"the ledger {self.path} could not be restored: its last entry stands, although "

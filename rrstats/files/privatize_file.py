@@ -25,15 +25,14 @@ import pyarrow.parquet as pq
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
+from rrstats.files.atomic import Publication, make
 from rrstats.files.batches import BatchRelease, ReleasedColumn, Seen
-from rrstats.files.claims import make
 from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import FORMATS, PARQUET, Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.parquet import ParquetPart
 from rrstats.files.parts import Part, ahead, even_groups, reading
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
-from rrstats.files.publishing import Publication
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Record, write
@@ -669,7 +668,7 @@ class Spread:
 
     def write(self, publication: Publication) -> int:
         """Let every task write its part; how many rows they have."""
-        folder = publication.workshop()
+        folder = publication.attempts()
         counts = [task.rows for task in self.tasks]
         total = None if None in counts else sum(count for count in counts if count is not None)
         rows = 0

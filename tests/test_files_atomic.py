@@ -1,8 +1,8 @@
 """A target appears whole or not at all, whatever ends the run that writes it."""
 
 import contextlib
-import gc
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,10 +17,8 @@ from rrstats.errors import ArgumentValueError, FileError
 # Publishing itself does without pyarrow; the package that it is in does not.
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-claims = pytest.importorskip("rrstats.files.claims")
-interrupts = pytest.importorskip("rrstats.files.interrupts")
-publishing = pytest.importorskip("rrstats.files.publishing")
-Publication = publishing.Publication
+atomic = pytest.importorskip("rrstats.files.atomic")
+Publication = atomic.Publication
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, locks and modes of POSIX")
 
@@ -62,6 +60,10 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -70,14 +72,14 @@ def mode(path):
 
 
 def test_a_file_appears_only_when_it_is_published(tmp_path):
-    """Until then there is a private .part; afterwards a file as any other."""
+    """Until then it is in a folder closed to others; afterwards it is a file as any other."""
     target = tmp_path / "out.csv"
     with Publication(target) as publication:
         file = publication.open()
         file.write(b"a,b\n")
         file.flush()
-        assert ["out.csv.part"] == names(tmp_path)
-        assert 0o600 == mode(tmp_path / "out.csv.part")
+        assert [".out.csv.part"] == names(tmp_path)
+        assert 0o700 == mode(tmp_path / ".out.csv.part")
         assert not publication.published
         publication.publish()
         assert publication.published
@@ -88,15 +90,13 @@ def test_a_file_appears_only_when_it_is_published(tmp_path):
 
 
 def test_a_directory_appears_only_when_it_is_published(tmp_path):
-    """Its files are private until then; afterwards files and folders are as any others."""
+    """Until then a folder hides it; afterwards files and folders are as any others."""
     target = tmp_path / "out"
     with Publication(target, directory=True) as publication:
         with publication.open("year=1/a.parquet") as file:
             file.write(b"1")
         publication.open("b.parquet").write(b"2")
-        part = tmp_path / "out.part"
-        assert [0o700, 0o700] == [mode(part), mode(part / "year=1")]
-        assert 0o600 == mode(part / "year=1" / "a.parquet")
+        assert 0o700 == mode(tmp_path / ".out.part")
         assert not target.exists()
         publication.publish()
     assert {"out/b.parquet": b"2", "out/year=1/a.parquet": b"1"} == tree(tmp_path)
@@ -110,8 +110,7 @@ def test_sidecars_are_published_with_the_target(tmp_path):
     with Publication(target) as publication:
         publication.open().write(b"x")
         publication.beside(".rrstats.json", b"{}")
-        assert ["out.csv.part", "out.csv.rrstats.json.part"] == names(tmp_path)
-        assert 0o600 == mode(tmp_path / "out.csv.rrstats.json.part")
+        assert [".out.csv.part"] == names(tmp_path)
         publication.publish()
     assert {"out.csv": b"x", "out.csv.rrstats.json": b"{}"} == tree(tmp_path)
     assert 0o644 == mode(tmp_path / "out.csv.rrstats.json")
@@ -120,18 +119,10 @@ def test_sidecars_are_published_with_the_target(tmp_path):
 def test_a_new_target_comes_last(tmp_path, monkeypatch):
     """Whoever sees a new target sees its sidecar."""
     seen = []
-    place = publishing._place
-    monkeypatch.setattr(
-        publishing, "_place", lambda p, path, b: (place(p, path, b), seen.append(path))
-    )
+    place = atomic._place
+    monkeypatch.setattr(atomic, "_place", lambda p, path, b: (place(p, path, b), seen.append(path)))
     publish(tmp_path / "out.csv", sidecar=b"{}")
     assert [tmp_path / "out.csv.rrstats.json", tmp_path / "out.csv"] == seen
-
-
-def test_a_private_target_stays_private(tmp_path):
-    """``private=True`` is for what nobody else may read."""
-    publish(tmp_path / "ledger", private=True)
-    assert 0o600 == mode(tmp_path / "ledger")
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
@@ -142,7 +133,6 @@ def test_new_files_follow_the_umask(tmp_path, mask):
     publish_directory(tmp_path / "folder", {"a.parquet": b""})
     assert 0o666 & ~mask == mode(tmp_path / "out") == mode(tmp_path / "folder" / "a.parquet")
     assert 0o777 & ~mask == mode(tmp_path / "folder")
-    assert mask == publishing._umask()
 
 
 # -- overwriting -----------------------------------------------------------------------------
@@ -249,7 +239,7 @@ def put(path, kind):
         ("directory", {}, "is a directory, and a file"),
         ("directory", {"overwrite": True}, "is a directory, and a file"),
         ("directory", {"directory": True}, "exists"),
-        ("fifo", {"overwrite": True}, "neither file nor directory"),
+        ("fifo", {"overwrite": True}, "neither file nor folder"),
         ("link", {}, "symbolic link"),
         ("link", {"overwrite": True}, "symbolic link"),
     ],
@@ -298,7 +288,7 @@ def test_a_folder_that_refuses_the_part_names_the_target(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(claims.os, "open", refuse)
+    monkeypatch.setattr(atomic.os, "open", refuse)
     with pytest.raises(FileError, match=r"out.csv: read-only file system; nothing was published"):
         publish(tmp_path / "out.csv")
 
@@ -321,7 +311,7 @@ def test_a_publication_is_used_once_and_inside_its_block(tmp_path):
         publication.open()
     with publication:
         file = publication.open()
-        with pytest.raises(ArgumentValueError, match="opened already"):
+        with pytest.raises(FileError, match="file exists"):
             publication.open()
         with pytest.raises(ArgumentValueError, match="only for one"):
             publication.open("name")
@@ -342,7 +332,7 @@ def test_any_way_out_removes_everything(tmp_path, error):
         with Publication(tmp_path / "out", directory=directory) as publication:
             publication.open("sub/a.parquet" if directory else None).write(b"half")
             publication.beside(".json", b"{}")
-            assert ["out.json.part", "out.part"] == names(tmp_path)
+            assert [".out.part"] == names(tmp_path)
             raise error
 
     for directory in (False, True):
@@ -357,43 +347,7 @@ def test_leaving_without_publishing_removes_everything(tmp_path):
     with Publication(tmp_path / "out") as publication:
         file = publication.open()
     assert [] == names(tmp_path)
-    assert Path(os.devnull).stat().st_rdev == os.fstat(file.fileno()).st_rdev
-    file.write(bytes(1 << 22))  # whoever still holds it may go on: it goes nowhere
-    file.close()
-    assert [] == names(tmp_path)
-
-
-def test_a_parquet_writer_may_outlive_an_abandoned_publication(tmp_path):
-    """It writes its footer when it is closed, or collected: silently, and nowhere."""
-    table = pa.table({"a": [1, 2, 3]})
-    with Publication(tmp_path / "out") as publication:
-        writer = pq.ParquetWriter(publication.open(), table.schema)
-        writer.write_table(table)
-    writer.close()
-    with Publication(tmp_path / "out") as publication:
-        writer = pq.ParquetWriter(publication.open(), table.schema)
-        writer.write_table(table)
-    del writer
-    gc.collect()
-    assert [] == names(tmp_path)
-
-
-def test_pyarrow_passes_our_error_on(tmp_path, monkeypatch):
-    """A write that fails below pyarrow raises the FileError that names the target."""
-    table = pa.table({"a": range(1_000_000)})
-
-    @contextlib.contextmanager
-    def full(target):
-        raise FileError(f"cannot write {target}: file too large")
-        yield
-
-    with Publication(tmp_path / "out") as publication:
-        with monkeypatch.context() as patched:
-            patched.setattr(publishing, "naming", full)
-            sink = publishing._PartFile(os.dup(publication._part.descriptor), publication.target)
-            with pytest.raises(FileError, match=r"out: file too large"):
-                pq.write_table(table, sink)
-        sink.close()
+    assert file.closed
     assert [] == names(tmp_path)
 
 
@@ -401,7 +355,6 @@ STEPS = [
     ("os", "link"),
     ("Path", "replace"),
     ("Path", "rename"),
-    ("Path", "unlink"),
     ("os", "fsync"),
 ]
 
@@ -421,7 +374,7 @@ def test_a_step_that_fails_takes_all_back(tmp_path, monkeypatch, step, directory
     failed = 0
     for number in range(12):
         for path in tmp_path.iterdir():
-            claims._remove(path)
+            remove(path)
         if overwrite:
             (target / "sub").mkdir(parents=True) if directory else target.write_bytes(b"old")
             if directory:
@@ -450,7 +403,7 @@ def test_a_step_that_fails_takes_all_back(tmp_path, monkeypatch, step, directory
         after = tree(tmp_path)
         expected = {"out/sub/a.parquet" if directory else "out": b"new", "out.json": b"new"}
         assert (expected if before is None else before) == after
-        assert not [name for name in names(tmp_path) if "part" in name or ".old-" in name]
+        assert not [name for name in names(tmp_path) if "part" in name]
     assert failed or step[1] in ("link", "rename", "replace")
 
 
@@ -507,7 +460,9 @@ def test_a_target_made_meanwhile_is_left_alone(tmp_path, monkeypatch, directory,
             publication.publish()
     expected = {"out/theirs": b"theirs"} if directory else {"out": b"theirs"}
     assert expected == tree(tmp_path)
-    claims._remove(target)
+    if not links:  # then it may be replaced in the moment after looking
+        return
+    remove(target)
     with Publication(target, directory=directory) as publication:
         publication.open(mine).write(b"mine")
         publication.beside(".json", b"{}")
@@ -520,7 +475,7 @@ def test_a_target_made_meanwhile_is_left_alone(tmp_path, monkeypatch, directory,
     assert expected == tree(tmp_path)
 
 
-# -- the .part of other runs ------------------------------------------------------------------
+# -- the staging directory of other runs ------------------------------------------------------
 
 
 @posix
@@ -548,15 +503,16 @@ def test_the_lock_outlives_the_file_object(tmp_path):
 @pytest.mark.parametrize("directory", [False, True])
 @pytest.mark.parametrize("was_directory", [False, True])
 def test_what_a_killed_run_left_is_removed(tmp_path, directory, was_directory):
-    """Whatever kind it has, as long as it looks like one of ours."""
-    part = tmp_path / "out.part"
+    """Whatever it was writing, and however far it came."""
+    part = tmp_path / ".out.part"
+    for folder in (part, part / "replaced", part / "attempts-01"):
+        folder.mkdir(mode=0o700)
+    (part / "lock").touch(0o600)
+    (part / "data.rrstats.json").write_bytes(b"stale")
+    (part / "attempts-01" / "b.parquet").write_bytes(b"stale")
     if was_directory:
-        (part / "sub").mkdir(mode=0o700, parents=True)
-        part.chmod(0o700)
-        (part / "sub" / "a.parquet").write_bytes(b"stale")
-    else:
-        part.write_bytes(b"stale")
-        part.chmod(0o600)
+        (part / "data" / "sub").mkdir(parents=True)
+    (part / "data" / "sub" / "a" if was_directory else part / "data").write_bytes(b"stale")
     if directory:
         publish_directory(tmp_path / "out", {"a.parquet": b"new"})
     else:
@@ -566,134 +522,83 @@ def test_what_a_killed_run_left_is_removed(tmp_path, directory, was_directory):
 
 
 @posix
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("directory", [False, True])
-def test_what_a_killed_run_had_put_aside_is_removed(tmp_path, directory, overwrite):
-    """When the target has been published anew; what others have there is left alone."""
-    target = tmp_path / "out.csv"
-
-    def old(name, mode=0o700):
-        folder = tmp_path / name
-        folder.mkdir()
-        folder.chmod(mode)
-        if directory:
-            (folder / "out.csv").mkdir()
-            (folder / "out.csv" / "a.parquet").write_bytes(b"old")
-        else:
-            (folder / "out.csv").write_bytes(b"old")
-            (folder / "out.csv.rrstats.json").write_bytes(b"old")
-        return folder
-
-    old(".out.csv.old-abcd_123.rrstats")
-    (tmp_path / ".out.csv.old-12345678.rrstats").mkdir(mode=0o700)
-    others = [
-        old("out.csv.old-20261121"),
-        old(".out.csv.old-20261121"),
-        old(".my.out.csv.old-abcd_123.rrstats"),
-        old(".out.csv.old-open_123.rrstats", 0o755),
-        old(".out.csv.old-foreign1.rrstats"),
-        old(".out.csv.old-locked01.rrstats"),
-    ]
-    (others[4] / "thesis.docx").touch()
-    descriptor = os.open(others[5], os.O_RDONLY)
-    assert claims.lock(descriptor, wait=False)
-    if overwrite:
-        target.mkdir() if directory else target.write_bytes(b"old")
-    with Publication(target, directory=directory, overwrite=overwrite) as publication:
-        publication.open("a.parquet" if directory else None).write(b"new")
-        assert 2 + len(others) == len(names(tmp_path)) - 1 - overwrite
-        publication.publish()
-    assert sorted([*(path.name for path in others), "out.csv"]) == names(tmp_path)
-    os.close(descriptor)
+def test_an_old_directory_that_a_killed_run_took_away_is_put_back(tmp_path):
+    """Before anything else happens, so that it is there whatever becomes of the next run."""
+    old = tmp_path / ".out.part" / "replaced" / "out"
+    old.mkdir(parents=True)
+    (tmp_path / ".out.part").chmod(0o700)
+    (old / "a.parquet").write_bytes(b"old")
+    with Publication(tmp_path / "out", directory=True, overwrite=True):
+        assert {"out/a.parquet": b"old"} == {
+            name: data for name, data in tree(tmp_path).items() if "lock" not in name
+        }
+    assert {"out/a.parquet": b"old"} == tree(tmp_path)
 
 
 @posix
-@pytest.mark.parametrize(
-    "kind", ["link", "link to a file", "open file", "open folder", "foreign", "fifo"]
-)
-def test_a_part_that_is_not_ours_is_left_alone(tmp_path, kind):
-    """A browser's download, a link laid as a trap, somebody's folder: none is followed."""
-    part, precious = tmp_path / "out.part", tmp_path / "precious"
-    precious.write_bytes(b"precious")
-    precious.chmod(0o600)
+@pytest.mark.parametrize("kind", ["link", "link to a folder", "file", "open", "foreign", "fifo"])
+def test_a_staging_directory_that_is_not_ours_is_left_alone(tmp_path, kind):
+    """A link laid as a trap, somebody's folder: none is followed, and nothing in it removed."""
+    part, precious = tmp_path / ".out.part", tmp_path / "precious"
+    precious.mkdir(mode=0o700)
     if kind.startswith("link"):
         part.symlink_to("nowhere" if kind == "link" else precious)
-    elif kind == "open file":
-        part.write_bytes(b"theirs")
-        part.chmod(0o644)
+    elif kind == "file":
+        part.touch(0o600)
     elif kind == "fifo":
         os.mkfifo(part, 0o600)
     else:
         part.mkdir()
         part.chmod(0o700 if kind == "foreign" else 0o755)
-        (part / "thesis.docx").write_bytes(b"theirs")
-    before, inode = tree(tmp_path) if kind != "fifo" else None, part.lstat().st_ino
+        (part / ("thesis.docx" if kind == "foreign" else "data")).write_bytes(b"theirs")
+    before, inode = sorted(tmp_path.rglob("*")), part.lstat().st_ino
     with pytest.raises(FileError, match="in the way"):
         publish(tmp_path / "out")
     assert inode == part.lstat().st_ino
-    if before:
-        assert before == tree(tmp_path)
+    assert before == sorted(tmp_path.rglob("*"))
 
 
 @posix
-def test_a_part_taken_away_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["mkdir", "lock"])
+def test_a_staging_directory_taken_away_before_it_was_locked_is_made_again(
+    tmp_path, monkeypatch, step
+):
     """Another run may take it for a leftover in that moment; nothing is written to a lost file."""
-    real, calls = claims.lock, []
+    real, calls = getattr(atomic, "lock" if step == "lock" else "_check_ours"), []
 
-    def slow(descriptor, *, wait):
-        calls.append(descriptor)
-        if len(calls) == 1:  # the other run removes what it found without a lock
-            (tmp_path / "out.part").unlink()
-        return real(descriptor, wait=wait)
+    def slow(given):
+        if not calls:  # the other run removes what it found without a lock
+            remove(tmp_path / ".out.part")
+        calls.append(given)
+        return real(given)
 
-    monkeypatch.setattr(claims, "lock", slow)
+    monkeypatch.setattr(atomic, "lock" if step == "lock" else "_check_ours", slow)
     publish(tmp_path / "out")
     assert {"out": b"new"} == tree(tmp_path)
     assert 2 == len(calls)
 
 
 @posix
-def test_a_part_that_was_replaced_is_not_removed(tmp_path, monkeypatch):
-    """Between finding and locking a leftover its name may go to another run's file."""
-    part = tmp_path / "out.part"
-    part.touch(0o600)
-    real = claims.lock
-
-    def slow(descriptor, *, wait):
-        monkeypatch.setattr(claims, "lock", real)
-        part.unlink()
-        other.append(claims.claim(part))
-        return real(descriptor, wait=wait)
-
-    other = []
-    monkeypatch.setattr(claims, "lock", slow)
-    with pytest.raises(FileError, match="another run is writing"):
-        publish(tmp_path / "out")
-    assert claims.is_at(other[0].descriptor, part)
-    claims.discard(other[0])
-    assert [] == names(tmp_path)
-
-
-@posix
 def test_many_runs_at_once_publish_one_after_another(tmp_path):
-    """Threads that claim the same part: never two at once, and each file is whole."""
+    """Threads that write the same target: never two at once, and each file is whole."""
     inside, worst, errors = [], [], []
 
     def run(number):
         for _ in range(40):
             try:
-                part = claims.claim(tmp_path / "part")
+                with Publication(tmp_path / "out") as publication:
+                    inside.append(number)
+                    worst.append(len(inside))
+                    file = publication.open()
+                    file.write(b"x")
+                    file.flush()
+                    worst.append(os.fstat(file.fileno()).st_size)
+                    inside.remove(number)
             except FileError:
                 continue
             except BaseException as error:
                 errors.append(error)
                 raise
-            inside.append(number)
-            worst.append(len(inside))
-            os.write(part.descriptor, b"x")
-            worst.append(os.fstat(part.descriptor).st_size)
-            inside.remove(number)
-            claims.discard(part)
 
     threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
     for thread in threads:
@@ -709,7 +614,7 @@ def test_many_runs_at_once_publish_one_after_another(tmp_path):
 HEAD = """
 import os, signal, sys, time
 from pathlib import Path
-from rrstats.files.publishing import Publication
+from rrstats.files.atomic import Publication
 target = Path(sys.argv[1])
 """
 
@@ -760,8 +665,8 @@ def test_a_kill_leaves_a_part_that_the_next_run_removes(tmp_path, directory):
         publish(target)
     child.kill()
     child.communicate(timeout=20)
-    assert ["out.json.part", "out.part"] == names(tmp_path)
-    assert [0o600, 0o700 if directory else 0o600] == [mode(p) for p in sorted(tmp_path.iterdir())]
+    assert [".out.part"] == names(tmp_path)
+    assert 0o700 == mode(tmp_path / ".out.part")
     with Publication(target) as publication:
         publication.open().write(b"new")
         publication.beside(".json", b"{}")
@@ -813,6 +718,7 @@ def test_ctrl_c_waits_for_the_steps_of_publishing(tmp_path, monkeypatch):
             return _real(*args, **options)
 
         with monkeypatch.context() as patched, Publication(target) as publication:
+            publication.open().close()
             patched.setattr(os, step, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 publication.publish()
@@ -823,13 +729,13 @@ def test_ctrl_c_waits_for_the_steps_of_publishing(tmp_path, monkeypatch):
 def test_ctrl_c_while_a_part_is_made_leaves_nothing(tmp_path, monkeypatch):
     """The block is not entered then, so it cannot clean up."""
     monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
-    real = claims.claim
+    real = atomic._take
 
     def interrupted(*args, **options):
         signal.raise_signal(signal.SIGINT)
         return real(*args, **options)
 
-    monkeypatch.setattr(publishing, "claim", interrupted)
+    monkeypatch.setattr(atomic, "_take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         publish(tmp_path / "out")
     assert [] == names(tmp_path)
@@ -842,7 +748,7 @@ def test_a_handler_that_raises_loses_no_other_signal():
         raise SystemExit
 
     def run():
-        with interrupts.uninterrupted():
+        with atomic.uninterrupted():
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGINT)
 
@@ -855,41 +761,38 @@ def test_a_handler_that_raises_loses_no_other_signal():
     finally:
         signal.signal(signal.SIGTERM, before)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert ([], {}, []) == (interrupts._waiting, interrupts._handlers, interrupts._entirely)
+    assert ([], {}, []) == (atomic._waiting, atomic._handlers, atomic._blocks)
 
 
 def test_after_the_point_of_no_return_a_signal_waits_until_all_is_told():
-    """It ends the block that tells, not what came before; a second one does not wait."""
+    """It ends the block that tells, not what came before."""
     told = []
 
-    def run(done, twice=False):
-        with interrupts.until_told():
+    def run(done):
+        with atomic.uninterrupted(when_done=True):
             told.append("begun")
-            with interrupts.uninterrupted():
+            with atomic.uninterrupted():
                 signal.raise_signal(signal.SIGINT)
                 if done:
-                    interrupts.done()
+                    atomic.done()
             told.append("returned")
-            with interrupts.uninterrupted():
-                signal.raise_signal(signal.SIGINT)
-            if twice:
+            with atomic.uninterrupted():
                 signal.raise_signal(signal.SIGINT)
             told.append("told")
 
     for options, expected in (
         ({"done": False}, ["begun"]),
         ({"done": True}, ["begun", "returned", "told"]),
-        ({"done": True, "twice": True}, ["begun", "returned"]),
         ({"done": False}, ["begun"]),
     ):
         told.clear()
         with pytest.raises(KeyboardInterrupt):
             run(**options)
         assert expected == told
-        assert ([], {}, []) == (interrupts._waiting, interrupts._handlers, interrupts._done)
+        assert ([], {}, []) == (atomic._waiting, atomic._handlers, atomic._blocks)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     told.clear()
-    with pytest.raises(KeyboardInterrupt), interrupts.until_told():
+    with pytest.raises(KeyboardInterrupt), atomic.uninterrupted(when_done=True):
         told.append(signal.raise_signal(signal.SIGINT))
     assert [] == told
 
@@ -899,19 +802,18 @@ def test_signals_wait_and_are_delivered_once():
     got = []
     before = signal.signal(signal.SIGTERM, lambda *_: got.append("term"))
     try:
-        with interrupts.uninterrupted():
-            with interrupts.uninterrupted(entirely=True):
+        with atomic.uninterrupted():
+            with atomic.uninterrupted():
                 signal.raise_signal(signal.SIGTERM)
-                interrupts.let_through()
             assert [] == got
-            interrupts.let_through()
+            atomic.let_through()
             assert ["term"] == got
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGTERM)
         assert ["term", "term"] == got
 
         def interrupted():
-            with interrupts.uninterrupted():
+            with atomic.uninterrupted():
                 signal.raise_signal(signal.SIGINT)
                 got.append("still here")
 
@@ -923,7 +825,7 @@ def test_signals_wait_and_are_delivered_once():
     finally:
         signal.signal(signal.SIGTERM, before)
     with contextlib.ExitStack() as stack:
-        worker = threading.Thread(target=stack.enter_context, args=[interrupts.uninterrupted()])
+        worker = threading.Thread(target=stack.enter_context, args=[atomic.uninterrupted()])
         worker.start()
         worker.join()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,567 @@
+"""A file or directory that appears whole or not at all.
+
+    with Publication(target) as publication:
+        write_to(publication.open())
+        publication.publish()
+
+Everything is written in a staging directory beside the target, ``.TARGET.part``, which is closed
+to others (mode 0700) and locked.  When all is complete and on the disk it gets its name in one
+step.  Leaving the block in any other way removes it.  After a kill the target is whole or not
+there, and the staging directory remains without its lock; the next run takes it over, and only
+where it gets that lock.  A second run to the same target fails at once.
+
+A new target gets its sidecars first, so that it is never seen without them.  One that is
+overwritten loses its old sidecars first and gets the new ones last, so that it never stands
+beside those of another release.  An old directory has to make room for a moment: where a kill
+falls into it, the next run puts it back.
+
+Signals that Python handles wait in `uninterrupted` blocks: between "the ledger says so" and "the
+file is there" Ctrl-C would leave one without the other.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from types import FrameType
+from typing import Any, BinaryIO
+
+from rrstats.errors import ArgumentValueError, FileError
+from rrstats.randomness.sources import secret_bytes
+
+with suppress(ImportError):  # elsewhere than on POSIX systems
+    import fcntl
+
+__all__ = [
+    "LEDGER",
+    "Publication",
+    "done",
+    "is_at",
+    "is_ledger_file",
+    "let_through",
+    "lock",
+    "make",
+    "naming",
+    "open_lock",
+    "replace_private",
+    "uninterrupted",
+]
+
+POSIX = os.name == "posix"
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0)
+BUFFER_BYTES = 1 << 20
+
+LEDGER = ".rrstats-ledger.json"
+"""What the name of a ledger ends in; one may lie in a directory of data."""
+
+DATA_SUFFIXES = frozenset(
+    {".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".gz", ".json", ".crc"}
+)
+"""What a directory of data may hold.  One that holds anything else is never removed."""
+
+LOCK, REPLACED, DATA, ATTEMPTS = "lock", "replaced", "data", "attempts-"
+"""What a staging directory holds: beside the data their sidecars, and what was in their place."""
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+"""Errors of a disk that takes no more."""
+
+
+class Publication:
+    """A target that is being written, and appears when `publish` is called in its block.
+
+    target : the path of the file or, with ``directory=True``, of the directory.
+    overwrite : replace what is there, keeping its mode; without it, an existing target is
+        refused when the block is entered, and one that was made meanwhile at the end.
+    Raises FileError, always before anything has appeared.  `published` says whether it has.
+    """
+
+    def __init__(self, target: Path, *, overwrite: bool = False, directory: bool = False) -> None:
+        self.target = Path(target)
+        self.published = False
+        self._overwrite, self._directory = overwrite, directory
+        self._staging = self.target.parent / f".{self.target.name}.part"
+        self._data = self._staging / DATA
+        self._lock = -1
+        self._attempts: Path | None = None
+        self._beside: dict[Path, Path] = {}
+        self._files: list[BinaryIO] = []
+
+    def __enter__(self) -> Publication:
+        _check_target(self.target, self._overwrite, self._directory)
+        try:
+            with uninterrupted(), naming(self.target):
+                self._lock = _take(self._staging, self.target)
+                # Once more: what a killed run took away may be there again.
+                _check_target(self.target, self._overwrite, self._directory)
+                if self._directory:
+                    self._data.mkdir()
+        except BaseException:
+            self._abandon()
+            raise
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._abandon()
+        if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, FileError):
+            with naming(self.target):
+                raise error
+
+    def open(self, name: str | None = None) -> BinaryIO:
+        """A binary file to write to: the target itself or, in a directory, one of its files.
+
+        name : the file's path in the directory, with ``/``; its folders are made.
+        """
+        self._check_open()
+        if self._directory != (name is not None):
+            raise ArgumentValueError("name must be given for a directory, and only for one")
+        path = self._data if name is None else _inside(self._data, name)
+        with naming(self.target):
+            file = os.fdopen(make(path), "wb", BUFFER_BYTES)
+        self._files = [*(each for each in self._files if not each.closed), file]
+        return file
+
+    def attempts(self) -> Path:
+        """A folder where other processes may write; `accept` takes a file out of it."""
+        self._check_open()
+        if self._attempts is None:
+            with naming(self.target):
+                # Never a name of an earlier run, to which a lost process may write on.
+                self._attempts = self._staging / f"{ATTEMPTS}{secret_bytes(8).hex()}"
+                self._attempts.mkdir()
+        return self._attempts
+
+    def accept(self, path: Path, name: str) -> None:
+        """Give a file that another process wrote its name in the directory, once."""
+        self._check_open()
+        there = _inside(self._data, name)
+        with naming(self.target):
+            if os.path.lexists(there):
+                raise ArgumentValueError(f"{name!r} was written twice")
+            path.rename(there)
+
+    def beside(self, suffix: str, data: bytes) -> None:
+        """A small file ``TARGET + suffix`` that is published together with the target.
+
+        Without its target a sidecar describes nothing, so an orphan of that name is replaced.
+        """
+        self._check_open()
+        path = self.target.with_name(self.target.name + suffix)
+        _check_target(path, overwrite=True, directory=False)
+        with naming(path):
+            here = self._beside[path] = self._data.with_name(DATA + suffix)
+            with os.fdopen(make(here), "wb") as file:
+                file.write(data)
+
+    def publish(self) -> None:
+        """Bring all to the disk and let it appear under its name, at once.
+
+        Files that are still open are closed.  Raises FileError where something fails; then
+        nothing has appeared, and what was there before is there again.  A signal that comes
+        too late to prevent it is delivered when all is done.
+        """
+        self._check_open()
+        with naming(self.target):
+            for file in self._files:
+                file.close()
+            for path in (self._data, *self._beside.values()):
+                _sync_all(path)
+            if self._overwrite and os.path.lexists(self.target):
+                _set_mode(self._data, stat.S_IMODE(self.target.lstat().st_mode) & 0o777)
+            with uninterrupted():
+                let_through()
+                self._appear()
+                self.published = True
+                self._abandon()
+
+    def _check_open(self) -> None:
+        if self._lock < 0 or self.published:
+            raise ArgumentValueError("a publication is written inside its block, and only once")
+
+    def _appear(self) -> None:
+        """The steps of publishing, each with its way back, taken where a later one fails."""
+        target, replaced = self.target, os.path.lexists(self.target)
+        if replaced and not self._overwrite:
+            raise _meanwhile(target)
+        old = self._staging / REPLACED
+        old.mkdir()
+        with ExitStack() as back:
+            for path in self._beside:
+                if os.path.lexists(path):
+                    _move(path, old / path.name, back)
+            if replaced:
+                _keep(target, old / target.name, back)
+                _move(self._data, target, back)
+            for path, here in self._beside.items():
+                _place(here, path, back)
+            if not replaced:
+                _place(self._data, target, back)
+            _sync(target.parent.resolve())
+            back.pop_all()
+
+    def _abandon(self) -> None:
+        """Remove what has no name of its own yet; after publishing only the lock is left."""
+        with uninterrupted():
+            for file in self._files:
+                with suppress(OSError):
+                    file.close()
+            if self._lock >= 0:
+                _give_back(self._staging, self._lock)
+                self._lock = -1
+
+
+# -- the staging directory -------------------------------------------------------------------
+
+
+def _take(staging: Path, target: Path) -> int:
+    """The lock of a staging directory that is this run's alone; what a killed run left goes.
+
+    Raises FileError where another run has the lock, or where something else is in the way.
+    """
+    while True:
+        if not staging.parent.is_dir():
+            raise FileError(f"cannot write {target}: the folder {staging.parent} is not there")
+        with suppress(FileExistsError):
+            staging.mkdir(mode=0o700)
+        with suppress(FileNotFoundError):  # removed between two steps: all begins again
+            _check_ours(staging)
+            descriptor = open_lock(staging / LOCK)
+            if descriptor is None:
+                raise FileError(
+                    f"another run is writing {target}; wait for it, or choose another target"
+                )
+            if descriptor >= 0:
+                break
+    old = staging / REPLACED / target.name
+    if old.exists() and not os.path.lexists(target):
+        # A run was killed between taking the old one away and giving the new one its name.
+        old.rename(target)
+    _empty(staging)
+    return descriptor
+
+
+def _check_ours(staging: Path) -> None:
+    """Raise FileError unless a folder is as a run of this user makes it."""
+    found, known = staging.lstat(), (LOCK, REPLACED, DATA, ATTEMPTS)
+    private = not POSIX or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
+    if not (
+        stat.S_ISDIR(found.st_mode)
+        and private
+        and all(inside.name.startswith(known) for inside in staging.iterdir())
+    ):
+        raise FileError(
+            f"{staging} is in the way: it was not left by an interrupted run of yours; move it "
+            "away, or choose another target"
+        )
+
+
+def _give_back(staging: Path, descriptor: int) -> None:
+    """Remove a staging directory and give its lock back, which others look at: so it goes last."""
+    with suppress(OSError):
+        _empty(staging)
+    if not POSIX:
+        os.close(descriptor)
+    with suppress(OSError):
+        (staging / LOCK).unlink()
+    if POSIX:
+        os.close(descriptor)
+    with suppress(OSError):
+        staging.rmdir()
+
+
+def _empty(staging: Path) -> None:
+    """Remove all but the lock.
+
+    A folder gets another name first, so that no process that writes on makes anything in it.
+    """
+    for path in list(staging.iterdir()):
+        if path.name == LOCK:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            with suppress(OSError):
+                path = path.rename(path.with_name(f"{path.name}-"))
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def open_lock(path: Path) -> int | None:
+    """The descriptor of a locked file of this name; None where another run has it.
+
+    -1 where the file lost its name meanwhile: its owner was done, and it must be made anew.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
+    held = lock(descriptor)
+    if held and is_at(descriptor, path):
+        return descriptor
+    os.close(descriptor)
+    return -1 if held else None
+
+
+def lock(descriptor: int) -> bool:
+    """Lock an open file for this run; False where another run has it.
+
+    True also where the system or the file system has no locks: then nothing tells two runs
+    apart.  The lock ends with the last descriptor, and so with the process, however it ends.
+    """
+    if not POSIX:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one that has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+# -- steps -----------------------------------------------------------------------------------
+
+
+def make(path: Path, mode: int = 0o666) -> int:
+    """A new file, opened; FileExistsError where there is something."""
+    return os.open(path, NEW, mode)
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Give a file of mode 0600 new contents, at once; for who holds a lock on it."""
+    part = path.with_name(f"{path.name}.part")
+    with naming(path):
+        part.unlink(missing_ok=True)
+        try:
+            with os.fdopen(make(part, 0o600), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
+        _sync(path.parent.resolve())
+
+
+@contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """Errors of the operating system become a FileError that names the target."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise FileError(f"cannot write {target}: {why}; nothing was published") from error
+
+
+def _meanwhile(path: Path) -> FileError:
+    return FileError(f"{path} was made by another program meanwhile; nothing was published")
+
+
+def _check_target(target: Path, overwrite: bool, directory: bool) -> None:
+    """Refuse a target that cannot or must not be written, before anything is made."""
+    if target.name in ("", ".."):
+        raise FileError(f"cannot write {target}: the path ends in no name")
+    with naming(target):
+        if not target.parent.is_dir():
+            raise FileError(f"cannot write {target}: the folder {target.parent} is not there")
+        try:
+            mode = target.lstat().st_mode
+        except FileNotFoundError:
+            return
+    why = ""
+    if stat.S_ISLNK(mode):
+        why = "is a symbolic link; name the file that it stands for"
+    elif not (stat.S_ISDIR if directory else stat.S_ISREG)(mode):
+        kinds = {"a directory": stat.S_ISDIR, "a file": stat.S_ISREG}
+        found = next((kind for kind, has in kinds.items() if has(mode)), "neither file nor folder")
+        why = f"is {found}, and {'a directory' if directory else 'a file'} is to be written"
+    elif not overwrite:
+        why = "exists; choose another name, or overwrite=True (--overwrite) replaces it"
+    elif directory and _holds_foreign_files(target):
+        why = (
+            "holds more than data files, and overwriting would remove all of it; choose another "
+            "name, or remove it yourself"
+        )
+    if why:
+        raise FileError(f"{target} {why}")
+
+
+def _holds_foreign_files(directory: Path) -> bool:
+    """Whether a directory holds anything that is no file of a data set, or a ledger."""
+    for path in directory.rglob("*"):
+        mode = path.lstat().st_mode
+        known = path.name.startswith("_") or path.suffix.lower() in DATA_SUFFIXES
+        ours = stat.S_ISREG(mode) and known and not is_ledger_file(path.name)
+        if not (ours or stat.S_ISDIR(mode)):
+            return True
+    return False
+
+
+def is_ledger_file(name: str) -> bool:
+    """Whether a file is a ledger, or what stands beside one while it is written."""
+    return name.endswith((LEDGER, f"{LEDGER}.lock", f"{LEDGER}.part"))
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The path of one file in a directory that is being written, with its folders made."""
+    relative = PurePosixPath(name)
+    if not relative.name or relative.is_absolute() or ".." in relative.parts:
+        raise ArgumentValueError(f"name must be a path inside the directory, got {name!r}")
+    path = folder / relative
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _set_mode(path: Path, mode: int) -> None:
+    """Give a file its mode, or a directory and all in it; only files of programs are executed."""
+    for inside in path.rglob("*") if path.is_dir() else ():
+        inside.chmod(mode if inside.is_dir() else mode & 0o666)
+    path.chmod(mode)
+
+
+def _sync_all(path: Path) -> None:
+    """Bring a file, or a directory and all in it, to the disk."""
+    for inside in path.rglob("*") if path.is_dir() else ():
+        _sync(inside)
+        let_through()
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    """Bring a file to the disk, or the names in a folder."""
+    folder = path.is_dir()
+    if folder and not POSIX:
+        return
+    descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | NO_FOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _place(here: Path, there: Path, back: ExitStack) -> None:
+    """Give something its name where there is nothing."""
+    try:
+        if here.is_dir():
+            # A rename takes the place of an empty directory, and of nothing else.
+            here.replace(there)
+        else:
+            os.link(here, there)
+    except FileExistsError:
+        raise _meanwhile(there) from None
+    except OSError:
+        if here.is_dir() or os.path.lexists(there):
+            raise
+        here.replace(there)  # no hard links here
+    back.callback(_bring_back, there, here)
+
+
+def _keep(path: Path, there: Path, back: ExitStack) -> None:
+    """Keep a file that is about to be replaced; a directory has to be moved."""
+    try:
+        os.link(path, there)
+    except OSError:  # a directory, or no hard links here
+        _move(path, there, back)
+    else:
+        back.callback(_bring_back, there, path)
+
+
+def _move(here: Path, there: Path, back: ExitStack) -> None:
+    here.replace(there)
+    back.callback(_bring_back, there, here)
+
+
+def _bring_back(here: Path, there: Path) -> None:
+    """Return a file to its name, as well as it can be done: other steps back follow."""
+    with suppress(OSError):
+        here.replace(there)
+        # Two names of one file: then a rename changes nothing, and both are still there.
+        here.unlink(missing_ok=True)
+
+
+# -- signals ---------------------------------------------------------------------------------
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Those that come from outside at any time.  One that Python does not handle ends the process."""
+
+_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+_waiting: list[int] = []
+_blocks: list[bool] = []
+"""For each block that is open, whether it holds signals back."""
+
+
+@contextmanager
+def uninterrupted(*, when_done: bool = False) -> Iterator[None]:
+    """Within this block Ctrl-C and its like wait; blocks may be nested, the outermost counts.
+
+    when_done : only from the moment on in which `done` was called in it.
+    Only the main thread receives signals, so in other threads this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    depth = len(_blocks)
+    try:
+        _blocks.append(not when_done)
+        if not when_done and not _handlers:
+            _hold()
+        yield
+    finally:
+        del _blocks[depth:]
+        if not any(_blocks):
+            _restore()
+
+
+def done() -> None:
+    """Say, in an `uninterrupted` block, that signals wait until the outermost block is over."""
+    if threading.current_thread() is threading.main_thread() and _blocks:
+        _blocks[0] = True
+
+
+def let_through() -> None:
+    """Deliver a signal that is waiting, now: usually this raises KeyboardInterrupt."""
+    while _waiting and threading.current_thread() is threading.main_thread():
+        number = _waiting.pop(0)
+        _handlers[number](number, None)
+
+
+def _hold() -> None:
+    for name in SIGNALS:
+        number = getattr(signal, name, None)
+        handler = None if number is None else signal.getsignal(number)
+        if number is not None and callable(handler):
+            _handlers[number] = handler
+            signal.signal(number, _note)
+
+
+def _note(number: int, _: FrameType | None) -> None:
+    if number not in _waiting:
+        _waiting.append(number)
+
+
+def _restore() -> None:
+    """Give the handlers back, that of Ctrl-C last, then deliver what came meanwhile."""
+    try:
+        while _handlers:
+            number, handler = _handlers.popitem()
+            signal.signal(number, handler)
+        while _waiting:
+            signal.raise_signal(_waiting.pop(0))
+    finally:
+        if _handlers or _waiting:  # a handler raised
+            _restore()
