@@ -38,7 +38,7 @@ QUICK_ROWS = 500
 PRIVATIZE, ESTIMATE = Wish(20), Wish(5)
 
 FAMILIES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
-    "unary": (lambda: rr.OptimizedUnary(range(K), epsilon=SUBSET_EPSILON), UNARY_RIVALS),
+    "unary": (lambda: rr.UnaryEncoding.optimized(range(K), epsilon=SUBSET_EPSILON), UNARY_RIVALS),
     "selection": (lambda: rr.SubsetSelection(range(K), epsilon=SUBSET_EPSILON), SELECTION_RIVALS),
 }
 

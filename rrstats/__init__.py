@@ -41,8 +41,7 @@ from rrstats.inference import binomial as intervals
 from rrstats.inference.binomial import Interval
 from rrstats.mechanisms import rappor as rounds
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign
@@ -50,7 +49,7 @@ from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.surveys import SurveyDesign
-from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
+from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.privacy import explain
 from rrstats.privatization.frame import check, privatize, simulate
 from rrstats.randomness.keyed import Key, new_key
@@ -95,7 +94,6 @@ __all__ = [
     "Mechanism",
     "MetadataError",
     "NotIdentifiableError",
-    "OptimizedUnary",
     "RRStatsError",
     "RRStatsWarning",
     "Rappor",
@@ -107,7 +105,6 @@ __all__ = [
     "SubsetSelection",
     "SurveyDesign",
     "SurveyEstimate",
-    "SymmetricUnary",
     "Tally",
     "UnaryEncoding",
     "UnknownAnswersError",

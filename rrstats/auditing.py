@@ -34,7 +34,7 @@ from rrstats._checks import check_epsilon, check_level, check_whole_number
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.serialization import is_mechanism
+from rrstats.mechanisms.base import is_mechanism
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
 

@@ -25,10 +25,9 @@ from typing import Any, cast
 
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.serialization import is_mechanism
 
 __all__ = ["from_json", "to_json"]
 

@@ -35,7 +35,7 @@ import pandas as pd
 from rrstats._checks import check_instance, check_number, check_probability, check_whole_number
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import (
     context,
@@ -55,7 +55,6 @@ from rrstats.mechanisms.epsilon import (
     written,
 )
 from rrstats.mechanisms.matrix_channel import Entries
-from rrstats.mechanisms.serialization import is_mechanism
 from rrstats.mechanisms.stacked_channel import StackedChannel
 from rrstats.mechanisms.support_channel import SupportChannel
 

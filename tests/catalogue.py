@@ -16,12 +16,10 @@ from public import (
     Chain,
     MatrixDesign,
     Mechanism,
-    OptimizedUnary,
     Rappor,
     Samples,
     SubsetSelection,
     SurveyDesign,
-    SymmetricUnary,
     UnaryEncoding,
     entries,
     surveys,
@@ -71,8 +69,8 @@ NUMBERS: dict[str, list[object]] = {
 }
 """Designs of yes and no with the numbers of their cards."""
 
-FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
-    KRR: {
+FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
+    "KRR": {
         "coin": lambda: KRR(["no", "yes"], 0.75),
         "three": lambda: KRR(["never", "once", "often"], 0.5),
         "five": lambda: KRR([10, 20, 30, 40, 50], 0.375),
@@ -86,13 +84,13 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
             for kind, labels in AWKWARD.items()
         },
     },
-    Chain: {
+    "Chain": {
         "two rounds": lambda: Chain(KRR(["a", "b", "c"], 0.75), KRR(["a", "b", "c"], 0.5)),
         "three rounds": lambda: KRR(["01", "10"], 0.75).then(_coin(0.875)).then(_coin(0.625)),
         "nested behind": lambda: KRR(["01", "10"], 0.75).then(_coin(0.875).then(_coin(0.625))),
         "after a matrix": lambda: _generic().then(KRR(["w", "x", "y", "z"], 0.75)),
     },
-    MatrixDesign: {
+    "MatrixDesign": {
         "three truths, four reports": lambda: _generic(),
         "square, no two alike": lambda: MatrixDesign(
             ["a", "b", "c"],
@@ -110,7 +108,7 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
             AWKWARD["mixed"], entries(KRR(AWKWARD["mixed"], 0.5).channel)
         ),
     },
-    SurveyDesign: {
+    "SurveyDesign": {
         "warner": lambda: surveys.warner(["no", "yes"], 0.7, yes="yes"),
         "two coins": lambda: surveys.two_coin([True, False]),
         "forced response of four": lambda: surveys.forced_response(
@@ -128,7 +126,7 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
         },
         "anchor": lambda: surveys.crosswise_with_anchor([True, False], 0.25, 0.125),
     },
-    Samples: {
+    "Samples": {
         "mixed": lambda: Samples({"dice": _coin(0.75), "cards": _coin(0.9)}),
         "mixed of three": lambda: Samples(
             {1: KRR(["a", "b", "c"], 0.75), 2: KRR(["a", "b", "c"], 0.5).then(_three())}
@@ -143,17 +141,17 @@ FAMILIES: dict[type[Mechanism], dict[str, Callable[[], Mechanism]]] = {
             [False, True], [0.7, 0.25]
         ),
     },
-    UnaryEncoding: {
+    "UnaryEncoding": {
         "any pair": lambda: UnaryEncoding(["a", "b", "c"], 0.75, 0.25),
         "eight": lambda: UnaryEncoding(range(8), 0.7, 0.1),
     },
-    SymmetricUnary: {"by epsilon": lambda: SymmetricUnary(["a", "b", "c"], epsilon=1.0)},
-    OptimizedUnary: {
-        "by epsilon": lambda: OptimizedUnary(["a", "b"], epsilon=1.0),
-        "labels: mixed": lambda: OptimizedUnary(AWKWARD["mixed"], epsilon=2.0),
+    "SymmetricUnary": {"by epsilon": lambda: UnaryEncoding.symmetric(["a", "b", "c"], epsilon=1.0)},
+    "OptimizedUnary": {
+        "by epsilon": lambda: UnaryEncoding.optimized(["a", "b"], epsilon=1.0),
+        "labels: mixed": lambda: UnaryEncoding.optimized(AWKWARD["mixed"], epsilon=2.0),
     },
-    Rappor: {"published": lambda: Rappor(["a", "b", "c"], f=0.5, p=0.5, q=0.75)},
-    SubsetSelection: {
+    "Rappor": {"published": lambda: Rappor(["a", "b", "c"], f=0.5, p=0.5, q=0.75)},
+    "SubsetSelection": {
         "two of five": lambda: SubsetSelection(list("abcde"), epsilon=1.0, size=2),
         "one of three": lambda: SubsetSelection(list("abc"), epsilon=1.0, size=1),
     },
@@ -178,7 +176,7 @@ def _coin(prob: float) -> KRR:
 
 
 EXAMPLES: dict[str, Callable[[], Mechanism]] = {
-    f"{family.__name__}, {name}": make
+    f"{family}, {name}": make
     for family, examples in FAMILIES.items()
     for name, make in examples.items()
 }

@@ -176,11 +176,11 @@ def _samples():
 
 def _unary():
     yield "three", rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), []
-    yield "symmetric, eight", rr.SymmetricUnary(range(8), epsilon=1.0), []
-    other = Fraction(rr.OptimizedUnary(range(70), epsilon=1.0).prob_other)
+    yield "symmetric, eight", rr.UnaryEncoding.symmetric(range(8), epsilon=1.0), []
+    other = Fraction(rr.UnaryEncoding.optimized(range(70), epsilon=1.0).prob_other)
     yield (
         "optimized, seventy",
-        rr.OptimizedUnary(range(70), epsilon=1.0),
+        rr.UnaryEncoding.optimized(range(70), epsilon=1.0),
         [{(BITS, 2 * place): TOP * (1 - bit) for place, bit in enumerate(_binary(other, 64))}],
     )
     # Where a bit ties at all digits, further ones decide: 2**-80 has more than 64.
@@ -355,7 +355,7 @@ def keyed_document():
         ("k-RR", four, [[one] for one in IDS] + [[7, "person 1"], ["person 1", 7]]),
         ("k-RR of 300", rr.KRR(range(300), 0.01), [[1], [2]]),
         ("two samples", rr.Samples({"dice": chained, "cards": coins}), [[7]]),
-        ("unary", rr.OptimizedUnary(range(40), epsilon=1.0), [[7]]),
+        ("unary", rr.UnaryEncoding.optimized(range(40), epsilon=1.0), [[7]]),
         ("subset", rr.SubsetSelection(range(5), epsilon=1.0, size=2), [[7], [8]]),
     ):
         made = [

@@ -29,13 +29,11 @@ from rrstats import (
     LowPrecisionWarning,
     MatrixDesign,
     Mechanism,
-    OptimizedUnary,
     Rappor,
     RRStatsError,
     Samples,
     SubsetSelection,
     SurveyDesign,
-    SymmetricUnary,
     Tally,
     UnaryEncoding,
     cauchit,
@@ -76,7 +74,7 @@ from rrstats import simulate as simulate_columns
 from rrstats.estimation import debiasing
 from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports
-from rrstats.mechanisms import from_dict
+from rrstats.mechanisms import from_dict, serialization
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.mechanisms.epsilon import prob_from_uniform_draw, uniform_draw_from_prob
 from rrstats.mechanisms.support_channel import report_variance
@@ -150,6 +148,11 @@ def mechanism_types() -> set[type]:
     """The public classes of mechanisms."""
     classes = (getattr(rrstats, name) for name in rrstats.__all__ if name[0].isupper())
     return {c for c in classes if hasattr(c, "randomize") and c is not Mechanism}
+
+
+def document_types() -> set[str]:
+    """The types of mechanisms that a document may name."""
+    return set(serialization._TYPES)
 
 
 def command_line(arguments: list[str]) -> Any:

@@ -268,7 +268,7 @@ def test_a_frame_is_a_release():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        rr.OptimizedUnary(["a", "b", "c"], epsilon=1.0),
+        rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.0),
         rr.surveys.two_coin([True, False]),
         rr.KRR(["a", "b", None], epsilon=1.0),
         rr.MatrixDesign(

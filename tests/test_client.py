@@ -371,7 +371,7 @@ def test_the_text():
     for k, digits in [(2, 2), (256, 2), (257, 4), (65_537, 6)]:
         text = rr.KRR(range(k), 0.9).encode_report(k - 1)
         assert text[21:] == f"{k - 1:0{digits}x}"
-    packed = rr.OptimizedUnary(range(9), epsilon=1.0).encode_report(bytes([0x80, 0x01]))
+    packed = rr.UnaryEncoding.optimized(range(9), epsilon=1.0).encode_report(bytes([0x80, 0x01]))
     assert packed[21:] == "8001"
 
 
@@ -439,7 +439,7 @@ def test_all_bad_texts_are_counted_by_kind():
 @pytest.mark.parametrize(
     ("mechanism", "payload"),
     [
-        (rr.SymmetricUnary(["a", "b", "c"], 0.75), "08"),  # a bit behind the last category
+        (rr.UnaryEncoding.symmetric(["a", "b", "c"], 0.75), "08"),  # a bit behind the last category
         (rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "07"),  # three of them
         (rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "30"),
     ],

@@ -434,7 +434,7 @@ def test_a_frame_that_says_what_was_privatized_needs_no_mapping():
 def test_reports_that_name_several_categories_serve():
     """Unary reports, by scores and by likelihood, come near the truth that k-RR finds."""
     frame, y, codes = _world(n=4000)
-    unary = rr.OptimizedUnary(["a", "b", "c"], epsilon=3.0)
+    unary = rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=3.0)
     seen = variable(_reported(codes, unary), unary)
     for method in ("scores", "likelihood"):
         fit = linear(y, frame[["z", "x"]], covariates={"x": seen}, intercept=True, method=method)

@@ -213,7 +213,7 @@ def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
 def test_reports_of_several_categories_are_counted_by_what_they_name(rows_at_once, monkeypatch):
     """The shares are the mean of the rows' products of scores, and missing rows are outside."""
     monkeypatch.setattr("rrstats.estimation.joint._AT_ONCE", rows_at_once)
-    made = {"x": rr.OptimizedUnary(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
+    made = {"x": rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
     frame = surveyed(2_000, y=REGIONS, **made)
     attrs = frame.attrs
     frame.loc[::7, "y"] = None
@@ -255,7 +255,7 @@ def test_parts_of_other_columns_are_not_added():
 
 def test_margins_are_tables_of_fewer_columns():
     """In the order asked for, also where a report names several categories."""
-    made = {"x": rr.OptimizedUnary(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
+    made = {"x": rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
     frame = surveyed(800, y=REGIONS, **made)
     found = crosstab(frame, "x", "y", "z")
     for names in (("z", "x"), ("y",), ("y", "z"), ("x", "y", "z"), ("z", "x", "y")):
@@ -484,7 +484,7 @@ def test_shares_inside_are_their_own_maximum():
 
 def test_the_likeliest_table_needs_to_know_what_was_named_together():
     """Reports that name several categories are projected instead."""
-    frame = surveyed(300, x=rr.OptimizedUnary(list("abc"), epsilon=2.0), y=REGIONS)
+    frame = surveyed(300, x=rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), y=REGIONS)
     table = crosstab(frame, "x", "y")
     with pytest.raises(ArgumentValueError, match="name several categories; project"):
         table.mle()
@@ -766,7 +766,7 @@ def test_bad_input_says_what_to_do(smokers):
         Crosstab.from_counts([[1, 2], [3, 4.5]], columns)
     with pytest.raises(ArgumentTypeError, match="a list of its levels"):
         Crosstab.from_counts([[1, 2], [3, 4]], {"x": 3, "y": NO_YES})
-    unary = {"x": rr.OptimizedUnary(NO_YES, epsilon=1.0), "y": NO_YES}
+    unary = {"x": rr.UnaryEncoding.optimized(NO_YES, epsilon=1.0), "y": NO_YES}
     with pytest.raises(ArgumentValueError, match="named together"):
         Crosstab.from_counts([[1, 2], [3, 4]], unary)
 

@@ -26,7 +26,7 @@ from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.engine_frames import combine, open_frame
 from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.tally import Tally
-from rrstats.mechanisms import KRR, OptimizedUnary, Samples, surveys
+from rrstats.mechanisms import KRR, Samples, UnaryEncoding, surveys
 
 pytestmark = engine_frames.QUIET
 
@@ -41,7 +41,7 @@ DAYS = [datetime.date(2020, 2, 29), datetime.date(2021, 1, 1)]
 DAY = KRR(DAYS, 0.75)
 CODES = KRR([b"\x00", b"\xff\x01"], 0.75)
 WIDE = KRR(range(1000), 0.5)
-BITS = OptimizedUnary(["a", "b", "c"], epsilon=1.0)
+BITS = UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.0)
 MIXED = Samples({"dice": KRR(["no", "yes"], 0.75), "cards": KRR(["no", "yes"], 0.5625)})
 PAIRS = surveys.unrelated_question_two_answers(["no", "yes"], [0.75, 0.25], yes="yes")
 

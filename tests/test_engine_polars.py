@@ -225,7 +225,7 @@ PLANS = {
     "null": ([None, None], pl.Null, pl.String, rr.KRR(["a", "b"], 0.75)),
     "missing": (["a", None], pl.String, pl.String, rr.KRR(["a", None], 0.75)),
     "missing enum": (["a", None], pl.Enum(["a"]), pl.Enum(["a"]), rr.KRR(["a", None], 0.75)),
-    "bits": (["a", "b"], pl.String, pl.Binary, rr.OptimizedUnary(["a", "b"], epsilon=1.0)),
+    "bits": (["a", "b"], pl.String, pl.Binary, rr.UnaryEncoding.optimized(["a", "b"], epsilon=1.0)),
     "bits of an enum": (
         ["a", "b"],
         pl.Enum(["a", "b"]),

@@ -37,7 +37,7 @@ PLAN = {
     "score": rr.KRR([0.5, 1.5], 0.75),
     "day": rr.KRR(DAYS, 0.75),
     "kind": rr.KRR(["a", "b", "unseen"], 0.75),
-    "bits": rr.OptimizedUnary(["x", "y", "z"], epsilon=1.0),
+    "bits": rr.UnaryEncoding.optimized(["x", "y", "z"], epsilon=1.0),
 }
 
 

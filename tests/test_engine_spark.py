@@ -223,7 +223,7 @@ def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
         "raw": rr.KRR([b"a", b"b"], 0.75),
         "none": rr.KRR(["a", "b"], 0.75),
         "a.b": rr.KRR(["a", None], 0.75),
-        "bits": rr.OptimizedUnary(["a", "b"], epsilon=1.0),
+        "bits": rr.UnaryEncoding.optimized(["a", "b"], epsilon=1.0),
     }
     columns = ["id % 2 = 0 as yes", "cast(1 as byte) as small", "cast(1 as byte) as wide"]
     columns += [

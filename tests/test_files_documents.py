@@ -172,7 +172,7 @@ ABSENT = write([Record.of("answer", KRR), Record.of("reply", KRR)])
 UNFIT = {
     "answer": write([Record.of("answer", rr.KRR([1, 2, 3], 0.75))]),
     "grade": write([Record.of("grade", rr.KRR(WORDS, 0.75))]),
-    "id": write([Record.of("id", rr.OptimizedUnary([1, 2, 3], epsilon=1.0))]),
+    "id": write([Record.of("id", rr.UnaryEncoding.optimized([1, 2, 3], epsilon=1.0))]),
 }
 
 

@@ -25,7 +25,7 @@ COLUMNS = ["n", "reported", "naive", "proportion", "std_error", "low", "high", "
 
 @pytest.mark.parametrize(
     "mechanism",
-    [M, ASYMMETRIC, rr.OptimizedUnary(M.categories, epsilon=2.0)],
+    [M, ASYMMETRIC, rr.UnaryEncoding.optimized(M.categories, epsilon=2.0)],
     ids=["k-RR", "a matrix", "subsets"],
 )
 def test_each_group_is_the_estimate_of_its_rows(mechanism):

@@ -522,7 +522,7 @@ def test_a_thousand_categories():
         rr.surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes"),
         rr.Samples({"dice": COIN, "cards": rr.KRR(["no", "yes"], 0.9)}),
         rr.surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3),
-        rr.OptimizedUnary(["no", "yes"], epsilon=1.0),
+        rr.UnaryEncoding.optimized(["no", "yes"], epsilon=1.0),
         rr.surveys.two_coin(["no", "yes"], yes="yes"),
     ],
     ids=["latent classes", "two samples", "four kinds of cards", "sets", "forced"],

@@ -151,7 +151,7 @@ def test_small_and_large_calls_agree():
     """The width of the first word does not depend on how many rows there are."""
     n = randomness.BLOCK_ROWS + 5000
     ids = np.arange(n)
-    for m in (M, rr.KRR(range(1000), 0.5), rr.OptimizedUnary(range(9), epsilon=1.0)):
+    for m in (M, rr.KRR(range(1000), 0.5), rr.UnaryEncoding.optimized(range(9), epsilon=1.0)):
         answers = np.resize(np.array(m.categories), n)
         whole = rr.privatize(answers, m, key=KEY, id=ids, column="q")
         for part in (slice(0, 10), slice(n - 4500, n)):

@@ -18,6 +18,7 @@ from scripted import Counting, Recorded, every_stream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.mechanisms import from_dict
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.randomness import samplers
 
@@ -247,7 +248,7 @@ def test_round_trips(design):
     text = json.dumps(design.to_dict(), allow_nan=False)
     scope = {**vars(rr), "MatrixDesign": MatrixDesign, "Fraction": Fraction}
     for again in (
-        MatrixDesign.from_dict(json.loads(text)),
+        from_dict(json.loads(text)),
         eval(repr(design), scope | {"inf": math.inf, "datetime": datetime}),
         pickle.loads(pickle.dumps(design)),
         copy.deepcopy(design),
@@ -297,7 +298,7 @@ def test_malformed_documents(changed, message):
     """A document that describes no matrix is refused and says why."""
     document = DESIGNS["fractions"]().to_dict() | changed
     with pytest.raises(rr.RRStatsError, match=message):
-        MatrixDesign.from_dict(document)
+        from_dict(document)
 
 
 # -- bad input ----------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ CASES = {
     "matrix": MatrixDesign(
         ["a", "b"], [[0.6, 0.05], [0.2, 0.7], [0.2, 0.25]], reports=["x", "y", "z"]
     ),
-    "unary": rr.OptimizedUnary(["a", "b", "c"], epsilon=1.5),
+    "unary": rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.5),
     "subsets": rr.SubsetSelection(["a", "b", "c", "d"], epsilon=1.0, size=2),
 }
 

@@ -14,11 +14,12 @@ import pytest
 from catalogue import ASYMMETRIC
 
 import rrstats as rr
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.support_channel import KRRChannel
-from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary
+from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning import (
     design_effect,
     half_width,
@@ -134,7 +135,12 @@ def test_variances_equal_the_sum_over_all_reports(k, epsilon, target):
 
 
 def each_design(k, epsilon):
-    made = (rr.KRR, SubsetSelection, OptimizedUnary, SymmetricUnary)
+    made = (
+        rr.KRR,
+        SubsetSelection,
+        UnaryEncoding.optimized,
+        UnaryEncoding.symmetric,
+    )
     return [design(range(k), epsilon=epsilon) for design in made]
 
 
@@ -406,19 +412,17 @@ def test_bad_questions(arguments, options, error, words):
 # -- what a few can do --------------------------------------------------------------------------
 
 
-class Field:
+class Field(rr.Mechanism):
     """A mechanism that is no more than its channel."""
 
-    groups = None
+    channel = None
 
     def __init__(self, channel):
         self.channel = channel
-        self.k = channel.k
+        self.domain = Categories(range(channel.k))
 
-    def randomize(self):
+    def randomize(self, codes, source, block=0):
         raise NotImplementedError
-
-    count = to_dict = randomize
 
 
 def all_reports(mechanism):
@@ -481,7 +485,7 @@ def test_poisoning_golden():
     theory_cases.json, influence (n = 1000), poison-mga-kRR and poison-mga-OUE (Cao, Jia and Gong
     2021: beta 5%, one target with a share of 1%).
     """
-    krr, unary = rr.KRR(range(100), epsilon=1.0), OptimizedUnary(range(100), epsilon=1.0)
+    krr, unary = rr.KRR(range(100), epsilon=1.0), UnaryEncoding.optimized(range(100), epsilon=1.0)
     expected = (-0.0005819767068693264, 0.05861569398006332)
     assert expected == pytest.approx(influence(krr, 1000), rel=1e-12)
     assert 2.930284699003166 == pytest.approx(
@@ -497,7 +501,7 @@ def test_maximal_gain_formulas(targets):
     k, epsilon, beta, total = 12, 1.5, 0.02, 0.1
     e, gain = math.exp(epsilon), {}
     gain[rr.KRR] = beta * (1 - total) + beta * (k - targets) / (e - 1)
-    gain[OptimizedUnary] = beta * (2 * targets - total) + 2 * beta * targets / (e - 1)
+    gain[UnaryEncoding.optimized] = beta * (2 * targets - total) + 2 * beta * targets / (e - 1)
     for design, expected in gain.items():
         found = worst_case_bias(design(range(k), epsilon=epsilon), beta, targets, total)
         assert expected == pytest.approx(found, rel=1e-9)

@@ -71,8 +71,8 @@ def test_the_width_is_the_mean_of_the_intervals_that_come_out(mechanism, share, 
 def test_reports_that_name_several_categories_are_planned_by_their_supports():
     """The count of a category in unary and subset reports is binomial, too."""
     for mechanism in (
-        rr.OptimizedUnary(list("abcd"), epsilon=1.5),
-        rr.SymmetricUnary(list("abc"), epsilon=2),
+        rr.UnaryEncoding.optimized(list("abcd"), epsilon=1.5),
+        rr.UnaryEncoding.symmetric(list("abc"), epsilon=2),
     ):
         law, widths = enumerated(mechanism, 1, 19, 0.3)
         assert law @ widths == pytest.approx(half_width(19, 0.3, mechanism, category="b"))
@@ -318,7 +318,7 @@ def test_the_category_asked_for_is_the_sensitive_one():
 # -- which epsilon -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("design", [rr.KRR, rr.OptimizedUnary, rr.SubsetSelection])
+@pytest.mark.parametrize("design", [rr.KRR, rr.UnaryEncoding.optimized, rr.SubsetSelection])
 def test_the_least_epsilon_suffices_and_less_does_not(design):
     """A mechanism at that epsilon reaches the width and keeps within it; a millionth less fails."""
     found = least_epsilon(0.05, 3000, 0.1, 6, design=design)

@@ -841,7 +841,7 @@ def drawn(rng):
     """A few mechanisms of different kinds."""
     kinds = [
         lambda: krr(rng.choice([2, 3, 10, 100]), rng.uniform(0.05, 2)),
-        lambda: rr.SymmetricUnary(range(5), epsilon=rng.uniform(0.1, 2)),
+        lambda: rr.UnaryEncoding.symmetric(range(5), epsilon=rng.uniform(0.1, 2)),
         lambda: rr.SubsetSelection(range(8), epsilon=rng.uniform(0.1, 2)),
         lambda: COIN,
     ]

@@ -106,7 +106,7 @@ PROBLEMS = {
         logit,
         None,
     ),
-    "unary": (rr.OptimizedUnary(list("abc"), epsilon=1.5), logit, None),
+    "unary": (rr.UnaryEncoding.optimized(list("abc"), epsilon=1.5), logit, None),
     "liars": (LIES, probit, [1, 2]),
     "mixed": (rr.Samples({1: WARNER, 2: FORCED}), cauchit, [1, 2]),
 }
@@ -917,7 +917,7 @@ def test_other_links_are_for_two_categories():
 
 def test_reports_that_name_several_categories_have_no_expected_information():
     """Unary reports can be fitted; the one covariance that needs all reports says so."""
-    mechanism = rr.OptimizedUnary(list("abc"), epsilon=3.0)
+    mechanism = rr.UnaryEncoding.optimized(list("abc"), epsilon=3.0)
     reports = rr.simulate(list("aabbc") * 60, mechanism, seed=1)
     found = logit(reports, mechanism=mechanism)
     assert [0.4, 0.4, 0.2] == pytest.approx(found.prevalence()["prevalence"].tolist(), abs=0.15)

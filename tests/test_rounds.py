@@ -18,6 +18,7 @@ from scripted import Counting, Recorded, every_stream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
+from rrstats.mechanisms import from_dict
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.rappor import Rappor, second_stage, two_rounds
 
@@ -246,7 +247,7 @@ def rappor_laws(m, waves=1):
     Returns {reports: [for each truth]}, and {kept report: [for each truth]}.
     """
     k, p, q = m.k, Fraction(m.p), Fraction(m.q)
-    own = Fraction(m.permanent.prob)
+    own = Fraction(m.permanent.prob_own)
     every = list(itertools.product((0, 1), repeat=k))
     one_hot = [tuple(int(v == t) for v in range(k)) for t in range(k)]
 
@@ -452,7 +453,7 @@ def test_rappor_is_a_description():
     """Frozen, hashable, equal by parameters; JSON, repr and pickle lead back to it."""
     m = Rappor(["a", None], f=0.5, p=0.25, q=0.75)
     document = json.loads(json.dumps(m.to_dict()))
-    again = Rappor.from_dict(document)
+    again = from_dict(document)
     assert {"type": "Rappor", "f": 0.5, "p": 0.25, "q": 0.75} == {
         key: value for key, value in document.items() if key != "categories"
     }
@@ -510,4 +511,4 @@ def test_what_was_not_kept(kept, error, words):
 def test_second_stage_needs_categories():
     """Reports of several categories have no second k-RR; the message names what they have."""
     with pytest.raises(ArgumentTypeError, match="use Rappor"):
-        second_stage(rr.mechanisms.unary.SymmetricUnary(list("abc"), epsilon=2.0), 1.0)
+        second_stage(rr.UnaryEncoding.symmetric(list("abc"), epsilon=2.0), 1.0)

@@ -12,7 +12,7 @@ from rrstats.estimation.analysis_columns import ordinary
 from rrstats.estimation.sample_design import check_weights, numbered
 
 M = rr.KRR(["no", "yes", "often"], 0.75)
-U = rr.OptimizedUnary(["no", "yes", "often"], epsilon=2.0)
+U = rr.UnaryEncoding.optimized(["no", "yes", "often"], epsilon=2.0)
 
 
 def test_groups_of_several_columns_are_numbered_by_the_labels_that_occur():

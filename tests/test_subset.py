@@ -21,7 +21,7 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.mechanisms import SubsetSelection
+from rrstats.mechanisms import SubsetSelection, from_dict
 from rrstats.mechanisms import subset_selection as subset
 from rrstats.randomness.sources import FreshWords
 
@@ -171,19 +171,31 @@ def test_influence_of_one_report():
     ("make", "error", "words"),
     [
         (lambda: SubsetSelection(ABCD), ArgumentTypeError, "epsilon or prob_own, found neither"),
-        (lambda: SubsetSelection(ABCD, epsilon=1.0, prob_own=0.5), ArgumentTypeError, "found both"),
+        (
+            lambda: SubsetSelection(ABCD, epsilon=1.0, prob_own=0.5),
+            ArgumentTypeError,
+            "found epsilon and prob_own",
+        ),
         (lambda: SubsetSelection(ABCD, prob_own=0.5), ArgumentTypeError, "needs size"),
-        (lambda: SubsetSelection(ABCD, epsilon=1.0, size=0), ArgumentValueError, "[1, 3] for 4"),
-        (lambda: SubsetSelection(ABCD, epsilon=1.0, size=4), ArgumentValueError, "[1, 3] for 4"),
+        (
+            lambda: SubsetSelection(ABCD, epsilon=1.0, size=0),
+            ArgumentValueError,
+            "size must be in [1, 3]",
+        ),
+        (
+            lambda: SubsetSelection(ABCD, epsilon=1.0, size=4),
+            ArgumentValueError,
+            "size must be in [1, 3]",
+        ),
         (
             lambda: SubsetSelection(ABCD, epsilon=1.0, size=2.0),
             ArgumentTypeError,
-            "must be an integer",
+            "must be a whole number",
         ),
         (
             lambda: SubsetSelection(ABCD, epsilon=1.0, size=True),
             ArgumentTypeError,
-            "must be an integer",
+            "must be a whole number",
         ),
         (lambda: SubsetSelection(ABCD, size=2, prob_own=0.4), ArgumentValueError, "[2/4, 1)"),
         (lambda: SubsetSelection(ABCD, size=2, prob_own=1.0), ArgumentValueError, "[2/4, 1)"),
@@ -204,7 +216,7 @@ def test_parameters_out_of_range(make, error, words):
 def test_documents():
     """JSON and the printed call give the mechanism again; many categories become a fingerprint."""
     m = SubsetSelection(ABCD, epsilon=1.0, size=2)
-    again = SubsetSelection.from_dict(json.loads(json.dumps(m.to_dict())))
+    again = from_dict(json.loads(json.dumps(m.to_dict())))
     assert again == m
     assert eval(repr(m), {"SubsetSelection": SubsetSelection}) == m
     others = {
@@ -213,9 +225,9 @@ def test_documents():
     }
     assert len({m, again, *others}) == 3
     by_hand = {"type": "SubsetSelection", "categories": ABCD, "epsilon": 1.0}
-    assert SubsetSelection.from_dict(by_hand) == SubsetSelection(ABCD, epsilon=1.0)
+    assert from_dict(by_hand) == SubsetSelection(ABCD, epsilon=1.0)
     with pytest.raises(MetadataError):
-        SubsetSelection.from_dict({**by_hand, "prob": 0.5})
+        from_dict({**by_hand, "prob": 0.5})
     many = SubsetSelection(range(101), epsilon=1.0)
     record = metadata.Record.of("x", many, unknown="warn", missing="unknown")
     assert record.is_shortened

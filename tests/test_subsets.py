@@ -16,12 +16,12 @@ from rrstats.data import bitsets
 from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
-from rrstats.mechanisms import OptimizedUnary, SubsetSelection, SymmetricUnary
+from rrstats.mechanisms import SubsetSelection, UnaryEncoding
 
 K, WIDTH = 11, 2
 ANSWERS = np.arange(300) % K
 
-UNARY = OptimizedUnary(range(K), epsilon=1.0)
+UNARY = UnaryEncoding.optimized(range(K), epsilon=1.0)
 SELECTION = SubsetSelection(range(K), epsilon=1.0, size=3)
 BOTH = pytest.mark.parametrize("mechanism", [UNARY, SELECTION], ids=["unary", "selection"])
 
@@ -262,7 +262,7 @@ def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing):
 
 def test_missing_as_a_category():
     """Not to answer is an answer with a bit of its own, and reports are never missing."""
-    m = SymmetricUnary(["yes", "no", None], 0.75)
+    m = UnaryEncoding.symmetric(["yes", "no", None], 0.75)
     reports = m.privatize(pd.Series(["yes", None, "no"], dtype=object))
     assert not reports.isna().any()
     assert m.tally(reports).n == 3
@@ -279,7 +279,7 @@ def test_policies_hold(policy):
 def test_awkward_labels():
     """Labels of any kind; the reports' type does not depend on them."""
     labels = [1, "1", b"1", None, (1,), datetime.date(1, 1, 1), 2.5]
-    m = SymmetricUnary(labels, 0.75)
+    m = UnaryEncoding.symmetric(labels, 0.75)
     assert set(map(len, m.privatize(labels * 10))) == {1}
     assert m.estimate(m.privatize(labels * 10)).to_frame().shape[0] == 7
 
@@ -291,7 +291,7 @@ def test_without_pyarrow():
         "import importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'pyarrow' else find(name, *rest)\n"
         "import pandas as pd, rrstats as rr\n"
-        "m = rr.OptimizedUnary(range(11), epsilon=1.0)\n"
+        "m = rr.UnaryEncoding.optimized(range(11), epsilon=1.0)\n"
         "reports = m.privatize(pd.Series([1, 2, None], dtype=object), missing='keep')\n"
         "assert reports.dtype == object and type(reports[0]) is bytes and reports[2] is None\n"
         "print(m.tally(reports).n, m.tally(reports).missing)"
@@ -528,7 +528,7 @@ def test_pandas_reads_files_that_were_columns_of_arrow(tmp_path, kind, ending):
     """What a file says of a column of text in Arrow makes no trouble for the bits in its place."""
     pa = pytest.importorskip("pyarrow")
     dtype = pd.ArrowDtype(TEXT_COLUMNS[kind](pa))
-    mechanism = OptimizedUnary(list("abcdefghijk"), epsilon=1.0)
+    mechanism = UnaryEncoding.optimized(list("abcdefghijk"), epsilon=1.0)
     source, target = tmp_path / f"source.{ending}", tmp_path / f"target.{ending}"
     frame = pd.DataFrame({"answer": pd.Series(list("abcdefghijk") * 9, dtype=dtype)})
     getattr(frame, f"to_{ending}")(source)

@@ -864,7 +864,7 @@ def test_a_design_in_the_place_of_a_type():
     ("changed", "message"),
     [
         ({"design": ["warner"]}, "design must be one of"),
-        ({"parameters": [0.7]}, "parameters in a document must be a mapping"),
+        ({"parameters": [0.7]}, "parameters must be a mapping"),
         ({"parameters": {}}, "has the parameters"),
         ({"parameters": {"prob_statement": "7"}}, "such as"),
         ({"parameters": {"prob_statement": "7/0"}}, "such as"),
@@ -879,7 +879,7 @@ def test_malformed_documents(changed, message):
     """A document that describes no design is refused and says why."""
     document = surveys.warner(["no", "yes"], F(2, 3), yes="yes").to_dict() | changed
     with pytest.raises(rr.RRStatsError, match=message):
-        SurveyDesign.from_dict(document)
+        from_dict(document)
 
 
 def test_a_report_of_nobody():

@@ -20,13 +20,13 @@ from rrstats.estimation.debiasing import score_variances
 from rrstats.estimation.sample_design import inverse_probabilities
 from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
 from rrstats.estimation.tally import Cell, Tally, tally
-from rrstats.mechanisms import KRR, MatrixDesign, OptimizedUnary, Samples, surveys
+from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
 COIN = KRR(["no", "yes"], 0.75)
 THREE = KRR(["a", "b", "c"], 0.625)
 GENERIC = MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "y", "z"])
 CARDS = surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=2)
-BITS = OptimizedUnary(["a", "b"], epsilon=1.0)
+BITS = UnaryEncoding.optimized(["a", "b"], epsilon=1.0)
 MIXED = Samples({"dice": KRR(["a", "b", "c"], 0.75), "cards": KRR(["a", "b", "c"], 0.5)})
 
 

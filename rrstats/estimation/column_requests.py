@@ -11,8 +11,9 @@ import pandas as pd
 from rrstats.data.columns import codec_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.engine_frames import EngineFrame
+from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.records import read
-from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
+from rrstats.mechanisms.serialization import as_mechanism
 
 __all__ = ["Asked", "Wanted", "ask", "header_of", "refuse_by_row"]
 

@@ -27,9 +27,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, ordinary
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
-from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
+from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.randomness.sources import BLOCK_ROWS
 
 __all__ = ["Axis", "check_columns", "check_size", "count_rows", "declared_axis", "joined"]

@@ -24,9 +24,9 @@ from rrstats.files.delimited import SIDECAR
 from rrstats.files.formats import Source, open_source
 from rrstats.files.parts import Piece
 from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.records import Record
-from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
+from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.statement import statement
 
 __all__ = [

@@ -4,28 +4,25 @@ A new mechanism is one file here, its name in ``__all__``, one line in the tests
 and one test file of golden values.
 """
 
-from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
-from rrstats.mechanisms.serialization import as_mechanism, from_dict, is_mechanism
+from rrstats.mechanisms.serialization import as_mechanism, from_dict
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.surveys import SurveyDesign
-from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
+from rrstats.mechanisms.unary import UnaryEncoding
 
 __all__ = [
     "KRR",
     "Chain",
     "MatrixDesign",
     "Mechanism",
-    "OptimizedUnary",
     "Rappor",
     "Samples",
     "SubsetSelection",
     "SurveyDesign",
-    "SymmetricUnary",
     "UnaryEncoding",
     "as_mechanism",
     "from_dict",

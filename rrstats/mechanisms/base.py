@@ -1,72 +1,357 @@
-"""What every mechanism answers, for type checkers and for whoever writes the next one.
+"""The base class of mechanisms, and the chain of two of them.
 
-A mechanism is a frozen description of what a respondent (or a program) does with a true
-answer.  It is not a base class: there is nothing to inherit and no registry.  Statistics ask
-its `channel`, privatizing asks `randomize`, counting asks `report_space` and `count`.
+A mechanism is a frozen description of the randomization of one true answer.  Statistics ask
+its `channel`, privatizing asks `randomize`, counting asks `report_space` and `count`.  The next
+one needs a `domain`, a `channel` and `randomize`, and a line in `serialization`.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._checks import check_instance
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories
-from rrstats.mechanisms.channel import Channel
-from rrstats.randomness.sources import Source
+from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.columns import codec_of
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
+from rrstats.randomness.sources import Source, Substream
 
-__all__ = ["Mechanism"]
+if TYPE_CHECKING:
+    from rrstats.privatization.single import Client
+
+__all__ = ["Chain", "Mechanism", "check_codes", "is_mechanism"]
+
+_AT_ONCE = 1 << 16
+_FEW = 8
 
 
-@runtime_checkable
-class Mechanism(Protocol):
-    """An immutable description that owns a channel and can randomize and count."""
+class Mechanism(ABC):
+    """An immutable description that owns a channel and can randomize and count.
 
-    @property
-    def domain(self) -> Categories:
-        """The true answers: the declared categories."""
-        ...
+    Attributes
+    ----------
+    domain : Categories
+        The true answers, with their codes.
+    groups : tuple of hashables or None
+        The labels of the samples, where each row must say which one it is in.
+    """
+
+    domain: Categories
+    groups: tuple[Hashable, ...] | None = None
 
     @property
     def report_space(self) -> Categories | Subsets:
-        """The reports: their labels, codes and storage; often the categories themselves."""
-        ...
+        """The reports: their labels, codes and storage; the categories themselves by default."""
+        return self.domain
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """The declared categories, in their order."""
-        ...
+        """The categories that are estimated, in their order."""
+        return self.domain.categories
 
     @property
     def k(self) -> int:
         """The number of categories."""
-        ...
+        return len(self.categories)
 
     @property
-    def groups(self) -> tuple[Hashable, ...] | None:
-        """The labels of the samples, where each row must say which one it is in; else None."""
-        ...
-
-    @property
+    @abstractmethod
     def channel(self) -> Channel:
         """P(report | truth) and its algebra."""
-        ...
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of one report in nats, rounded up; infinite if it can prove an answer.
+
+        For every two truths and every report y, P(y | truth) <= exp(epsilon) P(y | other truth).
+        """
+        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     @property
-    def epsilon(self) -> float:
-        """The privacy loss of one report, rounded up (nats)."""
-        ...
+    def rounds(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that draw, in their order; several in a chain or in samples."""
+        return (self,)
 
+    @abstractmethod
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes, all below k."""
-        ...
+        """Reports of one block of true codes.
 
-    def count(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """How often each of the m cells occurs among coded reports."""
-        ...
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Codes of ``domain.dtype``, all below the number of true answers.  Words are drawn
+            without looking at them.
+        source : Source
+            Words of randomness.
+        block : int
+            The number of the block, each of which has words of its own.
+
+        Returns
+        -------
+        array
+            One coded report a row.
+        """
+
+    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Counts of the m cells among coded reports.
+
+        Parameters
+        ----------
+        reports : array of shape (n,), or (n, width) for packed reports
+            As `randomize` returns them.
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        return _count_codes(reports, cast(MultinomialChannel, self.channel).m)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The numbers of the design by name, as documents and calls have them."""
+        return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document that `mechanisms.from_dict` reads back."""
-        ...
+        """The mechanism as plain JSON, which `mechanisms.from_dict` reads.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> rr.KRR([True, False], 0.75).to_dict()
+        {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
+        """
+        named = {"type": type(self).__name__, "categories": categories_to_json(self.categories)}
+        return named | self.parameters
+
+    def then(self, second: Mechanism) -> Chain:
+        """This mechanism, and another on its reports.
+
+        Parameters
+        ----------
+        second : Mechanism
+            A mechanism whose categories are the reports of this one.
+
+        Returns
+        -------
+        Chain
+            Both rounds, whose channel is the product of the channels.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.9)
+        >>> m.then(m).epsilon
+        1.5163474893680888
+        """
+        return Chain(self, second)
+
+    def __repr__(self) -> str:
+        exact = Fraction(self.epsilon) if self.epsilon < math.inf else self.epsilon
+        return f"{self._call()}  # epsilon {round_up(exact)} per report"
+
+    def _call(self, name: str = "") -> str:
+        """The call that makes the mechanism."""
+        numbers = "".join(f", {key}={value!r}" for key, value in self.parameters.items())
+        return f"{name or type(self).__name__}({self.domain.describe()}{numbers})"
+
+    def privatize(self, values: Any, **options: Any) -> Any:
+        """`rrstats.privatize` with this mechanism; same options, same container back."""
+        from rrstats.privatization.frame import privatize
+
+        return privatize(values, self, **options)
+
+    @cached_property
+    def _client(self) -> Client:
+        from rrstats.privatization.single import Client
+
+        return Client(self)
+
+    def report(self, value: object, **options: Any) -> Any:
+        """The report of one answer, by the same work for every answer: `client.Client.report`.
+
+        value : the answer, whatever it is; a missing or unknown one is answered uniformly, without
+            a word.  Never raises because of it, unless ``unknown="raise"``.
+        group : the label of its sample, where the mechanism has several.
+        Returns what `rrstats.privatize` gives for one value.
+
+        >>> import rrstats as rr
+        >>> rr.KRR(["no", "yes"], 0.75).report("yes") in ("no", "yes")
+        True
+        """
+        return self._client.report(value, **options)
+
+    def encode_report(self, report: Any) -> str:
+        """A report as text, which for one mechanism is always as long: `client.ReportText`.
+
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.75)
+        >>> m.decode_report(m.encode_report("yes")), len(m.encode_report("no"))
+        ('yes', 23)
+        """
+        return self._client.text.encode(report)
+
+    def decode_report(self, text: str) -> Any:
+        """The report of a text; ArgumentValueError for one of another design or version.
+
+        For many texts use `rr.client.decode_reports`.
+        """
+        return self._client.text.decode(text)
+
+    def tally(self, reports: Any, **options: Any) -> Any:
+        """`rrstats.tally` of reports that this mechanism made."""
+        from rrstats.estimation.tally import tally
+
+        return tally(reports, self, **options)
+
+    def estimate(self, reports: Any, **options: Any) -> Any:
+        """`rrstats.estimate` from reports that this mechanism made."""
+        from rrstats.estimation.estimator import estimate
+
+        return estimate(reports, self, **options)
+
+    def posterior(self, reports: Any, prior: Any, **options: Any) -> NDArray[np.float64]:
+        """P(true answer | report), from what somebody believed before.
+
+        reports : n reports.  prior : (classes,) shares of the true answers, in their order, which
+            sum to 1; or a mapping from answer to share.
+        Returns (n, classes); a missing report leaves the prior as it is.
+        Formula: P(report | truth) prior / P(report).
+
+        >>> import rrstats as rr
+        >>> rr.KRR(["no", "yes"], 0.75).posterior(["yes"], [0.99, 0.01]).round(4)
+        array([[0.9706, 0.0294]])
+        """
+        from rrstats.estimation.posterior import posterior
+
+        return posterior(reports, self, prior, **options)
+
+
+def is_mechanism(value: object) -> TypeGuard[Mechanism]:
+    """True where a value can stand in the place of a mechanism."""
+    return isinstance(value, Mechanism)
+
+
+def check_codes(codes: NDArray[Any], domain: Categories) -> None:
+    """Raise unless codes have the domain's type; their values are never looked at."""
+    if codes.dtype != domain.dtype:
+        raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
+
+
+def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
+    """Counts of each of 0 .. k-1; shape (k,).  In parts: no 64-bit copy of the column."""
+    counts = np.zeros(k, dtype=np.int64)
+    for start in range(0, len(codes), _AT_ONCE):
+        part = codes[start : start + _AT_ONCE]
+        if k > _FEW:
+            counts += np.bincount(part, minlength=k)
+            continue
+        # A comparison reads 30 codes in the time in which bincount counts one.
+        for code in range(k):
+            counts[code] += np.count_nonzero(part == code)
+    return counts
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(Mechanism):
+    """Two rounds: the reports of one mechanism, randomized again by another.
+
+    The channel is the product of both.  Epsilon of the final report alone is that product's,
+    at most the first's; those who see the intermediate reports as well learn what these tell.
+
+    Parameters
+    ----------
+    first, second : Mechanism
+        Mechanisms of one sample with single labels as reports; the categories of the second are
+        the reports of the first.
+
+    Raises
+    ------
+    ArgumentTypeError, ArgumentValueError
+        Where they are not.
+
+    Notes
+    -----
+    Two k-RR are a k-RR again, with p = p1 p2 + (k-1) q1 q2.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> twice = Chain(rr.KRR(list("abc"), 0.8), rr.KRR(list("abc"), 0.6))
+    >>> float(twice.channel.prob_truth)
+    0.52
+    """
+
+    first: Mechanism
+    second: Mechanism
+
+    def __post_init__(self) -> None:
+        rule = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
+        for name in ("first", "second"):
+            part = check_instance(getattr(self, name), name, Mechanism, rule)
+            if part.groups is not None:
+                raise ArgumentValueError(
+                    f"{name} must be a mechanism of one sample; chain the mechanism of each sample"
+                )
+            if not codec_of(part.report_space).is_label:
+                raise ArgumentValueError(
+                    f"{name} must be a mechanism whose reports are single labels: reports that "
+                    "name several categories have no small product; rr.Rappor has two rounds of "
+                    "bits, rr.rounds.two_rounds two rounds of one answer"
+                )
+        if self.first.report_space != self.second.domain:
+            raise ArgumentValueError(
+                "the second mechanism must have the reports of the first as its categories, in "
+                "the same order: "
+                f"{self.first.report_space.describe()}, found {self.second.domain.describe()}"
+            )
+        object.__setattr__(self, "domain", self.first.domain)
+        _ = self.channel  # raises now, and not after reports were made, where there is no product
+
+    @property
+    def rounds(self) -> tuple[Mechanism, ...]:
+        """The mechanisms in their order, those of inner chains too."""
+        return self.first.rounds + self.second.rounds
+
+    @property
+    def report_space(self) -> Categories | Subsets:
+        """The reports of the second mechanism."""
+        return self.second.report_space
+
+    @property
+    def categories(self) -> tuple[Hashable, ...]:
+        """The categories that the first mechanism estimates."""
+        return self.first.categories
+
+    @cached_property
+    def channel(self) -> MultinomialChannel:
+        """The product of both channels."""
+        second = cast(MultinomialChannel, self.second.channel)
+        return cast(MultinomialChannel, self.first.channel).then(second)
+
+    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+        """Reports of one block of true codes, each round with words of its own."""
+        for stage, mechanism in enumerate(self.rounds):
+            codes = mechanism.randomize(codes, Substream(source, stage), block)
+        return codes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON."""
+        return {"type": "Chain", "first": self.first.to_dict(), "second": self.second.to_dict()}
+
+    def _call(self, name: str = "Chain") -> str:
+        return f"{name}({self.first._call()},\n      {self.second._call()})"

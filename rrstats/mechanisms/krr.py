@@ -11,7 +11,6 @@ make_randomized_response.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_prob
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.epsilon import epsilon_from_ratio, largest_epsilon, prob_from_epsilon
+from rrstats.mechanisms.base import Mechanism, check_codes
+from rrstats.mechanisms.epsilon import largest_epsilon, prob_from_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel
-from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
 from rrstats.randomness.samplers import below, coin
 from rrstats.randomness.sources import Source
 
@@ -35,7 +34,7 @@ COIN_STREAM, LIE_STREAM = 0, 1
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class KRR(Verbs):
+class KRR(Mechanism):
     """k-ary randomized response over declared categories.
 
     categories : k >= 2 distinct hashable answers, in the order of the design; a missing value
@@ -86,21 +85,6 @@ class KRR(Verbs):
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "prob", value)
 
-    @property
-    def report_space(self) -> Categories:
-        """Reports are categories."""
-        return self.domain
-
-    @property
-    def categories(self) -> tuple[Hashable, ...]:
-        """The declared categories, in their order."""
-        return self.domain.categories
-
-    @property
-    def k(self) -> int:
-        """The number of categories."""
-        return self.domain.k
-
     @cached_property
     def _exact_prob(self) -> Fraction:
         """The rational number that the double ``prob`` is."""
@@ -111,10 +95,10 @@ class KRR(Verbs):
         """Each report supports one category: the truth with probability ``prob``."""
         return KRRChannel.of(self.k, self._exact_prob)
 
-    @cached_property
-    def epsilon(self) -> float:
-        """The privacy loss of one report in nats, rounded up."""
-        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The probability that a report is the truth."""
+        return {"prob": self.prob}
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes (each below k), as new codes of the same type.
@@ -123,9 +107,8 @@ class KRR(Verbs):
         The noise is a shift mod k drawn without looking at the codes: 0 with probability
         ``prob``, otherwise one of 1 .. k-1.
         """
+        check_codes(codes, self.domain)
         rows, k = len(codes), self.k
-        if codes.dtype != self.domain.dtype:
-            raise ArgumentTypeError(f"codes must be {self.domain.dtype}, found {codes.dtype}")
         lie = ~coin(source, COIN_STREAM, block, rows, self._exact_prob)
         if k == 2:
             # The other of 0 and 1.
@@ -137,32 +120,3 @@ class KRR(Verbs):
         # Modulo k: below k the difference wraps around to more than the sum, never to less.
         np.minimum(shift, shift - codes.dtype.type(k), out=shift)
         return shift
-
-    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """How many reports name each category; shape (k,)."""
-        return count_codes(reports, self.k)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON.
-
-        >>> KRR([True, False], 0.75).to_dict()
-        {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
-        """
-        return {
-            "type": "KRR",
-            "categories": categories_to_json(self.categories),
-            "prob": self.prob,
-        }
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> KRR:
-        """The mechanism that `to_dict` described; ``epsilon`` may stand for ``prob``."""
-        check_keys(document, ["categories"], ["prob", "epsilon"])
-        return cls(
-            categories_from_json(document["categories"]),
-            document.get("prob"),
-            epsilon=document.get("epsilon"),
-        )
-
-    def _call(self) -> str:
-        return f"KRR({self.domain.describe()}, prob={self.prob!r})"

@@ -22,23 +22,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.epsilon import epsilon_from_ratio
-from rrstats.mechanisms.exact_numbers import Number, from_json, listed, numbers, to_json
+from rrstats.mechanisms.base import Mechanism, check_codes
+from rrstats.mechanisms.exact_numbers import Number, listed, numbers, to_json
 from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
 from rrstats.mechanisms.samples import shown_codes
-from rrstats.mechanisms.verbs import Verbs, check_keys, count_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
 
-__all__ = ["MatrixDesign", "check_codes", "labels_of"]
+__all__ = ["MatrixDesign", "labels_of"]
 
 Rows = tuple[tuple[Number, ...], ...]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class MatrixDesign(Verbs):
+class MatrixDesign(Mechanism):
     """The design of a matrix that the user brings.
 
     categories : the true answers (columns), in their order.
@@ -69,7 +68,7 @@ class MatrixDesign(Verbs):
 
     domain: Categories
     matrix: Rows
-    report_space: Categories
+    reports: Categories
     shown: Categories
     codes_shown: tuple[int, ...]
     inverse: Rows | None
@@ -95,7 +94,7 @@ class MatrixDesign(Verbs):
         for name, value in {
             "domain": domain,
             "matrix": rows,
-            "report_space": space,
+            "reports": space,
             "shown": Categories(categories),
             "codes_shown": codes or tuple(range(domain.k)),
             "inverse": own,
@@ -110,9 +109,9 @@ class MatrixDesign(Verbs):
         return self.shown.categories
 
     @property
-    def k(self) -> int:
-        """The number of categories."""
-        return self.shown.k
+    def report_space(self) -> Categories:
+        """The reports, which are the rows of the matrix."""
+        return self.reports
 
     @cached_property
     def channel(self) -> MatrixChannel:
@@ -121,11 +120,6 @@ class MatrixDesign(Verbs):
         totals = [exact_sum(column) for column in zip(*entries, strict=True)]
         exact = tuple(tuple(x / t for x, t in zip(row, totals, strict=True)) for row in entries)
         return MatrixChannel(exact, None if own is None else _exact(own), self.codes_shown)
-
-    @cached_property
-    def epsilon(self) -> float:
-        """The privacy loss of one report in nats, rounded up; infinite where it rules one out."""
-        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
 
     @cached_property
     def _sampler(self) -> TableSampler:
@@ -138,10 +132,6 @@ class MatrixDesign(Verbs):
         """
         check_codes(codes, self.domain)
         return self._sampler.draw(codes, source, block)
-
-    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """How often each report occurs; shape (m,)."""
-        return count_codes(reports, self.report_space.k)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> MatrixDesign:
         """The same reports, read for other categories: a mapping from class to category.
@@ -178,28 +168,24 @@ class MatrixDesign(Verbs):
         return document
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> MatrixDesign:
-        """The mechanism that `to_dict` described."""
-        check_keys(document, ["categories", "matrix"], ["reports", "shows", "inverse"])
-        categories = categories_from_json(document["categories"])
-        listed = {
-            key: categories_from_json(document[key])
-            for key in ("reports", "shows")
-            if key in document
-        }
-        shows = listed.get("shows")
-        if shows is not None and len(shows) != len(categories):
-            raise ArgumentValueError(
-                f"shows must have one label for each of the {len(categories)} classes, found "
-                f"{len(shows)}"
-            )
-        return cls(
-            categories,
-            from_json(document["matrix"]),
-            reports=listed.get("reports"),
-            shows=None if shows is None else dict(zip(categories, shows, strict=True)),
-            inverse=from_json(document.get("inverse")),
-        )
+    def from_rows(
+        cls,
+        categories: Any,
+        matrix: Any,
+        *,
+        reports: Any = None,
+        shows: Any = None,
+        inverse: Any = None,
+    ) -> MatrixDesign:
+        """The design of a document, whose ``shows`` is a list of labels, one for each class."""
+        if shows is not None:
+            if len(shows) != len(categories):
+                raise ArgumentValueError(
+                    f"shows must have one label for each of the {len(categories)} classes, found "
+                    f"{len(shows)}"
+                )
+            shows = dict(zip(categories, shows, strict=True))
+        return cls(categories, matrix, reports=reports, shows=shows, inverse=inverse)
 
     @property
     def _usual_reports(self) -> Categories:
@@ -210,7 +196,7 @@ class MatrixDesign(Verbs):
         shown = (self.shown.categories[code] for code in self.codes_shown)
         return dict(zip(self.domain.categories, shown, strict=True))
 
-    def _call(self) -> str:
+    def _call(self, name: str = "MatrixDesign") -> str:
         parts = [self.domain.describe(), repr([list(row) for row in self.matrix])]
         if self.report_space != self._usual_reports:
             parts.append(f"reports={self.report_space.describe()}")
@@ -218,7 +204,7 @@ class MatrixDesign(Verbs):
             parts.append(f"shows={self._shows!r}")
         if self.inverse is not None:
             parts.append(f"inverse={[list(row) for row in self.inverse]!r}")
-        return f"MatrixDesign({', '.join(parts)})"
+        return f"{name}({', '.join(parts)})"
 
 
 def _exact(rows: Rows) -> Entries:
@@ -253,12 +239,6 @@ def shortened(number: Fraction, digits: int) -> str:
         return f"{float(number):.{digits}g}"
     except OverflowError:
         return f"{Decimal(number.numerator) / Decimal(number.denominator):.{digits}g}"
-
-
-def check_codes(codes: NDArray[Any], domain: Categories) -> None:
-    """Raise unless codes have the domain's type; their values are never looked at."""
-    if codes.dtype != domain.dtype:
-        raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
 
 
 def _rows(matrix: Any, name: str) -> Rows:

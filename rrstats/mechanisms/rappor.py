@@ -30,17 +30,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats.data.categories import Categories
 from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning, warn
-from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import epsilon_from_ratio
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
-from rrstats.mechanisms.unary import SymmetricUnary, UnaryEncoding
-from rrstats.mechanisms.verbs import check_keys
+from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.randomness.samplers import independent_bits
 from rrstats.randomness.sources import BLOCK_ROWS, Source, Substream, open_source
 
@@ -188,21 +186,22 @@ class Rappor(UnaryEncoding):
                 f"p={p!r} and q={q!r}; they are the probabilities that a kept 0 and a kept 1 are "
                 "reported as 1"
             )
-        kept = SymmetricUnary(categories, float(1 - Fraction(f) / 2))
+        kept = UnaryEncoding.symmetric(categories, float(1 - Fraction(f) / 2))
         mixed = (
             Fraction(bit) * Fraction(q) + (1 - Fraction(bit)) * Fraction(p)
             for bit in (kept.prob_own, kept.prob_other)
         )
         # Fractions, as no double need be the product of both rounds.
-        self._set(kept.categories, *(cast("float", prob) for prob in mixed))
+        own, other = (cast("float", prob) for prob in mixed)
+        self._set(kept.categories, own, other, "Rappor")
         object.__setattr__(self, "f", f)
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
 
     @cached_property
-    def permanent(self) -> SymmetricUnary:
+    def permanent(self) -> UnaryEncoding:
         """The first round: its reports are drawn once for each answer of a person, and kept."""
-        return SymmetricUnary(self.categories, float(1 - Fraction(self.f) / 2))
+        return UnaryEncoding.symmetric(self.categories, float(1 - Fraction(self.f) / 2))
 
     @property
     def epsilon_lifetime(self) -> float:
@@ -279,22 +278,10 @@ class Rappor(UnaryEncoding):
         # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.
         return low | (more & codes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON."""
-        return {
-            "type": "Rappor",
-            "categories": categories_to_json(self.categories),
-            "f": self.f,
-            "p": self.p,
-            "q": self.q,
-        }
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The probabilities of both rounds."""
+        return {"f": self.f, "p": self.p, "q": self.q}
 
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Rappor:
-        """The mechanism that `to_dict` described."""
-        check_keys(document, ["categories", "f", "p", "q"])
-        categories = categories_from_json(document["categories"])
-        return cls(categories, document["f"], document["p"], document["q"])
-
-    def _call(self) -> str:
-        return f"Rappor({self.domain.describe()}, f={self.f!r}, p={self.p!r}, q={self.q!r})"
+    def _call(self, name: str = "Rappor") -> str:
+        return super()._call(name)

@@ -18,14 +18,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.columns import codec_of, encode, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
-from rrstats.mechanisms.epsilon import epsilon_from_ratio
 from rrstats.mechanisms.stacked_channel import StackedChannel
-from rrstats.mechanisms.verbs import Verbs, as_code, check_keys, count_codes, rounds_of
 from rrstats.randomness.sources import Source, Substream
 
 __all__ = ["Samples", "by_row", "check_aligned", "sample_codes", "shown_codes"]
@@ -60,7 +58,7 @@ def shown_codes(
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Samples(Verbs):
+class Samples(Mechanism):
     """Several samples, each with a mechanism over the same true answers and the same reports.
 
     parts : mapping from a sample's label, as it stands in ``group=``, to its mechanism.
@@ -79,14 +77,12 @@ class Samples(Verbs):
 
     groups: tuple[Hashable, ...]
     parts: tuple[Mechanism, ...]
-    categories: tuple[Hashable, ...]
+    shown: Categories
     shows: tuple[int, ...] | None
 
     def __init__(
         self, parts: Mapping[Any, Mechanism], *, shows: Mapping[Any, Hashable] | None = None
     ) -> None:
-        from rrstats.mechanisms.serialization import is_mechanism
-
         if not isinstance(parts, Mapping):
             raise ArgumentTypeError(
                 f"parts must be a mapping from sample to mechanism, found {type(parts).__name__}"
@@ -103,7 +99,7 @@ class Samples(Verbs):
                 "ordinary mechanism"
             )
         mechanisms = tuple(parts.values())
-        if any(getattr(part, "groups", None) is not None for part in mechanisms):
+        if any(part.groups is not None for part in mechanisms):
             raise ArgumentValueError(
                 "parts must be mechanisms of one sample each; put all samples in one mapping"
             )
@@ -122,13 +118,14 @@ class Samples(Verbs):
                 "several categories, counts do not say how many respondents a sample has; estimate "
                 "each sample by itself"
             )
-        if sum(map(rounds_of, mechanisms)) > _MOST_STAGES:
+        if sum(len(part.rounds) for part in mechanisms) > _MOST_STAGES:
             raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
         groups = Categories(list(parts))
         categories, codes = shown_codes(mechanisms[0].domain, shows)
         object.__setattr__(self, "groups", groups.categories)
         object.__setattr__(self, "parts", mechanisms)
-        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "shown", Categories(categories))
+        object.__setattr__(self, "domain", mechanisms[0].domain)
         object.__setattr__(self, "shows", codes)
         _ = self.channel  # raises where the parts cannot be put together
 
@@ -138,19 +135,14 @@ class Samples(Verbs):
         return Categories(self.groups)
 
     @property
-    def domain(self) -> Categories:
-        """The true answers that a respondent may give: the classes."""
-        return self.parts[0].domain
+    def categories(self) -> tuple[Hashable, ...]:
+        """The categories, in their order: what the classes show, where those are finer."""
+        return self.shown.categories
 
     @property
     def report_space(self) -> Categories | Subsets:
         """The reports of every sample."""
         return self.parts[0].report_space
-
-    @property
-    def k(self) -> int:
-        """The number of categories."""
-        return len(self.categories)
 
     @cached_property
     def channel(self) -> StackedChannel:
@@ -158,15 +150,10 @@ class Samples(Verbs):
         parts = tuple(cast(MultinomialChannel, part.channel) for part in self.parts)
         return StackedChannel(parts, self.shows or ())
 
-    @cached_property
-    def epsilon(self) -> float:
-        """The privacy loss of one report in nats, rounded up, in the sample that loses most."""
-        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
-
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
         """All rounds of all samples; each has words of its own."""
-        return tuple(one for part in self.parts for one in getattr(part, "rounds", (part,)))
+        return tuple(one for part in self.parts for one in part.rounds)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> Samples:
         """The same samples, read for other categories: a mapping from class to category.
@@ -194,12 +181,8 @@ class Samples(Verbs):
             mine = np.flatnonzero(sample == place)
             own = (codes[mine] - place * self.domain.k).astype(self.domain.dtype)
             reports[mine] = part.randomize(own, Substream(source, stage, mine), block)
-            stage += rounds_of(part)
+            stage += len(part.rounds)
         return reports
-
-    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """How often each cell occurs among reports that `cells` has put together."""
-        return count_codes(reports, self.channel.m)
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON."""
@@ -214,36 +197,30 @@ class Samples(Verbs):
         }
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Samples:
-        """The mechanism that `to_dict` described."""
-        from rrstats.mechanisms.serialization import from_dict
-
-        check_keys(document, ["groups", "parts"], ["shows"])
-        groups, listed = categories_from_json(document["groups"]), document["parts"]
-        if not isinstance(listed, list) or not len(listed) == len(groups) == len(set(groups)) > 1:
+    def from_parts(cls, groups: Any, parts: Any, *, shows: Any = None) -> Samples:
+        """The samples of a document, whose ``shows`` is a list of labels, one for each class."""
+        if len({*map(len, (groups, parts, {*groups}))}) > 1 or len(parts) < 2:
             raise MetadataError(
                 "the description of Samples must have one part for each of at least two groups"
             )
-        parts = [from_dict(part) for part in listed]
-        shows, classes = None, parts[0].domain.categories
-        if document.get("shows") is not None:
-            shown = categories_from_json(document["shows"])
-            if len(shown) != len(classes):
+        if shows is not None:
+            classes = parts[0].domain.categories
+            if len(shows) != len(classes):
                 raise MetadataError(
                     f"shows must have one category for each of {len(classes)} classes, found "
-                    f"{len(shown)}"
+                    f"{len(shows)}"
                 )
-            shows = dict(zip(classes, shown, strict=True))
+            shows = dict(zip(classes, shows, strict=True))
         return cls(dict(zip(groups, parts, strict=True)), shows=shows)
 
-    def _call(self) -> str:
+    def _call(self, name: str = "Samples") -> str:
         pairs = zip(self.groups, self.parts, strict=True)
-        listed = ",\n         ".join(f"{group!r}: {as_code(part)}" for group, part in pairs)
+        listed = ",\n         ".join(f"{group!r}: {part._call()}" for group, part in pairs)
         if self.shows is None:
-            return f"Samples({{{listed}}})"
+            return f"{name}({{{listed}}})"
         shown = [self.categories[code] for code in self.shows]
         shows = dict(zip(self.domain.categories, shown, strict=True))
-        return f"Samples({{{listed}}},\n        shows={shows!r})"
+        return f"{name}({{{listed}}},\n        shows={shows!r})"
 
 
 def check_aligned(values: Any, other: Any, name: str) -> None:

@@ -2,47 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeGuard
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
+from rrstats.data.categories import categories_from_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
+from rrstats.mechanisms.exact_numbers import from_json
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
+from rrstats.mechanisms.unary import UnaryEncoding
 
-__all__ = ["as_mechanism", "from_dict", "is_mechanism"]
+__all__ = ["as_mechanism", "from_dict"]
 
-_DESCRIBED: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        KRR,
-        Chain,
-        MatrixDesign,
-        OptimizedUnary,
-        Rappor,
-        Samples,
-        SubsetSelection,
-        surveys.SurveyDesign,
-        SymmetricUnary,
-        UnaryEncoding,
-    )
+_TYPES: dict[str, Callable[..., Mechanism]] = {
+    "Chain": Chain,
+    "KRR": KRR,
+    "MatrixDesign": MatrixDesign.from_rows,
+    "OptimizedUnary": UnaryEncoding.optimized,
+    "Rappor": Rappor,
+    "Samples": Samples.from_parts,
+    "SubsetSelection": SubsetSelection,
+    "SurveyDesign": surveys.SurveyDesign.from_parameters,
+    "SymmetricUnary": UnaryEncoding.symmetric,
+    "UnaryEncoding": UnaryEncoding,
 }
+"""What reads a document of each type: its keys are the arguments."""
 
 
-def is_mechanism(value: object) -> TypeGuard[Mechanism]:
-    """Whether a value can stand where a mechanism is wanted.
+def _many(document: Any) -> list[Mechanism]:
+    if not isinstance(document, list):
+        raise MetadataError("parts in a document must be a list")
+    return [from_dict(part) for part in document]
 
-    Asks its class for the three verbs and computes nothing: ``isinstance(value, Mechanism)``
-    would evaluate ``epsilon`` and ``channel``, and would ask a Series for such labels.
-    """
-    kind = type(value)
-    return all(callable(getattr(kind, verb, None)) for verb in ("randomize", "count", "to_dict"))
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "categories": categories_from_json,
+    "first": lambda document: from_dict(document),
+    "groups": categories_from_json,
+    "inverse": from_json,
+    "matrix": from_json,
+    "parts": _many,
+    "reports": categories_from_json,
+    "second": lambda document: from_dict(document),
+    "shows": lambda document: None if document is None else categories_from_json(document),
+    "yes": lambda document: categories_from_json([document])[0],
+}
+"""How the values of keys are read; other values are plain numbers and words."""
+
+
+@cache
+def _keys(name: str) -> tuple[list[str], list[str]]:
+    """The keys that a document of this type needs, and those that it may have besides."""
+    arguments = inspect.signature(_TYPES[name]).parameters.values()
+    needed = [one.name for one in arguments if one.default is inspect.Parameter.empty]
+    return needed, [one.name for one in arguments if one.name not in needed]
+
+
+def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """The arguments in a document; a key that is not known may change the design, so it raises."""
+    needed, allowed = _keys(name)
+    missing = [key for key in needed if key not in document]
+    if missing:
+        raise MetadataError(f"the description of a {name} needs {missing}")
+    unknown = [key for key in document if key not in {"type", *needed, *allowed}]
+    if unknown:
+        raise MetadataError(
+            f"the description of a {name} has unknown keys {unknown}; "
+            f"known are {[*needed, *allowed]}; a newer rrstats may know them"
+        )
+    given = {key: value for key, value in document.items() if key != "type"}
+    return {key: _DECODERS[key](v) if key in _DECODERS else v for key, v in given.items()}
 
 
 def as_mechanism(
@@ -85,7 +121,7 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
             f"the description of a mechanism must be a dict, found {type(document).__name__}"
         )
     name = document.get("type")
-    described = sorted(_DESCRIBED)
+    described = sorted(_TYPES)
     if isinstance(name, str) and name in surveys.__all__:
         raise MetadataError(
             f"a mechanism's type must be one of {described}, and {name!r} is a survey design: "
@@ -97,11 +133,10 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
             "a newer rrstats may know it"
         )
     try:
-        mechanism: Mechanism = _DESCRIBED[name].from_dict(document)
+        return _TYPES[name](**_arguments(name, document))
     except MetadataError:
         raise
     except RecursionError:
         raise MetadataError(f"the description of a {name} is nested too deeply") from None
     except (ArgumentTypeError, ArgumentValueError) as error:
         raise MetadataError(f"the description of a {name} cannot be used: {error}") from error
-    return mechanism

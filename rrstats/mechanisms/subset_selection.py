@@ -13,8 +13,6 @@ estimation"; Ye and Barg (2018), eq. 9 and 10.
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_epsilon, check_number
-from rrstats.data.bitsets import Subsets, count_supports
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
+from rrstats._checks import check_epsilon, check_exactly_one, check_number, check_whole_number
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.epsilon import epsilon_from_ratio, nearest_to_epsilon
+from rrstats.mechanisms.base import check_codes
+from rrstats.mechanisms.epsilon import nearest_to_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
-from rrstats.mechanisms.unary import MOST_CATEGORIES, one_of
-from rrstats.mechanisms.verbs import Verbs, check_keys
+from rrstats.mechanisms.unary import BitReports, bit_domain
 from rrstats.randomness.samplers import coin
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
 
@@ -44,7 +42,7 @@ _COLUMNS_PER_STREAM = 1 << 12
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SubsetSelection(Verbs):
+class SubsetSelection(BitReports):
     """A report of ``size`` categories that holds the truth with probability ``prob_own``.
 
     categories : k >= 2 distinct hashable answers, as for `KRR`.
@@ -78,15 +76,11 @@ class SubsetSelection(Verbs):
         size: int | None = None,
         prob_own: float | None = None,
     ) -> None:
-        domain = Categories(categories)
-        if domain.k > MOST_CATEGORIES:
-            raise ArgumentValueError(
-                f"subset selection takes at most {MOST_CATEGORIES} categories, found {domain.k}; "
-                "its reports have a bit for each"
-            )
-        named = one_of("epsilon", epsilon, "prob_own", prob_own)
+        domain = bit_domain(categories)
+        named = check_exactly_one(epsilon=epsilon, prob_own=prob_own)
         if size is not None:
-            size = _check_size(size, domain.k)
+            hint = f"there are {domain.k} categories"
+            size = check_whole_number(size, "size", 1, domain.k - 1, hint=hint)
         elif named == "prob_own":
             raise ArgumentTypeError("prob_own needs size, the number of categories in a report")
         else:
@@ -118,25 +112,15 @@ class SubsetSelection(Verbs):
         """Reports are subsets of the categories, all of one size."""
         return Subsets(self.domain, self.size)
 
-    @property
-    def categories(self) -> tuple[Hashable, ...]:
-        """The declared categories, in their order."""
-        return self.domain.categories
-
-    @property
-    def k(self) -> int:
-        """The number of categories."""
-        return self.domain.k
-
     @cached_property
     def channel(self) -> SupportChannel:
         """Each report supports the categories that it names."""
         return _channel(self.k, self.size, Fraction(self.prob_own))
 
-    @cached_property
-    def epsilon(self) -> float:
-        """The privacy loss of one report in nats, rounded up."""
-        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The size of a report, and the probability that it names the truth."""
+        return {"size": self.size, "prob_own": self.prob_own}
 
     def randomize(self, codes: Codes, source: Source, block: int = 0) -> NDArray[np.uint8]:
         """Packed reports of one block of true codes (each below k); shape (rows, width).
@@ -144,60 +128,14 @@ class SubsetSelection(Verbs):
         Whether the truth is named, and which of the k - 1 others, counted past the truth, is
         drawn without looking at the codes; then the truth's bit is put in at its place.
         """
-        if codes.dtype != self.domain.dtype:
-            raise ArgumentTypeError(f"codes must be {self.domain.dtype}, found {codes.dtype}")
+        check_codes(codes, self.domain)
         rows = len(codes)
         own = coin(source, COIN_STREAM, block, rows, Fraction(self.prob_own)).view(np.uint8)
         others = _subsets(source, block, own, self.size, self.k - 1)
         return _with_own(others, codes, own, self.k)
 
-    def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """How many packed reports name each category; shape (k,), summing to n times size."""
-        return count_supports(reports, self.k)
-
-    def pack(self, bits: Any) -> NDArray[np.uint8]:
-        """(n, k) booleans to packed reports; `subsets.Subsets.pack`."""
-        return self.report_space.pack(bits)
-
-    def unpack(self, reports: Any) -> NDArray[np.bool_]:
-        """Reports in any container to (n, k) booleans; `subsets.Subsets.unpack`."""
-        return self.report_space.unpack(reports)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON."""
-        return {
-            "type": "SubsetSelection",
-            "categories": categories_to_json(self.categories),
-            "size": self.size,
-            "prob_own": self.prob_own,
-        }
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> SubsetSelection:
-        """The mechanism that `to_dict` described; ``epsilon`` may stand for the rest."""
-        check_keys(document, ["categories"], ["size", "prob_own", "epsilon"])
-        return cls(
-            categories_from_json(document["categories"]),
-            epsilon=document.get("epsilon"),
-            size=document.get("size"),
-            prob_own=document.get("prob_own"),
-        )
-
-    def _call(self) -> str:
-        parameters = f"size={self.size}, prob_own={self.prob_own!r}"
-        return f"SubsetSelection({self.domain.describe()}, {parameters})"
-
 
 # -- parameters ----------------------------------------------------------------------------
-
-
-def _check_size(size: object, k: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, numbers.Integral):
-        raise ArgumentTypeError(f"size must be an integer, found {type(size).__name__}")
-    number = int(size)
-    if not 1 <= number <= k - 1:
-        raise ArgumentValueError(f"size must be in [1, {k - 1}] for {k} categories, got {number}")
-    return number
 
 
 def _odds(k: int, size: int, own: Fraction) -> Fraction:

@@ -39,9 +39,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from rrstats._checks import check_whole_number
-from rrstats.data.categories import Categories, categories_from_json, categories_to_json
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats._checks import check_instance, check_whole_number
+from rrstats.data.categories import Categories, categories_to_json
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.exact_numbers import (
     found,
     from_json,
@@ -54,7 +54,6 @@ from rrstats.mechanisms.exact_numbers import (
 from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel
 from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
 from rrstats.mechanisms.samples import Samples
-from rrstats.mechanisms.verbs import check_keys
 
 __all__ = [
     "cheater_detection",
@@ -198,30 +197,32 @@ class SurveyDesign(MatrixDesign):
         return document
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> SurveyDesign:
-        """The mechanism that `to_dict` described."""
-        check_keys(document, ["design", "categories"], ["yes", "parameters", "reports"])
-        parameters = document.get("parameters", {})
-        if not isinstance(parameters, dict):
-            raise MetadataError(
-                f"parameters in a document must be a mapping, found {type(parameters).__name__}"
-            )
-        yes = categories_from_json([document["yes"]])[0] if "yes" in document else None
-        reports = categories_from_json(document["reports"]) if "reports" in document else None
-        design, categories = document["design"], categories_from_json(document["categories"])
-        _parameters(design, parameters)
-        read = {name: from_json(value) for name, value in parameters.items()}
-        return cls(design, categories, yes=yes, reports=reports, **read)
+    def from_parameters(
+        cls,
+        design: Any,
+        categories: Any,
+        *,
+        parameters: Any = None,
+        yes: Any = None,
+        reports: Any = None,
+    ) -> SurveyDesign:
+        """The design of a document, which keeps all numbers under ``parameters``."""
+        given = check_instance(
+            {} if parameters is None else parameters, "parameters", dict, "a mapping"
+        )
+        _parameters(design, given)
+        numbers = {name: from_json(value) for name, value in given.items()}
+        return cls(design, categories, yes=yes, reports=reports, **numbers)
 
-    def _call(self) -> str:
+    def _call(self, name: str = "SurveyDesign") -> str:
         parts = [repr(self.design), self.asked.describe()]
         if self.yes_code is not None:
             parts.append(f"yes={self.yes!r}")
-        for name, value in self.numbers:
-            parts.append(f"{name}={list(value) if isinstance(value, tuple) else value!r}")
+        for key, value in self.numbers:
+            parts.append(f"{key}={list(value) if isinstance(value, tuple) else value!r}")
         if self.answers is not None:
             parts.append(f"reports={self.answers.describe()}")
-        return f"SurveyDesign({', '.join(parts)})"
+        return f"{name}({', '.join(parts)})"
 
 
 # -- one sample asked alone ----------------------------------------------------------------------
@@ -1531,7 +1532,7 @@ class _Question:
         vars(made).update(
             domain=domain,
             matrix=tuple(map(tuple, entries)),
-            report_space=Categories(reports or self.labels()),
+            reports=Categories(reports or self.labels()),
             shown=self.domain if class_of else domain,
             codes_shown=class_of or tuple(range(domain.k)),
             inverse=None if inverse is None else tuple(map(tuple, inverse)),

@@ -48,14 +48,13 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, check_target, expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.serialization import is_mechanism
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.support_channel import SupportChannel, report_variance
-from rrstats.mechanisms.unary import MOST_CATEGORIES, OptimizedUnary, SymmetricUnary
+from rrstats.mechanisms.unary import MOST_CATEGORIES, UnaryEncoding
 from rrstats.planning.precision import MOST_PEOPLE, ask, check_people, numbered, people
 from rrstats.plots import PlotOptions, plot_bars
 
@@ -78,7 +77,12 @@ Family = tuple[Callable[[float], Any], float, float]
 """A design by one number, that number where reports say nothing, and where they say all."""
 
 # Where variances are equal the first is taken: subset selection of size 1 is k-RR.
-_DESIGNS: tuple[Callable[..., Any], ...] = (KRR, SubsetSelection, OptimizedUnary, SymmetricUnary)
+_DESIGNS: dict[str, Callable[..., Any]] = {
+    "KRR": KRR,
+    "SubsetSelection": SubsetSelection,
+    "OptimizedUnary": UnaryEncoding.optimized,
+    "SymmetricUnary": UnaryEncoding.symmetric,
+}
 
 
 # -- beside a direct question ----------------------------------------------------------------------
@@ -454,7 +458,7 @@ class Recommendation(_Comparison):
     @cached_property
     def _mechanisms(self) -> dict[str, Mechanism]:
         """One of each design, over numbers, by name."""
-        return {design.__name__: design(range(self.k), epsilon=self.epsilon) for design in _DESIGNS}
+        return {name: make(range(self.k), epsilon=self.epsilon) for name, make in _DESIGNS.items()}
 
     @property
     def _theta(self) -> Floats:
@@ -490,7 +494,7 @@ class Recommendation(_Comparison):
         """
         if categories is None:
             categories = range(self.k) if self.categories is None else self.categories
-        design = next(design for design in _DESIGNS if design.__name__ == self.best)
+        design = _DESIGNS[self.best]
         made: Mechanism = design(categories, epsilon=self.epsilon)
         if made.k != self.k:
             raise ArgumentValueError(

@@ -26,11 +26,10 @@ from rrstats.errors import (
     UnknownAnswersWarning,
     warn,
 )
-from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.chain import Chain
+from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
 from rrstats.mechanisms.records import Record, find, record_columns
 from rrstats.mechanisms.samples import sample_codes
-from rrstats.mechanisms.serialization import as_mechanism, is_mechanism
+from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.column import MISSING, UNKNOWN, ColumnRelease, rounds_before
 from rrstats.randomness.keyed import KeyedRows
 from rrstats.randomness.sources import SecureGenerator, seeded
