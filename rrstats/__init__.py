@@ -35,7 +35,6 @@ from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.estimator import ConstrainedProportions, estimate
 from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.posterior import posterior
-from rrstats.estimation.survey_estimate import SurveyEstimate
 from rrstats.estimation.tally import Tally, tally
 from rrstats.inference import binomial as intervals
 from rrstats.inference.binomial import Interval
@@ -104,7 +103,6 @@ __all__ = [
     "SimulationWarning",
     "SubsetSelection",
     "SurveyDesign",
-    "SurveyEstimate",
     "Tally",
     "UnaryEncoding",
     "UnknownAnswersError",

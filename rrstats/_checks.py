@@ -93,7 +93,8 @@ def _interval(low: float, high: float, ends: str) -> str:
     """An interval in words."""
     if high == math.inf:
         least = f"at least {low:g}" if ends[0] == "[" else f"above {low:g}"
-        return least if ends[1] == "]" else f"a finite number of {least}"
+        of = "of " if ends[0] == "[" else ""
+        return least if ends[1] == "]" else f"a finite number {of}{least}"
     return f"in {ends[0]}{low:g}, {high:g}{ends[1]}"
 
 

@@ -401,7 +401,6 @@ def test_only_the_same_kind_of_estimates_is_compared():
 
 def test_weighted_estimates_are_compared():
     """An estimate from a sample with weights has a difference, an interval and a test."""
-    weighted = pytest.importorskip("rrstats.estimation.survey_estimate")
     rng = np.random.default_rng(2)
     reports = np.array(["no", "yes"])[rng.integers(0, 2, 200)]
     counted_cells = {}
@@ -411,7 +410,7 @@ def test_weighted_estimates_are_compared():
         counted_cells[stratum, None] = Cell(
             100, counts, counts * 1.0 * stratum, counts * stratum**2.0
         )
-    whole = weighted.SurveyEstimate(rr.Tally(COIN, counted_cells))
+    whole = Estimate(rr.Tally(COIN, counted_cells))
     other = counted([120, 80], COIN)
     found = difference(whole, other)
     low, high = found.interval()

@@ -138,17 +138,17 @@ def test_lookup_knows_missing_and_types():
 def test_the_repr_is_a_table(health):
     """Target, n and one line a category."""
     lines = repr(health).splitlines()
-    assert "Estimate for target 'rows': n=20,190" == lines[0]
-    assert 2 + 4 == len(lines)
-    assert "poor" in lines[-1]
-    assert "2,518" in lines[-1]
-    assert "0.0621" in lines[-1]
+    assert "Estimate: target=rows, n=20,190" == lines[0]
+    assert ["category", "proportion", "low", "high"] == lines[1].split()[:4]
+    assert 2 + 4 + 1 == len(lines)
+    assert ["poor", "0.0621", "0.0561", "0.0681"] == lines[-2].split()[:4]
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_the_repr_counts_missing_reports():
     """Reports that are missing are outside n, and said."""
     est = rr.estimate(["yes", None, None], ["no", "yes"], 0.75)
-    assert "n=1, 2 missing" in repr(est)
+    assert "n=1, missing=2" in repr(est)
 
 
 def test_the_html_is_escaped():
@@ -156,18 +156,18 @@ def test_the_html_is_escaped():
     label = "<script>alert(1)</script>"
     html = estimate([200, 700, 100], categories=["a & b", label, None])._repr_html_()
     assert "<script>" not in html
-    assert 2 == html.count("&lt;script&gt;")
+    assert html.count("&lt;script&gt;")
     assert "a &amp; b" in html
-    assert "missing" in html
+    assert "(no answer)" in html
     assert html.startswith("<table")
     assert html.endswith("1,000 reports</p>")
 
 
-def test_the_html_reads_the_most_reported_category(health):
+def test_the_html_reads_the_last_category(health):
     """One table, one sentence."""
     html = health._repr_html_()
     assert 4 + 1 == html.count("<tr")
-    assert f"<p>{health.reading('excellent')}</p>" in html
+    assert f"<p>{health.interpret('poor')}</p>" in html
     assert "there are no reports" in estimate([0, 0])._repr_html_()
 
 
@@ -186,33 +186,33 @@ def test_long_tables_are_shortened_where_shown():
 
 def test_reading_of_rows(health):
     """The form that the demo promises."""
-    assert "about 6.2% poor, 95% interval 5.6% to 6.9%, of these 20,190 rows" == health.reading(
+    assert "about 6.2% poor, 95% interval 5.6% to 6.9%, of these 20,190 rows" == health.interpret(
         "poor"
     )
-    assert health.reading("poor") == health.reading()
+    assert health.interpret("poor") == health.interpret()
 
 
 def test_reading_of_a_population(health):
     """The interval is wider and the sentence says of whom."""
     assert (
         "about 6.2% poor, 95% interval 5.5% to 7.0%, of the population behind these 20,190 reports"
-    ) == health.with_target("population").reading("poor")
+    ) == health.with_target("population").interpret("poor")
 
 
 def test_reading_with_another_level(health):
     """The level is written as given, never rounded to 100%."""
-    assert ", 99% interval " in health.reading("poor", 0.99)
-    assert ", 99.9999% interval " in health.reading("poor", 0.999999)
-    assert ", 57% interval " in health.reading("poor", level=0.57)
+    assert ", 99% interval " in health.interpret("poor", 0.99)
+    assert ", 99.9999% interval " in health.interpret("poor", 0.999999)
+    assert ", 57% interval " in health.interpret("poor", level=0.57)
 
 
 def test_reading_of_a_negative_share():
     """About 0, with the unbiased estimate and why it is below; the interval starts at 0."""
     est = estimate([9_750, 250], 0.9, ["no", "yes"])
     assert est.proportions[1] < 0
-    far = est.reading("yes")
+    far = est.interpret("yes")
     assert "further off than noise goes: were these reports made by this mechanism?" in far
-    near = estimate([904, 96], 0.9, ["no", "yes"]).reading("yes")
+    near = estimate([904, 96], 0.9, ["no", "yes"]).interpret("yes")
     assert (
         "about 0.0% yes (the unbiased estimate is -0.5%, which is noise around a share near 0), "
         "95% interval 0.0% to 2.0%, of the population behind these 1,000 reports"
@@ -221,7 +221,7 @@ def test_reading_of_a_negative_share():
 
 def test_reading_of_a_share_above_one():
     """About 100%, and the interval ends there."""
-    text = estimate([904, 96], 0.9, ["no", "yes"]).reading("no")
+    text = estimate([904, 96], 0.9, ["no", "yes"]).interpret("no")
     assert text.startswith(
         "about 100.0% no (the unbiased estimate is 100.5%, which is noise around a share near 1)"
     )
@@ -231,16 +231,16 @@ def test_reading_of_a_share_above_one():
 def test_reading_without_reports():
     """n = 0: nothing can be said."""
     est = estimate([0, 0], categories=["no", "yes"])
-    assert "nothing can be said of yes: there are no reports" == est.reading()
+    assert "nothing can be said of yes: there are no reports" == est.interpret()
 
 
 def test_reading_of_one_report():
     """n = 1: the grammar and the width are right."""
     est = estimate([0, 1], categories=["no", "yes"])
-    assert est.reading().endswith(
+    assert est.interpret().endswith(
         "so wide that it says next to nothing, of the population behind this 1 report"
     )
-    assert est.with_target("rows").reading().endswith("of this 1 row")
+    assert est.with_target("rows").interpret().endswith("of this 1 row")
 
 
 def test_reading_rounds_its_interval_outward_to_what_it_tells():
@@ -248,20 +248,20 @@ def test_reading_rounds_its_interval_outward_to_what_it_tells():
     counts = [1001] * 1000
     counts[:2] = [1900, 10**7 - 1900 - 998 * 1001]
     est = rr.estimate(rr.Tally.from_counts(counts, rr.KRR(range(1000), 0.9)))
-    assert "95% interval 0.0090% to 0.0110%, of" in est.reading(0)
+    assert "95% interval 0.0090% to 0.0110%, of" in est.interpret(0)
     assert est[0].low * 100 > 0.0090
 
 
 def test_reading_of_noise_alone_claims_nothing():
     """Far outside with an interval of everything: no share is said to be near anything."""
     m = rr.KRR(range(4), epsilon=0.01)
-    text = rr.estimate(rr.Tally.from_counts([5116, 4936, 5167, 4971], m)).reading(2)
+    text = rr.estimate(rr.Tally.from_counts([5116, 4936, 5167, 4971], m)).interpret(2)
     assert text.startswith("nothing can be said of 2: the estimate, 261.2%, is all noise; 95% ")
 
 
 def test_reading_forgives_rounding_error():
     """An estimate that is 0 but for the last digit is 0, not noise."""
-    text = estimate([6, 14], 0.7, ["y", "n"]).reading("y")
+    text = estimate([6, 14], 0.7, ["y", "n"]).interpret("y")
     assert text.startswith("about 0.0% y, 95% interval")
 
 
@@ -269,25 +269,25 @@ def test_missing_reports_are_shown_where_the_rows_are():
     """A notebook and a sentence say of how many rows with a report they speak."""
     m = rr.KRR(["no", "yes"], 0.75)
     est = rr.estimate(["yes"] * 300 + ["no"] * 400 + [None] * 300, m, target="rows")
-    assert "target rows, n = 700, 300 missing" in est._repr_html_()
-    assert est.reading().endswith("of these 700 rows that have a report")
+    assert "target rows, n 700, missing 300" in est._repr_html_()
+    assert est.interpret().endswith("of these 700 rows that have a report")
 
 
 def test_reading_of_a_missing_category():
-    """The share who did not answer is called missing."""
+    """The share who did not answer is called so."""
     est = estimate([200, 500, 300], 0.75, categories=[None, "no", "yes"])
-    assert est.reading(None).startswith("about 12.0% missing, ")
-    assert est.reading(math.nan) == est.reading(None)
-    assert est.reading() == est.reading("yes")
+    assert est.interpret(None).startswith("about 12.0% (no answer), ")
+    assert est.interpret(math.nan) == est.interpret(None)
+    assert est.interpret() == est.interpret("yes")
     most = estimate([500, 200, 300], categories=[None, "no", "yes"])
-    assert f"<p>{most.reading(None)}</p>" in most._repr_html_()
+    assert most.interpret(None) != est.interpret(None)
     with pytest.raises(rr.RRStatsError, match="None is not among the categories"):
-        estimate([5, 5]).reading(None)
+        estimate([5, 5]).interpret(None)
 
 
 def test_reading_of_a_wide_interval():
     """An interval over nine tenths of the range says that it says nothing."""
-    text = estimate([3, 3], 0.55).reading()
+    text = estimate([3, 3], 0.55).interpret()
     assert "interval 0.0% to 100.0%, so wide that it says next to nothing, of" in text
 
 

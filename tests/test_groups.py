@@ -266,8 +266,7 @@ def test_a_group_without_a_sample_that_the_design_needs_says_nothing_and_spoils_
 
 
 def test_an_estimate_does_not_forget_weights():
-    """A tally with a design makes a SurveyEstimate, or nothing."""
+    """A tally with a design makes an estimate that knows it."""
     counted = rr.tally(["no", "yes"], M, weights=[1.0, 3.0])
-    with pytest.raises(ArgumentValueError, match="which an Estimate would forget"):
-        rr.Estimate(counted)
-    assert isinstance(rr.estimate(counted), rr.SurveyEstimate)
+    assert rr.Estimate(counted).designed
+    assert rr.estimate(counted).effective_n[0] < 2

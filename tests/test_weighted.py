@@ -17,8 +17,9 @@ from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.debiasing import score_variances
+from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.sample_design import inverse_probabilities
-from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
+from rrstats.estimation.survey_variance import Sampling
 from rrstats.estimation.tally import Cell, Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
@@ -28,6 +29,13 @@ GENERIC = MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "
 CARDS = surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=2)
 BITS = UnaryEncoding.optimized(["a", "b"], epsilon=1.0)
 MIXED = Samples({"dice": KRR(["a", "b", "c"], 0.75), "cards": KRR(["a", "b", "c"], 0.5)})
+
+
+def survey_estimate(tally, population=None, probabilities=False, lonely_psu="raise"):
+    """An estimate of a sample with a design; a tally that says nothing of it is one stratum."""
+    if not tally.sampled:
+        tally = replace(tally, cells={("all", key[1]): cell for key, cell in tally.cells.items()})
+    return Estimate(tally, sampling=Sampling(population, probabilities, lonely_psu))
 
 
 def scores_of(mechanism, codes):
@@ -604,7 +612,7 @@ def test_parts_merge_to_the_whole():
     whole = survey_estimate(counted(GENERIC, codes, weights, strata, labels))
     merged = survey_estimate(halves[1] + halves[0])
     assert np.allclose(whole.variance, merged.variance, rtol=1e-12)
-    assert whole.degrees_of_freedom == merged.degrees_of_freedom
+    assert whole.df == merged.df
     assert np.allclose(whole.interval(), merged.interval(), rtol=1e-9)
 
 
@@ -627,7 +635,7 @@ def test_one_label_in_two_strata_is_two_clusters():
     relabelled = np.where(strata == "south", labels + 100, labels)
     one = survey_estimate(counted(COIN, codes, weights, strata, labels))
     other = survey_estimate(counted(COIN, codes, weights, strata, relabelled))
-    assert 8 - 2 == one.degrees_of_freedom == other.degrees_of_freedom
+    assert 8 - 2 == one.df == other.df
     assert np.allclose(one.variance, other.variance)
 
 
@@ -640,9 +648,9 @@ def test_strata_with_one_cluster_are_refused_or_treated_as_named():
     # scores of "yes" are -1/2 and 3/2; weighted -0.5, 3, 4.5 in a (mean 7/3) and 6 in b
     spread = 3 / 2 * sum((z - 7 / 3) ** 2 for z in (-0.5, 3.0, 4.5))
     grand = (-0.5 + 3 + 4.5 + 6) / 4
-    adjusted = survey_estimate(lonely, lonely="adjust")
+    adjusted = survey_estimate(lonely, lonely_psu="adjust")
     assert spread + (6 - grand) ** 2 == pytest.approx(adjusted.total_variance[1])
-    certain = survey_estimate(lonely, lonely="certainty")
+    certain = survey_estimate(lonely, lonely_psu="certainty")
     assert spread + 4**2 * 0.75 == pytest.approx(certain.total_variance[1])  # s^2 - s = 3/4
     # of a population with one cluster in b nothing is left to sample there
     known = survey_estimate(lonely, {"a": 6, "b": 1})
@@ -652,7 +660,7 @@ def test_strata_with_one_cluster_are_refused_or_treated_as_named():
     alone = counted(COIN, [0, 1], [1.0, 2.0])
     with pytest.raises(ArgumentValueError, match="found one in 1 of 1"):
         survey_estimate(alone, probabilities=True)
-    certain = survey_estimate(alone, probabilities=True, lonely="certainty")
+    certain = survey_estimate(alone, probabilities=True, lonely_psu="certainty")
     assert 0.75 * (1 + 4) == pytest.approx(certain.total_variance[1])
 
 
@@ -689,8 +697,8 @@ def test_no_reports_say_nothing():
         assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
         low, high = found.interval(method="wald")
         assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
-        assert found.reading().startswith("nothing can be said")
-        assert "2 missing" in repr(found)
+        assert found.interpret().startswith("nothing can be said")
+        assert "missing=2" in repr(found)
         assert 2 == len(found.to_frame())
 
 
@@ -738,16 +746,16 @@ def test_no_variance_counts_for_less_than_that_of_strata_and_weights():
 def test_degrees_of_freedom_are_clusters_less_strata():
     """Rows count where there are no clusters, and where nothing was left to sample."""
     codes = [0, 1, 1, 0, 1]
-    assert 4 == survey_estimate(counted(COIN, codes)).degrees_of_freedom
-    assert 3 == survey_estimate(some()).degrees_of_freedom
-    assert 5 == survey_estimate(counted(COIN, codes), population=5).degrees_of_freedom
-    assert 1 + 3 == survey_estimate(some(), {"a": 9, "b": 3}).degrees_of_freedom
+    assert 4 == survey_estimate(counted(COIN, codes)).df
+    assert 3 == survey_estimate(some()).df
+    assert 5 == survey_estimate(counted(COIN, codes), population=5).df
+    assert 1 + 3 == survey_estimate(some(), {"a": 9, "b": 3}).df
     census = counted(COIN, codes, [1.0] * 5, clusters=[1, 1, 2, 2, 3])
-    assert 5 == survey_estimate(census, probabilities=True).degrees_of_freedom
+    assert 5 == survey_estimate(census, probabilities=True).df
     # a probability of 1 but for rounding is 1
     nearly = counted(COIN, codes, [1 / (1 - 1e-14)] * 5)
     found = survey_estimate(nearly, probabilities=True)
-    assert 5 == found.degrees_of_freedom
+    assert 5 == found.df
     assert np.allclose(found.randomization_variance, found.variance)
 
 
@@ -758,11 +766,11 @@ def test_a_group_has_the_degrees_of_freedom_of_its_own_clusters():
     reports = np.array(COIN.categories)[codes]
     options = {"strata": region, "clusters": clusters, "weights": weights}
     regions = rr.estimate(reports, COIN, by=region, **options)
-    assert [2] * 10 == [regions[label].degrees_of_freedom for label in range(10)]
-    assert 20 == rr.estimate(reports, COIN, **options).degrees_of_freedom
+    assert [2] * 10 == [regions[label].df for label in range(10)]
+    assert 20 == rr.estimate(reports, COIN, **options).df
     # the variance has the factor of the whole sample: here all clusters are of one stratum
     few = rr.estimate(reports, COIN, by=clusters < 3, clusters=clusters, weights=weights)[True]
-    assert 2 == few.degrees_of_freedom
+    assert 2 == few.df
     scores = scores_of(COIN, codes)
     inside, size = clusters < 3, weights[clusters < 3].sum()
     values = (scores - few.proportions) / size * inside[:, None]
@@ -770,14 +778,14 @@ def test_a_group_has_the_degrees_of_freedom_of_its_own_clusters():
     assert np.allclose(exact, few.covariance(), atol=1e-14)
     # rows without clusters: those of the group less its strata; without weight a cluster is none
     alone = rr.estimate(reports, COIN, by=clusters < 4, strata=region, weights=weights)[True]
-    assert 40 - 2 == alone.degrees_of_freedom
+    assert 40 - 2 == alone.df
     # together: groups in the same clusters have those of one, in others those of all
-    assert 2 + 2 == regions[0].free_with(regions[1])
-    assert 20 == regions[0].free_with(*(regions[label] for label in range(1, 10)))
+    assert 2 + 2 == regions[0].df_with(regions[1])
+    assert 20 == regions[0].df_with(*(regions[label] for label in range(1, 10)))
     sexes = rr.estimate(reports, COIN, by=np.arange(300) % 3, **options)
-    assert 20 == sexes[0].degrees_of_freedom == sexes[0].free_with(sexes[1], sexes[2])
-    assert regions[0].free_with(sexes[0]) is None
-    assert regions[0].free_with(rr.estimate(reports, COIN)) is None
+    assert 20 == sexes[0].df == sexes[0].df_with(sexes[1], sexes[2])
+    assert regions[0].df_with(sexes[0]) is None
+    assert regions[0].df_with(rr.estimate(reports, COIN)) is None
 
 
 def test_clusters_without_weight_have_no_degrees_of_freedom():
@@ -786,7 +794,7 @@ def test_clusters_without_weight_have_no_degrees_of_freedom():
         (None, place): Cell(2, np.array([1, 1]), *2 * [np.full(2, w)], *2 * [1.0], 2 * w, 2 * w)
         for place, w in enumerate([1.0, 1.0, 0.0, 0.0])
     }
-    assert 1 == survey_estimate(Tally(COIN, cells)).degrees_of_freedom
+    assert 1 == survey_estimate(Tally(COIN, cells)).df
 
 
 def test_intervals_of_a_group_in_few_clusters_cover():
@@ -816,7 +824,7 @@ def test_uneven_weights_are_worth_what_intervals_say():
     assert kish == pytest.approx(1.002, abs=1e-3)
     assert [kish, kish] == pytest.approx(found.effective_n.tolist(), rel=0.01)
     assert found.n / found.effective_n == pytest.approx(found.design_effect)
-    assert "which say as much as 1 of a simple random sample" in found.reading()
+    assert "which say as much as 1 of a simple random sample" in found.interpret()
     assert "The standard errors of 2 of 2 categories are smaller than the weights" in repr(found)
     low, high = found.interval()
     assert (high - low > 0.9).all()
@@ -906,9 +914,9 @@ def test_the_frame_is_tidy():
         found["d"]
     with pytest.raises(TypeError):
         iter(found)
-    assert "n=60, 2 strata, 8 clusters" in repr(found)
+    assert "n=60, strata=2, clusters=8" in repr(found)
     assert "population behind these 60 reports" in found._repr_html_()
-    assert "about" in found.reading("a")
+    assert "about" in found.interpret("a")
 
 
 def test_designs_without_named_reports_show_no_naive_shares():
@@ -952,10 +960,10 @@ def some():
         ({"population": 10}, ArgumentValueError, "mapping from stratum .* 2 strata"),
         ({"population": {"a": 4, "b": "9"}}, ArgumentTypeError, "found str"),
         ({"population": {"a": 4, "b": True}}, ArgumentTypeError, "found bool"),
-        ({"population": {"a": 4, "b": np.nan}}, ArgumentValueError, "finite numbers above 0"),
-        ({"population": {"a": 4, "b": -3}}, ArgumentValueError, "finite numbers above 0"),
+        ({"population": {"a": 4, "b": np.nan}}, ArgumentValueError, "a finite number above 0"),
+        ({"population": {"a": 4, "b": -3}}, ArgumentValueError, "a finite number above 0"),
         ({"population": {"a": 4, "b": 9}, "probabilities": True}, ArgumentValueError, "found both"),
-        ({"lonely": "average"}, ArgumentValueError, "lonely must be one of"),
+        ({"lonely_psu": "average"}, ArgumentValueError, "lonely_psu must be one of"),
     ],
 )
 def test_bad_designs_are_refused(options, error, words):
@@ -1014,7 +1022,7 @@ def test_inverse_probabilities_are_weights():
 def test_an_estimate_is_frozen():
     """Nobody changes an estimate's arrays or fields by accident."""
     found = survey_estimate(some())
-    assert isinstance(found, SurveyEstimate)
+    assert found.designed
     with pytest.raises(AttributeError):
         found.lonely = "adjust"
     with pytest.raises(ValueError, match="read-only"):

@@ -361,7 +361,7 @@ def test_strata_with_clusters_are_those_of_survey():
         clusters=range(len(strata)),
         weights=[1 / {1: 0.28, 2: 0.22}[stratum] for stratum in strata],
     )
-    assert 25 - 2 == ask(found, "degrees_of_freedom")
+    assert 25 - 2 == ask(found, "df")
     assert 0.40220994475138117 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.047417498129509975 == pytest.approx(found.std_error[1], rel=1e-10)
 

@@ -183,7 +183,7 @@ def _report(
         f"these {cells} intervals hold the true share; over many runs at least 95 of 100 do."
     )
     parts.append(wrap(note))
-    parts.append(wrap(f"Reading: {health.reading('poor', LEVEL)}."))
+    parts.append(wrap(f"Reading: {health.interpret('poor', LEVEL)}."))
     parts.append(wrap(_odds(plan)))
     if picture is not None:
         parts.append(f"Drawn: {picture}")

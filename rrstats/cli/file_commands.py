@@ -216,7 +216,7 @@ def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
         read = next(category for category in reversed(estimate.categories) if category is not None)
         asked = options.method in (None, estimate.default_method)
         by = "" if asked else f", by {estimate.default_method}"
-        sentence = estimate.reading(read, options.level)
+        sentence = estimate.interpret(read, options.level)
         parts.append(wrap(f"Reading{by}: {label(sentence)}."))
     return "\n\n".join([*parts, wrap(share_note(list(found.values())))]) + "\n"
 

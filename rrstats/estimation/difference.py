@@ -116,12 +116,12 @@ class Difference:
         Never more than the reports of both together have, of which two groups in the same
         clusters have no more than one.
         """
-        given = [getattr(one, "degrees_of_freedom", None) for one in (self.first, self.second)]
-        if given == [None, None]:
+        given = [getattr(one, "df", np.inf) for one in (self.first, self.second)]
+        if given == [np.inf, np.inf]:
             return None
         parts = [_trusted(one) for one in (self.first, self.second)]
         free = [
-            float(one.n) - 1 if own is None else float(own)
+            float(one.n) - 1 if own == np.inf else float(own)
             for one, own in zip((self.first, self.second), given, strict=True)
         ]
         if min(free) < 1:
@@ -132,7 +132,7 @@ class Difference:
         found = np.where(np.isfinite(both) & (total > 0), both, min(free))
         most = sum(free) if self.shared is None else min(free)
         if self.groups:
-            most = self.first.free_with(self.second) or most
+            most = self.first.df_with(self.second) or most
         return np.minimum(found, most)
 
     @cached_property
@@ -330,7 +330,7 @@ def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
 
     first, second : Estimates with the same categories in the same order, by any designs, for the
         same target.  For "population" two independent samples, or two groups of one sample with
-        a design, as ``estimate(..., by=)`` makes them (see `SurveyEstimate.covariance_with`);
+        a design, as ``estimate(..., by=)`` makes them (see `Estimate.covariance_with`);
         for "rows" two sets of rows of which only the noise is random.
     paired : where the same people gave both reports, the crosstab of the first with the second;
         people who gave only one of them may be in the estimates as well.
@@ -405,10 +405,8 @@ def uncut_interval(estimate: Any, level: float, free: Floats | None = None) -> I
     Wilson's where the count of each category is binomial, else the empirical likelihood's of the
     unbiased shares; for just these rows, the score interval.
     """
-    own = getattr(estimate, "uncut_interval", None)
-    if own is not None and free is not None:
-        found: Interval = own(level, free)
-        return found
+    if isinstance(estimate, Estimate) and estimate.designed and free is not None:
+        return estimate.uncut_interval(level, free)
     low, high = _normal_ends(estimate, level)
     if free is None:
         return Interval(low, high)
@@ -422,7 +420,7 @@ def uncut_interval(estimate: Any, level: float, free: Floats | None = None) -> I
 def _normal_ends(estimate: Any, level: float) -> Interval:
     """The same, with normal quantiles."""
     shares = np.asarray(estimate.proportions)
-    if not isinstance(estimate, Estimate):
+    if not isinstance(estimate, Estimate) or estimate.designed:
         return _stretched(estimate, shares, level)
     if not np.isfinite(shares).all():
         return Interval(np.full(len(shares), np.nan), np.full(len(shares), np.nan))

@@ -1,13 +1,17 @@
-"""What an estimate is: unbiased shares of k categories, with what is needed to judge them.
+"""Unbiased proportions of k categories, with what is needed to judge them.
 
-Shares come with their covariance, intervals, a table, a sentence and a picture.  They may lie
+Proportions come with their covariance, intervals, a table, a sentence and a picture.  They may lie
 outside [0, 1]; nothing is clipped silently, and tables inside the simplex are another type.
-`estimators.estimate` makes estimates from reports.
+Of a sample with weights or a design, intervals are those of a simple random sample of the effective
+size, and trust a variance that rests on few clusters less (Korn and Graubard, 1998); a variance
+that by luck came out below that of strata and weights by themselves is not trusted at all.
+Simulated coverage of both is in docs/weighted.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import numbers
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,28 +20,36 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_count, check_level, check_numbers
+from rrstats._checks import check_bool, check_count, check_level, check_numbers, check_one_of
+from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation import combinations, debiasing
-from rrstats.estimation.arrays import fixed, interval_of_counts, project_to_simplex
+from rrstats.estimation import debiasing
+from rrstats.estimation.arrays import fixed, interval_of_counts
 from rrstats.estimation.result import (
-    FORMATS,
     ConstrainedProportions,
+    LabelledInterval,
     MeanEstimate,
     RatioEstimate,
+    Result,
     ShareEstimate,
     label_column,
-    percent_range,
-    plot_proportions,
-    said,
-    shortened,
+    proportion_rows,
 )
+from rrstats.estimation.survey_variance import SIMPLE, Sampling, SurveyMoments
 from rrstats.estimation.tally import Tally
-from rrstats.inference import general_intervals
+from rrstats.inference import contrasts, general_intervals
 from rrstats.inference import multinomial as likelihood
-from rrstats.inference.binomial import Interval
+from rrstats.inference.binomial import (
+    METHOD,
+    METHODS,
+    Interval,
+    carry,
+    population_interval,
+    wilson_rates,
+)
+from rrstats.inference.contrasts import student_quantile, widen_outside
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     BinomialRates,
@@ -45,7 +57,7 @@ from rrstats.mechanisms.channel import (
     recode_matrix,
     transition_matrix,
 )
-from rrstats.plots import PlotOptions
+from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,36 +71,65 @@ IMPLAUSIBLE_TEXT = (
     "(none dropped or picked by its report)?"
 )
 
+_FEW = 8
+"""With fewer degrees of freedom a variance is mostly luck."""
+
+_TOO_SURE = 2.0
+"""So many times its variance is what intervals use for it; then the standard error misleads."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
-    """Unbiased shares of k categories, with what is needed to judge them.
+class Estimate(Result):
+    """Unbiased proportions of k categories, with what is needed to judge them.
 
-    tally : the counted reports.  target : "population" or "rows", whom shares, variances and
-    intervals are about.  ddof : what is taken off n in the population's variance; 1 is
-    unbiased, 0 is what GLMMRR prints.
+    Proportions may lie outside [0, 1]: a rare category comes out below 0 about half the time.  With
+    no reports they are NaN and intervals are [0, 1].  ``est["never"]`` is one category.
 
-    Shares may lie outside [0, 1]: a rare category comes out below 0 about half the time.
-    With no reports, shares are NaN and intervals are [0, 1].
+    Attributes
+    ----------
+    tally : Tally
+        The counted reports; of a sample with a design by stratum and cluster, with the sums of
+        their weights.
+    target : {"population", "rows"}
+        Whom proportions, variances and intervals are about.
+    ddof : int
+        Taken off n in the population's variance: 1 is unbiased, 0 is what GLMMRR prints.
+    sampling : Sampling
+        The way in which the sample was drawn, besides its weights, strata and clusters.
     """
 
     tally: Tally
     target: str = "population"
     ddof: int = 1
+    sampling: Sampling = SIMPLE
 
     def __post_init__(self) -> None:
         check_target(self.target)
         if check_count(self.ddof, "ddof") not in (0, 1):
             raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof}")
-        if self.tally.sampled:
+        if self.designed and self.target != "population":
             raise ArgumentValueError(
-                "this tally holds weights, strata or clusters, which an Estimate would forget; "
-                "rr.estimate(tally) gives a SurveyEstimate"
+                "weights, strata, clusters and a population are about the population; for target "
+                "'rows' leave them out"
             )
+        _ = self._survey  # raises now for a design that cannot be estimated
+
+    @property
+    def designed(self) -> bool:
+        """Whether the sample has weights, strata, clusters or a population of known size."""
+        return self._survey is not None
+
+    @cached_property
+    def _survey(self) -> SurveyMoments | None:
+        if self.tally.sampled or self.sampling != SIMPLE:
+            return SurveyMoments(self.tally, self.sampling)
+        return None
+
+    # -- the reports -----------------------------------------------------------------------
 
     @property
     def mechanism(self) -> Mechanism:
-        """What made the reports."""
+        """The mechanism that made the reports."""
         return self.tally.mechanism
 
     @property
@@ -118,90 +159,418 @@ class Estimate:
         sizes = np.bincount(self.mechanism.channel.samples, self.reported, minlength=len(groups))
         return [group for group, size in zip(groups, sizes, strict=False) if not size]
 
-    @property
+    @cached_property
     def reported(self) -> NDArray[np.int64]:
-        """(m,) how often each report occurs."""
+        """(m,) counts of the reports."""
         return self.tally.reported
 
     @property
     def naive(self) -> Floats:
-        """(m,) shares among the reports of each sample: biased; for comparison only."""
+        """(m,) proportions among the reports of each sample: biased; for comparison only."""
         sizes = debiasing.sample_sizes(self.mechanism.channel, self.reported, self.n)
         with np.errstate(invalid="ignore"):
             return np.asarray(self.reported / sizes)
 
     @cached_property
-    def proportions(self) -> Floats:
-        """(k,) unbiased true shares; may lie outside [0, 1]."""
-        return fixed(debiasing.debias(self.mechanism.channel, self.reported, self.n))
-
-    @property
-    def counts(self) -> Floats:
-        """(k,) unbiased true counts among the rows: shares times n, not whole."""
-        return self.proportions * self.n if self.n else np.zeros(self.k)
-
-    @cached_property
-    def variance(self) -> Floats:
-        """(k,) variance of the shares, for the target; NaN where n is too small."""
-        return fixed(
-            debiasing.variance(
-                self.mechanism.channel, self.reported, self.n, self.target, self.ddof
-            )
-        )
-
-    @property
-    def std_error(self) -> Floats:
-        """(k,) standard errors of the shares: square roots of `variance`."""
-        return np.sqrt(self.variance)
-
-    def covariance(self) -> Floats:
-        """(k, k) covariance of the shares, for the target.
-
-        Rows sum to 0 where shares sum to 1, as they do unless reports support several categories.
-        """
-        return debiasing.covariance(
-            self.mechanism.channel, self.reported, self.n, self.target, self.ddof
-        )
-
-    @cached_property
     def named(self) -> tuple[Floats, Floats]:
-        """(k,) how many reports speak for each category, and what share; NaN where none does."""
-        counts = self.mechanism.channel.support_counts(self.reported)
+        """(k,) reports that support each category, and their (weighted) share; NaN if none do."""
+        channel, survey = self.mechanism.channel, self._survey
+        counts = channel.support_counts(self.reported)
+        if survey is not None:
+            weights = channel.support_counts(survey.first[: len(self.reported)])
+            return counts, np.asarray(weights / survey.size)
         with np.errstate(invalid="ignore"):
             return counts, counts / np.float64(self.n)
 
-    def with_target(self, target: str) -> Estimate:
-        """The same reports, spoken of for another target."""
-        return replace(self, target=check_target(target))
-
     @property
     def names_categories(self) -> bool:
-        """Whether reports speak for categories, so that `to_frame` can say how many did."""
+        """Whether reports support categories, so that `to_frame` can say how many do."""
         return not np.isnan(self.named[0]).any()
 
     @property
+    def reported_by_category(self) -> NDArray[Any]:
+        """(k,) reports that support each category, as whole numbers where there are such."""
+        counts = self.named[0]
+        return counts.astype(np.int64) if self.names_categories else counts
+
+    # -- proportions and their variances ---------------------------------------------------
+
+    @cached_property
+    def proportions(self) -> Floats:
+        """(k,) unbiased true proportions; may lie outside [0, 1]."""
+        if self._survey is not None:
+            return fixed(self._survey.proportions)
+        return fixed(debiasing.debias(self.mechanism.channel, self.reported, self.n))
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights: n, or an estimate of the population's size."""
+        return float(self.n) if self._survey is None else self._survey.weight
+
+    @property
+    def counts(self) -> Floats:
+        """(k,) unbiased true counts, not whole: among the rows, or `totals` of a design."""
+        if self._survey is not None:
+            return self.totals
+        return self.proportions * self.n if self.n else np.zeros(self.k)
+
+    @property
+    def totals(self) -> Floats:
+        """(k,) unbiased totals, in the units of the weights (Horvitz-Thompson)."""
+        return self.counts if self._survey is None else fixed(self._survey.totals)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target; NaN where n is too small.
+
+        Of a design, linearized: of the sampling and of the randomization.
+        """
+        if self._survey is not None:
+            return fixed(self._survey.variance(self._survey.form))
+        channel = self.mechanism.channel
+        return fixed(debiasing.variance(channel, self.reported, self.n, self.target, self.ddof))
+
+    @property
+    def std_error(self) -> Floats:
+        """(k,) standard errors of the proportions; NaN where a variance came out negative."""
+        return _root(self.variance)
+
+    @cached_property
+    def total_variance(self) -> Floats:
+        """(k,) variance of the totals."""
+        if self._survey is None:
+            return fixed(self.variance * self.n**2)
+        return fixed(self._survey.total_variance if self.weight else np.full(self.k, np.nan))
+
+    @property
+    def total_std_error(self) -> Floats:
+        """(k,) standard errors of the totals; NaN where the variance came out negative."""
+        return _root(self.total_variance)
+
+    @cached_property
+    def randomization_variance(self) -> Floats:
+        """(k,) the part of `variance` that the respondents' coins add: what a census would have."""
+        if self._survey is not None:
+            return fixed(self._survey.randomization_variance)
+        return fixed(debiasing.variance(self.mechanism.channel, self.reported, self.n, "rows"))
+
+    @property
+    def sampling_variance(self) -> Floats:
+        """(k,) the rest of `variance`, which drawing the sample adds.
+
+        Unbiased, and a difference of two estimates: it comes out negative now and then where the
+        coins add by far the most.  That says "too small to be told from 0", and it is not cut,
+        so that averages over categories and surveys stay right.
+        """
+        return self.variance - self.randomization_variance
+
+    @cached_property
+    def least_variance(self) -> Floats:
+        """(k,) `variance` if clusters, and who has which weight, made no difference.
+
+        Intervals do not trust a variance that came out below it: mostly that is luck.
+        """
+        survey = self._survey
+        return self.variance if survey is None else fixed(survey.variance(survey.least_form))
+
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target.
+
+        Returns
+        -------
+        ndarray of shape (k, k)
+            Rows sum to 0 where proportions sum to 1, as they do unless reports name several
+            categories.
+
+        Raises
+        ------
+        ArgumentValueError
+            For such reports of a sample with a design, unless they are in clusters: which
+            categories were named together is not counted.
+        """
+        if self._survey is not None:
+            return self._survey.covariance(self._survey.form)
+        channel = self.mechanism.channel
+        return debiasing.covariance(channel, self.reported, self.n, self.target, self.ddof)
+
+    def least_covariance(self) -> Floats:
+        """(k, k) `covariance` with the variances of `least_variance`."""
+        survey = self._survey
+        return self.covariance() if survey is None else survey.covariance(survey.least_form)
+
+    @cached_property
+    def df(self) -> float:
+        """Degrees of freedom: clusters (or rows) less strata; infinite without a design.
+
+        Of a group those that it is in.  A stratum that is in the sample as a whole counts its
+        rows: their coins are what is random.
+        """
+        return np.inf if self._survey is None else self._survey.df
+
+    @cached_property
+    def design_effect(self) -> Floats:
+        """(k,) variance over that of as many unweighted reports of a simple random sample.
+
+        Of `variance` or `least_variance`, whichever is larger: it is what intervals use.  With one
+        weight of 100,000 beside 99 of 1, `variance` alone would make 100 reports worth 1,966 and
+        not 1.  Where all reports are the same, what the weights alone do (Kish).
+        """
+        return fixed(np.ones(self.k) if self._survey is None else self._survey.design_effect())
+
+    @property
+    def effective_n(self) -> Floats:
+        """(k,) reports of a simple random sample that say as much: n / `design_effect`."""
+        return np.asarray(self.n / self.design_effect)
+
+    def covariance_with(self, other: Any) -> Floats | None:
+        """Covariance with the proportions of another group of the same sample.
+
+        Parameters
+        ----------
+        other : Estimate
+            Of nobody who is in this group too, which the sums do not show.
+
+        Returns
+        -------
+        ndarray of shape (k, l) or None
+            None where the two are not known to be such groups, and then they are taken for
+            independent.  Groups are known by their tallies: the same strata and clusters, as many
+            sampled rows in each, which suffice for the reports of both, and the same share of the
+            population; so it is for the groups of ``estimate(..., by=)``.  Without clusters it
+            comes from the strata alone, and is 0 where there is one.
+
+        Notes
+        -----
+        Cross products of the linearized sums, as R's ``svyby(covmat = TRUE)``.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no", "no", "yes", "no", "yes", "yes"] * 2
+        >>> village, sex = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6], ["f", "m"] * 6
+        >>> est = rr.estimate(reports, m, clusters=village, by=sex)
+        >>> est["f"].covariance_with(est["m"]).round(3)
+        array([[ 0.089, -0.089],
+               [-0.089,  0.089]])
+        """
+        theirs = other._survey if isinstance(other, Estimate) else None
+        if self._survey is None or theirs is None:
+            return None
+        return self._survey.covariance_with(theirs)
+
+    def df_with(self, *others: Any) -> int | None:
+        """Degrees of freedom of these reports and those of other groups of the same sample.
+
+        Parameters
+        ----------
+        *others : Estimate
+
+        Returns
+        -------
+        int or None
+            None where `covariance_with` is.  Groups that share their clusters have those of one;
+            groups that share none have those of all.
+        """
+        theirs = [other._survey for other in others if isinstance(other, Estimate)]
+        known = [one for one in theirs if one is not None]
+        if self._survey is None or len(known) < len(others):
+            return None
+        return self._survey.df_with(*known)
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) categories that are reported more rarely, or oftener, than any truth explains.
+
+        Then these are not reports of this mechanism, or not all of them: true answers that
+        nobody privatized, rows picked by their report, another prob.  Of right estimates one
+        in 10^9 has any.
+        """
+        return debiasing.implausible(self.mechanism.channel, self.reported, self.n)
+
+    # -- other estimates from the same reports ---------------------------------------------
+
+    def with_target(self, target: str) -> Estimate:
+        """The same reports, spoken of for another target.
+
+        Parameters
+        ----------
+        target : {"population", "rows"}
+
+        Returns
+        -------
+        Estimate
+        """
+        return replace(self, target=check_target(target))
+
+    def about(self, shows: Any = None) -> Estimate:
+        """The same reports, read for other categories.
+
+        Parameters
+        ----------
+        shows : mapping, optional
+            From latent class to category, for mechanisms that tell classes of people apart (those
+            who lie, the answer to the unrelated question); None for the classes themselves.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        NotIdentifiableError
+            The reports do not tell these categories apart.
+        """
+        showing = getattr(self.mechanism, "showing", None)
+        if showing is None:
+            raise ArgumentTypeError(
+                "only a mechanism that tells classes apart can be read for other categories; "
+                f"found a {type(self.mechanism).__name__}"
+            )
+        found = replace(self, tally=replace(self.tally, mechanism=showing(shows)))
+        _ = found.proportions  # raises NotIdentifiableError now
+        return found
+
+    def log_likelihood(self, proportions: Any = None) -> float:
+        """The logarithm of the probability of these counts, at given proportions of the classes.
+
+        Parameters
+        ----------
+        proportions : sequence of floats, optional
+            Of the latent classes, inside the simplex; by default the likeliest ones.
+
+        Returns
+        -------
+        float
+            With the multinomial coefficient, so that for two categories it is the binomial's.
+        """
+        channel = self.mechanism.channel
+        self._check_likelihood()
+        if proportions is None:
+            proportions = debiasing.most_likely(channel, self.reported)
+        proportions = check_numbers(proportions, "proportions", size=len(channel.class_of))
+        if abs(proportions.sum() - 1) > 1e-6:
+            raise ArgumentValueError(f"proportions must sum to 1, got {proportions.sum():.6g}")
+        return likelihood.log_likelihood(
+            transition_matrix(channel), self.reported, proportions, samples=channel.samples
+        )
+
+    def _check_likelihood(self) -> None:
+        channel = self.mechanism.channel
+        if self.designed or not channel.is_multinomial:
+            what = "samples with a design" if self.designed else "reports of several categories"
+            raise ArgumentValueError(
+                f"maximum likelihood is not there for {what}, whose counts do not hold it; "
+                "project() gives proportions in [0, 1] that sum to 1"
+            )
+
+    def mle(self) -> ConstrainedProportions:
+        """Maximum likelihood proportions inside the simplex: in closed form for k-RR.
+
+        In one sample with as many reports as categories, equal to the unbiased ones where those
+        are inside.  Better for a displayed table and for the whole distribution; biased for
+        the largest and the rare categories.
+
+        Returns
+        -------
+        ConstrainedProportions
+
+        Raises
+        ------
+        ArgumentValueError
+            For reports that name several categories, and samples with a design.
+        """
+        found = self.proportions  # raises NotIdentifiableError where nothing can be said
+        self._check_likelihood()
+        if self.n:
+            channel = self.mechanism.channel
+            found = recode_matrix(channel) @ debiasing.most_likely(channel, self.reported)
+        return ConstrainedProportions(self.categories, found, self.n, "maximum likelihood")
+
+    def project(self) -> ConstrainedProportions:
+        """The proportions inside the simplex that are nearest to the unbiased ones (Euclidean).
+
+        Returns
+        -------
+        ConstrainedProportions
+        """
+        found = self.proportions
+        if np.isfinite(found).all():
+            found = contrasts.project_to_simplex(found)
+        return ConstrainedProportions(self.categories, found, self.n, "Euclidean projection")
+
+    # -- intervals -------------------------------------------------------------------------
+
+    @property
     def default_method(self) -> str:
-        """How intervals are made where no method is named."""
+        """The method of intervals where none is named."""
         return debiasing.default_method(self.mechanism.channel)
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
-    ) -> Interval:
-        """(k,) intervals of the true shares, for the target.
+    ) -> LabelledInterval:
+        """Intervals of the true proportions, for the target.
 
-        level, simultaneous : as for `confidence_interval`.
-        method : where the count of each category is binomial (k-RR, unary encoding, forced
-            response, all designs of two categories and reports) those of `confidence_interval`,
-            "clopper-pearson" by default; otherwise "profile-likelihood", the default up to 50
-            classes, "empirical-likelihood", beyond that and for samples that stand alone, or
-            "wald", for designs so large that the others take minutes (see `general_intervals`).
+        Parameters
+        ----------
+        level : float
+            Confidence.
+        method : str, optional
+            Where the count of each category is binomial (k-RR, unary encoding, forced response, all
+            designs of two categories and reports) those of `confidence_interval`,
+            "clopper-pearson" by default; with a design all but "blaker", which needs whole counts.
+            Otherwise "profile-likelihood", the default up to 50 classes, "empirical-likelihood",
+            beyond that and for samples that stand alone, or "wald", for designs so large that the
+            others take minutes.
+        simultaneous : bool
+            Whether all categories together hold at this level (Bonferroni).
+
+        Returns
+        -------
+        LabelledInterval
+            (k,) ends; unpacks to ``low, high``.
         """
-        return self._interval(level, method, simultaneous, self.target)
+        found = self._interval(level, method, simultaneous, self.target)
+        return LabelledInterval(*found, self.categories)
 
-    def count_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
-        """(k,) intervals of the true counts among the rows."""
+    def count_interval(
+        self, level: float = 0.95, *, simultaneous: bool = False
+    ) -> LabelledInterval:
+        """Intervals of the true counts among the rows; of a design those of the totals.
+
+        Parameters
+        ----------
+        level : float
+            Confidence.
+        simultaneous : bool
+            Whether all categories together hold at this level (Bonferroni); not of totals.
+
+        Returns
+        -------
+        LabelledInterval
+        """
+        if self._survey is not None:
+            return self.total_interval(level)
         low, high = self._interval(level, None, simultaneous, "rows")
-        return Interval(low * self.n, high * self.n)
+        return LabelledInterval(low * self.n, high * self.n, self.categories)
+
+    def total_interval(self, level: float = 0.95) -> LabelledInterval:
+        """Intervals of the totals: t quantiles of standard errors to both sides, not cut.
+
+        Parameters
+        ----------
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        LabelledInterval
+            Without a design those of `count_interval`.
+        """
+        if self._survey is None:
+            return self.count_interval(level)
+        level = check_level(level)
+        margin = student_quantile(level, self.df) * self.total_std_error if self.df > 0 else np.inf
+        return LabelledInterval(self.totals - margin, self.totals + margin, self.categories)
 
     def _interval(
         self,
@@ -212,23 +581,53 @@ class Estimate:
         code: int | None = None,
     ) -> Interval:
         """Intervals of all categories, or of one alone."""
-        rates = self.mechanism.channel.binomial_rates
+        level, rates = check_level(level), self.mechanism.channel.binomial_rates
         _ = self.proportions  # raises NotIdentifiableError where nothing can be said
+        one_statement = rates.complementary if rates is not None else self.k == 2
+        if check_bool(simultaneous, "simultaneous") and not one_statement:
+            level = 1 - (1 - level) / self.k
+        if rates is not None and self._survey is None:
+            counts, method = self.named[0], method or METHOD
+            if code is not None:
+                counts = counts[code]
+                low, high = rates.false_positive_rate[code], rates.true_positive_rate[code]
+                rates = BinomialRates(low, high, rates.complementary)
+            return interval_of_counts(counts, self.n, rates, self.k, level, method, False, target)
         if rates is None:
-            found = self._general_interval(level, method, simultaneous, target)
-            return found if code is None else Interval(found.low[code], found.high[code])
-        counts, method = self.named[0], method or self.default_method
-        if code is not None:
-            counts = counts[code]
-            low, high = rates.false_positive_rate[code], rates.true_positive_rate[code]
-            rates = BinomialRates(low, high, rates.complementary)
-        return interval_of_counts(
-            counts, self.n, rates, self.k, level, method, simultaneous, target
-        )
+            found = self._general_interval(level, method, target)
+        else:
+            found = self._effective_interval(level, method or METHOD, rates)
+        return found if code is None else Interval(found.low[code], found.high[code])
 
-    def _general_interval(
-        self, level: float, method: str | None, simultaneous: bool, target: str
-    ) -> Interval:
+    def _effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
+        """Binomial intervals of a simple random sample of the effective size."""
+        sizes = self._effective_sizes(level)
+        if check_one_of(method, "method", METHODS) == "blaker":
+            others = [name for name in METHODS if name != "blaker"]
+            raise ArgumentValueError(
+                f"method must be one of {others} for a sample with weights or a design, got "
+                f"{method!r}, which needs whole counts"
+            )
+        if method == "wald":
+            return self._wald(level)
+        counts = np.where(sizes > 0, np.clip(self.named[1], 0, 1) * sizes, 0.0)
+        low, high = rates.false_positive_rate, rates.true_positive_rate
+        return population_interval(counts, sizes, low, high, level=level, method=method)
+
+    def _effective_sizes(self, level: float, df: Any = None) -> Floats:
+        """(k,) reports of a simple random sample that intervals rest on; 0 for all of [0, 1]."""
+        if self.df < 1 or self.n < 2 or not self.weight:
+            return np.zeros(self.k)
+        reach = student_quantile(level, self.df if df is None else df)
+        simple = student_quantile(level, self.n - 1)
+        return np.asarray(self.effective_n * np.minimum(1.0, (simple / reach) ** 2))
+
+    def _wald(self, level: float) -> Interval:
+        """T quantiles of standard errors to both sides; [0, 1] where there are none."""
+        quantile = student_quantile(level, self.df)
+        return contrasts.wald(self.proportions, self.std_error, quantile)
+
+    def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
         if target == "rows" and method is not None:
             raise ArgumentValueError(
@@ -241,64 +640,276 @@ class Estimate:
                 "the counts of this design are not binomial, so method must be one of "
                 f"{list(general_intervals.GENERAL_METHODS)}, got {method!r}"
             )
-        channel, shares = self.mechanism.channel, self.proportions
-        level = check_level(level)
-        if check_bool(simultaneous, "simultaneous") and self.k > 2:
-            level = 1 - (1 - level) / self.k
-        if not np.isfinite(shares).all():
+        channel, survey = self.mechanism.channel, self._survey
+        shows = recode_matrix(channel)
+        if not np.isfinite(self.proportions).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
-        if method == "wald" and target == "population":
-            return general_intervals.wald(shares, self.with_target(target).std_error, level)
+        sizes = None if survey is None else self._effective_sizes(level)
+        if (method == "wald" and target == "population") or (
+            sizes is not None and not (sizes > 0).all()
+        ):
+            return self._wald(level)
         spread = debiasing.score_variances(channel, self.reported) if target == "rows" else None
         if spread is not None:
-            return general_intervals.rows_score(
-                shares, self.n, spread, recode_matrix(channel), level
-            )
+            return general_intervals.rows_score(self.proportions, self.n, spread, shows, level)
         # Without a law for just these rows the population's is theirs too: it is wider.
-        counts = self.reported.astype(np.float64)
-        found = debiasing.empirical_interval(channel, counts, level)
+        if survey is None or sizes is None:
+            counts = self.reported.astype(np.float64)
+            found = debiasing.empirical_interval(channel, counts, level)
+        else:  # the reports of all samples together, each with its own score
+            counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
+            found = general_intervals.empirical(survey.cells.table.T, counts, alone, level)
         if method == "empirical-likelihood":
             return found
-        profiled = general_intervals.profile(
-            transition_matrix(channel), counts, recode_matrix(channel), level
-        )
+        profiled = general_intervals.profile(transition_matrix(channel), counts, shows, level)
         return general_intervals.hull(found, profiled)
 
-    def to_frame(
-        self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
-    ) -> pd.DataFrame:
-        """A tidy frame, one row a category.
+    def uncut_interval(self, level: float, df: Floats) -> Interval:
+        """(k,) Wilson's or the empirical likelihood's intervals of a design; may leave [0, 1].
 
-        Columns: category, n, reported and naive (the reports that speak for the category; NaN in
-        designs whose reports do not), proportion, std_error, low, high (the interval of the
-        share, for the target), count, count_low, count_high (always about the rows).
+        df : (k,) degrees of freedom to take instead of these, as a difference has others.
         """
-        low, high = self.interval(level, method=method, simultaneous=simultaneous)
-        if self.target == "rows":  # then both speak of the same rows
-            count_low, count_high = low * self.n, high * self.n
-        else:
-            count_low, count_high = self.count_interval(level, simultaneous=simultaneous)
-        return pd.DataFrame(
-            {
-                "category": label_column(self.categories),
-                "n": self.n,
-                "reported": self.reported_by_category,
-                "naive": self.named[1],
-                "proportion": self.proportions,
-                "std_error": self.std_error,
-                "low": low,
-                "high": high,
-                "count": self.counts,
-                "count_low": count_low,
-                "count_high": count_high,
-            }
+        channel, survey, sizes = (
+            self.mechanism.channel,
+            self._survey,
+            self._effective_sizes(level, df),
         )
+        endless = np.full(self.k, np.inf)
+        if survey is None or not (sizes > 0).all():
+            return Interval(-endless, endless)
+        if (rates := channel.binomial_rates) is not None:
+            counts = np.clip(self.named[1], 0, 1) * sizes
+            ends = rates.false_positive_rate, rates.true_positive_rate
+            found = carry(wilson_rates(counts, sizes, level), *ends)
+        elif not channel.is_multinomial:
+            error = np.sqrt(np.fmax(self.variance, self.least_variance))
+            found = contrasts.wald(self.proportions, error, student_quantile(level, df))
+        else:
+            counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
+            found = general_intervals.empirical_ends(survey.cells.table.T, counts, alone, level)
+        # No interval leaves out its estimate.
+        return general_intervals.hull(found, Interval(self.proportions, self.proportions))
+
+    # -- ratios and means ------------------------------------------------------------------
+
+    def share_among(
+        self, category: Hashable, among: Iterable[Hashable], level: float = 0.95
+    ) -> RatioEstimate:
+        """The proportion of one category among the people of some categories.
+
+        Parameters
+        ----------
+        category : hashable
+            One of ``among``.
+        among : iterable of categories
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        RatioEstimate
+            The ratio of the two proportions, its standard error by the delta method, and an
+            interval inside [0, 1]: the hull of Fieller's (with t quantiles) and of the empirical
+            likelihood's (at the effective size), which is [0, 1] where the people may be next to
+            nobody.  Consistent, not unbiased.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> counts = rr.Tally.from_counts([600, 250, 150], rr.KRR(["no", "once", "often"], 0.8))
+        >>> found = rr.estimate(counts).share_among("often", among=["once", "often"])
+        >>> round(found.proportion, 3), round(found.std_error, 3)
+        (0.25, 0.049)
+        """
+        whole = np.zeros(self.k)
+        whole[[self._code(name) for name in among]] = 1
+        part = np.eye(self.k)[self._code(category)]
+        if not whole @ part:
+            raise ArgumentValueError(f"among must contain the category {category!r}")
+        return self._ratio(part, whole, check_level(level), self._covariances)
+
+    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
+        """The proportions among the people of some categories: by default who answered.
+
+        Parameters
+        ----------
+        among : iterable of categories, optional
+            By default all that are not missing, where non-response is a category.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        DataFrame
+            Columns category, proportion, std_error, low, high: `share_among` of each.  Who
+            answered is itself estimated, so the intervals are wider than those of the proportions.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes", None], 0.8)
+        >>> est = rr.estimate(rr.Tally.from_counts([500, 300, 200], m))
+        >>> est.among().round(3)
+          category  proportion  std_error    low   high
+        0       no       0.667      0.023  0.621  0.712
+        1      yes       0.333      0.023  0.288  0.379
+        """
+        if among is None:
+            among = [category for category in self.categories if category is not None]
+            if len(among) == self.k:
+                raise ArgumentValueError(
+                    "among must name categories: non-response is not among those of this design, "
+                    f"{self._answers.describe()}, so all shares are of those who answered; to "
+                    "protect who did not, declare a missing category (None) when privatizing"
+                )
+        codes = [self._code(category) for category in among]
+        whole, covariances = np.zeros(self.k), self._covariances
+        whole[codes] = 1
+        level = check_level(level)
+        rows = [vars(self._ratio(np.eye(self.k)[one], whole, level, covariances)) for one in codes]
+        columns = ["proportion", "std_error", "low", "high"]
+        table = pd.DataFrame(rows, columns=columns)
+        table.insert(0, "category", label_column(tuple(self.categories[one] for one in codes)))
+        return table
 
     @property
-    def reported_by_category(self) -> NDArray[Any]:
-        """(k,) reports that speak for each category, as whole numbers where there are such."""
-        counts = self.named[0]
-        return counts.astype(np.int64) if self.names_categories else counts
+    def _covariances(self) -> list[Floats]:
+        """The covariance, and of a design that below which none is trusted."""
+        least = self.designed and self.mechanism.channel.is_multinomial
+        return [self.covariance(), *([self.least_covariance()] if least else [])]
+
+    def _ratio(
+        self, part: Floats, whole: Floats, level: float, covariances: Sequence[Floats]
+    ) -> RatioEstimate:
+        """The ratio of two sums of proportions; (k,) each."""
+        both, limit = np.stack([part, whole]), student_quantile(level, self.df) ** 2
+        top, bottom = (float(one) for one in both @ self.proportions)
+        found = top / bottom if bottom else np.nan
+        contrast, ends = part - found * whole, []
+        error = self._error(contrast, covariances) / abs(bottom or np.nan)
+        if not np.isfinite(found) or self.df < 1 or (self.designed and self.n < 2):
+            return RatioEstimate(found, error, 0.0, 1.0)
+        for one in covariances:
+            if contrast @ one @ contrast >= 0 or not self.designed:
+                moments = (both @ one @ both.T)[[0, 0, 1], [0, 1, 1]]
+                ends.append(contrasts.fieller(top, bottom, tuple(moments), limit))
+        if self.target == "population" and self.mechanism.channel.is_multinomial:
+            # Nowhere is the ratio more than 1, and there it has the variance of none.
+            near = part - float(np.clip(found, 0, 1)) * whole
+            scores, counts, samples = self._scored(near, level, covariances)
+            ends.append(
+                Interval(*general_intervals.ratio_ends(both @ scores, counts, samples, level))
+            )
+        low, high = min((e[0] for e in ends), default=0.0), max((e[1] for e in ends), default=1.0)
+        margin = self._margin(contrast / bottom, level, covariances)
+        return RatioEstimate(found, error, *widen_outside(found, margin, Interval(low, high)))
+
+    def _scored(
+        self, contrast: Floats, level: float, covariances: Sequence[Floats]
+    ) -> tuple[Floats, Floats, NDArray[np.intp]]:
+        """(k, m) scores of the report cells, how often each was seen, and their samples.
+
+        Of a design as often as in a simple random sample that says as much of the contrast.
+        """
+        channel, survey = self.mechanism.channel, self._survey
+        if survey is None:
+            counts = self.reported.astype(np.float64)
+            return debiasing.weights(channel, self.reported), counts, channel.samples
+        size = survey.effective_size(contrast, max(_variances(contrast, covariances)))
+        size = float(self.effective_n.min()) if size is None else size
+        quantiles = (student_quantile(level, df) for df in (self.n - 1, self.df))
+        size *= min(1.0, (next(quantiles) / next(quantiles)) ** 2)
+        return survey.cells.table.T, size * survey.cell_shares, np.zeros_like(channel.samples)
+
+    def _margin(self, contrast: Floats, level: float, covariances: Sequence[Floats]) -> float:
+        """A quantile of the largest standard error of a sum of proportions."""
+        variance = max(*_variances(contrast, covariances), 0.0)
+        return float(student_quantile(level, self.df) * np.sqrt(variance))
+
+    def _error(self, contrast: Floats, covariances: Sequence[Floats]) -> float:
+        """The standard error of a sum of proportions; NaN for a negative variance of a design."""
+        variance = _variances(contrast, covariances)[0]
+        return float(np.sqrt(variance if self.designed else max(variance, 0.0)))
+
+    def mean(
+        self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
+    ) -> MeanEstimate:
+        """The mean of a number that each category stands for, as of a privatized 0/1.
+
+        Parameters
+        ----------
+        values : mapping, optional
+            From category to number; by default the categories, which must be numbers themselves.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        MeanEstimate
+            The mean, its standard error and an interval within the smallest and the largest number:
+            for the population by empirical likelihood of the scores (at the effective size) where
+            each report falls into one cell, else by a quantile of standard errors.
+
+        Raises
+        ------
+        ArgumentTypeError
+            For categories that are no numbers.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR([0, 1], 0.75)))
+        >>> found = est.mean()
+        >>> round(found.mean, 3), round(found.std_error, 3)
+        (0.22, 0.03)
+        """
+        number, level, covariances = self._numbers(values), check_level(level), self._covariances
+        least, most = float(number.min()), float(number.max())
+        # Numbers on a scale from 0 to 1, on which intervals of proportions are cut and kept wide.
+        scale = (number - least) / ((most - least) or 1.0)
+        found, error = float(number @ self.proportions), self._error(number, covariances)
+        if self.k == 2 and not self.designed:
+            ends = self._interval(level, None, False, self.target, 1)
+            span = ends if scale[1] else Interval(1 - ends.high, 1 - ends.low)
+        else:
+            span = self._scaled_mean(scale, level, covariances)
+        low, high = (least + (most - least) * float(end) for end in span)
+        return MeanEstimate(found, error, low, high)
+
+    def _scaled_mean(self, scale: Floats, level: float, covariances: Sequence[Floats]) -> Interval:
+        """The interval in [0, 1] of a mean of numbers that reach from 0 to 1."""
+        found, margin = float(scale @ self.proportions), self._margin(scale, level, covariances)
+        few = self.designed and (self.df < 1 or self.n < 2)
+        if not np.isfinite(found + margin) or few:
+            return Interval(0.0, 1.0)
+        ends = Interval(found - margin, found + margin)
+        if self.target == "population" and self.mechanism.channel.is_multinomial:
+            scores, counts, samples = self._scored(scale, level, covariances)
+            used = np.isin(samples, samples[counts > 0])
+            places = np.unique(samples[used], return_inverse=True)[1]
+            mine = (scale @ scores)[None, used]
+            both = general_intervals.empirical_ends(mine, counts[used], places, level)
+            ends = Interval(float(both.low[0]), float(both.high[0]))
+        return widen_outside(found, margin, ends)
+
+    def _numbers(self, values: Mapping[Any, float] | None) -> Floats:
+        """(k,) the number that each category stands for; by default itself."""
+        given: Any = self.categories
+        if values is not None:
+            known = {self._code(category): number for category, number in values.items()}
+            if len(known) != self.k:
+                raise ArgumentValueError(
+                    f"values must give each of the {self.k} categories a number, found {len(known)}"
+                )
+            given = [known[code] for code in range(self.k)]
+        if not all(isinstance(one, numbers.Real) for one in given):
+            raise ArgumentTypeError(
+                f"a mean needs numbers, and the categories are {self._answers.describe()}; give "
+                "values, a mapping from category to number"
+            )
+        return np.array([float(one) for one in given])
+
+    # -- one category ----------------------------------------------------------------------
 
     @cached_property
     def _answers(self) -> Categories:
@@ -316,241 +927,173 @@ class Estimate:
 
     def __getitem__(self, category: Hashable) -> ShareEstimate:
         code = self._code(category)
-        low, high = self._interval(0.95, None, False, self.target, code)
-        count_low, count_high = self._interval(0.95, None, False, "rows", code)
-        return ShareEstimate(
-            category=self.categories[code],
-            n=self.n,
-            reported=self.reported_by_category[code].item(),
-            naive=float(self.named[1][code]),
-            proportion=float(self.proportions[code]),
-            std_error=float(self.std_error[code]),
-            low=float(low),
-            high=float(high),
-            count=float(self.counts[code]),
-            count_low=float(count_low) * self.n,
-            count_high=float(count_high) * self.n,
-        )
+        ends = [self._interval(0.95, None, False, self.target, code)]
+        if self._survey is None:
+            ends.append(self._interval(0.95, None, False, "rows", code))
+        columns = self._columns(code, ends)
+        plain = {name: np.asarray(value).item() for name, value in columns.items()}
+        return ShareEstimate(category=self.categories[code], **plain)
 
-    def about(self, shows: Any = None) -> Estimate:
-        """The same reports, read for other categories.
+    def _ipython_key_completions_(self) -> list[Hashable]:
+        return list(self.categories)
 
-        shows : a mapping from class to category, for mechanisms that tell classes of people
-            apart (those who lie, the answer to the unrelated question); None for the classes
-            themselves.  Raises NotIdentifiableError where the reports do not tell them apart.
+    # -- display ---------------------------------------------------------------------------
+
+    def _columns(self, at: Any, ends: Sequence[Interval]) -> dict[str, Any]:
+        """The columns of the frame but the category, of all categories or of one.
+
+        ends : of the proportions and, without a design, of the proportions among the rows.
         """
-        showing = getattr(self.mechanism, "showing", None)
-        if showing is None:
-            raise ArgumentTypeError(
-                "only a mechanism that tells classes apart can be read for other categories; "
-                f"found a {type(self.mechanism).__name__}"
-            )
-        found = replace(self, tally=replace(self.tally, mechanism=showing(shows)))
-        _ = found.proportions  # raises NotIdentifiableError now
+        found = {
+            "n": self.n,
+            "reported": self.reported_by_category[at],
+            "naive": self.named[1][at],
+            "proportion": self.proportions[at],
+            "std_error": self.std_error[at],
+            "low": ends[0].low,
+            "high": ends[0].high,
+        }
+        if self._survey is None:
+            low, high = ends[1].low * self.n, ends[1].high * self.n
+            return found | {"count": self.counts[at], "count_low": low, "count_high": high}
+        names = ("effective_n", "design_effect", "randomization_variance", "sampling_variance")
+        found |= {name: getattr(self, name)[at] for name in names}
+        return found | {"total": self.totals[at], "total_std_error": self.total_std_error[at]}
+
+    def to_frame(
+        self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
+    ) -> pd.DataFrame:
+        """A tidy frame, one row a category.
+
+        Parameters
+        ----------
+        level, method, simultaneous
+            Of the intervals, as in `interval`.
+
+        Returns
+        -------
+        DataFrame
+            Columns category, n, reported and naive (the reports that support the category, and
+            their weighted share; NaN in designs whose reports do not), proportion, std_error, low,
+            high (the interval for the target), and count, count_low, count_high (always about the
+            rows).  With a design instead of counts effective_n, design_effect,
+            randomization_variance and sampling_variance (which make std_error^2; the second may be
+            negative), total and total_std_error in the units of the weights.
+        """
+        ends = [self._interval(level, method, simultaneous, self.target)]
+        if self._survey is None:
+            rows = self.target == "rows"  # then both speak of the same rows
+            ends.append(ends[0] if rows else self._interval(level, None, simultaneous, "rows"))
+        columns = self._columns(slice(None), ends)
+        return pd.DataFrame({"category": label_column(self.categories), **columns})
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The columns of the frame that people read, the answer first."""
+        counted = ("reported", "naive") if self.names_categories else ()
+        if self._survey is None:
+            others: tuple[str, ...] = ("count", "count_low", "count_high")
+        else:
+            others = ("effective_n", "design_effect", "total", "total_std_error")
+        return ("proportion", "low", "high", "std_error", *others, *counted)
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The target, the size of the sample and its design."""
+        found = [("target", self.target), ("n", f"{self.n:,}")]
+        if self.missing:
+            found.append(("missing", f"{self.missing:,}"))
+        if self._survey is not None:
+            cells = self._survey.cells
+            if len(cells.labels) > 1:
+                found.append(("strata", f"{len(cells.labels):,}"))
+            if not cells.alone.all():
+                found.append(("clusters", f"{int(cells.units.sum()):,}"))
+            found.append(("sum of weights", f"{self.weight:,.1f}"))
         return found
 
-    def share_among(
-        self, category: Hashable, among: Iterable[Hashable], level: float = 0.95
-    ) -> RatioEstimate:
-        """The share of one category among the people of some categories.
-
-        Returns the ratio of the two shares, its standard error by the delta method, and an
-        interval inside [0, 1]: the hull of Fieller's and of the empirical likelihood's, which
-        is [0, 1] where the people may be next to nobody.  Consistent, not unbiased.
-
-        >>> import rrstats as rr
-        >>> counts = rr.Tally.from_counts([600, 250, 150], rr.KRR(["no", "once", "often"], 0.8))
-        >>> found = rr.estimate(counts).share_among("often", among=["once", "often"])
-        >>> round(found.proportion, 3), round(found.std_error, 3)
-        (0.25, 0.049)
-        """
-        part, whole = combinations.part_and_whole(self.categories, category, among)
-        shares, covariance = self.proportions, self.covariance()
-        top, bottom = float(part @ shares), float(whole @ shares)
-        pairs = ((part, part), (part, whole), (whole, whole))
-        moments = tuple(float(a @ covariance @ b) for a, b in pairs)
-        found, error, low, high = general_intervals.ratio((top, bottom), moments, level)
-        channel = self.mechanism.channel
-        if self.target == "population" and channel.is_multinomial and np.isfinite(top):
-            weights = np.stack([part, whole]) @ debiasing.weights(channel, self.reported)
-            ends = general_intervals.ratio_ends(weights, self.reported, channel.samples, level)
-            low, high = min(low, ends[0]), max(high, ends[1])
-        reach = float(general_intervals.wald(np.zeros(1), np.array([error]), level).high[0])
-        cut = combinations.no_sliver(found, reach, Interval(low, high))
-        return RatioEstimate(found, error, *cut)
-
-    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
-        """The shares among the people of some categories: by default among those who answered.
-
-        among : categories; None for all that are not missing, where non-response is a category.
-        Returns columns category, proportion, std_error, low, high: `share_among` of each.
-        Who answered is itself estimated, so the intervals are wider than those of the shares.
-
-        >>> import rrstats as rr
-        >>> m = rr.KRR(["no", "yes", None], 0.8)
-        >>> est = rr.estimate(rr.Tally.from_counts([500, 300, 200], m))
-        >>> est.among().round(3)
-          category  proportion  std_error    low   high
-        0       no       0.667      0.023  0.621  0.712
-        1      yes       0.333      0.023  0.288  0.379
-        """
-        return combinations.shares_among(self.share_among, self.categories, among, level)
-
-    def mean(
-        self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
-    ) -> MeanEstimate:
-        """The mean of a number that each category stands for, as of a privatized 0/1.
-
-        values : mapping from category to number; by default the categories, which must be
-            numbers themselves.
-        Returns the mean, its standard error and an interval within the smallest and the largest
-        number: by empirical likelihood of the scores for the population where each report falls
-        into one cell, else by a normal quantile of standard errors.
-        Raises ArgumentTypeError for categories that are no numbers.
-
-        >>> import rrstats as rr
-        >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR([0, 1], 0.75)))
-        >>> found = est.mean()
-        >>> round(found.mean, 3), round(found.std_error, 3)
-        (0.22, 0.03)
-        """
-        worth = combinations.numbers_of(self.categories, values)
-        found = float(worth @ self.proportions)
-        std_error = float(np.sqrt(max(float(worth @ self.covariance() @ worth), 0.0)))
-        if self.k == 2:
-            share = self._interval(level, None, False, self.target, 1)
-            ends = worth[0] + (worth[1] - worth[0]) * np.array([share.low, share.high])
-            return MeanEstimate(found, std_error, float(ends.min()), float(ends.max()))
-        # Numbers on a scale from 0 to 1, on which intervals of shares are cut and kept wide.
-        least, span = float(worth.min()), float(np.ptp(worth)) or 1.0
-        low, high = self._combined_ends((worth - least) / span, level)
-        return MeanEstimate(found, std_error, least + span * low, least + span * high)
-
-    def _combined_ends(self, scale: Floats, level: float) -> tuple[float, float]:
-        """The interval in [0, 1] of a combination of the shares, with weights in [0, 1]."""
-        found = float(scale @ self.proportions)
-        error = float(np.sqrt(max(float(scale @ self.covariance() @ scale), 0.0)))
-        channel = self.mechanism.channel
-        if not np.isfinite(found + error):
-            return 0.0, 1.0
-        ends = general_intervals.wald(np.array([found]), np.array([error]), level)
-        if self.target == "population" and channel.is_multinomial:
-            weights = (scale @ debiasing.weights(channel, self.reported))[None]
-            used = debiasing.sample_sizes(channel, self.reported, self.n) > 0
-            samples = np.unique(channel.samples[used], return_inverse=True)[1]
-            ends = general_intervals.empirical_ends(
-                weights[:, used], self.reported[used], samples, level
-            )
-        cut = Interval(*(float(np.clip(end[0], 0, 1)) for end in ends))
-        reach = float(general_intervals.wald(np.zeros(1), np.array([error]), level).high[0])
-        return combinations.no_sliver(found, reach, cut)
-
-    def log_likelihood(self, proportions: Any = None) -> float:
-        """The logarithm of the probability of these counts, at given shares of the classes.
-
-        proportions : (classes,) shares inside the simplex; by default the likeliest ones.
-        Includes the multinomial coefficient, so that for two categories it is the binomial's
-        log-density.
-        """
-        channel = self.mechanism.channel
-        self._check_likelihood()
-        if proportions is None:
-            proportions = debiasing.most_likely(channel, self.reported)
-        proportions = check_numbers(proportions, "proportions", size=len(channel.class_of))
-        if abs(proportions.sum() - 1) > 1e-6:
-            raise ArgumentValueError(f"proportions must sum to 1, got {proportions.sum():.6g}")
-        return likelihood.log_likelihood(
-            transition_matrix(channel), self.reported, proportions, samples=channel.samples
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences that a reader of the table must know."""
+        found = [f"{IMPLAUSIBLE_TEXT[0].upper()}{IMPLAUSIBLE_TEXT[1:]}"] * bool(
+            self.implausible.any()
         )
-
-    def _check_likelihood(self) -> None:
-        if not self.mechanism.channel.is_multinomial:
-            raise ArgumentValueError(
-                "maximum likelihood is not there for reports that name several categories: counts "
-                "do not say which were named together; project() gives shares in [0, 1] that sum "
-                "to 1"
+        if self._survey is None:
+            return found
+        if below := int((self.sampling_variance < 0).sum()):
+            found.append(
+                f"The sampling's part of the variance came out negative for {below} of {self.k} "
+                "categories: beside the randomization's it is too small to be told from 0."
             )
+        if self.n and self.df < _FEW:
+            found.append(
+                f"The standard errors rest on {max(self.df, 0)} degrees of freedom (clusters less "
+                "strata) and are rough; the intervals are wider for it."
+            )
+        too_sure = self.least_variance > _TOO_SURE * np.maximum(self.variance, 0.0)
+        if self.n and too_sure.any():
+            found.append(
+                f"The standard errors of {int(too_sure.sum())} of {self.k} categories are smaller "
+                "than the weights and strata by themselves allow, by luck or because few reports "
+                "have nearly all the weight: do not use them; intervals, tests, effective_n and "
+                "design_effect do not."
+            )
+        return found
 
-    def mle(self) -> ConstrainedProportions:
-        """Maximum likelihood shares inside the simplex: in closed form for k-RR.
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """The estimate of one category in a sentence.
 
-        In one sample with as many reports as categories, equal to the unbiased shares where those
-        are inside.  Better for a displayed table and for the whole distribution; biased for
-        the largest and the rare categories.  Not for reports that name several categories: their
-        counts do not hold the likelihood.
-        Source: KKT conditions of the multinomial likelihood.
-        """
-        shares = self.proportions  # raises NotIdentifiableError where nothing can be said
-        self._check_likelihood()
-        if self.n:
-            channel = self.mechanism.channel
-            shares = recode_matrix(channel) @ debiasing.most_likely(channel, self.reported)
-        return ConstrainedProportions(self.categories, shares, self.n, "maximum likelihood")
+        Parameters
+        ----------
+        category : hashable
+            By default the last one; None names a missing category.
+        level : float
+            Confidence.
 
-    def project(self) -> ConstrainedProportions:
-        """The shares inside the simplex that are nearest to the unbiased ones (Euclidean)."""
-        known = np.isfinite(self.proportions).all()
-        shares = project_to_simplex(self.proportions) if known else self.proportions
-        return ConstrainedProportions(self.categories, shares, self.n, "Euclidean projection")
+        Returns
+        -------
+        str
 
-    def reading(self, category: Hashable = ..., level: float = 0.95) -> str:
-        """One sentence that says what the estimate says of one category.
-
-        category : by default the last one; None names a missing category.
-
+        Examples
+        --------
         >>> import rrstats as rr
         >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR(["no", "yes"], 0.75)))
-        >>> est.reading("yes")
-        'about 22.0% yes, 95% interval 16.0% to 28.2%, of the population behind these 1,000 reports'
+        >>> est.interpret("yes").partition(", of ")[0]
+        'about 22.0% yes, 95% interval 16.0% to 28.2%'
         """
-        return self._reading(self.k - 1 if category is ... else self._code(category), level)
-
-    def _reading(self, code: int, level: float = 0.95) -> str:
-        level = check_level(level)
-        label = said(self.categories[code])
-        if not self.n:
-            return f"nothing can be said of {label}: there are no reports"
-        share = float(self.proportions[code])
-        if np.isnan(share):
-            return f"nothing can be said of {label}: no reports are in {self.empty_samples}"
-        ends = self._interval(level, None, False, self.target, code)
-        low, high = float(ends.low), float(ends.high)
-        near = float(np.clip(share, 0, 1))
-        shown, wide = f"{share:.1%}", high - low > 0.9
+        code = self.k - 1 if category is ... else self._code(category)
+        level, named = check_level(level), label(self.categories[code])
+        proportion = float(self.proportions[code])
+        if np.isnan(proportion):
+            empty = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
+            return f"nothing can be said of {named}: {empty}{' of any weight' * self.designed}"
+        low, high = map(float, self._interval(level, None, False, self.target, code))
+        near = float(np.clip(proportion, 0, 1))
+        shown, wide = f"{proportion:.1%}", high - low > 0.9
         span = f"{level * 100:.10g}% interval {percent_range(low, high)}"
-        span += f"{', so wide that it says next to nothing' * wide}, of {self._whom()}"
-        # Within rounding of 0 or 1, or printed like it, a share is not worth a remark.
-        if abs(share - near) < 1e-12 or shown.lstrip("-") == f"{near:.1%}":
-            shown = f"{near:.1%}"
-        elif self.implausible[code]:
-            shown += " (further off than noise goes: were these reports made by this mechanism?)"
-        elif wide:
-            return f"nothing can be said of {label}: the estimate, {shown}, is all noise; {span}"
-        else:
-            shown = (
-                f"{near:.1%} {label} (the unbiased estimate is {shown}, which is noise around a "
-                f"share near {near:.0f})"
-            )
-            return f"about {shown}, {span}"
-        return f"about {shown} {label}, {span}"
+        span += f"{', so wide that it says next to nothing' * wide}, of {self._whom(code)}"
+        # Within rounding of 0 or 1, or printed like it, a proportion is not worth a remark.
+        if abs(proportion - near) < 1e-12 or shown.lstrip("-") == f"{near:.1%}":
+            return f"about {near:.1%} {named}, {span}"
+        if self.implausible[code]:
+            why = "further off than noise goes: were these reports made by this mechanism?"
+            return f"about {shown} ({why}) {named}, {span}"
+        if wide:
+            return f"nothing can be said of {named}: the estimate, {shown}, is all noise; {span}"
+        why = f"the unbiased estimate is {shown}, which is noise around a share near {near:.0f}"
+        return f"about {near:.1%} {named} ({why}), {span}"
 
-    def _whom(self) -> str:
-        """Whom the estimate speaks of, in words."""
+    def _whom(self, code: int) -> str:
+        """The people of whom the estimate speaks, in words."""
         one = self.n == 1
         if self.target == "rows":
             with_report = " that have a report" if self.missing else ""
             return f"{'this 1 row' if one else f'these {self.n:,} rows'}{with_report}"
-        return f"the population behind {'this 1 report' if one else f'these {self.n:,} reports'}"
-
-    @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
-        """(k,) which categories are reported more rarely, or oftener, than any truth explains.
-
-        Then these are not reports of this mechanism, or not all of them: true answers that
-        nobody privatized, rows picked by their report, another prob.  Of right estimates one
-        in 10^9 has any.
-        """
-        return debiasing.implausible(self.mechanism.channel, self.reported, self.n)
+        found = f"the population behind {'this 1 report' if one else f'these {self.n:,} reports'}"
+        if self.designed:
+            size = f"{self.effective_n[code]:,.0f} of a simple random sample"
+            found += f", which say as much as {size}"
+        return found
 
     def plot(
         self,
@@ -581,29 +1124,23 @@ class Estimate:
             A hollow dot is an estimate outside 0 to 100%.
         """
         ends = self.interval(level, method=method, simultaneous=simultaneous)
-        return plot_proportions(self, ends, ax, level=level, truth=truth, **options)
+        rows = proportion_rows(self.categories, self.proportions, ends)
+        if self.names_categories:
+            rows["naive"] = self.named[1]
+        if truth is not None:
+            rows["truth"] = check_truth(truth, self.categories, missing=0.0)
+        whom = "these rows" if self.target == "rows" else "the population"
+        options = {"title": f"{self.n:,} reports", **options}
+        return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
 
-    def _table(self) -> pd.DataFrame:
-        """The frame as people read it: labels as text, without n and what is not known."""
-        unknown = [] if self.names_categories else ["reported", "naive"]
-        table = self.to_frame().drop(columns=["n", *unknown])
-        table["category"] = [said(category) for category in self.categories]
-        return table
 
-    def __repr__(self) -> str:
-        absent = f", {self.missing:,} missing" if self.missing else ""
-        table = self._table().to_string(index=False, formatters=FORMATS, **shortened())
-        doubt = f"\n{IMPLAUSIBLE_TEXT}" if self.implausible.any() else ""
-        return f"Estimate for target {self.target!r}: n={self.n:,}{absent}\n{table}{doubt}"
+def _variances(contrast: Floats, covariances: Sequence[Floats]) -> list[float]:
+    """The variance of a sum of proportions by each covariance."""
+    return [float(contrast @ one @ contrast) for one in covariances]
 
-    def _repr_html_(self) -> str:
-        import html
 
-        table = self._table().to_html(
-            index=False, escape=True, border=0, formatters=FORMATS, **shortened()
-        )
-        known = np.isfinite(self.proportions).all()
-        largest = int(np.argmax(self.proportions)) if known else self.k - 1
-        doubt = f"<p>{IMPLAUSIBLE_TEXT}</p>" if self.implausible.any() else ""
-        size = f"<p>target {self.target}, n = {self.n:,}, {self.missing:,} missing</p>"
-        return f"{table}{size}<p>{html.escape(self._reading(largest))}</p>{doubt}"
+def _root(variance: Floats) -> Floats:
+    """Square roots, NaN for what is negative by more than rounding."""
+    scale = float(np.nanmax(np.abs(variance), initial=0.0))
+    safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
+    return np.sqrt(safe)

@@ -40,7 +40,7 @@ from rrstats.estimation.groups import GroupEstimates, group_names
 from rrstats.estimation.result import ConstrainedProportions, RatioEstimate, ShareEstimate
 from rrstats.estimation.sample_design import columns_of, inverse_probabilities
 from rrstats.estimation.selections import Beside
-from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
+from rrstats.estimation.survey_variance import Sampling
 from rrstats.estimation.tally import Tally, counted_frame, tally
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.samples import check_aligned
@@ -144,9 +144,8 @@ def estimate(
         population : the number of units in the population, or in each stratum (a mapping).
         lonely : what to do with a stratum of one cluster.  See `weighted`.
     Returns an Estimate: k unbiased shares, which may lie outside [0, 1]; `Estimate.mle`
-    tidies the table and says what that costs.  With weights, probabilities, strata, clusters or
-    population a SurveyEstimate; with ``by`` a mapping from group to either.  Of a list of columns
-    a dict from name to that.
+    tidies the table and says what that costs; with ``by`` a mapping from group to Estimate.  Of a
+    list of columns a dict from name to that.
     Raises ArgumentValueError for reports outside the categories, NotIdentifiableError where prob
     is 1/k, MetadataError where an argument contradicts what the reports say of themselves.
     Warns ImplausibleReportsWarning where no true shares explain the reports: most often
@@ -234,22 +233,9 @@ class _Settings:
         }
         return next(iter(found.values())) if counted.single else found
 
-    def _of(self, one: Tally, *, alone: bool) -> Estimate | SurveyEstimate:
-        if not (one.sampled or self.probabilities or self.population is not None):
-            return _checked(Estimate(one, self.target, self.ddof), alone=alone)
-        if self.target != "population":
-            raise ArgumentValueError(
-                "weights, strata, clusters and a population are about the population; for target "
-                "'rows' leave them out"
-            )
-        found = survey_estimate(
-            one,
-            population=self.population,
-            probabilities=self.probabilities,
-            lonely=self.lonely,
-        )
-        _warn(found)
-        return found
+    def _of(self, one: Tally, *, alone: bool) -> Estimate:
+        sampling = Sampling(self.population, self.probabilities, self.lonely)
+        return _checked(Estimate(one, self.target, self.ddof, sampling), alone=alone)
 
 
 def _counted(
@@ -287,16 +273,11 @@ def _checked(found: Estimate, *, alone: bool) -> Estimate:
     alone : whether it is all there is; a group may lack a sample that it needs.
     """
     shares = found.proportions  # raises NotIdentifiableError now rather than when it is shown
-    if alone and found.n and np.isnan(shares).any():
+    if alone and found.n and not found.designed and np.isnan(shares).any():
         raise NotIdentifiableError(
             f"no reports are in the samples {found.empty_samples}, and the others alone do not "
             "identify the shares"
         )
-    _warn(found)
-    return found
-
-
-def _warn(found: Estimate | SurveyEstimate) -> None:
     condition = condition_number(found.mechanism.channel)
     if condition > _ILL_CONDITIONED:
         warn(
@@ -306,3 +287,4 @@ def _warn(found: Estimate | SurveyEstimate) -> None:
         )
     if found.n and found.implausible.any():
         warn(IMPLAUSIBLE_TEXT, ImplausibleReportsWarning)
+    return found

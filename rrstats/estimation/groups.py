@@ -35,8 +35,6 @@ from rrstats.plots import PlotOptions, check_truth, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rrstats.estimation.survey_estimate import SurveyEstimate
-
 __all__ = ["GroupEstimates"]
 
 
@@ -45,7 +43,7 @@ _FEW = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
+class GroupEstimates(Mapping[Any, Estimate]):
     """A mapping from group to estimate.
 
     names : of the columns that make the groups.  estimates : by label, which is a tuple where there
@@ -59,10 +57,10 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
     """
 
     names: tuple[Hashable, ...]
-    estimates: Mapping[Any, Estimate | SurveyEstimate]
+    estimates: Mapping[Any, Estimate]
     left_out: int = 0
 
-    def __getitem__(self, label: Any) -> Estimate | SurveyEstimate:
+    def __getitem__(self, label: Any) -> Estimate:
         if label not in self.estimates:
             raise KeyError(f"no such group among the {len(self)}; list(groups) names them")
         return self.estimates[label]
@@ -92,8 +90,8 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
         """A tidy frame: the groups' columns, then those of the estimates, one row a category.
 
         Columns after the groups': category, n, reported, naive, proportion, std_error, low, high,
-        count; of weighted surveys those of `SurveyEstimate.to_frame`.  Intervals of counts are
-        those of one group: ``groups[label].to_frame()``.
+        count; of a design those of `Estimate.to_frame`.  Intervals of counts are those of one
+        group: ``groups[label].to_frame()``.
         level, method : of the intervals.  simultaneous : all categories of one group together.
         """
         if not self.estimates:
@@ -125,7 +123,7 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
     def _one_by_one(self, level: float, method: str | None, simultaneous: bool) -> pd.DataFrame:
         frames = []
         for one in self.values():
-            if not isinstance(one, Estimate):
+            if one.designed:
                 frames.append(one.to_frame(level, method=method, simultaneous=simultaneous))
                 continue
             low, high = one.interval(level, method=method, simultaneous=simultaneous)
@@ -135,7 +133,7 @@ class GroupEstimates(Mapping[Any, "Estimate | SurveyEstimate"]):
     def _alike(self) -> list[Estimate] | None:
         """The estimates, where all groups' intervals follow from counts at once."""
         ones = list(self.values())
-        plain = [one for one in ones if isinstance(one, Estimate)]
+        plain = [one for one in ones if not one.designed]
         if len(plain) < len(ones) or {one.target for one in plain} != {"population"}:
             return None
         return plain if plain[0].mechanism.channel.binomial_rates is not None else None

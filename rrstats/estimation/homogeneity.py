@@ -30,7 +30,6 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWa
 from rrstats.estimation import debiasing
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.result import FORMATS, Result
-from rrstats.estimation.survey_estimate import SurveyEstimate, survey_estimate
 from rrstats.estimation.tally import Tally, tally
 from rrstats.inference.contingency import (
     chi_squared_tail,
@@ -199,12 +198,12 @@ def as_estimate(given: Any, **design: Any) -> Any:
         given = tally(given, **made)
     if not isinstance(given, Tally):
         return given
-    return survey_estimate(given) if given.sampled else Estimate(given)
+    return Estimate(given)
 
 
 def is_simple(estimate: Any) -> bool:
     """Whether an estimate is of a simple random sample, without weights or a design."""
-    return isinstance(estimate, Estimate)
+    return isinstance(estimate, Estimate) and not estimate.designed
 
 
 def has_cells(estimate: Any) -> bool:
@@ -233,7 +232,7 @@ def null_covariance(estimate: Any, proportions: Floats) -> Floats:
     if is_simple(estimate) and not has_latent_classes(channel) and not channel.samples.any():
         return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
     found = np.asarray(estimate.covariance(), dtype=np.float64)
-    if isinstance(estimate, SurveyEstimate) and channel.is_multinomial:
+    if isinstance(estimate, Estimate) and estimate.designed and channel.is_multinomial:
         return raise_covariance(found, estimate.least_covariance())
     return found
 
@@ -243,7 +242,7 @@ def wald_tail(value: float, df: int, covariance_df: float | None) -> tuple[float
 
     covariance_df : degrees of freedom of the covariance; None for chi-squared.
     """
-    if covariance_df is None:
+    if covariance_df is None or covariance_df == np.inf:
         return chi_squared_tail(value, df), "", []
     p_value = hotelling_tail(value, df, covariance_df)
     notes = ["too few clusters, or rows, for this test"] if np.isnan(p_value) else []
@@ -525,7 +524,7 @@ def _covariance_df(given: list[Any], parts: list[Floats], df: int) -> float | No
     """
     if all(map(is_simple, given)):
         return None
-    own = [float(one.n - 1 if is_simple(one) else one.degrees_of_freedom) for one in given]
+    own = [float(one.n - 1 if is_simple(one) else one.df) for one in given]
     total = np.sum(parts, axis=0)
     if min(own) < 1 or not np.isfinite(total).all():
         return 0.0
@@ -537,7 +536,7 @@ def _covariance_df(given: list[Any], parts: list[Floats], df: int) -> float | No
     while left:
         first, *rest = left
         alike = [one for one in rest if joint_covariance(given[first], given[one]) is not None]
-        together = given[first].free_with(*(given[one] for one in alike)) if alike else None
+        together = given[first].df_with(*(given[one] for one in alike)) if alike else None
         most += sum(own[one] for one in (first, *alike)) if together is None else together
         left = [one for one in rest if one not in alike]
     return min((df + df**2) / spread, most) if spread > 0 else most

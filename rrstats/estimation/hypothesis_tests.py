@@ -247,12 +247,12 @@ def goodness_of_fit(
 def _wald_fit(found: Any, wanted: Floats, null: str) -> TestResult:
     """Wald's test of unbiased proportions, with their covariance under the null where known."""
     channel, effective = found.mechanism.channel, None
-    design_df = getattr(found, "degrees_of_freedom", None)
+    design_df = getattr(found, "df", np.inf)
     notes = []
-    if design_df is None and not channel.is_multinomial:
+    if design_df == np.inf and not channel.is_multinomial:
         rates = expected_rates(channel, wanted)
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
-    if design_df is None and found.target == "population":
+    if design_df == np.inf and found.target == "population":
         effective = known(information_left(channel, wanted, found.reported, found.n) * found.n)
     shift = np.asarray(found.proportions) - wanted
     value, df = wald_statistic(shift, null_covariance(found, wanted))
@@ -643,7 +643,7 @@ def _wald_pairs(found: Any, cells: NDArray[np.intp], shape: tuple[int, int]) -> 
     slope -= np.kron(rows[:, None], np.eye(c)) @ sum_columns
     shift = joint - np.outer(rows, columns).ravel()
     value, df = wald_statistic(shift, slope @ covariance @ slope.T)
-    p_value, name, notes = wald_tail(value, df, getattr(found, "degrees_of_freedom", None))
+    p_value, name, notes = wald_tail(value, df, getattr(found, "df", np.inf))
     method = "Wald test of the joint shares against the product of their margins" + name
     return TestResult(_INDEPENDENT, value, df, p_value, method, int(found.n), notes=tuple(notes))
 

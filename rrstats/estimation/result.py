@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Unpack
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -32,10 +32,6 @@ from numpy.typing import NDArray
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, percent_range, wrap
 from rrstats._typing import Floats
 from rrstats.inference.binomial import Interval
-from rrstats.plots import PlotOptions, check_truth, plot_intervals
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = [
     "FORMATS",
@@ -49,7 +45,6 @@ __all__ = [
     "label_column",
     "long_frame",
     "percent_range",
-    "plot_proportions",
     "proportion_rows",
     "said",
     "shortened",
@@ -411,23 +406,3 @@ def proportion_rows(labels: Iterable[Hashable], estimates: Any, ends: Any) -> pd
     index = pd.Index(list(labels), dtype=object, tupleize_cols=False)
     low, high = ends
     return pd.DataFrame({"estimate": estimates, "low": low, "high": high}, index=index)
-
-
-def plot_proportions(
-    estimate: Any,
-    ends: Any,
-    ax: Axes | None,
-    *,
-    level: float,
-    truth: Any,
-    **options: Unpack[PlotOptions],
-) -> Axes:
-    """The picture of an `Estimate` or `SurveyEstimate` with these intervals."""
-    rows = proportion_rows(estimate.categories, estimate.proportions, ends)
-    if estimate.names_categories:
-        rows["naive"] = estimate.named[1]
-    if truth is not None:
-        rows["truth"] = check_truth(truth, estimate.categories, missing=0.0)
-    whom = "these rows" if estimate.target == "rows" else "the population"
-    options = {"title": f"{estimate.n:,} reports", **options}
-    return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)

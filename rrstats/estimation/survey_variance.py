@@ -1,4 +1,4 @@
-"""How a weighted sum of scores varies over samples: strata, clusters, finite populations.
+"""Variances of weighted sums of scores: strata, clusters, weights and finite populations.
 
 Variances come from the spread of the clusters' sums within strata, as if clusters had been drawn
 with replacement.  A finite population, or known probabilities, take something off the sampling, and
@@ -8,42 +8,72 @@ are in the sample,
     variance = (1 - f) * (variance between clusters) + f * (variance of the randomization)
 
 Where probabilities differ, a cluster that was sure to be in the sample counts nothing in the first
-part, and others 1 - probability.  Strata with one cluster have no such variance: see `LONELY`.
-Sources: Arnab (1994); Deville (1999) for unequal probabilities; Binder (1983) for ratios.
+part, and others 1 - probability.  Strata with one cluster have no such variance: see `LONELY_PSU`.
+Two groups of one sample go together as far as their clusters do: people of one cluster are alike
+whichever group they are in, and a stratum with more of one group has fewer of the other.  Both are
+read as one sample with report cells of their own, so that the covariance is that of two sums.
+Sources: Arnab (1994); Deville (1999) for unequal probabilities; Binder (1983) for ratios and
+groups, as the covariance matrix of `svyby` in R's survey package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
 
+from rrstats._checks import check_bool, check_number, check_one_of
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation import debiasing
 from rrstats.estimation.tally import Tally
+from rrstats.mechanisms.channel import has_latent_classes, transition_matrix
 
-__all__ = [
-    "LONELY",
-    "Form",
-    "SampleCells",
-    "chances_missed",
-    "degrees_of_freedom",
-    "plain_form",
-    "read_cells",
-    "sampled_shares",
-    "variance_form",
-]
+__all__ = ["LONELY_PSU", "SIMPLE", "Sampling", "SurveyMoments", "VarianceForm"]
 
 
-LONELY = ("raise", "adjust", "certainty")
+LONELY_PSU = ("raise", "adjust", "certainty")
 """Strata with one cluster: refused, centred at the grand mean, or sure to be in the sample."""
+
+_ROUNDING = 1e-12
 
 _ALIKE = 1e-9
 """Relative difference up to which probabilities are the same but for rounding."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The way in which a sample was drawn, besides its weights, strata and clusters.
+
+    population : how many clusters (rows, where there are none) the population has: a number, or a
+        mapping from stratum to number.  Clusters then are in the sample as a whole, and a tally
+        without weights gets those that the numbers give.  None: far more than the sample.
+    probabilities : whether weights are 1 / the probability of being in a sample that was drawn
+        without replacement; all 1 is a census.
+    lonely_psu : one of `LONELY_PSU`.
+    """
+
+    population: Any = None
+    probabilities: bool = False
+    lonely_psu: str = LONELY_PSU[0]
+
+    def __post_init__(self) -> None:
+        check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
+        if check_bool(self.probabilities, "probabilities") and self.population is not None:
+            raise ArgumentValueError(
+                "give probabilities or population, found both: probabilities say how much of the "
+                "population is in the sample"
+            )
+
+
+SIMPLE = Sampling()
+"""A sample that says nothing of a population's size."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +171,7 @@ def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) ->
 
 
 @dataclass(frozen=True)
-class Form:
+class VarianceForm:
     """The variance of the sum of w g over a sample, for any values g of the m report cells.
 
     mass : (m,).  points, coefficients : (p, m) and (p,).  The variance is the sum of mass g^2 and
@@ -169,16 +199,15 @@ class Form:
         return np.asarray((values.T * self.mass) @ others + (self.points @ values).T @ weighted)
 
 
-def variance_form(
-    cells: SampleCells, sampled: Floats, *, probabilities: bool = False, lonely: str = LONELY[0]
-) -> Form:
+def variance_form(cells: SampleCells, sampled: Floats, sampling: Sampling) -> VarianceForm:
     """How a weighted sum over the cells varies.
 
     sampled : (strata,) the share of its clusters that are in the sample.
     Each cluster counts 1 - its probability in the mean and in the squares of its stratum; without
     known probabilities all count 1, which makes the n / (n - 1) of sampling with replacement.
-    Raises ArgumentValueError for strata with one cluster, unless ``lonely`` names what to do.
+    Raises ArgumentValueError for strata with one cluster, unless ``lonely_psu`` names what to do.
     """
+    lonely, probabilities = sampling.lonely_psu, sampling.probabilities
     left, free = 1 - sampled, _free(cells, sampled, probabilities)
     if probabilities:
         keep, keep2 = chances_missed(cells)
@@ -213,7 +242,7 @@ def variance_form(
         points.append(centre[single] / count[single, None] - grand)
         coefficients.append((count * left)[single])
     mass = (of_cell * cells.alone) @ free
-    return Form(mass, np.vstack(points), np.concatenate(coefficients), within)
+    return VarianceForm(mass, np.vstack(points), np.concatenate(coefficients), within)
 
 
 def _free(cells: SampleCells, sampled: Floats, probabilities: bool) -> Floats:
@@ -223,7 +252,7 @@ def _free(cells: SampleCells, sampled: Floats, probabilities: bool) -> Floats:
     return np.asarray((1 - sampled)[cells.strata, None] * cells.second)
 
 
-def plain_form(cells: SampleCells, sampled: Floats, *, probabilities: bool = False) -> Form:
+def plain_form(cells: SampleCells, sampled: Floats, probabilities: bool) -> VarianceForm:
     """The variance if clusters made no difference and weights had nothing to do with reports.
 
     Rows within strata, and the squared weights spread over the report cells as the weights are.
@@ -239,7 +268,7 @@ def plain_form(cells: SampleCells, sampled: Floats, *, probabilities: bool = Fal
     within = (cells.second - free).sum(axis=0)
     # In split cells every report is in k cells, so that a category's own weights sum to 1 / k.
     cells_each = cells.table.shape[1] if cells.split else 1
-    return Form(factor @ first, first, -factor / each * cells_each, within)
+    return VarianceForm(factor @ first, first, -factor / each * cells_each, within)
 
 
 def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
@@ -274,7 +303,7 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
     return keep, keep2
 
 
-def degrees_of_freedom(cells: SampleCells, sampled: Floats, *, probabilities: bool = False) -> int:
+def degrees_of_freedom(cells: SampleCells, sampled: Floats, probabilities: bool) -> int:
     """Clusters (rows, where there are none) with reports here, less strata with some.
 
     A group that is in few clusters has a variance that rests on these, however many others the
@@ -295,18 +324,33 @@ def _check_lonely(single: int, strata: int, lonely: str) -> None:
         raise ArgumentValueError(
             f"strata must have two clusters (or rows) in the sample, found one in {single} of "
             f"{strata}: nothing is known of the variance between them; join strata that are alike, "
-            "or say lonely='adjust' (take its distance from the grand mean) or lonely='certainty' "
+            "or say lonely_psu='adjust' (take its distance from the grand mean) or "
+            "lonely_psu='certainty' "
             "(it was sure to be in the sample)"
         )
 
 
-def sampled_shares(cells: SampleCells, population: Any) -> Floats:
+def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
     """(strata,) the share of each stratum's clusters that are in the sample; 0 for None."""
     if population is None:
         return np.zeros(len(cells.labels))
     if isinstance(population, pd.Series):
         population = population.to_dict()
-    sizes = np.array([_size(population, label, len(cells.labels)) for label in cells.labels])
+    if not isinstance(population, Mapping):
+        if len(cells.labels) > 1:
+            raise ArgumentValueError(
+                "population must be a mapping from stratum to number for these "
+                f"{len(cells.labels)} strata, found one number"
+            )
+        population = dict.fromkeys(cells.labels, population)
+    if not all(label in population for label in cells.labels):
+        raise ArgumentValueError(
+            "population must have a number for each stratum of the sample (the key None where "
+            "there are no strata), found none for some of them"
+        )
+    sizes = np.array(
+        [check_number(population[one], "population", 0, np.inf, ends="()") for one in cells.labels]
+    )
     units = cells.by_stratum(cells.units)
     small = int((sizes < units).sum())
     if small:
@@ -318,25 +362,221 @@ def sampled_shares(cells: SampleCells, population: Any) -> Floats:
     return np.asarray(units / sizes)
 
 
-def _size(population: Any, label: Hashable, strata: int) -> float:
-    """The number of clusters, or rows, that a stratum of the population has."""
-    if isinstance(population, Mapping):
-        if label not in population:
+# -- the moments of an estimate --------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyMoments:
+    """Proportions and totals of a sample with a design, and their variances.
+
+    Every report has a score, the debiased answer, whose mean over the randomization is the truth;
+    so surveys treat scores as they treat answers.  The total of a category is the sum of w s
+    (Horvitz-Thompson), its proportion that total over the sum of w (Hajek).  The variance that the
+    respondents' coins add is the sum of w^2 (s^2 - s), unbiased because a true answer of 0 or 1 is
+    its own square; drawing the sample adds the rest, a difference that may come out negative.
+    A cluster belongs to its stratum.  Rows without a report, or outside the group at hand, are
+    rows of the sample that add nothing.
+    """
+
+    tally: Tally
+    sampling: Sampling
+
+    def __post_init__(self) -> None:
+        if not debiasing.has_scores(self.tally.mechanism.channel):
             raise ArgumentValueError(
-                "population must have a number for each stratum of the sample (the key None where "
-                "there are no strata), found none for some of them"
+                "weights, strata and clusters need a score for each report, which there is none of "
+                "where samples need one another; leave them out, or estimate groups of alike "
+                "weights apart and add them up"
             )
-        population = population[label]
-    elif strata > 1:
-        raise ArgumentValueError(
-            f"population must be a mapping from stratum to number for these {strata} strata, found "
-            "one number"
+        _ = self.form  # raises for what cannot be estimated now rather than when it is shown
+
+    @cached_property
+    def cells(self) -> SampleCells:
+        """The cells of the tally, with the weights that the population gives."""
+        population, cells = self.sampling.population, read_cells(self.tally)
+        given = any(cell.weight is not None for cell in self.tally.cells.values())
+        if population is None or given:
+            return cells
+        expansion = 1 / _sampled_shares(cells, population)
+        return read_cells(self.tally, dict(zip(cells.labels, expansion, strict=True)))
+
+    @cached_property
+    def sampled(self) -> Floats:
+        """(strata,) the share of the clusters that are in the sample."""
+        return _sampled_shares(self.cells, self.sampling.population)
+
+    @cached_property
+    def form(self) -> VarianceForm:
+        """The variance of a weighted sum."""
+        return variance_form(self.cells, self.sampled, self.sampling)
+
+    @cached_property
+    def least_form(self) -> VarianceForm:
+        """What `form` would be if clusters, and who has which weight, made no difference."""
+        return plain_form(self.cells, self.sampled, self.sampling.probabilities)
+
+    @cached_property
+    def first(self) -> Floats:
+        """(m,) sums of the weights by report cell."""
+        return np.asarray(self.cells.first.sum(axis=0))
+
+    @property
+    def _cells_each(self) -> int:
+        """The number of report cells that every report is in."""
+        return self.tally.mechanism.k if self.cells.split else 1
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.first.sum()) / self._cells_each
+
+    @cached_property
+    def size(self) -> float:
+        """The sum of the weights, NaN where that is nobody."""
+        return self.weight or float("nan")
+
+    @cached_property
+    def totals(self) -> Floats:
+        """(k,) unbiased totals, in the units of the weights."""
+        return np.asarray(self.first @ self.cells.table)
+
+    @cached_property
+    def proportions(self) -> Floats:
+        """(k,) totals over the sum of the weights."""
+        return np.asarray(self.totals / self.size)
+
+    @cached_property
+    def centred(self) -> Floats:
+        """(m, k) what one more report of weight 1 changes in the proportions."""
+        cells = self.cells
+        return np.asarray((cells.table - cells.speaks * self.proportions) / self.size)
+
+    @property
+    def cell_shares(self) -> Floats:
+        """(m,) the weighted share of each report cell."""
+        return np.asarray(self.first / self.size)
+
+    def variance(self, form: VarianceForm) -> Floats:
+        """(k,) variance of the proportions, linearized: of sampling and of randomization."""
+        return form.variance(self.centred) + self._noise(form.within) / self.size**2
+
+    @property
+    def total_variance(self) -> Floats:
+        """(k,) variance of the totals."""
+        return self.form.variance(self.cells.table) + self._noise(self.form.within)
+
+    @property
+    def randomization_variance(self) -> Floats:
+        """(k,) the part that the respondents' coins add."""
+        return self._noise(self.cells.second.sum(axis=0)) / self.size**2
+
+    def _noise(self, mass: Floats) -> Floats:
+        """(k,) the randomization's variance of reports whose squared weights sum to ``mass``."""
+        table = self.cells.table
+        return np.asarray(self._fitted(mass) @ table**2 - mass @ table)
+
+    def _fitted(self, mass: Floats) -> Floats:
+        """(m,) sums by report cell, replaced by what true answers would make of them on average.
+
+        Where there are more reports than categories, the variance of a score given the truth is
+        then estimated without the noise of its own report, as R's RRTCS does for Kuk's and
+        Christofides' designs.  Otherwise nothing changes.
+        """
+        channel, cells = self.tally.mechanism.channel, self.cells
+        if cells.split or has_latent_classes(channel) or len(channel.samples) == channel.k:
+            return mass
+        found = np.empty_like(mass)
+        for sample in np.unique(channel.samples):
+            mine = channel.samples == sample
+            found[mine] = transition_matrix(channel)[mine] @ (mass[mine] @ cells.table[mine])
+        return found
+
+    def covariance(self, form: VarianceForm) -> Floats:
+        """(k, k) covariance of the proportions."""
+        table = self.cells.table
+        if self.cells.split and (form.mass.any() or form.within.any()):
+            raise ArgumentValueError(
+                "covariances are not known of reports that name several categories: they are "
+                "counted category by category; the variances are, and clusters of a sample with "
+                "replacement give covariances too"
+            )
+        noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
+        return np.asarray(form.covariance(self.centred) + noise / self.size**2)
+
+    @cached_property
+    def df(self) -> int:
+        """Clusters (rows, where there are none) less strata; of a group those that it is in."""
+        return degrees_of_freedom(self.cells, self.sampled, self.sampling.probabilities)
+
+    def design_effect(self) -> Floats:
+        """(k,) variance over that of as many unweighted reports of a simple random sample.
+
+        The larger of both forms'.  Where all reports are the same, so that variances say nothing,
+        Kish's: n times the sum of the squared weights over the square of their sum.
+        """
+        n, spread = self.tally.n, np.asarray(self.first @ self.centred**2 * self.size)
+        kish = n * float(self.cells.second.sum()) / self._cells_each / self.size**2
+        effects = []
+        for form in (self.form, self.least_form):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = self.variance(form) * (n - 1) / spread
+            effects.append(np.where((spread > _ROUNDING) & (found > 0), found, kish))
+        return np.maximum(*effects)
+
+    def effective_size(self, contrast: Floats, variance: float) -> float | None:
+        """Reports of a simple random sample in which a sum of the proportions has this variance.
+
+        contrast : (k,) the weights of the sum.  None where nothing varies.
+        """
+        values = (self.cells.table - self.proportions) @ contrast
+        spread = float(self.cell_shares @ values**2)
+        return 1 + spread / variance if spread > _ROUNDING and variance > 0 else None
+
+    def covariance_with(self, other: SurveyMoments) -> Floats | None:
+        """(k, l) covariance with another group of the same sample; None where it is not one."""
+        both = self._joined(self.cells, other)
+        if both is None:
+            return None
+        form = variance_form(both, self.sampled, self.sampling)
+        here = np.vstack([self.centred, np.zeros((len(other.centred), self.centred.shape[1]))])
+        there = np.vstack([np.zeros((len(self.centred), other.centred.shape[1])), other.centred])
+        return form.between(here, there)
+
+    def df_with(self, *others: SurveyMoments) -> int | None:
+        """Degrees of freedom of all groups together; None where they are not of one sample."""
+        cells: SampleCells | None = self.cells
+        for other in others:
+            cells = None if cells is None else self._joined(cells, other)
+        if cells is None:
+            return None
+        return degrees_of_freedom(cells, self.sampled, self.sampling.probabilities)
+
+    def _joined(self, one: SampleCells, group: SurveyMoments) -> SampleCells | None:
+        """The rows of both, with report cells of their own; None where no sample has them."""
+        if replace(self.sampling, population=None) != replace(group.sampling, population=None):
+            return None
+        other = group.cells
+        places = {key: place for place, key in enumerate(other.keys)}
+        if len(places) != len(one.keys) or any(key not in places for key in one.keys):
+            return None
+        order = np.array([places[key] for key in one.keys], dtype=np.intp)
+        present = one.rows + one.others
+        rows = one.rows + other.rows[order]
+        alike = np.array_equal(present, (other.rows + other.others)[order])
+        if not alike or (rows > present).any():
+            return None
+        shares = self.sampled[one.strata], group.sampled[other.strata[order]]
+        if not np.allclose(*shares, rtol=_ALIKE, atol=0):
+            return None
+        return replace(
+            one,
+            rows=rows,
+            others=present - rows,
+            inverse=one.inverse + other.inverse[order],
+            inverse2=one.inverse2 + other.inverse2[order],
+            reported=np.hstack([one.reported, other.reported[order]]),
+            first=np.hstack([one.first, other.first[order]]),
+            second=np.hstack([one.second, other.second[order]]),
+            table=scipy.linalg.block_diag(one.table, other.table),
+            speaks=scipy.linalg.block_diag(one.speaks, other.speaks),
         )
-    if isinstance(population, bool) or not isinstance(population, int | float | np.number):
-        raise ArgumentTypeError(
-            "population must be a number, or a mapping from stratum to number, found "
-            f"{type(population).__name__}"
-        )
-    if not 0 < population < np.inf:
-        raise ArgumentValueError("population must be finite numbers above 0")
-    return float(population)
