@@ -108,7 +108,7 @@ def test_covariates_are_found_by_any_label(people, key):
     found = rr.linear(frame.pay, data, covariates={key: COIN}, intercept=True)
     assert found.params.tolist() == pytest.approx(expected.params.tolist())
     assert list(found.params.index) == ["Intercept", "2020[T.yes]"]
-    assert rr.logit(frame.voted, data, covariates={key: COIN}, intercept=True).unseen.names
+    assert rr.logit(frame.voted, data, covariates={key: COIN}, intercept=True).private.names
 
 
 def test_covariates_are_found_by_pairs(people):
@@ -137,10 +137,6 @@ def test_series_of_reports_are_what_their_frame_is(people):
         expected = fit(outcome, people[["drinker"]], intercept=True).params.tolist()
         for data in (people.drinker, {"d": people.drinker}, {"drinker": people.drinker}):
             assert fit(outcome, data, intercept=True).params.tolist() == pytest.approx(expected)
-    for link in (rr.probit, rr.cloglog, rr.cauchit):
-        for data in (people.drinker, {"d": people.drinker}):
-            with pytest.raises(ArgumentValueError, match="hold reports"):
-                link(people.smoker, data, intercept=True)
 
 
 def test_reports_are_no_weights_and_no_clusters(people):
@@ -399,7 +395,7 @@ def test_frames_without_rows_are_refused(people):
     for formula in ("age ~ weight", "age ~ drinker", "age ~ 1"):
         with pytest.raises(ArgumentValueError, match="at least one row, found none"):
             rr.linear(formula, empty)
-    with pytest.raises(ArgumentValueError, match="at least one report, found none"):
+    with pytest.raises(ArgumentValueError, match="at least one row, found none"):
         rr.logit("smoker ~ age", empty)
 
 
@@ -474,7 +470,7 @@ def _same(fit, data):
     """A fit that was pickled says and predicts the same."""
     again = pickle.loads(pickle.dumps(fit))
     assert again.params.equals(fit.params)
-    assert again.summary() == fit.summary()
+    assert str(again.summary()) == str(fit.summary())
     pd.testing.assert_frame_equal(again.predict(data), fit.predict(data))
     return again
 
@@ -503,8 +499,8 @@ def test_results_of_formulas_and_private_covariates_can_be_pickled(people, formu
     _same(rr.linear(f"pay ~ {formula}", people), data)
     _same(rr.linear(f"pay ~ {formula}", people, method="likelihood"), data)
     again = _same(rr.logit(f"voted ~ {formula}", people), data)
-    assert again.unseen.columns[0].mechanism == COIN
-    assert again.unseen.columns[0].rows == len(people)
+    assert again.private.columns[0].mechanism == COIN
+    assert again.private.columns[0].rows == len(people)
     _same(rr.logit(f"smoker ~ {formula.replace('drinker', 'weight')}", people), data)
 
 

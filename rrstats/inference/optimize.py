@@ -40,6 +40,12 @@ Derivatives = tuple[float, Floats, Floats]
 _STALLS = 3
 """So many long steps in a row that gain nothing are on the way to infinity."""
 
+_FADED = 1e-5
+"""A gain below this is nothing where rounding hides the curvature, as in Cauchy's long tails."""
+
+_ROUNDING = 1e-14
+"""Curvature below this part of the largest is rounding."""
+
 _HALVINGS = 100
 
 
@@ -147,7 +153,8 @@ def maximize(
             theta, (value, gradient, hessian) = theta + step, reached
         if newton and promise <= 1e-14 and moved <= 1e-4:
             return Maximum(theta, value, gradient, hessian, True, iteration, None, scale)
-        flat = good and gained < max(1e-8, 10 * noise) and (moved > 1e-4 or not newton)
+        least = _FADED if bends[:1] <= _ROUNDING * bends[-1:] else 1e-8
+        flat = good and gained < max(least, 10 * noise) and (moved > 1e-4 or not newton)
         stalls = stalls + 1 if flat else 0
         if stalls == _STALLS:
             return Maximum(theta, value, gradient, hessian, True, iteration, step, scale)
@@ -172,7 +179,7 @@ def _step(bends: Floats, along: Floats, radius: float) -> tuple[Floats, bool]:
     if not len(bends) or (not along.any() and bends[0] >= 0):
         return np.zeros(len(along)), True
     least = max(0.0, -float(bends[0]))
-    rounding = 1e-14 * float(np.abs(bends).max())
+    rounding = _ROUNDING * float(np.abs(bends).max())
 
     def shifted(shift: float) -> Floats:
         return np.asarray(along / (bends + shift))

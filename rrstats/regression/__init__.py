@@ -1,27 +1,25 @@
-"""Regression with privatized columns: answers seen through a channel, and private covariates.
+"""Regression with privatized columns: answers, covariates, or both, that were seen as reports.
 
-`logit`, `probit`, `cloglog` and `cauchit` have a privatized answer on the left (`models`);
-`linear`, and `logit` with ``covariates=``, have privatized columns on the right (`covariates`).
+`logit`, `probit`, `cloglog` and `cauchit` model an answer and `linear` a number (`models`);
+`likelihood` and `corrected_scores` fit them, `results` holds what comes out.
 """
 
 from rrstats.errors import ConvergenceWarning
 from rrstats.regression.corrected_scores import ScoreResult
 from rrstats.regression.models import cauchit, cloglog, linear, logit, probit
 from rrstats.regression.results import (
-    CovariateResult,
     GoodnessOfFit,
     LikelihoodRatioTest,
-    OutcomeResult,
+    LikelihoodResult,
     RegressionResult,
     WaldTest,
 )
 
 __all__ = [
     "ConvergenceWarning",
-    "CovariateResult",
     "GoodnessOfFit",
     "LikelihoodRatioTest",
-    "OutcomeResult",
+    "LikelihoodResult",
     "RegressionResult",
     "ScoreResult",
     "WaldTest",

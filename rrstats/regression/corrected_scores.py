@@ -26,11 +26,17 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
-from rrstats.regression.design_matrix import DesignMatrix, table_of
-from rrstats.regression.maxima import check_columns
-from rrstats.regression.private_covariates import Unseen, again
-from rrstats.regression.results import Doubt, RegressionResult, beside_profiles, confidence
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    LowPrecisionWarning,
+    NotIdentifiableError,
+    RRStatsWarning,
+)
+from rrstats.regression.design_matrix import table_of
+from rrstats.regression.likelihood import check_columns
+from rrstats.regression.private_covariates import ModelData, PrivateCovariates
+from rrstats.regression.results import RegressionResult, beside_profiles, confidence
 
 _BLOCK = 1 << 16
 """Rows times profiles that are worked on at once."""
@@ -61,9 +67,12 @@ class ScoreResult(RegressionResult):
     sigma2: float
     effective_n: pd.Series[float]
     signal: pd.Series[float]
-    unseen: Unseen
-    design: DesignMatrix
-    from_formula: bool
+    data: ModelData
+
+    @property
+    def private(self) -> PrivateCovariates:
+        """The privatized covariates."""
+        return self.data.private
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
         "compare": _TESTS,
@@ -77,36 +86,34 @@ class ScoreResult(RegressionResult):
         "shares": _NO_MODEL,
     }
 
-    def facts(self) -> list[tuple[str, str]]:
-        """What stands above the table: there is no likelihood."""
+    @property
+    def _header(self) -> list[tuple[str, str]]:
         sigma = f"{np.sqrt(self.sigma2):.4g}" if self.sigma2 > 0 else "not known (noise)"
-        return [
-            ("people", f"{self.nobs:,}"),
-            ("standard errors", self.vcov),
-            ("error deviation", sigma),
-        ]
+        return [*super()._header, ("error deviation", sigma)]
 
-    def doubts(self) -> list[Doubt]:
-        """Sentences on what the noise leaves open."""
+    @property
+    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+        """Sentences on what the noise leaves open, and the warnings that they are."""
         thin = self.signal[~(self.signal >= _FAINT)]
         if not len(thin):
-            return []
+            return ()
         text = (
             f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
             f"{', ...' * (len(thin) > 5)}) may be anything: beside the other covariates, "
             f"their columns vary by {thin.min():.1f} standard errors at the least, which is within "
             "noise of 0; leave covariates out, or ask more people."
         )
-        return [Doubt(text)]
+        return ((text, LowPrecisionWarning),)
 
-    def remarks(self) -> list[str]:
-        """What stands under the table."""
-        found = [doubt.text for doubt in self.doubts()]
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that stand under the table."""
+        found = [text for text, _ in self.warnings]
         if len(self.effective_n):
             worth = "; ".join(f"{name} {n:,.0f}" for name, n in self.effective_n.dropna().items())
             worth = worth or "not known (noise)"
             found.append(f"{self.nobs:,} reports tell as much as so many known answers: {worth}.")
-        return found
+        return tuple(found)
 
     def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
         """The expected outcome for profiles: the covariates, prediction, std_error, low, high.
@@ -118,15 +125,15 @@ class ScoreResult(RegressionResult):
         if data is None:
             raise ArgumentTypeError(
                 "predict needs data, profiles with the true categories of the privatized "
-                f"covariates {list(self.unseen.names)}: those of the people of the fit are not "
+                f"covariates {list(self.private.names)}: those of the people of the fit are not "
                 "known, and scores have no model of them (method='likelihood' has)"
             )
         half = scipy.special.ndtri(0.5 + confidence(level) / 2)
         frame = table_of(data)
         if not isinstance(frame, pd.DataFrame):
             raise ArgumentValueError("data must be a frame with the covariates as columns")
-        known = self.unseen.codes(frame)
-        matrices = np.stack(again(self.unseen, self.design, frame, self.from_formula))
+        known = self.private.codes(frame)
+        matrices = np.stack(self.data.matrices(frame))
         matrix = matrices[known, np.arange(len(frame))]
         value = matrix @ self.estimates
         error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix), 0))
@@ -140,35 +147,22 @@ class ScoreResult(RegressionResult):
             index=frame.index,
         )
         labels = {str(label): label for label in frame.columns}
-        wanted = dict.fromkeys(map(str, (*self.design.sources, *self.unseen.names)))
+        wanted = dict.fromkeys(map(str, (*self.data.design.sources, *self.private.names)))
         shown = [labels[name] for name in wanted]
         return beside_profiles(frame[shown], found)
 
 
-def score_fit(
-    y: Floats,
-    unseen: Unseen,
-    scores: Floats,
-    design: DesignMatrix,
-    names: tuple[str, ...],
-    order: list[int],
-    same: Floats,
-    varying: Floats,
-    weights: Floats | None,
-    clusters: NDArray[np.intp] | None,
-    vcov: str,
-    from_formula: bool,
-    outcome: str,
-) -> ScoreResult:
+def score_fit(y: Floats, data: ModelData, outcome: str) -> ScoreResult:
     """Solve the equations.
 
-    scores : (rows, C) of the profiles.  same : (rows, s).  varying : (C, rows, v).  order : places
-    of these columns among names.  outcome : what it is called in the title.
+    outcome : what it is called in the title.
     """
+    names, order, same, varying = data.names, data.order, data.same, data.varying
+    scores = data.private.scores(data.keep, len(y))
     check_columns(same, varying, [names[place] for place in order], 0)
     squares = np.sqrt(np.concatenate([(same**2).mean(axis=0), (varying**2).mean(axis=(0, 1))]))
-    problem = _Problem(y, scores, same, varying, np.ones(len(y)) if weights is None else weights)
-    gram, cross = problem.moments(squares)
+    equations = _Equations(y, scores, same, varying, data.weights)
+    gram, cross = equations.moments(squares)
     try:
         bread = np.linalg.inv(gram)
     except np.linalg.LinAlgError:
@@ -177,21 +171,21 @@ def score_fit(
             "no inverse; more people are needed"
         ) from None
     beta, b = bread @ cross, len(squares)
-    meat, known, sigma2 = problem.spread(squares, beta, clusters)
+    meat, known, sigma2 = equations.spread(squares, beta, data.clusters)
     covariance = bread @ meat @ bread
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.diag(bread @ known @ bread) / np.diag(covariance)
     worth = len(y) * np.minimum(parts, 1.0)  # above 1 it is noise, or rounding
     tail = [names[j] for j in order[same.shape[1] :]]
-    signal = problem.signal(squares, bread)[same.shape[1] :]
+    signal = equations.signal(squares, bread)[same.shape[1] :]
     place = np.argsort(order)
     scale = 1 / squares[place]
     return ScoreResult(
-        title=f"Linear regression of {outcome} by scores, {unseen.listed}",
+        title=f"Linear regression of {outcome} by scores, {data.private.listed}",
         index=pd.Index(list(names), dtype=object),
         estimates=beta[place] * scale,
         covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
-        vcov=vcov,
+        vcov="robust" if data.clusters is None else "clustered",
         nobs=len(y),
         log_likelihood=np.nan,
         converged=True,
@@ -203,14 +197,12 @@ def score_fit(
             name="effective_n",
         ),
         signal=pd.Series(signal, index=pd.Index(tail, dtype=object), name="signal"),
-        unseen=unseen,
-        design=design,
-        from_formula=from_formula,
+        data=data,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _Equations:
     """Sums over rows and profiles, columns divided by their sizes."""
 
     y: Floats

@@ -15,7 +15,7 @@ import ast
 import contextlib
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,7 +44,7 @@ _MOST_NAMED = 12
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Orthonormal columns that span the covariates.
+    """Orthogonal columns of mean square 1 that span the covariates.
 
     columns : (rows, p).  back : (p, p), coefficients of the covariates from those of columns.
     """
@@ -53,14 +53,8 @@ class Basis:
     back: Floats
 
 
-def orthonormal(matrix: Floats, names: tuple[str, ...], weights: Floats | None = None) -> Basis:
-    """Orthonormal columns; raises ArgumentValueError where covariates are collinear.
-
-    weights : (rows,) of which those of 0 must not decide; by default all rows count.
-    """
-    whole = matrix
-    if weights is not None and not weights.all():
-        matrix = matrix[weights > 0]
+def orthonormal(matrix: Floats, names: tuple[str, ...]) -> Basis:
+    """Orthogonal columns; raises ArgumentValueError where covariates are collinear."""
     lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     if not np.isfinite(lengths).all():
         large = [name for name, one in zip(names, lengths, strict=True) if not np.isfinite(one)]
@@ -80,7 +74,8 @@ def orthonormal(matrix: Floats, names: tuple[str, ...], weights: Floats | None =
         back = directions / np.sqrt(sizes) / lengths[:, None]
     else:
         back = _triangular(matrix, lengths, names)
-    return Basis(whole @ back, back)
+    back = back * np.sqrt(len(matrix))
+    return Basis(matrix @ back, back)
 
 
 def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floats:
@@ -138,6 +133,8 @@ class DesignMatrix:
     matrix : (rows, p) finite numbers.  names : of its p columns.
     sources : the columns of a frame that it is made of; for arrays the names of its columns.
     frame : these columns, of the rows of the matrix.
+    factors : columns used as ``C(column)`` alone.  jumps : columns in a transform that has no
+    slope, and that transform.
     """
 
     matrix: Floats
@@ -145,6 +142,8 @@ class DesignMatrix:
     sources: tuple[str, ...]
     frame: pd.DataFrame
     build: Callable[[pd.DataFrame], Floats]
+    factors: frozenset[str] = frozenset()
+    jumps: Mapping[str, str] = field(default_factory=dict)
 
     def again(self, data: Any) -> Floats:
         """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
@@ -262,6 +261,12 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
 
 
+_SMOOTH = re.compile(
+    r"(np\.)?(I|abs|arctan|bs|cc|center|clip|cos|cr|cs|exp|exp10|exp2|expm1|float|log|log10|log1p|"
+    r"log2|maximum|minimum|poly|power|scale|sin|sqrt|square|standardize|tan|tanh)"
+)
+"""Functions of a formula that have a slope nearly everywhere."""
+
 _QUOTED = re.compile(r"`([^`]+)`")
 
 
@@ -297,6 +302,25 @@ class FormulaCovariates:
         """For each column with missing values, where they are."""
         return gaps(self.frame)
 
+    def _shapes(self) -> tuple[frozenset[str], dict[str, str]]:
+        """Columns used as ``C(column)`` alone, and those in transforms that have no slope."""
+        uses: dict[str, list[Any]] = {}
+        for factor in {factor for term in self.terms for factor in term.factors}:
+            for name in _looked_up(factor):
+                uses.setdefault(name, []).append(factor)
+        alone = {
+            name
+            for name, factors in uses.items()
+            if all(_factor_of(str(one.expr))[0].strip("`") == name != one.expr for one in factors)
+        }
+        jumps = {
+            name: str(factor.expr)
+            for name, factors in uses.items()
+            for factor in factors
+            if factor.eval_method.value == "python" and not _is_smooth(factor.expr)
+        }
+        return frozenset(alone), jumps
+
     def design(self, keep: Booleans | None = None) -> DesignMatrix:
         """The matrix of all rows, or of those to keep."""
         frame = _with_used_levels(self.frame if keep is None else self.frame[keep], self.whole)
@@ -318,9 +342,8 @@ class FormulaCovariates:
                     "numbers of all"
                 )
         check_names(names)
-        return DesignMatrix(
-            finite(matrix, names), names, self.sources, frame, _Again(maker, spec, names)
-        )
+        build, matrix = _Again(maker, spec, names), finite(matrix, names)
+        return DesignMatrix(matrix, names, self.sources, frame, build, *self._shapes())
 
 
 @dataclass(frozen=True, eq=False)
@@ -510,6 +533,17 @@ def _looked_up(factor: Any) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Name) and id(node) not in called
     ]
+
+
+def _is_smooth(expression: str) -> bool:
+    """Whether a transform has a slope nearly everywhere, as far as is known of its functions."""
+    tree, _ = _tree(expression)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and not _SMOOTH.fullmatch(ast.unparse(node.func)):
+            return False
+        if isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.FloorDiv | ast.Mod):
+            return False
+    return True
 
 
 def _tree(expression: str) -> tuple[ast.expr, dict[str, str]]:

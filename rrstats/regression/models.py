@@ -28,43 +28,35 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import column_of
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import Variable, ordinary, variable
 from rrstats.estimation.means import numbers
-from rrstats.mechanisms.records import find, read
+from rrstats.mechanisms.records import read
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
-from rrstats.regression.design_matrix import (
-    check_index,
-    check_ordinary,
-    column_or_values,
-    outcome_name,
-    table_of,
-    whole_rows,
+from rrstats.regression.design_matrix import check_ordinary, outcome_name
+from rrstats.regression.likelihood import (
+    Likelihood,
+    NormalOutcome,
+    OutcomeModel,
+    ReportedOutcome,
+    fitted,
+    outcome_of,
 )
-from rrstats.regression.design_matrix import covariates as covariates_of
-from rrstats.regression.fitting import Problem, best, orthonormal
 from rrstats.regression.links import family_of
-from rrstats.regression.maxima import VCOVS, fitted
-from rrstats.regression.mixtures import BinaryOutcome, Mixture, NormalOutcome, OutcomeModel
-from rrstats.regression.outcomes import ReportedOutcome, outcome_of
-from rrstats.regression.private_covariates import Opened, ShareColumns, open_columns, share_columns
-from rrstats.regression.results import (
-    CovariateResult,
-    Doubt,
-    OutcomeResult,
-    boundless,
-    covariance_of,
-    natural,
-    natural_slopes,
-    notes,
-    parameter_names,
-    title,
-    warn_of,
+from rrstats.regression.private_covariates import (
+    ModelData,
+    ModelRequest,
+    open_model,
+    share_columns,
 )
+from rrstats.regression.results import LikelihoodResult
+
+_ROBUST = ("robust", "clustered")
+
+_SEEN, _FAR = 2.0, 4.0
+"""Standard errors of variation that scores need, and by which two methods must not differ."""
 
 
 def logit(
@@ -86,42 +78,74 @@ def logit(
     vcov: str | None = None,
     covariates: Any = None,
     covariate_model: str = "logistic",
-) -> OutcomeResult | CovariateResult:
+) -> LikelihoodResult:
     """Logistic regression of the true answer on covariates, from reports of it.
 
-    outcome : a formula such as ``"smoker ~ age + C(region)"``, whose left side is a column of
-        reports in ``data`` (needs formulaic); or n reports in any container.
-    data : the frame of a formula; or (n, p) covariates, an array or a frame of numbers, taken as
-        they stand: a column of ones, or ``intercept=True``, makes an intercept.  None: only that.
-    mechanism, prob, epsilon : what made the reports: a mechanism, or categories with prob or
-        epsilon; none where the column says so itself.  Where rows were made by different
-        mechanisms, a column of n mechanisms, or a mapping from group to mechanism.
-    group : the sample of each row, where the mechanism has several.
-    event : of two categories the one whose probability is modelled, by default the last.
-    baseline : of more the one that the others are compared with, by default the first.
-    weights : (n,) probability weights: at least 0, of any scale.  Then the likelihood is that of
-        the population, and vcov is "robust" unless named.
-    frequencies : (n,) how many people each row stands for, whole numbers.
-    clusters : (n,) labels; then vcov is "clustered" unless named.
-    offset : (n,) numbers added to the linear predictor.
-    missing : "raise", or "drop" rows in which anything is missing.
-    vcov : "observed" (the default: inverse Hessian), "expected", "opg", "robust" (sandwich, HC0),
-        "clustered" (sandwich, CR1: times G/(G-1) (n-1)/(n-p)).
-    covariates, covariate_model : for columns of ``data`` that hold reports themselves, a mapping
-        from column to mechanism; a frame that says so needs none.  See
-        `covariates.logit_on_private`, which then does the work.
-    group, weights, frequencies, clusters and offset may be parameter_names of columns of ``data``.
+    Parameters
+    ----------
+    outcome : str or array-like of shape (n,)
+        A formula such as ``"smoker ~ age + C(region)"``, whose left side is a column of reports in
+        ``data`` (needs formulaic); or n reports in any container.  With privatized covariates it
+        may be ordinary answers.  A formula is code, as in formulaic: never take one from a
+        stranger.
+    data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
+        The frame of a formula; or covariates, taken as they stand: a column of ones, or
+        ``intercept=True``, makes an intercept.  None: only that.
+    mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
+        How the reports were made; none where the column says so itself.  Where rows were made by
+        different mechanisms, a column of n mechanisms, or a mapping from group to mechanism.
+    group : array-like of shape (n,), or str, optional
+        The sample of each row, where the mechanism has several.
+    event : hashable, optional
+        Of two categories the one whose probability is modelled, by default the last.
+    baseline : hashable, optional
+        Of more categories the one that the others are compared with, by default the first.
+    intercept : bool
+        Whether to add a column of ones; a formula has one unless it says ``- 1``.
+    weights : array-like of shape (n,), or str, optional
+        Probability weights: at least 0, of any scale.  Then the likelihood is that of the
+        population, and vcov is "robust" unless named.
+    frequencies : array-like of shape (n,), or str, optional
+        How many people each row stands for, whole numbers.
+    clusters : array-like of shape (n,), or str, optional
+        Labels; then vcov is "clustered" unless named.
+    offset : array-like of shape (n,), or str, optional
+        Numbers added to the linear predictor.
+    missing : {"raise", "drop"}
+        What to do with rows in which anything is missing.
+    vcov : {"observed", "expected", "opg", "robust", "clustered"}, optional
+        Inverse Hessian (the default), inverse mean Hessian, inverse products of gradients, sandwich
+        (HC0), or sandwich of clusters (CR1: times G/(G-1) (n-1)/(n-p)).
+    covariates : mapping from column to mechanism, optional
+        Columns of ``data`` that hold reports themselves; a frame that says so needs none.
+    covariate_model : {"logistic", "constant"}
+        How proportions of the true categories of these depend on the ordinary covariates.
 
-    Returns an OutcomeResult; ``print(result.summary())``.
-    Raises ArgumentValueError for collinear covariates, reports that are all alike, and columns
-    that do not fit.  Warns ConvergenceWarning where the likelihood has no maximum but at
-    prevalences of 0 or 1 (all reports together, or of some covariates): such coefficients are
-    infinite.
+    Returns
+    -------
+    LikelihoodResult
+        Coefficients of the true answer; ``print(result.summary())``.
+
+    Raises
+    ------
+    ArgumentValueError
+        For collinear covariates, reports that are all alike, and columns that do not fit.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where the likelihood has no maximum but at prevalences of 0 or 1 (all reports together, or
+        of some covariates): such coefficients are infinite.
+
+    Notes
+    -----
+    log L = sum log sum_j P(report | j) P(j | x); Magder and Hughes (1997).
     Where reports are few and noise is large there are often several maxima.  The highest interior
     one of a few fixed starts is given, with a note where the likelihood was seen to be higher at
     the edge; not all maxima are seen (above 5,000 rows there is one start).
-    Formula: log L = sum log sum_j P(report | j) P(j | x); Magder and Hughes (1997).
 
+    Examples
+    --------
     >>> import numpy as np, rrstats as rr
     >>> from rrstats.regression import logit
     >>> x = np.repeat([0, 1, 2, 3, 4], 2)
@@ -134,96 +158,10 @@ def logit(
 
     Each step of x multiplies the odds of a true yes by exp(0.597) = 1.8.
     """
-    data = table_of(data)
-    options = {
-        "mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group, "event": event,
-        "intercept": intercept, "weights": weights, "clusters": clusters, "missing": missing,
-        "vcov": vcov,
-    }  # fmt: skip
-    own = {"baseline": baseline, "frequencies": frequencies, "offset": offset}
-    if covariates is None and not _private(outcome, data):
-        return _regress("logit", outcome, data, **options, **own)
-    if given := [name for name, value in own.items() if value is not None]:
-        raise ArgumentTypeError(f"{given[0]} cannot be had together with privatized covariates")
-
-    return logit_on_private(
-        outcome, data, covariates=covariates, covariate_model=covariate_model, **options
-    )
+    return _categorical("logit", ModelRequest(**locals()))  # its fields are the arguments
 
 
-def probit(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
-    """Probit regression of the true answer, from reports of it: P(event) = Phi(x b).
-
-    The arguments are those of `logit`; the outcome must have two categories.
-
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> fit = probit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
-    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
-    ([-0.84], [0.2])
-
-    About 20% say yes, on the scale of this link.
-    """
-    return _seen("probit", outcome, data, options)
-
-
-def cloglog(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
-    """Complementary log-log regression of the true answer: P(event) = 1 - exp(-exp(x b)).
-
-    The arguments are those of `logit`; the outcome must have two categories.
-
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> fit = cloglog(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
-    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
-    ([-1.5], [0.2])
-
-    About 20% say yes, on the scale of this link.
-    """
-    return _seen("cloglog", outcome, data, options)
-
-
-def cauchit(outcome: Any, data: Any = None, **options: Any) -> OutcomeResult:
-    """Cauchit regression of the true answer: P(event) = 1/2 + arctan(x b) / pi.
-
-    The arguments are those of `logit`; the outcome must have two categories.
-
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> fit = cauchit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
-    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
-    ([-1.38], [0.2])
-
-    About 20% say yes, on the scale of this link.
-    """
-    return _seen("cauchit", outcome, data, options)
-
-
-def _seen(link: str, outcome: Any, data: Any, options: dict[str, Any]) -> OutcomeResult:
-    """A regression on covariates as they stand."""
-    data = table_of(data)
-    if private := _private(outcome, data):
-        raise ArgumentValueError(
-            f"the covariates {private} hold reports, which {link} would take for the truth; use "
-            "logit, which knows of them, or a copy of the frame without its metadata"
-        )
-    return _regress(link, outcome, data, **options)
-
-
-def _private(outcome: Any, data: Any) -> list[str]:
-    """The covariates that a frame says were privatized."""
-    if not isinstance(data, pd.DataFrame) or not (records := read(data.attrs)):
-        return []
-    made = {record.name for record in records}
-    used = list(data.columns)
-    if isinstance(outcome, str):
-        used = list(covariates_of(data, outcome, rows=len(data)).sources)
-    check_ordinary(data, [name for name in used if name not in made])
-    return [str(name) for name in used if name in made]
-
-
-def _regress(
-    link: str,
+def probit(
     outcome: Any,
     data: Any = None,
     *,
@@ -232,7 +170,6 @@ def _regress(
     epsilon: float | None = None,
     group: Any = None,
     event: Hashable = None,
-    baseline: Hashable = None,
     intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
@@ -240,164 +177,224 @@ def _regress(
     offset: Any = None,
     missing: str = "raise",
     vcov: str | None = None,
-) -> OutcomeResult:
-    formula = outcome if isinstance(outcome, str) else None
-    values = column_of(_frame(data), outcome_name(formula)) if formula is not None else outcome
-    if formula is None:
-        check_index(values, data, "outcome")
+    covariates: Any = None,
+    covariate_model: str = "logistic",
+) -> LikelihoodResult:
+    """Probit regression of the true answer, from reports of it.
+
+    The arguments are those of `logit`; the outcome must have two categories.
+
+    Parameters
+    ----------
+    outcome, data : formula and frame, or reports and covariates
+        The answers and what they depend on.
+    mechanism, prob, epsilon, group : optional
+        How the reports were made, and the sample of each row.
+    event : hashable, optional
+        The category whose probability is modelled, by default the last.
+    intercept, weights, frequencies, clusters, offset, missing, vcov : optional
+        As in `logit`.
+    covariates, covariate_model : optional
+        Privatized covariates, as in `logit`.
+
+    Returns
+    -------
+    LikelihoodResult
+        Coefficients on the scale of this link: P(event) = Phi(x b).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> fit = rr.probit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
+    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
+    ([-0.84], [0.2])
+
+    About 20% say yes, on the scale of this link.
+    """
+    return _categorical("probit", ModelRequest(**locals()))  # its fields are the arguments
+
+
+def cloglog(
+    outcome: Any,
+    data: Any = None,
+    *,
+    mechanism: Any = None,
+    prob: float | None = None,
+    epsilon: float | None = None,
+    group: Any = None,
+    event: Hashable = None,
+    intercept: bool = False,
+    weights: Any = None,
+    frequencies: Any = None,
+    clusters: Any = None,
+    offset: Any = None,
+    missing: str = "raise",
+    vcov: str | None = None,
+    covariates: Any = None,
+    covariate_model: str = "logistic",
+) -> LikelihoodResult:
+    """Complementary log-log regression of the true answer, from reports of it.
+
+    The arguments are those of `logit`; the outcome must have two categories.
+
+    Parameters
+    ----------
+    outcome, data : formula and frame, or reports and covariates
+        The answers and what they depend on.
+    mechanism, prob, epsilon, group : optional
+        How the reports were made, and the sample of each row.
+    event : hashable, optional
+        The category whose probability is modelled, by default the last.
+    intercept, weights, frequencies, clusters, offset, missing, vcov : optional
+        As in `logit`.
+    covariates, covariate_model : optional
+        Privatized covariates, as in `logit`.
+
+    Returns
+    -------
+    LikelihoodResult
+        Coefficients on the scale of this link: P(event) = 1 - exp(-exp(x b)).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> fit = rr.cloglog(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
+    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
+    ([-1.5], [0.2])
+
+    About 20% say yes, on the scale of this link.
+    """
+    return _categorical("cloglog", ModelRequest(**locals()))  # its fields are the arguments
+
+
+def cauchit(
+    outcome: Any,
+    data: Any = None,
+    *,
+    mechanism: Any = None,
+    prob: float | None = None,
+    epsilon: float | None = None,
+    group: Any = None,
+    event: Hashable = None,
+    intercept: bool = False,
+    weights: Any = None,
+    frequencies: Any = None,
+    clusters: Any = None,
+    offset: Any = None,
+    missing: str = "raise",
+    vcov: str | None = None,
+    covariates: Any = None,
+    covariate_model: str = "logistic",
+) -> LikelihoodResult:
+    """Cauchit regression of the true answer, from reports of it.
+
+    The arguments are those of `logit`; the outcome must have two categories.
+
+    Parameters
+    ----------
+    outcome, data : formula and frame, or reports and covariates
+        The answers and what they depend on.
+    mechanism, prob, epsilon, group : optional
+        How the reports were made, and the sample of each row.
+    event : hashable, optional
+        The category whose probability is modelled, by default the last.
+    intercept, weights, frequencies, clusters, offset, missing, vcov : optional
+        As in `logit`.
+    covariates, covariate_model : optional
+        Privatized covariates, as in `logit`.
+
+    Returns
+    -------
+    LikelihoodResult
+        Coefficients on the scale of this link: P(event) = 1/2 + arctan(x b) / pi.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> fit = rr.cauchit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
+    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
+    ([-1.38], [0.2])
+
+    About 20% say yes, on the scale of this link.
+    """
+    return _categorical("cauchit", ModelRequest(**locals()))  # its fields are the arguments
+
+
+def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
+    """Regression of categories, seen as reports or, with privatized covariates, as they are."""
+    latent = request.covariates is not None or bool(_recorded_covariates(request))
+    seen = _outcome(request, latent)
+    family = family_of(link, seen.k)
+    if seen.k > 2 and request.event is not None:
+        raise ArgumentTypeError(f"event is for two categories; of {seen.k} name the baseline")
+    reports = outcome_of(seen, family, request.baseline, request.event)
+    absent = {"the outcome" if latent else "the reports": seen.missing()}
+    data = open_model(request, seen.rows, absent)
+    if data.keep is not None:
+        reports = reports.take(data.keep)
+    if not latent:
+        _check_varied(reports, data.weights)
+    name = "the answer" if seen.name is None else repr(seen.name)
+    title = f"{link.capitalize()} regression of {name} being {reports.categories[-1]!r}"
+    if seen.k > 2:
+        title = f"Multinomial logit of {name}, against {reports.categories[0]!r}"
+    event = reports.categories[1] if seen.k == 2 else None
+    told = data.private.listed if data.private.columns else "from reports"
+    return _fit(f"{title}, {told}", reports, data, request, event)
+
+
+def _recorded_covariates(request: ModelRequest) -> list[Hashable]:
+    """Covariates that the frame itself says were privatized."""
+    if not isinstance(request.frame, pd.DataFrame) or not (records := read(request.frame.attrs)):
+        return []
+    made, used = {record.name for record in records}, request.sources()
+    check_ordinary(request.frame, [name for name in used if name not in made])
+    return [name for name in used if name in made]
+
+
+def _outcome(request: ModelRequest, latent: bool) -> Variable:
+    """The outcome, read through its mechanism; ordinary answers only beside private covariates."""
+    values = request.values
+    if isinstance(values, Variable):
+        return values
+    if latent and not request.described:
+        _check_outcome(request)
+        if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
+            values = getattr(values, "cat", values).remove_unused_categories()
+        seen = ordinary(values)
+        if seen.k < 2:
+            raise ArgumentValueError(
+                f"the outcome must have two categories, found {seen.k} in {seen.rows} rows"
+            )
+        return seen
     rows = len(values) if hasattr(values, "__len__") else 0
-    sampled = column_or_values(group, data, rows, "group", values)
+    known = (
+        request.mechanism
+        if request.mechanism is not None or request.record is None
+        else (request.record.mechanism)
+    )
+    sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
+    group = request.column("group", rows) if sampled or not latent else None
     try:
-        seen = variable(values, mechanism, prob, epsilon=epsilon, group=sampled)
+        return variable(
+            values, request.mechanism, request.prob, epsilon=request.epsilon, group=group
+        )
     except ArgumentTypeError as error:
-        record = find(getattr(values, "attrs", {}), getattr(values, "name", None))
-        if any(one is not None for one in (mechanism, prob, epsilon, record)):
+        if request.described:
             raise
         raise ArgumentTypeError(
             f"{error}, or where people answered directly say so: mechanism=rr.surveys.direct([...])"
             " with the possible answers"
         ) from None
-    law = family_of(link, seen.k)
-    if seen.k > 2 and event is not None:
-        raise ArgumentTypeError(f"event is for two categories; of {seen.k} name the baseline")
-    reports = outcome_of(seen, baseline, event)
-    opened = covariates_of(data, formula, rows=rows, intercept=intercept)
-
-    numbers = {"weights": weights, "frequencies": frequencies, "offset": offset}
-    given = {
-        name: _numbers(column_or_values(column, data, rows, name, values), name)
-        for name, column in numbers.items()
-        if column is not None
-    }
-    labels = column_or_values(clusters, data, rows, "clusters", values)
-    codes = None if labels is None else pd.factorize(pd.Series(labels))[0]
-    absent = {"the reports": _unreported(seen, reports), **opened.missing()}
-    absent |= {name: np.isnan(column) for name, column in given.items()}
-    if codes is not None:
-        absent["clusters"] = codes < 0
-    keep = whole_rows(missing, absent, rows)
-    weight, frequency = _people(given, rows, keep)
-    used = weight * frequency > 0
-    if not used.all():  # rows that stand for nobody take no part
-        weight, frequency = weight[used], frequency[used]
-        kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
-        kept[kept] = used
-        keep = kept
-    reports, design = reports.take(keep), opened.design(keep)
-    _check_varied(reports, weight * frequency)
-
-    shift = given.get("offset")
-    basis = orthonormal(design.matrix, design.names)
-    problem = Problem(
-        reports,
-        law,
-        basis.columns,
-        shift if shift is None or keep is None else shift[keep],
-        weight * frequency,
-        weight * weight * frequency,
-        round(float(frequency.sum())),
-    )
-    found = best(problem)
-    grouped = _clusters(codes, keep)
-    kind = vcov or ("clustered" if grouped is not None else "robust" if weights is not None else "")
-    endless = boundless(problem, basis, found)
-    estimates = natural(problem, basis, found.theta)
-    q = law.predictors * problem.p
-    estimates[:q][endless[:q] != 0] = endless[:q][endless[:q] != 0] * np.inf
-    back = natural_slopes(problem, basis, found.theta)
-    inner = covariance_of(problem, found, kind or "observed", grouped, weights is not None)
-    covariance = back @ inner @ back.T
-    covariance[endless != 0] = covariance[:, endless != 0] = np.nan
-    result = OutcomeResult(
-        title=title(link, reports, seen),
-        index=parameter_names(reports, design),
-        estimates=estimates,
-        covariance=covariance,
-        vcov=kind or "observed",
-        nobs=problem.people,
-        log_likelihood=found.log_likelihood,
-        converged=found.converged,
-        iterations=found.iterations,
-        notes=notes(
-            reports, basis.columns, found, endless, weights is not None, grouped is not None
-        ),
-        event=reports.categories[1] if reports.k == 2 else None,
-        problem=problem,
-        basis=basis,
-        found=found,
-        design=design,
-        clusters=grouped,
-        weighted=weights is not None,
-    )
-    warn_of(result, endless)
-    return result
 
 
-# -- arguments -----------------------------------------------------------------------------
-
-
-def _frame(data: Any) -> pd.DataFrame:
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(
-            f"a formula needs a frame with its columns as data, found {type(data).__name__}"
-        )
-    return data
-
-
-def _unreported(seen: Variable, reports: ReportedOutcome) -> NDArray[np.bool_]:
-    """(rows,) where nothing was reported."""
-    if reports.cells is not None:
-        return np.asarray(reports.cells == seen.m)
-    return np.asarray(np.isnan(reports.table).any(axis=1))
-
-
-def _numbers(column: Any, name: str) -> Floats:
-    """A column of numbers, NaN where missing."""
-    series = pd.Series(column)
-    if not pd.api.types.is_numeric_dtype(series.dtype):
-        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {series.dtype}")
-    found = series.to_numpy(dtype=np.float64, na_value=np.nan)
-    if name == "offset":
-        rule, wrong = "finite", np.isinf(found)
-    elif name == "weights":
-        rule, wrong = "finite numbers of at least 0", np.isinf(found) | (found < 0)
-    else:
-        rule = "whole numbers of at least 0, how many people a row stands for"
-        wrong = np.isinf(found) | (found < 0) | (found != np.round(found)) & ~np.isnan(found)
-    if wrong.any():
-        raise ArgumentValueError(
-            f"{name} must be {rule}, found {int(wrong.sum())} of {len(found)} that are not"
-        )
-    return found
-
-
-def _people(
-    given: dict[str, Floats], rows: int, keep: NDArray[np.bool_] | None
-) -> tuple[Floats, Floats]:
-    """(used rows,) weights with a mean of 1 and frequencies."""
-    ones = np.ones(rows)
-    both = [given.get(name, ones) for name in ("weights", "frequencies")]
-    weight, frequency = both if keep is None else [column[keep] for column in both]
-    total = float(weight @ frequency)
-    if not total > 0:
-        raise ArgumentValueError(
-            "weights and frequencies must leave somebody, found that all are 0"
-            if rows
-            else "there must be at least one report, found none"
-        )
-    if "weights" in given:
-        weight = weight * (float(frequency[weight > 0].sum()) / total)
-    return weight, frequency
-
-
-def _clusters(codes: Any, keep: NDArray[np.bool_] | None) -> NDArray[np.intp] | None:
-    """(used rows,) numbers of clusters from 0 on."""
-    if codes is None:
-        return None
-    found = np.unique(codes if keep is None else codes[keep], return_inverse=True)[1]
-    if found.max() == 0:
-        raise ArgumentValueError("clusters must be at least 2, found 1: it has no variance")
-    return np.asarray(found.ravel(), dtype=np.intp)
+def _check_outcome(request: ModelRequest) -> None:
+    """Raise MetadataError for an outcome that may hold reports under another name."""
+    if request.formula is not None:
+        check_ordinary(request.frame, [outcome_name(request.formula)])
 
 
 def _check_varied(reports: ReportedOutcome, weights: Floats) -> None:
@@ -416,18 +413,6 @@ def _check_varied(reports: ReportedOutcome, weights: Floats) -> None:
         )
 
 
-COVARIATE_MODELS = ("logistic", "constant")
-"""How the shares of the true categories depend on the ordinary covariates."""
-
-METHODS = ("scores", "likelihood")
-"""How a linear regression is estimated."""
-
-_ROBUST = ("robust", "clustered")
-
-_SEEN, _FAR = 2.0, 4.0
-"""Standard errors of variation that scores need, and by which two methods must not differ."""
-
-
 def linear(
     outcome: Any,
     data: Any = None,
@@ -441,34 +426,63 @@ def linear(
     missing: str = "raise",
     vcov: str | None = None,
     intercept: bool = False,
-) -> ScoreResult | CovariateResult:
+) -> ScoreResult | LikelihoodResult:
     """Linear regression with covariates that were privatized.
 
-    outcome : a formula such as "income ~ age + smoker", or the (n,) numbers; data : a frame with
-        the columns, without a formula the covariates as they stand (`intercept` adds one).
-    covariates : mapping from column to mechanism, or to a `Variable`; columns that the frame
-        itself says were privatized need none.  Effects are those of the categories against the
-        first.
-    method : "scores" solves normal equations in which each report stands for its unbiased score:
-        right whatever the law of the errors and however x goes with z.  "likelihood" takes errors
-        for normal, and with skewed ones may be far off (module `covariates`); where they are it is
-        the more precise the further groups lie apart, and it tells of shares and of each person's
-        category.
-    covariate_model : with method="likelihood", "logistic" (the default) or "constant".
-    group : which sample a row is in, for mechanisms with several.
-    weights : sampling weights.  clusters : of people who belong together.
-    missing : "raise", or "drop" to leave out rows where anything is missing.
-    vcov : by scores "robust" alone; by likelihood "observed" (inverse Hessian, the default),
-        "opg", "robust" (the default with weights), or "clustered" (with clusters; the sandwich
-        times G/(G-1) (n-1)/(n-p)).
-    Returns a ScoreResult or a CovariateResult.  Warns LowPrecisionWarning where the noise leaves
-    next to nothing of an effect or errors are not normal, ConvergenceWarning where the likelihood
-    has no finite maximum.
-    Raises NotIdentifiableError for reports without information, ArgumentValueError for collinear
-    columns.
-    Formula: sum_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0, with s the scores of the report and D the
-    design if the category were x (corrected scores, Nakamura 1990).
+    Parameters
+    ----------
+    outcome : str or array-like of shape (n,)
+        A formula such as ``"income ~ age + smoker"`` (code, as in formulaic: never take one from a
+        stranger), or the numbers.
+    data : DataFrame, mapping of columns, or array-like, optional
+        The columns of the formula; without one the covariates as they stand.
+    covariates : mapping from column to mechanism, optional
+        Columns that were privatized; those that the frame itself says are need none.  Effects are
+        those of the categories against the first.
+    method : {"scores", "likelihood"}
+        "scores" solves normal equations in which each report stands for its unbiased score: right
+        whatever the distribution of the errors and however x goes with z.  "likelihood" takes
+        errors for normal, and with skewed ones may be far off; where they are it is the more
+        precise the further groups lie apart, and it tells of shares and of each person's category.
+    covariate_model : {"logistic", "constant"}, optional
+        For method="likelihood", as in `logit`.
+    group : array-like of shape (n,), or str, optional
+        The sample of each row, for mechanisms with several.
+    weights, clusters : array-like of shape (n,), or str, optional
+        Sampling weights, and labels of people who belong together.
+    missing : {"raise", "drop"}
+        What to do with rows in which anything is missing.
+    vcov : {"observed", "opg", "robust", "clustered"}, optional
+        By scores "robust" or "clustered"; by likelihood as in `logit`.
+    intercept : bool
+        Whether to add a column of ones; a formula has one unless it says ``- 1``.
 
+    Returns
+    -------
+    ScoreResult or LikelihoodResult
+        Coefficients of the true categories.
+
+    Raises
+    ------
+    NotIdentifiableError
+        For reports without information.
+    ArgumentValueError
+        For collinear columns, and columns that do not fit.
+
+    Warns
+    -----
+    LowPrecisionWarning
+        Where the noise leaves next to nothing of an effect, or errors are not normal.
+    ConvergenceWarning
+        Where the likelihood has no finite maximum.
+
+    Notes
+    -----
+    sum_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0, with s the scores of the report and D the design
+    if the category were x (corrected scores, Nakamura 1990).
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> rng = np.random.default_rng(1)
     >>> true = rng.integers(0, 2, 2000)
@@ -483,65 +497,49 @@ def linear(
 
     By reported answers the difference would be about 1.5; among true ones it is about 3.1.
     """
-    if method not in METHODS:
+    if method not in ("scores", "likelihood"):
         raise ArgumentValueError(f"method must be 'scores' or 'likelihood', got {method!r}")
-    data = table_of(data)
-    formula, values = _split(outcome, data)
-    recorded = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
-    if recorded is not None:
+    request = ModelRequest(
+        outcome=outcome, data=data, covariates=covariates, group=group, weights=weights,
+        clusters=clusters, missing=missing, vcov=vcov, intercept=intercept,
+        covariate_model=covariate_model,
+    )  # fmt: skip
+    if request.record is not None:
         raise ArgumentValueError(
-            f"the outcome {values.name!r} is privatized, and linear needs ordinary numbers; for a "
-            "privatized answer of two categories use logit"
+            f"the outcome {request.values.name!r} is privatized, and linear needs ordinary "
+            "numbers; for a privatized answer of two categories use logit"
         )
-    _check_outcome(formula, data)
-    y, told = numbers(values, "the outcome", _length(values, data)), _told(values, "the outcome")
-    absent, rows = {"the outcome": np.isnan(y)}, len(y)
+    _check_outcome(request)
+    values, frame = request.values, request.frame
+    rows = len(values if frame is None or not hasattr(frame, "__len__") else frame)
+    y = numbers(values, "the outcome", rows)
     if method == "scores" and (covariate_model is not None or vcov not in (None, *_ROBUST)):
         raise ArgumentValueError(
             "covariate_model, and a vcov that is not robust, are for method='likelihood'; scores "
-            "need no model of the covariate and no law of the errors"
+            "need no model of the covariate and no distribution of the errors"
         )
-    opened, keep = open_columns(
-        absent, rows, formula, data, covariates, group, weights, clusters, missing, intercept,
-        values,
-    )  # fmt: skip
-    y = y if keep is None else y[keep]
+    opened = open_model(request, len(y), {"the outcome": np.isnan(y)})
+    y = y if opened.keep is None else y[opened.keep]
+    name = getattr(values, "name", None)
+    told = "the outcome" if name is None else repr(name)
     if method == "scores":
-        result = _scored(y, opened, keep, formula is not None, told)
-        _say(result.doubts())
+        result = score_fit(y, opened, told)
+        for text, kind in result.warnings:
+            warn(text, kind)
         return result
-    fit = _fit(
-        f"Linear regression of {told}", NormalOutcome(y), opened, keep,
-        covariate_model or "logistic",
-        _kind(vcov, weights, clusters), formula is not None,
-    )  # fmt: skip
-    if skewed := _skewed(fit, y, opened, keep):
+    title = f"Linear regression of {told}, {opened.private.listed}"
+    fit = _fit(title, NormalOutcome(y), opened, request, None)
+    if skewed := _skewed(fit, y, opened):
         warn(skewed, LowPrecisionWarning)
-        fit = replace(fit, notes=(skewed,))
+        fit = replace(fit, remark=skewed)
     return fit
 
 
-def _scored(
-    y: Floats,
-    opened: Opened,
-    keep: Booleans | None,
-    from_formula: bool,
-    told: str = "the outcome",
-) -> ScoreResult:
-    """`linear` by scores."""
-    return score_fit(
-        y, opened.unseen, opened.unseen.scores(keep, len(y)), opened.design, opened.names,
-        opened.order, opened.same, opened.varying, opened.weights, opened.clusters,
-        "robust" if opened.clusters is None else "clustered", from_formula,
-        told,
-    )  # fmt: skip
-
-
-def _skewed(fit: CovariateResult, y: Floats, opened: Opened, keep: Booleans | None) -> str | None:
+def _skewed(fit: LikelihoodResult, y: Floats, opened: ModelData) -> str | None:
     """A sentence where scores, which do not need normal errors, find something else."""
-    if not opened.unseen.columns or not opened.unseen.has_scores:
+    if not opened.private.columns or not opened.private.has_scores:
         return None
-    other = _scored(y, opened, keep, False)
+    other = score_fit(y, opened, "the outcome")
     names = other.signal.index[other.signal >= _SEEN]
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = ((fit.params[names] - other.params[names]) / other.bse[names]).abs()
@@ -555,169 +553,70 @@ def _skewed(fit: CovariateResult, y: Floats, opened: Opened, keep: Booleans | No
     )
 
 
-def logit_on_private(
-    outcome: Any,
-    data: Any = None,
-    *,
-    covariates: Any = None,
-    covariate_model: str = "logistic",
-    mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
-    event: Any = None,
-    group: Any = None,
-    weights: Any = None,
-    clusters: Any = None,
-    missing: str = "raise",
-    vcov: str | None = None,
-    intercept: bool = False,
-) -> CovariateResult:
-    """Logistic regression with covariates that were privatized; `logit` with ``covariates=``.
-
-    outcome : a formula, or the (n,) answers; ordinary values of two levels, or reports with what
-        made them in mechanism, prob, epsilon or their own attrs.  event : the category that is
-        modelled, by default the last.  For the other arguments see `linear`.
-    """
-    data = table_of(data)
-    formula, values = _split(outcome, data)
-    recorded = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
-    if isinstance(values, Variable):
-        seen = values
-    elif mechanism is None and prob is None and epsilon is None and recorded is None:
-        _check_outcome(formula, data)
-        seen = ordinary(_used(values))
-    else:
-        labels = column_or_values(group, data, _length(values, data), "group")
-        sampled = labels if _sampled(mechanism, recorded) else None
-        seen = variable(values, mechanism, prob, epsilon=epsilon, group=sampled)
-    if seen.k < 2:
-        raise ArgumentValueError(
-            f"the outcome must have two categories, found {seen.k} in {seen.rows} rows"
-        )
-    if seen.k != 2 or seen.shown.shape[1] != 2:
-        raise ArgumentValueError(
-            "with privatized covariates the outcome must have two categories and no finer classes, "
-            f"found {seen.k} categories and {seen.shown.shape[1]} classes"
-        )
-    coded = outcome_of(seen, last=event)
-    event = coded.categories[1]
-    title = f"Logistic regression of {_told(seen, 'the answer')} being {event!r}"
-
-    absent = {"the outcome": seen.missing()}
-    opened, keep = open_columns(
-        absent, seen.rows, formula, data, covariates, group, weights, clusters, missing, intercept,
-        values,
-    )  # fmt: skip
-    taken = coded.take(keep)
-    told, _ = taken.told(np.empty(0))
-    no, yes = told if taken.cells is None else told[:, taken.cells]
-    return _fit(
-        title, BinaryOutcome(no, yes), opened, keep, covariate_model,
-        _kind(vcov, weights, clusters), formula is not None, event,
-    )  # fmt: skip
-
-
-def _sampled(mechanism: Any, recorded: Any) -> bool:
-    """Whether the outcome's mechanism needs to know the sample of a report."""
-    if isinstance(mechanism, dict):
-        return True
-    known = recorded.mechanism if mechanism is None and recorded is not None else mechanism
-    return getattr(known, "groups", None) is not None
-
-
-def _split(outcome: Any, data: Any) -> tuple[str | None, Any]:
-    """The formula if there is one, and the values of the outcome."""
-    if not isinstance(outcome, str):
-        return None, outcome
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(
-            f"a formula needs a frame with its columns as data, found {type(data).__name__}"
-        )
-    return outcome, column_of(data, outcome_name(outcome))
-
-
-def _check_outcome(formula: str | None, data: Any) -> None:
-    """Raise MetadataError for an outcome that may hold reports under another name."""
-    if formula is not None:
-        check_ordinary(data, [outcome_name(formula)])
-
-
-def _used(values: Any) -> Any:
-    """Values without the categories that nobody has."""
-    if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
-        return getattr(values, "cat", values).remove_unused_categories()
-    return values
-
-
-def _told(values: Any, unnamed: str) -> str:
-    """What an outcome is called."""
-    name = getattr(values, "name", None)
-    return unnamed if name is None else repr(name)
-
-
-def _length(values: Any, data: Any) -> int:
-    return len(values) if data is None or not hasattr(data, "__len__") else len(data)
-
-
 def _fit(
-    title: str,
-    family: OutcomeModel,
-    opened: Opened,
-    keep: Booleans | None,
-    covariate_model: str,
-    vcov: str,
-    from_formula: bool,
-    event: Any = None,
-) -> CovariateResult:
+    title: str, outcome: OutcomeModel, data: ModelData, request: ModelRequest, event: Hashable
+) -> LikelihoodResult:
     """A regression by likelihood."""
-    if covariate_model not in COVARIATE_MODELS:
-        raise ArgumentValueError(
-            f"covariate_model must be 'logistic' or 'constant', got {covariate_model!r}"
-        )
-    mixture, shares = _mixture(family, opened, covariate_model, keep)
-    found = fitted(mixture, opened.ordered, shares.names, vcov, opened.clusters)
-    result = CovariateResult.of(
-        found, f"{title}, {opened.unseen.listed}", opened.unseen, opened.design, opened.names,
-        opened.order, shares, covariate_model, vcov, from_formula, event,
-    )  # fmt: skip
-    _say(result.doubts())
+    private, rows = data.private, len(data.same)
+    kind = request.covariate_model or "logistic"
+    if kind not in ("logistic", "constant"):
+        raise ArgumentValueError(f"covariate_model must be 'logistic' or 'constant', got {kind!r}")
+    shares, columns, given = None, np.empty((rows, 0)), np.broadcast_to(1.0, (rows, 1))
+    varying = data.varying
+    if private.columns:
+        shares = share_columns(data.same, varying, data.ordered, private.names, kind)
+        columns, given = shares.of(data.same, varying), private.given(data.keep)
+        alike = not varying.strides[1]
+        varying = (varying[:, :1] if alike else varying)[private.class_of]
+        varying = np.broadcast_to(varying, (private.classes, rows, varying.shape[2]))
+        if never := int((~given.any(axis=1)).sum()):
+            raise ArgumentValueError(
+                f"{never} of {rows} rows hold reports that their design never makes; give the "
+                "mechanism that made them"
+            )
+    model = Likelihood(
+        outcome, given, data.same, varying, columns, data.weights, data.squares, data.offset
+    )
+    fit = fitted(model, data.ordered, data.order, () if shares is None else shares.names)
+    vcov = "robust" if data.weighted else "observed"
+    vcov = request.vcov or ("clustered" if data.clusters is not None else vcov)
+    inner = fit.covariance(vcov, data.clusters, data.weighted, data.people)
+    result = LikelihoodResult(
+        title=title,
+        index=_parameter_names(outcome, data, () if shares is None else shares.names),
+        estimates=fit.estimates,
+        covariance=fit.natural(inner),
+        vcov=vcov,
+        nobs=data.people,
+        log_likelihood=fit.log_likelihood,
+        converged=fit.converged,
+        iterations=fit.iterations,
+        fit=fit,
+        data=data,
+        share_columns=shares,
+        covariate_model=None if shares is None else kind,
+        event=event,
+    )
+    for text, category in result.warnings:
+        warn(text, category)
     return result
 
 
-def _say(doubts: list[Doubt]) -> None:
-    for doubt in doubts:
-        warn(doubt.text, doubt.kind)
-
-
-def _kind(vcov: str | None, weights: Any, clusters: Any) -> str:
-    """The covariance that is meant; robust ones where the likelihood is not that of the data."""
-    if clusters is not None:
-        if vcov not in (None, "clustered"):
-            raise ArgumentValueError(f"clusters make vcov 'clustered', got {vcov!r}")
-        return "clustered"
-    kind = ("observed" if weights is None else "robust") if vcov is None else vcov
-    if kind not in VCOVS:
-        raise ArgumentValueError(
-            f"vcov must be one of {list(VCOVS)}, and 'clustered' needs clusters; got {vcov!r}"
-        )
-    return kind
-
-
-def _mixture(
-    family: OutcomeModel, opened: Opened, covariate_model: str, keep: Booleans | None
-) -> tuple[Mixture, ShareColumns]:
-    """The mixture, and the columns of the model of the class."""
-    unseen, same, varying = opened.unseen, opened.same, opened.varying
-    if unseen.classes > len(varying):  # classes finer than what they show
-        alike = not varying.strides[1]
-        varying = (varying[:, :1] if alike else varying)[unseen.shows]
-        varying = np.broadcast_to(varying, (unseen.classes, len(same), varying.shape[2]))
-    shares = share_columns(same, opened.varying, opened.ordered, unseen.names, covariate_model)
-    given = unseen.given(keep) if unseen.columns else np.ones((len(same), 1))
-    if never := int((~given.any(axis=1)).sum()):
-        raise ArgumentValueError(
-            f"{never} of {len(given)} rows hold reports that their design never makes; give the "
-            "mechanism that made them"
-        )
-    columns = shares.of(same, opened.varying)
-    return Mixture(family, given, same, varying, columns, opened.weights), shares
+def _parameter_names(
+    outcome: OutcomeModel, data: ModelData, share_names: tuple[str, ...]
+) -> pd.Index[Any]:
+    """Names of the parameters; of several categories pairs of category and covariate."""
+    classes = [(one, name) for one in data.private.class_names()[1:] for name in share_names]
+    if not isinstance(outcome, ReportedOutcome):
+        own = [("", "sigma")] * outcome.own
+    else:
+        own = [
+            (outcome.categories[outcome.class_of[place]], f"share of {outcome.labels[place]!r}")
+            for place in outcome.free
+        ]
+        if outcome.k > 2:
+            named = [(one, name) for one in outcome.categories[1:] for name in data.names]
+            pairs = [*named, *own, *classes]
+            return pd.MultiIndex.from_tuples(pairs, names=["category", "covariate"])
+    told = [*data.names, *(name for _, name in own), *(f"{one}: {name}" for one, name in classes)]
+    return pd.Index(told, dtype=object)

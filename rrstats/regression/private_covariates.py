@@ -26,17 +26,19 @@ from rrstats.data.columns import column_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
 from rrstats.estimation.debiasing import has_scores
-from rrstats.estimation.means import numbers
 from rrstats.estimation.result import said
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.records import read
+from rrstats.mechanisms.records import find, read
 from rrstats.regression.design_matrix import (
     DesignMatrix,
     check_index,
     check_ordinary,
     column_or_values,
     covariates,
+    frame_of,
+    outcome_name,
     source_of,
+    table_of,
     whole_rows,
 )
 
@@ -45,7 +47,7 @@ MOST_CLASSES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
+class PrivateCovariates:
     """Covariates of which only reports were seen; their classes are all combinations.
 
     columns : one for each covariate, of equal length.
@@ -84,7 +86,7 @@ class Unseen:
         return list(itertools.product(*(range(column.k) for column in self.columns)))
 
     @cached_property
-    def shows(self) -> NDArray[np.intp]:
+    def class_of(self) -> NDArray[np.intp]:
         """(C,) the profile that each combination of classes shows; they are profiles mostly."""
         place = {profile: code for code, profile in enumerate(self.profiles)}
         shown = [np.argmax(column.shown, axis=0).tolist() for column in self.columns]
@@ -93,12 +95,12 @@ class Unseen:
     @property
     def classes(self) -> int:
         """C."""
-        return len(self.shows)
+        return len(self.class_of)
 
     def class_names(self) -> list[str]:
         """What the classes are called in a table."""
-        if len(set(self.shows.tolist())) == self.classes:
-            return [self.told(self.profiles[code]) for code in self.shows]
+        if len(set(self.class_of.tolist())) == self.classes:
+            return [self.label_of(self.profiles[code]) for code in self.class_of]
         answers = [
             column.categories
             if column.mechanism is None or len(column.shown[0]) == column.k
@@ -109,10 +111,18 @@ class Unseen:
         pairs = [zip(self.names, combination, strict=True) for combination in every]
         return [", ".join(f"{name}={label}" for name, label in pair) for pair in pairs]
 
-    def told(self, profile: Sequence[int]) -> str:
+    def label_of(self, profile: Sequence[int]) -> str:
         """A profile in words."""
         named = zip(self.names, self.labels, profile, strict=True)
         return ", ".join(f"{name}={labels[code]}" for name, labels, code in named)
+
+    def first_class(self, profile: tuple[int, ...]) -> int:
+        """The first class of a profile."""
+        return int(np.argmax(self.class_of == self.profiles.index(profile)))
+
+    def having(self, place: int, code: int) -> Booleans:
+        """(C,) the classes in which a covariate has one category."""
+        return np.asarray(np.array(self.profiles)[self.class_of][:, place] == code)
 
     def missing(self) -> dict[str, Booleans]:
         """Where reports are missing, for each covariate that has such rows."""
@@ -175,6 +185,21 @@ class Unseen:
             found[name] = pd.Categorical.from_codes(codes.tolist(), pd.Index(labels, dtype=object))
         return found
 
+    @property
+    def indicator_names(self) -> tuple[str, ...]:
+        """Names of the columns without a formula: one for each category but the first."""
+        pairs = zip(self.names, self.labels, strict=True)
+        return tuple(f"{name}[T.{label}]" for name, labels in pairs for label in labels[1:])
+
+    def indicated(self, matrix: Floats) -> list[Floats]:
+        """The matrix with these columns, for each profile."""
+        found = []
+        for profile in self.profiles:
+            pairs = zip(profile, self.labels, strict=True)
+            codes = [float(code == one) for code, all_ in pairs for one in range(1, len(all_))]
+            found.append(np.hstack([matrix, np.tile(codes, (len(matrix), 1))]))
+        return found
+
     def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
         """(rows,) the profile of people whose true categories stand in the frame."""
         found = np.zeros(len(frame), dtype=np.intp)
@@ -217,7 +242,9 @@ def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def open_unseen(data: Any, given: Any, wanted: Sequence[Hashable], group: Any) -> Unseen:
+def open_private(
+    data: Any, given: Any, wanted: Sequence[Hashable], group: Any
+) -> PrivateCovariates:
     """The privatized covariates: those given, and those that the frame says of itself.
 
     given : mapping from column to mechanism or `Variable`, or None.
@@ -255,61 +282,7 @@ def open_unseen(data: Any, given: Any, wanted: Sequence[Hashable], group: Any) -
             found += variables(data, [name], mechanisms, group=group)
         else:
             found.append(variable(column_of(data, name), how, name=name, group=group))
-    return Unseen(tuple(found))
-
-
-def designs(
-    unseen: Unseen, data: Any, formula: str | None, keep: Booleans | None, intercept: bool
-) -> tuple[DesignMatrix, list[Floats], tuple[str, ...]]:
-    """The design, its matrix for each profile, and the names of the columns.
-
-    Without a formula a covariate adds a column for each category but the first.
-    """
-    if formula is not None:
-        framed = unseen.framed(data, None)
-        opened = covariates(framed, formula, rows=len(data), whole=unseen.names)
-        design = opened.design(keep)
-        frame = design.frame
-        matrices = [design.again(unseen.framed(frame, profile)) for profile in unseen.profiles]
-        return design, matrices if unseen.columns else [design.matrix], design.names
-    table = data
-    if isinstance(data, pd.DataFrame):
-        table = unseen.others(data)
-    rows = unseen.columns[0].rows if unseen.columns else len(data)
-    if isinstance(table, pd.DataFrame) and not table.shape[1]:
-        table = None  # an intercept alone
-    design = covariates(table, None, rows=rows, intercept=intercept).design(keep)
-    names, indicators = design.names, []
-    for place, (name, labels) in enumerate(zip(unseen.names, unseen.labels, strict=True)):
-        names += tuple(f"{name}[T.{label}]" for label in labels[1:])
-        indicators.append([profile[place] for profile in unseen.profiles])
-    matrices = []
-    for code in range(len(unseen.profiles)):
-        columns = [
-            np.full(len(design.matrix), float(codes[code] == category))
-            for codes, column in zip(indicators, unseen.columns, strict=True)
-            for category in range(1, column.k)
-        ]
-        matrices.append(np.column_stack([design.matrix, *columns]))
-    return design, matrices, names
-
-
-def again(
-    unseen: Unseen, design: DesignMatrix, frame: pd.DataFrame, from_formula: bool
-) -> list[Floats]:
-    """The matrices of other people, one for each profile."""
-    if from_formula:
-        if not unseen.columns:
-            return [design.again(frame)]
-        return [design.again(unseen.framed(frame, profile)) for profile in unseen.profiles]
-    ordinary, found = design.again(frame), []
-    for profile in unseen.profiles:
-        columns = [ordinary]
-        for code, labels in zip(profile, unseen.labels, strict=True):
-            wanted = range(1, len(labels))
-            columns += [np.full((len(frame), 1), float(code == other)) for other in wanted]
-        found.append(np.hstack(columns))
-    return found
+    return PrivateCovariates(tuple(found))
 
 
 _FOLLOWS = 1e-7
@@ -342,13 +315,13 @@ def share_columns(
     same: Floats,
     varying: Floats,
     names: Sequence[str],
-    unseen: Sequence[Any],
+    private: Sequence[Any],
     covariate_model: str,
 ) -> ShareColumns:
     """The columns: ones, and for "logistic" all that the ordinary covariates make.
 
     same : (rows, s) columns that are alike for all profiles.  varying : (profiles, rows, v) others.
-    names : of all s + v.  unseen : the names of the privatized covariates.
+    names : of all s + v.  private : the names of the privatized covariates.
     """
     if covariate_model == "constant":
         return ShareColumns(("Intercept",), True, False)
@@ -369,17 +342,17 @@ def share_columns(
                 if length > _FOLLOWS * float(np.linalg.norm(column)):
                     basis = np.column_stack([basis, rest / length])
                     picked.append((profile, place))
-                    told.append(_share_name(names[s + place], unseen, told))
+                    told.append(_share_name(names[s + place], private, told))
     return ShareColumns(tuple(told), needed, True, tuple(picked))
 
 
-def _share_name(name: str, unseen: Sequence[Any], taken: Sequence[str]) -> str:
+def _share_name(name: str, private: Sequence[Any], taken: Sequence[str]) -> str:
     """What a column is called where the privatized covariates are known: its other factors."""
-    private = {str(one) for one in unseen}
+    hidden = {str(one) for one in private}
     kept = []
     for part in name.split(":"):
         source = source_of(part)
-        if source not in private and private.isdisjoint(re.findall(r"\w+", source)):  # C(x)
+        if source not in hidden and hidden.isdisjoint(re.findall(r"\w+", source)):  # C(x)
             kept.append(part)
     rest = ":".join(kept) or name
     found, turn = rest, 1
@@ -389,116 +362,230 @@ def _share_name(name: str, unseen: Sequence[Any], taken: Sequence[str]) -> str:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """Arguments of a regression as clean arrays.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelRequest:
+    """Arguments of a regression as they were given; see `models.logit`."""
 
-    same : (rows, s) columns of the design that are alike for all profiles of the privatized
-    covariates.  varying : (profiles, rows, v) the others, in a stride of 0 where rows are alike.
-    order : the places of all these in the design.  weights : with a mean of 1.
+    outcome: Any
+    data: Any
+    mechanism: Any = None
+    prob: float | None = None
+    epsilon: float | None = None
+    group: Any = None
+    event: Any = None
+    baseline: Any = None
+    intercept: bool = False
+    weights: Any = None
+    frequencies: Any = None
+    clusters: Any = None
+    offset: Any = None
+    missing: str = "raise"
+    vcov: str | None = None
+    covariates: Any = None
+    covariate_model: str | None = None
+
+    @cached_property
+    def frame(self) -> Any:
+        """Data, a Series and a mapping of columns as a frame."""
+        return table_of(self.data)
+
+    @property
+    def formula(self) -> str | None:
+        """The formula, if there is one."""
+        return self.outcome if isinstance(self.outcome, str) else None
+
+    @cached_property
+    def values(self) -> Any:
+        """Values of the outcome."""
+        if self.formula is None:
+            return self.outcome
+        return column_of(frame_of(self.frame), outcome_name(self.formula))
+
+    @property
+    def record(self) -> Any:
+        """What the outcome says of its own mechanism, or None."""
+        values = self.values
+        return find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
+
+    @property
+    def described(self) -> bool:
+        """Whether something says how the outcome was privatized."""
+        told = (self.mechanism, self.prob, self.epsilon, self.record)
+        return any(one is not None for one in told)
+
+    def column(self, name: str, rows: int) -> Any:
+        """An argument that is a column of data or values."""
+        return column_or_values(getattr(self, name), self.frame, rows, name, self.values)
+
+    def sources(self) -> list[Hashable]:
+        """The columns that the model may use."""
+        if self.formula is not None:
+            opened = covariates(self.frame, self.formula, rows=len(self.frame))
+            return list(opened.sources)
+        return list(self.frame.columns) if isinstance(self.frame, pd.DataFrame) else []
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelData:
+    """Columns of a regression as clean arrays, of the rows that are used.
+
+    private : the privatized covariates, if any.  design : the ordinary ones.
+    names : of the columns of the design.  order : the places among them of the columns of ``same``
+    and ``varying``.
+    same : (rows, s) columns that are alike for all profiles of the privatized covariates.
+    varying : (profiles, rows, v) the others, in a stride of 0 where rows are alike.
+    keep : the rows that are used, or None.  people : how many they stand for.
+    weights, squares : (rows,) as in `likelihood.Likelihood`.
     """
 
-    unseen: Unseen
+    private: PrivateCovariates
     design: DesignMatrix
     names: tuple[str, ...]
     order: list[int]
     same: Floats
     varying: Floats
-    weights: Floats | None
+    keep: Booleans | None
+    weights: Floats
+    squares: Floats
+    people: int
+    weighted: bool
     clusters: NDArray[np.intp] | None
+    offset: Floats | None
+    from_formula: bool
 
     @property
     def ordered(self) -> list[str]:
-        """The names of the columns, the varying ones last."""
+        """Names of the columns, the varying ones last."""
         return [self.names[place] for place in self.order]
 
+    def matrices(self, frame: pd.DataFrame) -> list[Floats]:
+        """Matrices of other people, one for each profile."""
+        private = self.private
+        if not self.from_formula:
+            return private.indicated(self.design.again(frame))
+        if not private.columns:
+            return [self.design.again(frame)]
+        return [self.design.again(private.framed(frame, one)) for one in private.profiles]
 
-def open_columns(
-    absent: dict[str, Booleans],
-    rows: int,
-    formula: str | None,
-    data: Any,
-    given: Any,
-    group: Any,
-    weights: Any,
-    clusters: Any,
-    missing: str,
-    intercept: bool,
-    outcome: Any = None,
-) -> tuple[Opened, Booleans | None]:
-    """Columns, weights and clusters of the rows that are used, and which these are.
 
-    absent : where the outcome is missing.  outcome : its values, to compare indexes with.
+def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans]) -> ModelData:
+    """Open all columns of a regression but the outcome.
+
+    rows : of the outcome.  absent : where it is missing, by what it is called.
     """
+    data, formula = request.frame, request.formula
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
     if formula is None:
-        check_index(outcome, data, "the outcome")
-    unseen = open_unseen(data, given, _sources(data, formula), group)
-    unseen.check_informative()
-    w = column_or_values(weights, data, rows, "weights", outcome)
-    w = None if w is None else _checked_weights(w, rows)
-    in_cluster = column_or_values(clusters, data, rows, "clusters", outcome)
-    codes = None if in_cluster is None else pd.factorize(pd.Series(in_cluster))[0]
-    gaps = {**absent, **_gaps(data, formula, unseen, rows, intercept), **unseen.missing()}
-    if w is not None:
-        gaps["weights"] = np.isnan(w)
+        check_index(request.values, data, "the outcome")
+    private = open_private(data, request.covariates, request.sources(), request.group)
+    private.check_informative()
+    numbers = {
+        name: _numbers(request.column(name, rows), name)
+        for name in ("weights", "frequencies", "offset")
+        if getattr(request, name) is not None
+    }
+    labels = request.column("clusters", rows)
+    codes = None if labels is None else pd.factorize(pd.Series(labels))[0]
+    opened = _ordinary_covariates(request, private, rows)
+    gaps = {**absent, **opened.missing(), **private.missing()}
+    gaps |= {name: np.isnan(column) for name, column in numbers.items()}
     if codes is not None:
         gaps["clusters"] = codes < 0
-    keep = whole_rows(missing, gaps, rows)
-    if w is not None:
-        used = (w if keep is None else w[keep]) > 0
-        if not used.any():
-            raise ArgumentValueError("weights must leave somebody, found that all are 0")
-        if not used.all():  # rows that stand for nobody take no part
-            kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
-            kept[kept] = used
-            keep = kept
-        w = w if keep is None else w[keep]
-        w = w / w.mean()
-    if codes is not None:
-        codes = pd.factorize(codes if keep is None else codes[keep])[0]
-        if codes.max(initial=0) < 1:
-            raise ArgumentValueError("clusters must be at least 2, found 1")
-    design, matrices, names = designs(unseen, data, formula, keep, intercept)
+    keep = whole_rows(request.missing, gaps, rows)
+    weight, frequency = _people(numbers, rows, keep)
+    used = weight * frequency > 0
+    if not used.all():  # rows that stand for nobody take no part
+        weight, frequency = weight[used], frequency[used]
+        kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
+        kept[kept] = used
+        keep = kept
+    design = opened.design(keep)
+    names, matrices = design.names, [design.matrix]
+    if private.columns and formula is None:
+        names, matrices = (*names, *private.indicator_names), private.indicated(design.matrix)
+    elif private.columns:
+        frame = design.frame
+        matrices = [design.again(private.framed(frame, one)) for one in private.profiles]
     order, same, varying = _apart(matrices, len(names))
-    return Opened(unseen, design, names, order, same, varying, w, codes), keep
+    offset = numbers.get("offset")
+    return ModelData(
+        private=private,
+        design=design,
+        names=names,
+        order=order,
+        same=same,
+        varying=varying,
+        keep=keep,
+        weights=weight * frequency,
+        squares=weight * weight * frequency,
+        people=round(float(frequency.sum())),
+        weighted="weights" in numbers,
+        clusters=None if codes is None else _clusters(codes if keep is None else codes[keep]),
+        offset=offset if offset is None or keep is None else offset[keep],
+        from_formula=formula is not None,
+    )
 
 
-def _checked_weights(given: Any, rows: int) -> Floats:
-    found = numbers(given, "weights", rows)
-    if (found < 0).any() or not np.nansum(found) > 0:
+def _ordinary_covariates(request: ModelRequest, private: PrivateCovariates, rows: int) -> Any:
+    data = request.frame
+    if request.formula is not None:
+        framed = private.framed(data, None) if private.columns else data
+        return covariates(framed, request.formula, rows=rows, whole=private.names)
+    if private.columns and isinstance(data, pd.DataFrame):
+        data = private.others(data)
+        if not data.shape[1]:  # an intercept alone
+            data = None
+    return covariates(data, None, rows=rows, intercept=request.intercept)
+
+
+def _numbers(column: Any, name: str) -> Floats:
+    """A column of numbers, NaN where missing."""
+    series = pd.Series(column)
+    if not pd.api.types.is_numeric_dtype(series.dtype):
+        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {series.dtype}")
+    found = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    rule, wrong = "finite", np.isinf(found)
+    if name == "weights":
+        rule, wrong = "finite numbers of at least 0", wrong | (found < 0)
+    elif name == "frequencies":
+        rule = "whole numbers of at least 0, how many people a row stands for"
+        wrong |= (found < 0) | (found != np.round(found)) & ~np.isnan(found)
+    if wrong.any():
         raise ArgumentValueError(
-            f"weights must not be negative, nor all 0; found {int((found < 0).sum())} negative"
+            f"{name} must be {rule}, found {int(wrong.sum())} of {len(found)} that are not"
         )
     return found
 
 
-def _sources(data: Any, formula: str | None) -> list[Hashable]:
-    """The columns that the model may use."""
-    if formula is None:
-        return list(data.columns) if isinstance(data, pd.DataFrame) else []
-    opened = covariates(data, formula, rows=len(data))
-    return list(opened.sources)
+def _people(given: Mapping[str, Floats], rows: int, keep: Booleans | None) -> tuple[Floats, Floats]:
+    """(used rows,) weights with a mean of 1 and frequencies."""
+    ones = np.ones(rows)
+    both = [given.get(name, ones) for name in ("weights", "frequencies")]
+    weight, frequency = both if keep is None else [column[keep] for column in both]
+    total = float(weight @ frequency)
+    if not total > 0:
+        raise ArgumentValueError(
+            "weights and frequencies must leave somebody, found that all are 0"
+        )
+    if "weights" in given:
+        weight = weight * (float(frequency[weight > 0].sum()) / total)
+    return weight, frequency
 
 
-def _gaps(
-    data: Any, formula: str | None, unseen: Unseen, rows: int, intercept: bool
-) -> dict[str, Booleans]:
-    """Where ordinary covariates are missing."""
-    if formula is not None:
-        opened = covariates(unseen.framed(data, None), formula, rows=rows)
-        return opened.missing()
-    if isinstance(data, pd.DataFrame):
-        data = unseen.others(data)
-        if not data.shape[1]:
-            return {}
-    return covariates(data, None, rows=rows, intercept=intercept).missing()
+def _clusters(codes: NDArray[Any]) -> NDArray[np.intp]:
+    """(used rows,) numbers of clusters from 0 on."""
+    found = np.unique(codes, return_inverse=True)[1]
+    if found.max() == 0:
+        raise ArgumentValueError("clusters must be at least 2, found 1: it has no variance")
+    return np.asarray(found.ravel(), dtype=np.intp)
 
 
 def _apart(matrices: list[Floats], columns: int) -> tuple[list[int], Floats, Floats]:
     """Columns that are alike for all profiles, and those that are not, with their places."""
     first = matrices[0]
+    if len(matrices) == 1:
+        return list(range(columns)), first, np.empty((1, len(first), 0))
     differs = np.array(
         [
             any(not np.array_equal(first[:, place], other[:, place]) for other in matrices[1:])

@@ -9,10 +9,10 @@ larger one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_level
+from rrstats._display import SummaryTable
 from rrstats._typing import Floats
 from rrstats.errors import (
     ArgumentTypeError,
@@ -27,35 +28,28 @@ from rrstats.errors import (
     ConvergenceWarning,
     LowPrecisionWarning,
     RRStatsWarning,
-    warn,
 )
-from rrstats.estimation.analysis_columns import Variable
-from rrstats.regression import profiles
-from rrstats.regression.design_matrix import DesignMatrix, by_source, offset_of, table_of
+from rrstats.regression.design_matrix import by_source, offset_of, table_of
 from rrstats.regression.effects import (
-    average,
+    Population,
     check_nested,
-    covariate_effects,
-    framed,
+    class_share,
     goodness,
-    mean_shares,
-    means,
-    others,
-    outcome_effects,
-    shares_of,
+    interval,
+    logit_interval,
+    marginal,
+    predictions,
+    tested,
 )
-from rrstats.regression.fitting import Basis, Fit, Problem, best, blocks, fit, known
-from rrstats.regression.maxima import Fitted
-from rrstats.regression.mixtures import Mixture
-from rrstats.regression.outcomes import ReportedOutcome
-from rrstats.regression.private_covariates import ShareColumns, Unseen
-
-
-class Doubt(NamedTuple):
-    """A sentence, and the warning that it is."""
-
-    text: str
-    kind: type[RRStatsWarning] = LowPrecisionWarning
+from rrstats.regression.likelihood import (
+    Fit,
+    Likelihood,
+    NormalOutcome,
+    ReportedOutcome,
+    fitted,
+    profile_intervals,
+)
+from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +73,6 @@ class RegressionResult:
     estimates : (p,) their values.  covariance : (p, p), NaN where there is none.
     vcov : which covariance it is.  nobs : number of people.  log_likelihood : at the maximum.
     converged, iterations : how the maximum was reached.
-    notes : sentences that belong under the table.
     """
 
     title: str
@@ -91,7 +84,6 @@ class RegressionResult:
     log_likelihood: float
     converged: bool
     iterations: int
-    notes: Sequence[str] = field(default=())
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
 
@@ -102,6 +94,11 @@ class RegressionResult:
             why = type(self)._elsewhere.get(name)
             told = f"{type(self).__name__} has no {name}"
             raise AttributeError(told if why is None else f"{told}: {why}", name=name, obj=self)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that stand under the table."""
+        return ()
 
     @property
     def params(self) -> pd.Series[float]:
@@ -235,47 +232,29 @@ class RegressionResult:
             }
         )
 
-    def facts(self) -> list[tuple[str, str]]:
-        """What stands above the table, as pairs of name and value."""
-        return [
-            ("people", f"{self.nobs:,}"),
-            ("log-likelihood", f"{self.log_likelihood:.3f}"),
-            ("AIC", f"{self.aic:.2f}"),
-            ("BIC", f"{self.bic:.2f}"),
-            ("standard errors", self.vcov),
-            ("converged", f"{'yes' if self.converged else 'no'}, {self.iterations} iterations"),
-        ]
+    @property
+    def _header(self) -> list[tuple[str, str]]:
+        """Names and values that stand above the table."""
+        return [("people", f"{self.nobs:,}"), ("standard errors", self.vcov)]
 
-    def remarks(self) -> list[str]:
-        """What stands under the table, a sentence each."""
-        return list(self.notes)
-
-    def summary(self, level: float = 0.95) -> str:
-        """The fit as text: what was fitted, the table, and what to know of it."""
-        table = self.to_frame(level)
-        ends = (0.5 - level / 2, 0.5 + level / 2)
-        heads = ["coef", "std err", "z", "P>|z|", *(f"[{end:.4g}" for end in ends)]
-        heads[-1] = heads[-1].removeprefix("[") + "]"
-        body = table.to_string(
-            header=heads,
-            float_format=_written,
-            formatters={"p": lambda p: "" if np.isnan(p) else f"{p:.3f}", "z": _rounded},
-            na_rep="",
+    def summary(self, level: float = 0.95) -> SummaryTable:
+        """The fit as a table: what was fitted, the coefficients, and what to know of them."""
+        low, high = (f"{0.5 + sign * level / 2:.4g}" for sign in (-1, 1))
+        formats = dict.fromkeys(("coef", "std_error", "low", "high"), _written)
+        return SummaryTable(
+            self.title,
+            self._header,
+            self.to_frame(level),
+            ["coef", "std err", "z", "P>|z|", f"[{low}", f"{high}]"],
+            {**formats, "z": partial(_rounded, digits=2), "p": partial(_rounded, digits=3)},
+            self.notes,
         )
-        facts = self.facts()
-        width = max(len(name) for name, _ in facts)
-        top = "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
-        rule = "-" * max(len(line) for line in body.splitlines())
-        parts = [self.title, rule, top, rule, body, rule, *self.remarks()]
-        return "\n".join(parts)
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
     def _repr_html_(self) -> str:
-        import html
-
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return self.summary()._repr_html_()
 
 
 def _equal(label: Any, name: Any) -> bool:
@@ -330,20 +309,14 @@ def standard_errors(covariance: Floats) -> Floats:
 
 def _written(number: float) -> str:
     """A number of the table in at most 6 digits."""
-    return f"{number:.4f}" if 0.001 <= abs(number) < 1e5 or number == 0 else f"{number:.3e}"
+    if np.isnan(number):
+        return ""
+    plain = 0.001 <= abs(number) < 1e5 or number == 0 or np.isinf(number)
+    return f"{number:.4f}" if plain else f"{number:.3e}"
 
 
-def _rounded(number: float) -> str:
-    return "" if np.isnan(number) else f"{number:.2f}"
-
-
-KINDS = ("observed", "expected", "opg", "robust", "clustered")
-"""Covariances by name: inverse Hessian, inverse mean Hessian, inverse products of gradients, and
-the sandwiches of the first with the products of rows and of clusters."""
-
-
-_CLUSTERS = 20
-"""Clusters for each coefficient, below which a test of all of them is not offered."""
+def _rounded(number: float, digits: int) -> str:
+    return "" if np.isnan(number) else f"{number:.{digits}f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -391,40 +364,62 @@ class GoodnessOfFit:
         return "\n".join([*lines, *self.notes])
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class OutcomeResult(RegressionResult):
-    """A regression whose outcome was seen through a channel.
+_CLUSTERS = 20
+"""Clusters for each coefficient, below which a test of all of them is not offered."""
 
-    event : the category whose probability is modelled; of several None.
-    problem, basis, found, design : the likelihood, its columns, its maximum, the covariates.
-    clusters : (rows,) or None.  weighted : whether rows have probability weights.
+_FEW_PEOPLE = 5.0
+"""A class of fewer people, by the fit, deserves a word."""
+
+_FEW_ANSWERS = 10.0
+"""So does a coefficient that rests on fewer known answers' worth of information."""
+
+_EDGE = 0.01
+"""By so much the likelihood must be higher at the edge to be worth a word."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LikelihoodResult(RegressionResult):
+    """A regression by likelihood: of an answer, on covariates, or both, that were seen as reports.
+
+    Coefficients of the outcome come first; then for numbers ``sigma`` (the errors' standard
+    deviation), or shares of classes within a category; then the logits of each true category of the
+    covariates against the first, named as ``smoker=yes: age``.
+
+    event : the category whose probability is modelled; of several, and of a number, None.
+    private : the privatized covariates.  covariate_model : "logistic", "constant" or None.
     """
 
+    fit: Fit
+    data: ModelData
+    share_columns: ShareColumns | None
+    covariate_model: str | None
     event: Hashable
-    problem: Problem
-    basis: Basis
-    found: Fit
-    design: DesignMatrix
-    clusters: NDArray[np.intp] | None
-    weighted: bool
+    remark: str | None = None
 
     # -- parameters and their covariance ------------------------------------------------------
 
-    def cov_params(self, kind: str | None = None) -> pd.DataFrame:
-        """(p, p) the covariance of the coefficients, or another by name: see `KINDS`."""
-        covariance = self.covariance if kind is None else natural_covariance(self, kind)
-        return pd.DataFrame(covariance, index=self.index, columns=self.index)
-
-    def with_vcov(self, kind: str) -> OutcomeResult:
-        """The same fit with another covariance by name."""
-        from dataclasses import replace
-
-        return replace(self, covariance=natural_covariance(self, kind), vcov=kind)
+    @property
+    def private(self) -> PrivateCovariates:
+        """The privatized covariates."""
+        return self.data.private
 
     @cached_property
     def _inner(self) -> Floats:
-        """(parameters, parameters) the covariance of the inner parameters."""
-        return inner_covariance(self, self.vcov)
+        """Covariance of the inner parameters."""
+        return self._covariance(self.vcov)
+
+    def _covariance(self, kind: str) -> Floats:
+        data = self.data
+        return self.fit.covariance(kind, data.clusters, data.weighted, self.nobs)
+
+    def cov_params(self, kind: str | None = None) -> pd.DataFrame:
+        """(p, p) the covariance of the coefficients, or another by name: see `likelihood.KINDS`."""
+        covariance = self.covariance if kind is None else self.fit.natural(self._covariance(kind))
+        return pd.DataFrame(covariance, index=self.index, columns=self.index)
+
+    def with_vcov(self, kind: str) -> LikelihoodResult:
+        """The same fit with another covariance by name."""
+        return replace(self, covariance=self.fit.natural(self._covariance(kind)), vcov=kind)
 
     def conf_int(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
         """Intervals of the coefficients: columns low and high.
@@ -438,50 +433,37 @@ class OutcomeResult(RegressionResult):
         if method != "profile":
             raise ArgumentValueError(f"method must be 'wald' or 'profile', got {method!r}")
         self._check_likelihood("a profile likelihood interval")
-        ends = profiles.intervals(
-            self.problem, self.found, self._back, self.endless, confidence(level)
-        )
+        ends = profile_intervals(self.fit, confidence(level))
         return pd.DataFrame({"low": ends[:, 0], "high": ends[:, 1]}, index=self.index)
-
-    @cached_property
-    def endless(self) -> Floats:
-        """(p,) 1 or -1 for infinite coefficients, NaN where nothing is known, 0 for the others."""
-        return boundless(self.problem, self.basis, self.found)
-
-    @cached_property
-    def unknown(self) -> Floats:
-        """(parameters, d) inner directions that the reports tell nothing of; none mostly."""
-        information = self.problem.at(self.found.theta, ["observed"]).sums["observed"]
-        return known(information, self.found)[1]
-
-    @property
-    def _back(self) -> Floats:
-        """(parameters, parameters) the slopes of the coefficients by the inner parameters."""
-        return natural_slopes(self.problem, self.basis, self.found.theta)
 
     # -- likelihood ---------------------------------------------------------------------------
 
     @cached_property
     def log_likelihood_null(self) -> float:
         """The largest log-likelihood of one prevalence for everyone."""
-        rows = len(self.problem.columns)
-        columns = np.full((rows, 1), 1 / np.sqrt(rows))
-        return best(replaced(self.problem, columns)).log_likelihood
+        if self._latent:
+            raise ArgumentTypeError("log_likelihood_null is for fits on ordinary covariates")
+        ones = np.ones((self.fit.model.rows, 1))
+        return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).log_likelihood
 
-    def compare(self, other: OutcomeResult) -> LikelihoodRatioTest:
+    def compare(self, other: LikelihoodResult) -> LikelihoodRatioTest:
         """A likelihood-ratio test of two nested fits, whichever is given first.
 
+        Both must have the same privatized covariates, whose reports are part of the likelihood;
+        for the effect of one of these use `wald_test`.  An ordinary covariate that is left out is
+        left out of the model of the true categories, too, and the test is of both.
         Raises ArgumentValueError for fits of other data, where neither is a special case of the
         other, and where there is no likelihood: with weights, or with people in clusters.
         """
-        if not isinstance(other, OutcomeResult):
+        if not isinstance(other, LikelihoodResult):
             raise ArgumentTypeError(
-                f"compare needs another fit of the same reports, found {type(other).__name__}"
+                "compare needs another fit by likelihood of the same reports, found "
+                f"{type(other).__name__}"
             )
         large, small = sorted((self, other), key=lambda one: -one.df_model)
         for one in (large, small):
             one._check_likelihood("a likelihood-ratio test")
-        _check_nested(large, small)
+        check_nested(large.fit, small.fit, f"compare aic: {large.aic:.2f} and {small.aic:.2f}")
         statistic = max(0.0, 2 * (large.log_likelihood - small.log_likelihood))
         df = large.df_model - small.df_model
         return LikelihoodRatioTest(statistic, df, float(scipy.special.chdtrc(df, statistic)))
@@ -489,12 +471,12 @@ class OutcomeResult(RegressionResult):
     lr_test = compare
 
     def _check_likelihood(self, what: str) -> None:
-        if self.weighted:
+        if self.data.weighted:
             raise ArgumentValueError(
                 f"{what} needs a likelihood, and with probability weights there is none; use "
                 "wald_test"
             )
-        if self.clusters is not None:
+        if self.data.clusters is not None:
             raise ArgumentValueError(
                 f"{what} needs people who are independent, and with clusters= they are not, so "
                 "that it would find too much; use wald_test, whose errors know of the clusters"
@@ -502,7 +484,19 @@ class OutcomeResult(RegressionResult):
         if not self.converged:
             raise ArgumentValueError(f"{what} needs a fit that converged")
 
-    # -- what the model says of people ----------------------------------------------------------
+    @property
+    def _latent(self) -> bool:
+        return bool(self.private.columns)
+
+    @property
+    def _number(self) -> bool:
+        return isinstance(self.fit.model.outcome, NormalOutcome)
+
+    # -- means and probabilities of people ----------------------------------------------------
+
+    @property
+    def _people(self) -> Population:
+        return Population(self.fit, self._inner, self.data, self.share_columns)
 
     def predict(
         self,
@@ -512,55 +506,162 @@ class OutcomeResult(RegressionResult):
         level: float = 0.95,
         offset: Any = None,
     ) -> pd.DataFrame:
-        """The probability of the true answer for profiles of covariates.
+        """The expected outcome, or the probability of the true answer, for profiles of covariates.
 
-        data : profiles, by default the rows of the fit.  average : their mean instead.
-        offset : of the profiles, where the fit has one.
-        Returns the covariates of the profiles given, then columns prevalence, std_error, low,
-        high, one row for each profile (of several categories one for each and category);
-        intervals are made on the scale of the link, and hold the covariates fixed.  Profiles with
-        missing values have NaN.
+        data : profiles, by default the rows of the fit.  Where it has the columns of privatized
+            covariates, these hold *true* categories ("a smoker of 40"); without them it is the
+            mean over the true categories by P(category | covariates).
+        average : their mean instead.  offset : of the profiles, where the fit has one.
+        Returns the covariates of the profiles given, then columns prevalence (with privatized
+        covariates prediction), std_error, low, high, one row for each profile (of several
+        categories one for each and category); intervals are made on the scale of the link, or of
+        the logit, and hold the covariates fixed.  Profiles with missing values have NaN.
         """
-        level = confidence(level)
-        frame = None if data is None else self.design.framed(data)
-        offset = offset if frame is None else offset_of(offset, data, len(frame))
-        columns, shift, index = self._profiles(frame, offset)
+        level, people = confidence(level), self._people
+        frame, model, known = self._profiles(data, offset)
         if average:
-            weights = self.problem.weights if data is None else None
-            return mean_shares(self, columns, shift, weights, level)
-        found = shares_of(self, columns, shift, index, level)
-        if frame is None:
+            weights = people.weights if frame is None else np.full(model.rows, 1 / model.rows)
+            mean, gradient = people.total(model, weights)
+            error = people.errors(gradient)
+            if people.blind(model).any():
+                error = np.full_like(error, np.nan)
+            found = self._framed(mean, error, *interval(people, mean, error, level), True)
             return found
-        copies = len(found) // max(len(frame), 1)  # a row for each category
-        return beside_profiles(frame.iloc[np.arange(len(frame)).repeat(copies)], found)
+        values = predictions(people, model, level, known)
+        index = self.data.design.frame.index if frame is None else frame.index
+        value, error, low, high = (one.T.ravel() for one in values)
+        table = self._framed(value, error, low, high, False)
+        copies = len(table) // max(len(index), 1)  # a row for each category
+        places = np.arange(len(index)).repeat(copies)
+        table.index = index[places]
+        if frame is None:
+            return table
+        shown = dict.fromkeys([*self.data.design.sources, *self.private.names])
+        held = frame[[name for name in shown if name in frame.columns]]
+        return beside_profiles(held.iloc[places], table)
+
+    def _framed(
+        self, value: Floats, error: Floats, low: Floats, high: Floats, category: bool
+    ) -> pd.DataFrame:
+        """Values of each row and category as a frame; of an event its own alone."""
+        name = "prediction" if self._latent else "prevalence"
+        found = pd.DataFrame({name: value, "std_error": error, "low": low, "high": high})
+        if self._number:
+            return found
+        names = list(self.fit.model.outcome.categories)
+        every = names * (len(found) // len(names))
+        found.insert(0, "category", pd.Series(every, dtype=object))
+        if self.event is not None:
+            found = found.iloc[1::2].reset_index(drop=True)
+        return found if category or self.event is None else found.drop(columns="category")
+
+    def _profiles(
+        self, data: Any, offset: Any
+    ) -> tuple[pd.DataFrame | None, Likelihood, NDArray[np.intp] | None]:
+        """The profiles, their likelihood, and their classes where these are known."""
+        model = self.fit.model
+        if data is None:
+            return None, model, None
+        private, frame = self.private, table_of(data)
+        known = None
+        if private.columns:
+            if not isinstance(frame, pd.DataFrame):
+                frame = pd.DataFrame(np.asarray(data), columns=list(self.data.design.sources))
+            there = [name for name in private.names if name in frame.columns]
+            if there:
+                if len(there) < len(private.names):
+                    raise ArgumentValueError(
+                        f"data must have all of the privatized covariates {list(private.names)} "
+                        "(their true categories), or none"
+                    )
+                profiles = private.codes(frame)
+                known = np.array([private.first_class(private.profiles[one]) for one in profiles])
+        else:
+            frame = self.data.design.framed(data)
+        shift = offset_of(offset, table_of(data), len(frame))
+        if (shift is None) != (model.offset is None):
+            missing = "is needed: the fit has one; give that of data"
+            needless = "must be left out: the fit has none"
+            raise ArgumentTypeError(f"offset {missing if shift is None else needless}")
+        return frame, self._people.likelihood(frame, shift), known
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
-        """The mean prevalence over the rows of the fit, with its interval by the delta method."""
-        return self.predict(average=True, level=level)
+        """The mean prevalence over the rows of the fit, with its interval by the delta method.
+
+        Raises ArgumentTypeError where the outcome is a number.
+        """
+        if self._number:
+            raise ArgumentTypeError(
+                "prevalence is of a yes or no, and this outcome is a number: predict gives its mean"
+            )
+        found = self.predict(average=True, level=level)
+        return found.rename(columns={"prediction": "prevalence"})
 
     def marginal_effects(self, level: float = 0.95) -> pd.DataFrame:
-        """Average marginal effects: by how much prevalence changes with each covariate.
+        """Average marginal effects: by how much the mean outcome changes with each covariate.
 
         For a number the mean slope, for a factor or a 0/1 column the mean difference to its first
         level; a formula is made again for every change, so that squares and interactions move
-        along.  A number whose columns jump (``I(age > 50)``, ``x // 3``) or have no finite slope
-        has none: then differences to its lowest value, or with more than 12 values that between
-        its quartiles.  For the effect of the step make it a column of the frame.
+        along.  People's true categories stay as they are; for a privatized covariate it is the mean
+        difference to its first category.
         Columns: effect, std_error, z, p, low, high; ``change`` says which.
+        Raises ArgumentValueError for a number in a transform that jumps (``I(age > 50)``,
+        ``x // 3``): make the step a column of the frame.
         """
-        return outcome_effects(self, confidence(level))
+        names = [None] if self._number else list(self.fit.model.outcome.categories)
+        shown = range(len(names)) if self.event is None else [1]
+        rows = [
+            (name, change, names[place], effect.values[place], effect.errors[place])
+            for name, change, effect in marginal(self._people)
+            for place in shown
+        ]
+        heads = ["covariate", "change", "category", "effect", "std_error"]
+        found = pd.DataFrame(rows, columns=heads)
+        if self.fit.unknown.size and not self._latent:
+            found["std_error"] = np.nan
+        found = tested(found, confidence(level))
+        return found if len(shown) > 1 else found.drop(columns="category")
 
     def posterior(self) -> pd.DataFrame:
-        """P(true answer | report, covariates) for each row of the fit; sums to 1.
+        """P(true category | reports, outcome, covariates) for each row of the fit; sums to 1.
 
-        It is what an observer who believes the model holds of a person: not an answer.
+        It is what an observer who believes the model holds of a person: not an answer.  With
+        several privatized covariates the columns are pairs of covariate and category.
         """
-        parts = [
-            self.problem.posterior(self.found.theta, part)
-            for part in blocks(len(self.problem.columns))
-        ]
-        names = pd.Index(list(self.problem.outcome.categories), dtype=object)
-        return pd.DataFrame(np.vstack(parts), index=self.design.frame.index, columns=names)
+        model, theta, index = self.fit.model, self.fit.theta, self.data.design.frame.index
+        if not self._latent:
+            own = model.split(theta)[1]
+            parts = [
+                model.outcome.posterior(rows, model.eta(theta, rows), own)
+                for rows in model.blocks()
+            ]
+            names = pd.Index(list(model.outcome.categories), dtype=object)
+            return pd.DataFrame(np.vstack(parts), index=index, columns=names)
+        after, found = model.posterior(theta), {}
+        single = len(self.private.columns) == 1
+        for place, (column, labels) in enumerate(
+            zip(self.private.columns, self.private.labels, strict=True)
+        ):
+            for code, label in enumerate(labels):
+                name = label if single else (column.name, label)
+                found[name] = after[:, self.private.having(place, code)].sum(axis=1)
+        return pd.DataFrame(found, index=index)
+
+    def shares(self, level: float = 0.95) -> pd.DataFrame:
+        """Shares of the true categories: columns covariate, category, share, std_error, low, high.
+
+        The mean over these people of P(category | covariates), for the population they come from:
+        the standard error holds the sampling of the people.  Intervals on the logit scale.
+        """
+        quantile = scipy.special.ndtri(0.5 + confidence(level) / 2)
+        people, rows = self._people, []
+        for place, column in enumerate(self.private.columns):
+            for code, category in enumerate(column.categories):
+                share, error = class_share(people, self.private.having(place, code))
+                low, high = logit_interval(np.array(share), quantile * error)
+                rows.append((column.name, category, share, error, float(low), float(high)))
+        heads = ["covariate", "category", "share", "std_error", "low", "high"]
+        return pd.DataFrame(rows, columns=heads)
 
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Pearson's and the deviance test over groups of equal covariates.
@@ -569,42 +670,67 @@ class OutcomeResult(RegressionResult):
         chi-squared is not the law: an expected count below 1, or more than a fifth below 5; where
         more than half are below 5 the p-values are NaN.
         """
+        if self._latent or self._number:
+            raise ArgumentTypeError(
+                "goodness_of_fit is for ordinary covariates of few values; compare this fit with a "
+                "larger one (compare), of interactions say"
+            )
         self._check_likelihood("a test of fit")
-        return GoodnessOfFit(*goodness(self))
+        return GoodnessOfFit(*goodness(self._people))
 
-    def _profiles(
-        self, data: pd.DataFrame | None, offset: Any
-    ) -> tuple[Floats, Floats | None, pd.Index[Any]]:
-        """Orthonormal columns of profiles, their offset and their index."""
-        if data is None:
-            return self.problem.columns, self.problem.offset, self.design.frame.index
-        matrix, index = self.design.again(data), data.index
-        shift = None
-        if self.problem.offset is not None:
-            if offset is None:
-                raise ArgumentTypeError("offset is needed: the fit has one; give that of data")
-            shift = np.broadcast_to(np.asarray(offset, dtype=np.float64), (len(matrix),))
-        elif offset is not None:
-            raise ArgumentTypeError("offset must be left out: the fit has none")
-        return matrix @ self.basis.back, shift, index
+    # -- precision, and what is open ----------------------------------------------------------
 
-    def facts(self) -> list[tuple[str, str]]:
-        """What stands above the table."""
-        found = super().facts()
-        if self.weighted or self.clusters is not None:
-            found = [one for one in found if one[0] not in ("AIC", "BIC")]
-        if self.index[0] == "Intercept" and self.event is not None:
-            place = [name for name, _ in found].index("log-likelihood") + 1
-            found[place:place] = self._against_one_prevalence()
-        return found
+    @property
+    def other_maxima(self) -> tuple[float, ...]:
+        """Log-likelihoods of lower maxima, descending; empty where all starts led to one."""
+        return self.fit.others
+
+    @property
+    def effective_n(self) -> pd.Series[float]:
+        """For each coefficient that rests on reports: from how many known answers it is as good.
+
+        People times the variance if all classes were known, over the variance as it is.
+        """
+        model, fit, data = self.fit.model, self.fit, self.data
+        same, b, q = model.same.shape[1], model.columns, model.outcome.predictors
+        cut = model.head + model.outcome.own
+        known = np.linalg.pinv(model.known_classes(fit.theta), hermitian=True)
+        known = np.einsum("ij,jk,ik->i", fit.back[:cut, :cut], known, fit.back[:cut, :cut])
+        own = np.einsum("ij,jk,ik->i", fit.back, fit.bread, fit.back)
+        own = np.where(fit.signs == 0, own, np.nan)
+        places = [a * b + data.order[place] for a in range(q) for place in range(same, b)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.nobs * known[places] / own[places]
+        return pd.Series(found, index=self.index[places], name="effective_n")
+
+    def sizes(self) -> pd.Series[float]:
+        """Number of these people in each combination of true categories, by the fit."""
+        after = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
+        private = self.private
+        totals = np.bincount(private.class_of, after, minlength=len(private.profiles))
+        names = [private.label_of(profile) for profile in private.profiles]
+        return pd.Series(totals, index=pd.Index(names, dtype=object), name="people")
+
+    @property
+    def _header(self) -> list[tuple[str, str]]:
+        found = [("people", f"{self.nobs:,}")]
+        if not self.data.weighted:
+            found.append(("log-likelihood", f"{self.log_likelihood:.3f}"))
+        if self.index[0] == "Intercept" and self.event is not None and not self._latent:
+            found += self._against_one_prevalence()
+        if not self.data.weighted and self.data.clusters is None:
+            found += [("AIC", f"{self.aic:.2f}"), ("BIC", f"{self.bic:.2f}")]
+        told = f"{'yes' if self.converged else 'no'}, {self.iterations} iterations"
+        return [*found, ("standard errors", self.vcov), ("converged", told)]
 
     def _against_one_prevalence(self) -> list[tuple[str, str]]:
         """A test of all coefficients but the intercept, if there are any."""
-        df = self.df_model - 1 - len(self.problem.outcome.free)
+        df = self.df_model - 1 - self.fit.model.outcome.own
         if not df:
             return []
-        if self.vcov in ("robust", "clustered") or self.clusters is not None:
-            count = np.inf if self.clusters is None else int(self.clusters.max()) + 1
+        if self.vcov in ("robust", "clustered") or self.data.clusters is not None:
+            clusters = self.data.clusters
+            count = np.inf if clusters is None else int(clusters.max()) + 1
             if count < _CLUSTERS * df:  # their covariance is far too small in some direction
                 told = f"not tested: {count} clusters are few for {df} coefficients"
                 return [("against one prevalence", told)]
@@ -618,249 +744,88 @@ class OutcomeResult(RegressionResult):
             told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
         return [("against one prevalence", told)]
 
+    @cached_property
+    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+        """Sentences on what the data leave open, and the warnings that they are."""
+        return tuple(_mixture_warnings(self) if self._latent else _outcome_warnings(self))
 
-def replaced(problem: Problem, columns: Floats) -> Problem:
-    """The same reports with other columns."""
-    from dataclasses import replace
-
-    return replace(problem, columns=columns)
-
-
-def natural_slopes(problem: Problem, basis: Basis, theta: Floats) -> Floats:
-    """(parameters, parameters) of coefficients and class shares by the inner parameters."""
-    q, p, outcome = problem.law.predictors, problem.p, problem.outcome
-    found = np.zeros((problem.size, problem.size))
-    for place in range(q):
-        here = slice(place * p, place * p + p)
-        found[here, here] = basis.back
-    free = outcome.free
-    shares = outcome.shares(theta[q * p :])[free]
-    same = outcome.shows[free][:, None] == outcome.shows[free]
-    found[q * p :, q * p :] = np.diag(shares) - same * np.outer(shares, shares)
-    return found
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that stand under the table."""
+        if self._latent:
+            said = [text for text, _ in self.warnings]
+            return (*said, *([self.remark] if self.remark else []), *_mixture_notes(self))
+        return tuple(_outcome_notes(self))
 
 
-def natural(problem: Problem, basis: Basis, theta: Floats) -> Floats:
-    """(parameters,) coefficients, and the shares of classes within their category."""
-    q, p = problem.law.predictors, problem.p
-    slopes = theta[: q * p].reshape(q, p) @ basis.back.T
-    shares = problem.outcome.shares(theta[q * p :])[problem.outcome.free]
-    return np.concatenate([slopes.ravel(), shares])
-
-
-def boundless(problem: Problem, basis: Basis, found: Fit) -> Floats:
-    """(parameters,) 1 or -1 for what grows or falls for ever, 0 for what has a maximum.
-
-    NaN for what the reports tell nothing of: with it held at 0 they are as likely.
-    """
-    if found.endless is None:
-        return np.zeros(problem.size)
-    q, p = problem.law.predictors, problem.p
-    back = natural_slopes(problem, basis, found.theta)
-    back[q * p :] = np.eye(problem.size)[q * p :]
-    information = problem.at(found.theta, ["observed"]).sums["observed"]
-    _, unknown = known(information, found)
-    lengths = np.sqrt((back**2).sum(axis=1))
-    lost = np.sqrt(((back @ unknown) ** 2).sum(axis=1)) > 1e-4 * lengths
-    start = problem.start()
-    signs = np.sign(back @ unknown @ (unknown.T @ (found.theta - start)))
-    for place in np.flatnonzero(lost):
-        unit = back[place] / lengths[place]
-        inside = np.linalg.svd(unit[None])[2][1:].T
-        held = start - unit * (unit @ start)
-        without = fit(problem, held, inside) if inside.shape[1] else problem.at(held)
-        if found.log_likelihood - without.log_likelihood < 1e-4:
-            signs[place] = np.nan
-    return np.where(lost, signs, 0.0)
-
-
-def inner_covariance(result: OutcomeResult, kind: str) -> Floats:
-    """(parameters, parameters) the covariance of the inner parameters, by name."""
-    return covariance_of(result.problem, result.found, kind, result.clusters, result.weighted)
-
-
-def covariance_of(
-    problem: Problem, found: Fit, kind: str, clusters: NDArray[np.intp] | None, weighted: bool
-) -> Floats:
-    """The covariance of the inner parameters, by name; raises for what does not apply."""
-    if kind not in KINDS:
-        raise ArgumentValueError(f"vcov must be one of {list(KINDS)}, got {kind!r}")
-    if weighted and kind not in ("robust", "clustered"):
-        raise ArgumentValueError(
-            f"vcov {kind!r} takes weights for numbers of people; with probability weights use "
-            "'robust' or 'clustered', and give counts of equal rows as frequencies="
-        )
-    if kind == "expected" and problem.outcome.siblings is None:
-        raise ArgumentValueError(
-            "vcov 'expected' needs a mean over all reports, and these name several categories, so "
-            "that there are too many; use 'observed'"
-        )
-    if kind == "clustered" and clusters is None:
-        raise ArgumentValueError("vcov 'clustered' needs clusters=")
-    wanted = kind if kind in ("expected", "opg") else "observed"
-    sums = problem.at(found.theta, [wanted, *(["robust"] if kind == "robust" else [])]).sums
-    bread, _ = known(sums[wanted], found)
-    if kind == "robust":
-        return bread @ sums["robust"] @ bread
-    if kind == "clustered":
-        assert clusters is not None
-        scores = problem.scores(found.theta, clusters, problem.weights)
-        groups, n = len(scores), float(problem.people)
-        correction = groups / (groups - 1) * (n - 1) / max(n - problem.size, 1.0)
-        return correction * bread @ scores.T @ scores @ bread
-    return bread
-
-
-def natural_covariance(result: OutcomeResult, kind: str) -> Floats:
-    """(p, p) the covariance of the coefficients, by name; NaN for what has no maximum."""
-    back = result._back
-    covariance = back @ inner_covariance(result, kind) @ back.T
-    endless = result.endless != 0
-    covariance[endless] = covariance[:, endless] = np.nan
-    return np.asarray(covariance)
-
-
-def _check_nested(large: OutcomeResult, small: OutcomeResult) -> None:
-    one, two = large.problem, small.problem
-    same = (
-        len(one.columns) == len(two.columns)
-        and one.outcome.categories == two.outcome.categories
-        and one.outcome.table.shape == two.outcome.table.shape
-        and np.array_equal(one.outcome.table, two.outcome.table)
-        and _same_array(one.outcome.cells, two.outcome.cells)
-        and np.array_equal(one.weights, two.weights)
-    )
-    if not same:
-        raise ArgumentValueError(
-            "the two fits must be of the same reports: these have other rows, another mechanism "
-            "or other frequencies (rows with missing values dropped in one of them?)"
-        )
-    if one.law != two.law or not _same_array(one.offset, two.offset):
-        raise ArgumentValueError("the two fits must have the same link and the same offset")
-    rest = two.columns - one.columns @ (one.columns.T @ two.columns)
-    if large.df_model == small.df_model or np.abs(rest).max() > 1e-6 * np.abs(two.columns).max():
-        raise ArgumentValueError(
-            "neither fit is a special case of the other, so a likelihood ratio has no chi-squared "
-            f"law; compare aic: {large.aic:.2f} and {small.aic:.2f}"
-        )
-
-
-def _same_array(one: Any, other: Any) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(np.array_equal(one, other))
-
-
-_EDGE = 0.01
-"""By so much the likelihood must be higher at the edge to be worth a word."""
-
-
-def title(link: str, reports: ReportedOutcome, seen: Variable) -> str:
-    """What was fitted, in a line."""
-    name = "the answer" if seen.name is None else repr(seen.name)
-    if reports.k > 2:
-        return f"Multinomial logit of {name}, against {reports.categories[0]!r}, from reports"
-    return f"{link.capitalize()} regression of {name} being {reports.categories[1]!r}, from reports"
-
-
-def parameter_names(reports: ReportedOutcome, design: DesignMatrix) -> pd.Index[Any]:
-    """Names of the parameters; of several categories pairs of category and covariate."""
-    shares = [f"share of {reports.labels[place]!r}" for place in reports.free]
-    if reports.k == 2:
-        return pd.Index([*design.names, *shares], dtype=object)
-    pairs = [(category, name) for category in reports.categories[1:] for name in design.names]
-    pairs += [
-        (reports.categories[reports.shows[place]], share)
-        for place, share in zip(reports.free, shares, strict=True)
-    ]
-    return pd.MultiIndex.from_tuples(pairs, names=["category", "covariate"])
-
-
-def notes(
-    reports: ReportedOutcome,
-    columns: Floats,
-    found: Fit,
-    endless: Floats,
-    weighted: bool,
-    clustered: bool,
-) -> tuple[str, ...]:
-    """What belongs under the table."""
-    told = []
-    level = columns.sum(axis=0)
-    if float(level @ level) < (1 - 1e-9) * len(columns):
-        told.append(
+def _outcome_notes(result: LikelihoodResult) -> Iterator[str]:
+    fit, data = result.fit, result.data
+    model = fit.model
+    level = model.same.mean(axis=0)
+    if float(level @ level) < 1 - 1e-9:
+        yield (
             "No intercept: the covariates have no column of ones, so that the model fixes the "
             "prevalence where all are 0 (intercept=True adds one)."
         )
-    if reports.free:
-        told.append(
-            "A share of a class is that within its category, taken to be the same for everyone."
-        )
-    if weighted:
-        told.append("With probability weights the log-likelihood is that of a pseudo-sample.")
-    elif clustered:
-        told.append(
-            "The log-likelihood takes people for independent, which in clusters they are not."
-        )
-    if (endless != 0).any():
+    if model.outcome.own and not result._number:
+        yield "A share of a class is that within its category, taken to be the same for everyone."
+    if data.clusters is not None and not data.weighted:
+        yield "The log-likelihood takes people for independent, which in clusters they are not."
+    if (fit.signs != 0).any():
         bounds = "  conf_int(method='profile') bounds them on one side."
-        told.append(
-            f"{int((endless != 0).sum())} of {len(endless)} parameters have no finite maximum: "
+        yield (
+            f"{int((fit.signs != 0).sum())} of {model.size} parameters have no finite maximum: "
             "the likelihood is largest at a prevalence of 0 or 1, and nothing is known of "
-            f"parameters without a number.{bounds * (not weighted and not clustered)}"
+            f"parameters without a number.{bounds * (not data.weighted and data.clusters is None)}"
         )
-    if found.edge > _EDGE:
-        told.append(
+    if fit.edge > _EDGE:
+        yield (
             "This is an interior maximum.  The likelihood is higher by "
-            f"{found.edge:.1f} where prevalence is 0 or 1 alone: that fits the noise of few "
+            f"{fit.edge:.1f} where prevalence is 0 or 1 alone: that fits the noise of few "
             "reports, and was farther from the truth in simulations.  Standard errors are those of "
             "this maximum by itself."
         )
-    if not found.converged:
-        told.append("NOT CONVERGED: these numbers are no estimates.")
-    return tuple(told)
-
-
-def warn_of(result: OutcomeResult, endless: Floats) -> None:
-    """Say what is not to be seen in the numbers."""
     if not result.converged:
-        size = float(np.abs(result.found.score).max())
-        warn(
+        yield "NOT CONVERGED: these numbers are no estimates."
+
+
+def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+    """Say which boundary it is: of all reports together, or of those of some covariates."""
+    fit = result.fit
+    if not result.converged:
+        size = float(np.abs(fit.gradient).max())
+        yield (
             f"no maximum of the likelihood was found in {result.iterations} steps (the gradient is "
             f"still {size:.3g}); these numbers are no estimates: leave covariates out, or look "
             "for groups with few reports",
             ConvergenceWarning,
         )
-    if not (endless != 0).any():
+    lost = fit.signs != 0
+    if not lost.any() or result._number:
         return
-    problem = result.problem
-    reports, n = problem.outcome, len(endless)
-    shares, _ = reports.start(problem.weights, keep_inside=False)
+    reports, weights = fit.model.outcome, fit.model.weights
+    classes = reports.proportions(weights)
+    shares = np.bincount(reports.class_of, classes, minlength=reports.k)
     for place in np.flatnonzero((shares < 1e-4) | (shares > 1 - 1e-4)):
         if reports.k == 2 and place == 0:
             continue
-        warn(
+        yield (
             f"all reports together are best explained by a share of {shares[place]:.0%} of "
             f"{reports.categories[place]!r}: the design alone makes as many such reports as were "
-            f"found, or more{_floor(reports, problem.weights)}; so {int((endless != 0).sum())} of "
-            f"{n} parameters have no estimate, and prevalence can be bounded but not explained; "
-            "were these answers privatized, by this mechanism?",
+            f"found, or more{_floor(reports, weights)}; so {int(lost.sum())} of "
+            f"{len(lost)} parameters have no estimate, and prevalence can be bounded but not "
+            "explained; were these answers privatized, by this mechanism?",
             ConvergenceWarning,
         )
         return
-    # Of several categories parameter_names are pairs; those of factors have a cell behind the name.
-    told = by_source(
-        dict.fromkeys(
-            str(name[-1] if isinstance(name, tuple) else name)
-            for name, one in zip(result.index, endless != 0, strict=True)
-            if one
-        )
-    )
-    warn(
-        f"the likelihood keeps rising as the parameters {', '.join(told)} grow: for some "
-        "covariates the reports are best explained by a prevalence of 0 or 1 (separation, or fewer "
-        "reports of the event than the design alone makes); these are infinite or not known, and "
-        "have no standard errors; merge levels, or leave the covariate out",
+    # Of several categories names are pairs; those of factors have a cell behind the name.
+    names = [str(name[-1] if isinstance(name, tuple) else name) for name in result.index[lost]]
+    told = ", ".join(by_source(dict.fromkeys(names)))
+    yield (
+        f"the likelihood keeps rising as the parameters {told} grow: for some covariates the "
+        "reports are best explained by a prevalence of 0 or 1 (separation, or fewer reports of the "
+        "event than the design alone makes); these are infinite or not known, and have no standard "
+        "errors; merge levels, or leave the covariate out",
         ConvergenceWarning,
     )
 
@@ -874,340 +839,53 @@ def _floor(reports: ReportedOutcome, weights: Floats) -> str:
     return f" (reported {rate:.1%}, which the design keeps between {low:.1%} and {high:.1%})"
 
 
-_FEW_PEOPLE = 5.0
-"""A class of fewer people, by the fit, deserves a word."""
-
-_FEW_ANSWERS = 10.0
-"""So does a coefficient that rests on fewer known answers' worth of information."""
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class CovariateResult(RegressionResult):
-    """A fitted regression on covariates of which only reports were seen.
-
-    params : the outcome's coefficients, for numbers ``sigma`` (the errors' standard deviation),
-    then the logits of each class against the first, named as ``smoker=yes: age``.
-    unseen : the covariates.  covariate_model : "logistic" or "constant".
-    event : the category whose probability is modelled; None where the outcome is a number.
-    other_maxima : log-likelihoods of lower maxima that other starts led to.
-    """
-
-    fit: Fitted
-    unseen: Unseen
-    design: DesignMatrix
-    names: tuple[str, ...]
-    order: list[int]
-    share_columns: ShareColumns
-    covariate_model: str
-    from_formula: bool
-    event: Hashable
-
-    _elsewhere: ClassVar[Mapping[str, str]] = {
-        "goodness_of_fit": "it is for ordinary covariates of few values; compare this fit with a "
-        "larger one (compare), of interactions say"
-    }
-
-    @classmethod
-    def of(
-        cls,
-        fit: Fitted,
-        title: str,
-        unseen: Unseen,
-        design: DesignMatrix,
-        names: tuple[str, ...],
-        order: list[int],
-        share_columns: ShareColumns,
-        covariate_model: str,
-        vcov: str,
-        from_formula: bool,
-        event: Hashable = None,
-    ) -> CovariateResult:
-        """The result in the order and the units of the user."""
-        b, own = fit.mixture.columns, fit.mixture.outcome.own
-        place = np.argsort(order)
-        turn = np.concatenate([place, np.arange(b, len(fit.theta))])
-        values, scale = fit.estimates[turn], np.ones(len(turn))
-        if own:
-            values[b] = scale[b] = np.exp(fit.theta[b])
-        covariance = fit.covariance[np.ix_(turn, turn)] * np.outer(scale, scale)
-        classes = [
-            f"{one}: {column}" for one in unseen.class_names()[1:] for column in share_columns.names
-        ]
-        found = cls(
-            title=title,
-            index=pd.Index([*names, *["sigma"] * own, *classes], dtype=object),
-            estimates=values,
-            covariance=covariance,
-            vcov=vcov,
-            nobs=fit.mixture.rows,
-            log_likelihood=fit.log_likelihood,
-            converged=fit.converged,
-            iterations=fit.iterations,
-            fit=fit,
-            unseen=unseen,
-            design=design,
-            names=names,
-            order=order,
-            share_columns=share_columns,
-            covariate_model=covariate_model,
-            from_formula=from_formula,
-            event=event,
+def _mixture_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+    lost = result.index[result.fit.signs != 0].tolist()
+    if lost:
+        yield (
+            f"the likelihood rises to the edge, so that {len(lost)} parameters have no finite "
+            f"maximum or nothing is known of them ({', '.join(map(str, lost[:6]))}"
+            f"{', ...' * (len(lost) > 6)}): the data are likeliest where a true category, or "
+            "an answer, has nobody in it for some people.",
+            ConvergenceWarning,
         )
-        return found
-
-    @property
-    def other_maxima(self) -> tuple[float, ...]:
-        """Log-likelihoods of lower maxima, descending; empty where all starts led to one."""
-        return self.fit.others
-
-    @property
-    def effective_n(self) -> pd.Series[float]:
-        """For each coefficient that rests on reports: from how many known answers it is as good.
-
-        People times the variance if all classes were known, over the variance as it is.
-        """
-        mixture, same = self.fit.mixture, self.fit.mixture.same.shape[1]
-        names = [self.names[self.order[place]] for place in range(same, mixture.columns)]
-        own = np.diagonal(self.fit.bread)[same : mixture.columns]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            worth = self.nobs * self.fit.known[same:] / own
-        return pd.Series(worth, index=pd.Index(names, dtype=object), name="effective_n")
-
-    def sizes(self) -> pd.Series[float]:
-        """How many of these people are in each combination of true categories, by the fit."""
-        after = self.fit.mixture.posterior(self.fit.theta).sum(axis=0)
-        totals = np.bincount(self.unseen.shows, after, minlength=len(self.unseen.profiles))
-        names = [self.unseen.told(profile) for profile in self.unseen.profiles]
-        return pd.Series(totals, index=pd.Index(names, dtype=object), name="people")
-
-    def doubts(self) -> list[Doubt]:
-        """Sentences on what the data leave open."""
-        found = []
-        if not self.converged and not self.fit.lost.any():
-            text = f"no maximum of the likelihood was reached in {self.iterations} steps."
-            found.append(Doubt(text, ConvergenceWarning))
-        if self.fit.lost.any():
-            lost = self.index[~np.isfinite(np.diagonal(self.covariance))].tolist()
-            text = (
-                f"the likelihood rises to the edge, so that {len(lost)} parameters have no finite "
-                f"maximum or nothing is known of them ({', '.join(map(str, lost[:6]))}"
-                f"{', ...' * (len(lost) > 6)}): the data are likeliest where a true category, or "
-                "an answer, has nobody in it for some people."
-            )
-            found.append(Doubt(text, ConvergenceWarning))
-        sizes = self.sizes()
-        if len(small := sizes[sizes < _FEW_PEOPLE]):
-            names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
-            found.append(
-                Doubt(
-                    f"of {self.nobs:,} people, next to none are put into some true categories "
-                    f"({names}): what is said of these rests on single outcomes."
-                )
-            )
-        worth = self.effective_n
-        thin = worth[worth < _FEW_ANSWERS]
-        if len(thin):
-            found.append(
-                Doubt(
-                    f"{len(thin)} coefficients of privatized covariates rest on reports that tell "
-                    f"as much as {thin.min():.1f} known answers at the least: the design adds too "
-                    "much noise for them."
-                )
-            )
-        return found
-
-    def remarks(self) -> list[str]:
-        """What stands under the table."""
-        found = [*(doubt.text for doubt in self.doubts()), *self.notes]
-        if len(self.fit.others):
-            found.append(
-                f"{len(self.fit.others) + 1} maxima were found from 5 starts; the others are lower "
-                f"by {self.log_likelihood - self.fit.others[0]:.2f} or more."
-            )
-        if self.unseen.columns:
-            worth = "; ".join(f"{name} {n:,.0f}" for name, n in self.effective_n.dropna().items())
-            found.append(
-                f"{self.nobs:,} reports tell as much as so many known answers: {worth or 'none'}."
-            )
-        if self.unseen.columns and self.covariate_model == "constant" and self._has_ordinary():
-            found.append(
-                "Shares of the true categories are taken to be the same whatever the ordinary "
-                "covariates are; where they are not, effects are biased "
-                "(covariate_model='logistic')."
-            )
-        if self.fit.mixture.outcome.own and self.unseen.columns:
-            found.append("Errors are taken for normal: skewed ones pass for groups of people.")
-        return found
-
-    def _has_ordinary(self) -> bool:
-        mixture = self.fit.mixture
-        alone = mixture.same.shape[1] <= 1
-        return not alone or bool((mixture.varying != mixture.varying[:, :1]).any())
-
-    # -- the covariates ----------------------------------------------------------------------
-
-    def shares(self, level: float = 0.95) -> pd.DataFrame:
-        """Shares of the true categories: columns covariate, category, share, std_error, low, high.
-
-        The mean over these people of P(category | covariates), for the population they come from:
-        the standard error holds the sampling of the people.  Intervals on the logit scale.
-        """
-        half = _quantile(level)
-        mixture, rows = self.fit.mixture, []
-        for place, column in enumerate(self.unseen.columns):
-            for code, category in enumerate(column.categories):
-                mine = self._mine(place, code)
-                share, error = _class_share(mixture, self.fit, mine)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    middle = scipy.special.logit(share)
-                    reach = half * error / (share * (1 - share))
-                low, high = scipy.special.expit([middle - reach, middle + reach])
-                rows.append((column.name, category, share, error, low, high))
-        heads = ["covariate", "category", "share", "std_error", "low", "high"]
-        return pd.DataFrame(rows, columns=heads)
-
-    def _mine(self, place: int, code: int) -> NDArray[np.bool_]:
-        """(C,) the classes in which a covariate has one category."""
-        profiles = np.array(self.unseen.profiles)[self.unseen.shows]
-        return np.asarray(profiles[:, place] == code)
-
-    def posterior(self) -> pd.DataFrame:
-        """P(true category | report, outcome, covariates) of each person, one column a category.
-
-        With several covariates the columns are pairs of covariate and category.
-        """
-        after = self.fit.mixture.posterior(self.fit.theta)
-        found: dict[Any, Floats] = {}
-        single = len(self.unseen.columns) == 1
-        for place, (column, labels) in enumerate(
-            zip(self.unseen.columns, self.unseen.labels, strict=True)
-        ):
-            for code, label in enumerate(labels):
-                name = label if single else (column.name, label)
-                found[name] = after[:, self._mine(place, code)].sum(axis=1)
-        return pd.DataFrame(found, index=self.design.frame.index)
-
-    # -- predictions -------------------------------------------------------------------------
-
-    def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
-        """The expected outcome of people: columns prediction, std_error, low, high.
-
-        data : a frame of covariates.  Where it has the columns of the privatized ones, these hold
-            *true* categories (profiles: "a smoker of 40"); without them, and for the people of the
-            fit (None), it is the mean over the true categories by P(category | covariates).
-        Standard errors by the delta method; of a probability the interval is made on the logit
-        scale.  The covariates of the profiles given stand in front.
-        """
-        half = _quantile(level)
-        mixture, frame, known = self._again(data)
-        value, gradient = means(self.fit, mixture, known)
-        found = framed(self.fit, value, gradient, half, bool(mixture.outcome.own))
-        if frame is None:
-            return found.set_axis(self.design.frame.index)
-        shown = [*self.design.sources, *self.unseen.names]
-        columns = [name for name in dict.fromkeys(shown) if name in frame.columns]
-        return beside_profiles(frame[columns], found.set_axis(frame.index))
-
-    def prevalence(self, level: float = 0.95) -> pd.DataFrame:
-        """The mean of P(event) over the people of the fit, with its interval by the delta method.
-
-        Raises ArgumentTypeError where the outcome is a number.
-        """
-        if self.fit.mixture.outcome.own:
-            raise ArgumentTypeError(
-                "prevalence is of a yes or no, and this outcome is a number: predict gives its mean"
-            )
-        found = average(self.fit, _quantile(level)).rename(columns={"prediction": "prevalence"})
-        found.insert(0, "category", pd.Series([self.event], dtype=object))
-        return found
-
-    def marginal_effects(self, level: float = 0.95) -> pd.DataFrame:
-        """Average marginal effects: by how much the mean outcome changes with each covariate.
-
-        Of an ordinary covariate as in `OutcomeResult.marginal_effects`, people's true categories
-        being what they are; of a privatized one the mean difference to its first category, the
-        other covariates being what they are.  Columns: effect, std_error, z, p, low, high.
-        """
-        return covariate_effects(self, confidence(level))
-
-    # -- likelihood --------------------------------------------------------------------------
-
-    def compare(self, other: CovariateResult) -> LikelihoodRatioTest:
-        """A likelihood-ratio test of two nested fits, whichever is given first.
-
-        Both must have the same privatized covariates, whose reports are part of the likelihood;
-        for the effect of one of these use `wald_test`.  An ordinary covariate that is left out is
-        left out of the model of the true categories, too, and the test is of both.
-        Raises ArgumentValueError for fits of other data, where neither is a special case of the
-        other, and where there is no likelihood: with weights, or with people in clusters.
-        """
-        if not isinstance(other, CovariateResult):
-            raise ArgumentTypeError(
-                "compare needs another fit by likelihood of the same reports, found "
-                f"{type(other).__name__}"
-            )
-        large, small = sorted((self, other), key=lambda one: -one.df_model)
-        for one in (large, small):
-            if one._no_likelihood:
-                raise ArgumentValueError(
-                    "a likelihood-ratio test needs people who are independent and count alike, and "
-                    "with weights= or clusters= they are not; use wald_test"
-                )
-            if not one.converged:
-                raise ArgumentValueError("a likelihood-ratio test needs a fit that converged")
-        check_nested(large, small)
-        statistic = max(0.0, 2 * (large.log_likelihood - small.log_likelihood))
-        df = large.df_model - small.df_model
-        return LikelihoodRatioTest(statistic, df, float(scipy.special.chdtrc(df, statistic)))
-
-    lr_test = compare
-
-    @property
-    def _no_likelihood(self) -> bool:
-        return self.fit.mixture.weights is not None or self.vcov == "clustered"
-
-    def facts(self) -> list[tuple[str, str]]:
-        """What stands above the table; the likelihood, AIC and BIC where they are of the data."""
-        dropped = ("log-likelihood", "AIC", "BIC") if self._no_likelihood else ()
-        return [one for one in super().facts() if one[0] not in dropped]
-
-    def _first(self, profiles: NDArray[np.intp]) -> NDArray[np.intp]:
-        """(rows,) the first class that shows each person's profile."""
-        count = len(self.unseen.profiles)
-        first = [int(np.argmax(self.unseen.shows == profile)) for profile in range(count)]
-        return np.asarray(np.array(first)[profiles])
-
-    def _again(self, data: Any) -> tuple[Mixture, pd.DataFrame | None, NDArray[np.intp] | None]:
-        """The mixture of other people, their frame, and their classes where these are known."""
-        if data is None:
-            return self.fit.mixture, None, None
-        frame = table_of(data)
-        if not isinstance(frame, pd.DataFrame):
-            frame = pd.DataFrame(np.asarray(data), columns=list(self.design.sources))
-        there = [name in frame.columns for name in self.unseen.names]
-        if any(there) and not all(there):
-            raise ArgumentValueError(
-                f"data must have all of the privatized covariates {list(self.unseen.names)} (their "
-                "true categories), or none"
-            )
-        known = self._first(self.unseen.codes(frame)) if there and all(there) else None
-        return others(self, frame), frame, known
+    elif not result.converged:
+        yield (
+            f"no maximum of the likelihood was reached in {result.iterations} steps.",
+            ConvergenceWarning,
+        )
+    sizes = result.sizes()
+    if len(small := sizes[sizes < _FEW_PEOPLE]):
+        names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
+        yield (
+            f"of {result.nobs:,} people, next to none are put into some true categories "
+            f"({names}): what is said of these rests on single outcomes.",
+            LowPrecisionWarning,
+        )
+    worth = result.effective_n
+    thin = worth[worth < _FEW_ANSWERS]
+    if len(thin):
+        yield (
+            f"{len(thin)} coefficients of privatized covariates rest on reports that tell "
+            f"as much as {thin.min():.1f} known answers at the least: the design adds too "
+            "much noise for them.",
+            LowPrecisionWarning,
+        )
 
 
-def _quantile(level: float) -> float:
-    """Half the width of an interval in standard errors."""
-    return float(scipy.special.ndtri(0.5 + confidence(level) / 2))
-
-
-def _class_share(mixture: Mixture, fit: Fitted, mine: NDArray[np.bool_]) -> tuple[float, float]:
-    """The mean of P(some classes | z) and its standard error, people being a sample."""
-    shares = np.exp(mixture.log_shares(fit.theta, slice(None)))
-    weight = np.ones(mixture.rows) if mixture.weights is None else mixture.weights
-    each = shares[mine].sum(axis=0)
-    value = float(each @ weight / weight.sum())
-    gains = shares[1:] * (mine[1:, None] - each)
-    gradient = ((gains * weight) @ mixture.shares / weight.sum()).ravel()
-    cut = mixture.size - len(gradient)
-    inner = np.where(np.isfinite(fit.covariance), fit.covariance, 0)[cut:, cut:]
-    sampling = float((weight**2) @ (each - value) ** 2) / weight.sum() ** 2
-    return value, float(np.sqrt(max(gradient @ inner @ gradient, 0.0) + sampling))
+def _mixture_notes(result: LikelihoodResult) -> Iterator[str]:
+    others = result.other_maxima
+    if others:
+        yield (
+            f"{len(others) + 1} maxima were found from 5 starts; the others are lower "
+            f"by {result.log_likelihood - others[0]:.2f} or more."
+        )
+    worth = "; ".join(f"{name} {n:,.0f}" for name, n in result.effective_n.dropna().items())
+    yield f"{result.nobs:,} reports tell as much as so many known answers: {worth or 'none'}."
+    if result.covariate_model == "constant" and len(result.data.names) > 1:
+        yield (
+            "Shares of the true categories are taken to be the same whatever the ordinary "
+            "covariates are; where they are not, effects are biased (covariate_model='logistic')."
+        )
+    if result._number:
+        yield "Errors are taken for normal: skewed ones pass for groups of people."
