@@ -82,7 +82,7 @@ def test_ratios_end_where_the_difference_may_be_zero(samples):
     counts = np.array([40.0, 25, 30, 50, 20, 15])
     for _ in range(10):
         top, bottom = rng.uniform(0, 1, (1, 6)), rng.uniform(1, 3, (1, 6))
-        for r in (end[0] for end in ratio_ends(top, bottom, counts, LIMIT, samples)):
+        for r in (end[0] for end in ratio_ends(top, bottom, counts, LIMIT, samples=samples)):
             assert 0 < r < 1
             ends = np.ravel(mean_ends(top - r * bottom, counts, LIMIT, samples))
             assert np.abs(ends).min() == pytest.approx(0, abs=1e-8)

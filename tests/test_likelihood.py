@@ -45,8 +45,8 @@ def profile_deviance(matrix, counts, part, values):
     values, counts = np.atleast_1d(values).astype(float), np.asarray(counts, dtype=float)
     b, best = len(values), most_likely(matrix, counts)
     shows = np.tile(np.array(part, dtype=bool), (b, 1))
-    given = np.tile(counts, (b, 1)), np.tile(best, (b, 1)), shows, values
-    return likelihood._deviance(np.asarray(matrix), *given)[0]
+    given = np.tile(counts, (b, 1)), np.tile(best, (b, 1))
+    return likelihood._deviance(np.asarray(matrix), *given, shows=shows, part=values)[0]
 
 
 def krr(k, prob):
@@ -376,7 +376,7 @@ def test_higher_levels_are_wider():
 def test_ends_are_found_in_a_few_steps(monkeypatch):
     """Newton's steps, not halvings alone: at most a dozen profiles for six ends together."""
     calls, plain = [], likelihood._deviance
-    monkeypatch.setattr(likelihood, "_deviance", lambda *a: calls.append(a) or plain(*a))
+    monkeypatch.setattr(likelihood, "_deviance", lambda *a, **o: calls.append(a) or plain(*a, **o))
     for counts in ([30, 40, 20, 10], [3000, 9000, 2000, 3100], [8, 0, 0, 1]):
         calls.clear()
         profile_intervals(FOUR, counts, [0, 1, 2], 3)

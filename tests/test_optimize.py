@@ -1,10 +1,12 @@
 """The climb to a maximum: concave, saddle, constrained, endless, and outside the domain."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.optimize
 
-from rrstats.inference.optimize import distinct, maximize, split_information
+from rrstats.inference.optimize import distinct, first_accepted, maximize, split_information
 
 
 def noisy_logit(seed, n=300, p=3, prob=0.75):
@@ -130,3 +132,13 @@ def test_steps_are_bounded_and_maxima_told_apart():
     quartic, _ = noisy_logit(3)
     ends = [maximize(quartic, start, radius=17.0) for start in (np.zeros(3), np.ones(3))]
     assert len(distinct([*ends, found], 1e-6)) == 2
+
+
+def test_the_first_accepted_integer_takes_few_calls():
+    """Each edge is found from any guess, in at most two calls a binary digit; or there is none."""
+    for edge, guess in itertools.product((1, 2, 999, 2**39, 2**40, 2**40 + 1), (-5, 1, 500, 2**41)):
+        calls = []
+        found = first_accepted(lambda n, e=edge, c=calls: c.append(n) or n >= e, 0, 2**40, guess)
+        assert min(edge, 2**40) == found
+        assert len(calls) <= 80
+        assert 0 < min(calls) <= max(calls) < 2**40

@@ -533,14 +533,9 @@ def _likely(size: int, rate: float) -> tuple[int, Floats]:
 
 def _log_binomial(x: Floats, size: int, rate: float) -> Floats:
     """The logarithm of P(X = x) for X ~ Bin(size, rate)."""
-    choices = (
-        scipy.special.gammaln(size + 1)
-        - scipy.special.gammaln(x + 1)
-        - scipy.special.gammaln(size - x + 1)
-    )
-    return np.asarray(
-        choices + scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)
-    )
+    choices = -np.log1p(size) - scipy.special.betaln(size - x + 1, x + 1)
+    logs = scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)
+    return np.asarray(choices + logs)
 
 
 def implausible_counts(
@@ -548,6 +543,7 @@ def implausible_counts(
     n: int,
     false_positive_rate: ArrayLike,
     true_positive_rate: ArrayLike,
+    *,
     false_alarm: float = 1e-9,
 ) -> Booleans:
     """Counts that no true proportions explain: further off than noise goes.

@@ -53,7 +53,8 @@ def mean_ends(
     member = _member(samples, values.shape[1])
     counts = np.broadcast_to(counts, values.shape)
     far = [sign * _least(sign * values, member).sum(axis=1) for sign in (1, -1)]
-    return _both_ends(values, np.full(values.shape, 1 / len(member)), counts, limit, member, far)
+    whole = np.full(values.shape, 1 / len(member))
+    return _both_ends(values, whole, counts, limit, member=member, far=far)
 
 
 def ratio_ends(
@@ -61,6 +62,7 @@ def ratio_ends(
     bottom: Floats,
     counts: Floats,
     limit: float | Floats,
+    *,
     samples: Samples | None = None,
 ) -> tuple[Floats, Floats]:
     """The least and the greatest ratio r in [0, 1] for which ``top - r bottom`` may have the sum 0.
@@ -69,11 +71,12 @@ def ratio_ends(
     may be nobody.  Arguments as for `mean_ends`.
     """
     counts, member = np.broadcast_to(counts, top.shape), _member(samples, top.shape[1])
-    return _both_ends(top, bottom, counts, limit, member, [np.zeros(len(top)), np.ones(len(top))])
+    far = [np.zeros(len(top)), np.ones(len(top))]
+    return _both_ends(top, bottom, counts, limit, member=member, far=far)
 
 
 def bounded_limit(
-    top: Floats, bottom: Floats, counts: Floats, limit: float, samples: Samples | None = None
+    top: Floats, bottom: Floats, counts: Floats, limit: float, *, samples: Samples | None = None
 ) -> Floats:
     """(c,) the limit where ratios must lie in [0, 1]: deviances are taken from the best inside."""
     counts, member = np.broadcast_to(counts, top.shape), _member(samples, top.shape[1])
@@ -108,6 +111,7 @@ def _both_ends(
     bottom: Floats,
     counts: Floats,
     limit: float | Floats,
+    *,
     member: Floats,
     far: list[Floats],
 ) -> tuple[Floats, Floats]:
@@ -149,11 +153,11 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
 
     def excess(which: NDArray[np.intp], multiplier: Floats) -> tuple[Floats, Floats]:
         slope, fall, shift[which] = _slope(
-            multiplier, values[which], counts[which], least[which], member
+            multiplier, values[which], counts[which], least=least[which], member=member
         )
         return -slope, fall
 
-    multiplier = last_accepted(excess, np.zeros(len(values)), last, start, 1e-11 * size)
+    multiplier = last_accepted(excess, np.zeros(len(values)), last, start, close=1e-11 * size)
     with np.errstate(divide="ignore", invalid="ignore"):
         tilt = (shift @ member + multiplier[:, None] * values) / sizes
         found = 2 * np.where(counts > 0, counts * np.log1p(tilt), 0.0).sum(axis=1)
@@ -166,7 +170,7 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
 
 
 def _slope(
-    multiplier: Floats, values: Floats, counts: Floats, least: Floats, member: Floats
+    multiplier: Floats, values: Floats, counts: Floats, *, least: Floats, member: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """(c,) the sum of the tilted means, how fast it falls with the multiplier, and (c, S) shifts.
 

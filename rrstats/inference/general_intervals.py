@@ -83,7 +83,7 @@ def ratio_ends(
     counts = np.asarray(reported, dtype=np.float64)[used]
     limit = normal_quantile(check_level(level)) ** 2
     ends = empirical_likelihood.ratio_ends(
-        weights[:1, used], weights[1:, used], counts, limit, places
+        weights[:1, used], weights[1:, used], counts, limit, samples=places
     )
     return float(ends[0][0]), float(ends[1][0])
 

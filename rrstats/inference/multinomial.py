@@ -173,10 +173,8 @@ def _settle(matrix: Floats, rates: Floats, near: Floats) -> Floats:
         hessian, wanted = scaled.T @ scaled, slope[free] / sizes
         step = np.linalg.lstsq(hessian, wanted, rcond=1e-14)[0]
         missed = wanted - hessian @ step
-        if (
-            np.abs(missed * sizes).max() > 1e-11
-        ):  # no curvature that way: climb until a proportion ends
-            step = missed * 1e9
+        if np.abs(missed * sizes).max() > 1e-11:
+            step = missed * 1e9  # no curvature that way: climb until a proportion ends
         step /= sizes
         falling = step < 0
         room = proportions[free][falling] / -step[falling]
@@ -224,7 +222,7 @@ def _climb(matrix: Floats, rates: Floats, shows: Booleans, part: Floats) -> Floa
         scaled = (design * _over(np.sqrt(rates[left]), law, seen)[..., None])[going]
         hessian = np.swapaxes(scaled, 1, 2) @ scaled
         left, a, gradient = left[going], a[going], gradient[going]
-        a, z = _newton(a, slack[left], gradient, hessian, groups[left])
+        a, z = _newton(a, slack[left], gradient, hessian=hessian, groups=groups[left])
         within[left], slack[left] = a, z
     return np.asarray(within * weight)
 
@@ -235,7 +233,7 @@ def _over(top: Floats, bottom: Floats, where: Booleans) -> Floats:
 
 
 def _newton(
-    a: Floats, z: Floats, gradient: Floats, hessian: Floats, groups: Floats
+    a: Floats, z: Floats, gradient: Floats, *, hessian: Floats, groups: Floats
 ) -> tuple[Floats, Floats]:
     """One primal-dual step: proportions and slacks nearer to the maximum, still positive."""
     mean = (a * z).mean(axis=1, keepdims=True)
@@ -259,7 +257,7 @@ def _newton(
 
 
 def _deviance(
-    matrix: Floats, counts: Floats, best: Floats, shows: Booleans, part: Floats
+    matrix: Floats, counts: Floats, best: Floats, *, shows: Booleans, part: Floats
 ) -> tuple[Floats, Floats]:
     """(b,) -2 log of the likelihood ratio of "the shown classes sum to this part", and its slope.
 
@@ -339,8 +337,8 @@ def profile_ends(
         )
 
         def excess(rows: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats]:
-            given = reported[rows], likeliest[rows], shows[rows], part
-            return root_excess(*_deviance(matrix, *given), limit)
+            given = {"shows": shows[rows], "part": part}
+            return root_excess(*_deviance(matrix, reported[rows], likeliest[rows], **given), limit)
 
         close = 1e-9 + np.minimum(_GAP * reported.sum(axis=1), 1e-3)
         return last_accepted(excess, inside, outside, close=close)

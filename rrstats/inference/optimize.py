@@ -261,6 +261,7 @@ def last_accepted(
     inside: Floats,
     outside: Floats,
     start: Floats | None = None,
+    *,
     close: float | Floats = 1e-10,
 ) -> Floats:
     """The last points, on the way from one to another, at which a rising function is at most 0.

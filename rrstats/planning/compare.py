@@ -603,7 +603,7 @@ class Recommendation(_Comparison):
         Axes
             A bar for each design.
         """
-        ratios = self.table.set_index("mechanism")["ratio"].rename("people, beside the best design")
+        ratios = self.table.set_index("mechanism")["ratio"].rename("times the people of the best")
         title = f"{self.k} categories at epsilon {self.epsilon:g}"
         return plot_bars(ratios, ax, **({"title": title} | options))
 
