@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     )
     from rrstats.estimation.crosstab import Crosstab, crosstab
     from rrstats.estimation.difference import Difference, difference
-    from rrstats.estimation.means import means
-    from rrstats.estimation.means_results import Means
+    from rrstats.estimation.means import Means, means
     from rrstats.privatization import single as client
     from rrstats.regression.models import cauchit, cloglog, linear, logit, probit
     from rrstats.regression.results import RegressionResult

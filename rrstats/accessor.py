@@ -25,7 +25,7 @@ from rrstats.privatization.frame import check, column_mechanisms, privatize, sim
 
 if TYPE_CHECKING:
     from rrstats.estimation.crosstab import Crosstab
-    from rrstats.estimation.means_results import Means
+    from rrstats.estimation.means import Means
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
