@@ -532,7 +532,7 @@ def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
     planted = objects(["b", "a"])
     monkeypatch.setattr("rrstats.data.columns._numpy_table", lambda *declared: planted)
     with pytest.raises(ArgumentTypeError, match="told apart"):
-        container.table(domain)
+        container.layout(domain)
 
 
 def test_scalars_of_arrow_are_answers_in_a_list():

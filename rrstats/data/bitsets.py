@@ -7,9 +7,9 @@ the column stands beside the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,9 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.builders import Builder, ListBuilder, Places
+from rrstats.data.arrow import arrow_type, plain, plain_type
 from rrstats.data.categories import Categories, is_missing
-from rrstats.data.columns import Column, Read, Reader, ReportCodec, Table, codec_of, open_reports
+from rrstats.data.columns import (
+    Column,
+    Encoded,
+    ListBuilder,
+    NumpyBuilder,
+    Reader,
+    ReportLayout,
+    open_reports,
+)
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 __all__ = [
@@ -27,7 +35,6 @@ __all__ = [
     "NOT_IN_TEXT",
     "Bits",
     "Packed",
-    "PackedReports",
     "Subsets",
     "count_supports",
     "sizes",
@@ -202,7 +209,7 @@ class Subsets:
                 f"bits must be booleans of shape (n, {self.k}), a column for each category, found "
                 f"{found.dtype} of shape {found.shape}"
             )
-        return self._none_outside(self.read_bits(found)).codes
+        return self._none_outside(self._read_bits(found)).codes
 
     def unpack(self, reports: Any) -> Bits:
         """Reports in any container that rrstats gives back, to (n, k) booleans.
@@ -218,7 +225,7 @@ class Subsets:
             codes[found.absent] = 0
         return unpacked(codes, self.k)
 
-    def _none_outside(self, found: Read) -> Read:
+    def _none_outside(self, found: Encoded) -> Encoded:
         if found.unknown:
             raise ArgumentValueError(
                 f"{found.unknown} of {len(found.codes)} reports are not {self.describe()}: each "
@@ -227,13 +234,12 @@ class Subsets:
             )
         return found
 
-    # -- reading reports back --------------------------------------------------------------
+    # -- codec: reading reports, and the form of new ones --------------------------------------
 
-    def checked(self, codes: Packed, wrong: Bits | None, absent: Bits | None) -> PackedReports:
-        """Packed reports, with those apart that are missing or no report of this space.
-
-        wrong, absent : (n,) what is known of them already; their codes do not matter.
-        """
+    def _checked(
+        self, codes: Packed, wrong: Bits | None = None, absent: Bits | None = None
+    ) -> Encoded:
+        """Packed reports, with those apart that are missing or no report of this space."""
         bad = np.zeros(len(codes), dtype=np.bool_) if wrong is None else wrong
         spare = 8 * self.width - self.k
         if spare and len(codes):
@@ -242,61 +248,39 @@ class Subsets:
             bad |= sizes(codes) != self.size
         if absent is not None:
             bad |= absent
-        return PackedReports(codes, bad, absent)
+        return Encoded(codes, None, bad, absent)
 
-    def read_bits(self, bits: NDArray[Any]) -> PackedReports:
+    def _read_bits(self, bits: NDArray[Any]) -> Encoded:
         """(n, k) booleans, or whole numbers, of which 0 and 1 are bits."""
-        wrong = None
-        if bits.dtype.kind != "b":
-            wrong = ((bits != 0) & (bits != 1)).any(axis=1)
-        elif (bits.view(np.uint8) > 1).any():  # a bool of a file may hold other bytes than 0 and 1
-            wrong = (bits.view(np.uint8) > 1).any(axis=1)
-        return self.checked(np.packbits(bits, axis=1, bitorder=BIT_ORDER), wrong, None)
+        # A bool of a file may hold other bytes than 0 and 1.
+        held = bits.view(np.uint8) if bits.dtype.kind == "b" else bits
+        wrong = ((held != 0) & (held != 1)).any(axis=1)
+        return self._checked(np.packbits(bits, axis=1, bitorder=BIT_ORDER), wrong)
 
-    def read_objects(self, cells: Any) -> PackedReports:
-        """Bytes objects, in a list or an array; None and its like are missing.
-
-        Raises ArgumentTypeError for bytes that text has been made of.
-        """
+    def _read_objects(self, cells: Any) -> Encoded:
+        """Bytes objects, in a list or an array; None and its like are missing."""
         listed = cells if isinstance(cells, list) else cells.tolist()
+        if any(isinstance(cell, str) and cell.startswith(("b'", 'b"')) for cell in listed):
+            raise ArgumentTypeError(
+                f"reports must be {self.describe()}, found them written out as text; {NOT_IN_TEXT}"
+            )
         width, blank = self.width, bytes(self.width)
-        wrong = np.zeros(len(listed), dtype=np.bool_)
-        absent = np.zeros(len(listed), dtype=np.bool_)
-        parts = []
-        for row, cell in enumerate(listed):
-            if isinstance(cell, bytes) and len(cell) == width:
-                parts.append(cell)
-                continue
-            if isinstance(cell, str) and cell.startswith(("b'", 'b"')):
-                raise ArgumentTypeError(
-                    f"reports must be {self.describe()}, found them written out as text; "
-                    f"{NOT_IN_TEXT}"
-                )
-            parts.append(blank)
-            (absent if is_missing(cell) else wrong)[row] = True
+        fits = [isinstance(cell, bytes) and len(cell) == width for cell in listed]
+        parts = [cell if fit else blank for cell, fit in zip(listed, fits, strict=True)]
+        absent = [not fit and is_missing(cell) for cell, fit in zip(listed, fits, strict=True)]
         codes = np.frombuffer(b"".join(parts), np.uint8).reshape(len(listed), width)
-        return self.checked(codes, wrong, absent)
+        return self._checked(codes, ~np.array(fits, bool), np.array(absent, bool))
 
-    def read_arrow(self, cells: Any) -> PackedReports:
+    def _read_arrow(self, cells: Any) -> Encoded:
         """Arrow's binary of any kind, chunked or not."""
-        import pyarrow as pa
-
-        chunks = cells.chunks if hasattr(cells, "chunks") else [cells]
-        parts = [self._of_arrow_array(chunk) for chunk in chunks]
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
-            return self._of_arrow_array(pa.array([], pa.binary(self.width)))
-        return PackedReports(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([part.bad for part in parts]),
-            np.concatenate([part.missing_rows for part in parts]),
-        )
-
-    def _of_arrow_array(self, cells: Any) -> PackedReports:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        cells = plain(cells)
+        if hasattr(cells, "chunks"):
+            if cells.num_chunks != 1 or pa.types.is_dictionary(cells.type):
+                cells = cells.cast(pa.large_binary())
+            cells = cells.combine_chunks()
         if pa.types.is_dictionary(cells.type):
             cells = cells.dictionary_decode()
         if pa.types.is_null(cells.type):
@@ -316,7 +300,143 @@ class Subsets:
         data = cells.buffers()[-1]
         flat = np.frombuffer(data if data is not None and len(cells) else b"", np.uint8)
         codes = flat[start : start + len(cells) * self.width].reshape(len(cells), self.width)
-        return self.checked(codes, wrong, absent)
+        return self._checked(codes, wrong, absent)
+
+    # -- codec: see `ReportCodec` ----------------------------------------------------------
+
+    @property
+    def labels(self) -> Categories:
+        """Labels of the cells of a tally."""
+        return self.domain
+
+    @property
+    def is_label(self) -> bool:
+        """No report is a label: counts of categories do not sum to n."""
+        return False
+
+    @property
+    def report_bytes(self) -> int:
+        """About the bytes of a report in memory, at most."""
+        return 16 + self.width
+
+    def rows(self, column: Column) -> Column:
+        """Return a NumPy column with a row of bits, or of packed bytes, for each report."""
+        if column.family != "numpy" or column.dtype.kind not in "biuf":
+            return column
+        shape = column.shape
+        packed = shape[-1:] == (self.width,) and column.dtype == np.uint8
+        if not packed and (shape[-1:] != (self.k,) or column.dtype.kind == "f"):
+            raise ArgumentTypeError(
+                f"reports in NumPy must be booleans with a last axis of {self.k} categories, "
+                f"found {column.dtype} of shape {shape}"
+            )
+        return replace(column, cells=column.cells.reshape(-1, shape[-1]), shape=shape[:-1])
+
+    def reader(self, like: Any) -> Reader:
+        """Return a function from cells of the type of ``like`` to packed reports."""
+        if isinstance(like, list):
+            return self._read_objects
+        dtype = like.dtype if hasattr(like, "dtype") else like.type
+        if isinstance(dtype, pd.CategoricalDtype) or dtype == np.dtype(object):
+            return lambda cells: self._read_objects(np.asarray(cells, dtype=object))
+        if isinstance(dtype, np.dtype):
+            if like.ndim == 2 and (dtype != np.uint8 or like.shape[1] != self.width):
+                return self._read_bits
+            if like.ndim == 2 or (dtype.kind in "SV" and dtype.itemsize == self.width):
+                return lambda cells: self._checked(
+                    np.ascontiguousarray(cells).view(np.uint8).reshape(-1, self.width)
+                )
+            if dtype.kind in "SV":
+                return lambda cells: self._read_objects([b""] * len(cells))
+        if (arrow := arrow_type(dtype)) is not None:
+            import pyarrow as pa
+
+            held = plain_type(arrow)
+            held = plain_type(held.value_type) if pa.types.is_dictionary(held) else held
+            tests = ("is_fixed_size_binary", "is_binary", "is_large_binary", "is_null")
+            if any(getattr(pa.types, test)(held) for test in tests):
+                if arrow is dtype:
+                    return self._read_arrow
+                return lambda cells: self._read_arrow(cells.__arrow_array__())
+        raise ArgumentTypeError(
+            f"reports must be {self.describe()}, as binary of {self.width} bytes or "
+            f"as booleans of NumPy; found {dtype}; were these answers privatized? ({NOT_IN_TEXT})"
+        )
+
+    def decode(self, codes: Packed) -> Bits:
+        """Return packed reports as booleans."""
+        return unpacked(codes, self.k)
+
+    def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
+        """Return the form of reports in a container, as `Column.layout` says."""
+        family, width = column.family, self.width
+        if family in ("list", "tuple", "scalar"):
+            return ReportLayout(np.dtype(object), partial(ListBuilder, _bytes_of))
+        if family == "numpy":
+            if keep_missing:
+                raise ArgumentTypeError(
+                    "missing='keep' needs a place for missing reports, which booleans of NumPy "
+                    "do not have; use pandas or Arrow, or leave missing= out"
+                )
+            return ReportLayout(
+                np.dtype(bool), lambda n: NumpyBuilder(np.empty((n, self.k), bool), unpack_into)
+            )
+        is_arrow = family in ("arrow", "chunked", "arrow scalar")
+        if not is_arrow and find_spec("pyarrow") is None:
+            return ReportLayout(
+                np.dtype(object), lambda n: NumpyBuilder(np.empty(n, object), _fill_objects)
+            )
+        import pyarrow as pa
+
+        # The name of Arrow's fixed-size type is one that pandas writes and cannot read back.
+        held = pa.binary(width) if is_arrow else pa.binary()
+        finish = {"chunked": pa.chunked_array, "arrow": _only, "arrow scalar": _only}.get(
+            family, lambda parts: pd.array(pa.chunked_array(parts, held), pd.ArrowDtype(held))
+        )
+
+        def builder(n: int) -> NumpyBuilder:
+            mask = np.zeros(n, dtype=np.bool_) if keep_missing else None
+            return NumpyBuilder(
+                self.empty(n),
+                np.copyto,
+                lambda codes, absent: finish(_binary_parts(codes, absent, held)),
+                mask=mask,
+            )
+
+        return ReportLayout(held if is_arrow else pd.ArrowDtype(held), builder)
+
+
+def _only(parts: list[Any]) -> Any:
+    return parts[0]
+
+
+def _bytes_of(codes: Packed) -> NDArray[np.object_]:
+    """(n,) bytes objects of packed reports."""
+    whole = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
+    return np.asarray(whole.astype(object))
+
+
+def _fill_objects(part: NDArray[Any], codes: Packed) -> None:
+    part[:] = _bytes_of(codes)
+
+
+def _binary_parts(codes: Packed, absent: Bits | None, held: Any) -> list[Any]:
+    """Packed reports as Arrow arrays, which take over their memory; missing ones are blank."""
+    import pyarrow as pa
+
+    rows, width = codes.shape
+    fixed = held == pa.binary(width)
+    step, parts = max(rows, 1) if fixed else _MOST_BYTES // width, []
+    for start in range(0, max(rows, 1), step):
+        part, valid = codes[start : start + step], None
+        if absent is not None:
+            lost = absent[start : start + step]
+            part[lost] = 0
+            valid = pa.py_buffer(np.packbits(~lost, bitorder=BIT_ORDER))
+        ends = pa.py_buffer(np.arange(len(part) + 1, dtype=np.int32) * np.int32(width))
+        buffers = [valid, *([] if fixed else [ends]), pa.py_buffer(part.reshape(-1))]
+        parts.append(pa.Array.from_buffers(held, len(part), buffers))
+    return parts
 
 
 def _ends(cells: Any) -> NDArray[np.int64]:
@@ -326,264 +446,5 @@ def _ends(cells: Any) -> NDArray[np.int64]:
     return np.frombuffer(cells.buffers()[1], np.int64)[cells.offset : cells.offset + len(cells) + 1]
 
 
-@dataclass(frozen=True, eq=False)
-class PackedReports:
-    """Packed reports, and where there is none: what `encoding.Encoded` is for categories.
-
-    codes : (n, width) bytes; those of rows outside do not matter.
-    bad, lost : (n,) the rows that are no report; those of them that are missing, if any are.
-    """
-
-    codes: Packed
-    bad: Bits
-    lost: Bits | None
-
-    @cached_property
-    def outside(self) -> Places:
-        """The rows that are unknown or missing."""
-        return np.asarray(np.flatnonzero(self.bad))
-
-    @cached_property
-    def absent(self) -> Places:
-        """The rows that are missing."""
-        return np.asarray(np.flatnonzero(self.missing_rows))
-
-    @property
-    def missing_rows(self) -> Bits:
-        """(n,) whether a row is missing."""
-        return np.zeros(len(self.codes), dtype=np.bool_) if self.lost is None else self.lost
-
-    @property
-    def unknown(self) -> int:
-        """How many rows are neither a report of the space nor missing."""
-        return len(self.outside) - self.missing
-
-    @property
-    def missing(self) -> int:
-        """How many rows are missing."""
-        return len(self.absent)
-
-
 _MOST_BYTES = (1 << 31) - 1
-"""What one array of Arrow's binary holds: it counts in 32 bits."""
-
-
-@dataclass(frozen=True)
-class _SubsetCodec:
-    """See `containers.ReportCodec`."""
-
-    space: Subsets
-
-    @property
-    def labels(self) -> Categories:
-        return self.space.domain
-
-    @property
-    def is_label(self) -> bool:
-        return False
-
-    @property
-    def report_bytes(self) -> int:
-        return 16 + self.space.width
-
-    def rows(self, container: Column) -> Column:
-        """Rows for reports: of a NumPy array with an axis of categories, or of packed bytes."""
-        if container.family != "numpy" or container.dtype.kind not in "biuf":
-            return container
-        shape, space = container.shape, self.space
-        packed = shape[-1:] == (space.width,) and container.dtype == np.uint8
-        if not packed and (shape[-1:] != (space.k,) or container.dtype.kind == "f"):
-            raise ArgumentTypeError(
-                f"reports in NumPy must be booleans with a last axis of {space.k} categories, "
-                f"found {container.dtype} of shape {shape}"
-            )
-        cells = container.cells.reshape(-1, shape[-1])
-        return replace(container, cells=cells, shape=shape[:-1])
-
-    def reader(self, like: Any) -> Reader:
-        space = self.space
-        if isinstance(like, list):
-            return space.read_objects
-        dtype = like.dtype if hasattr(like, "dtype") else like.type
-        if isinstance(dtype, pd.ArrowDtype):
-            self._check_arrow(dtype.pyarrow_dtype)
-            return lambda cells: space.read_arrow(cells.__arrow_array__())
-        if isinstance(dtype, pd.CategoricalDtype) or dtype == np.dtype(object):
-            return lambda cells: space.read_objects(np.asarray(cells, dtype=object))
-        if isinstance(dtype, np.dtype):
-            return self._reader_of_numpy(like.ndim, dtype)
-        if type(dtype).__module__.startswith("pyarrow"):
-            self._check_arrow(dtype)
-            return space.read_arrow
-        raise self._refused(dtype)
-
-    def _reader_of_numpy(self, axes: int, dtype: np.dtype[Any]) -> Reader:
-        space = self.space
-        if axes == 2:
-            if dtype == np.uint8:
-                return lambda cells: (
-                    space.checked(cells, None, None)
-                    if cells.shape[1] == space.width
-                    else space.read_bits(cells)
-                )
-            return space.read_bits
-        if dtype.kind in "SV" and dtype.itemsize == space.width:
-            return lambda cells: space.checked(
-                np.ascontiguousarray(cells).view(np.uint8).reshape(-1, space.width), None, None
-            )
-        if dtype.kind in "SV":
-            return lambda cells: space.read_objects([b""] * len(cells))
-        raise self._refused(dtype)
-
-    def _check_arrow(self, dtype: Any) -> None:
-        import pyarrow as pa
-
-        held = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
-        tests = ("is_fixed_size_binary", "is_binary", "is_large_binary", "is_null")
-        if not any(getattr(pa.types, test)(held) for test in tests):
-            raise self._refused(dtype)
-
-    def _refused(self, dtype: Any) -> ArgumentTypeError:
-        return ArgumentTypeError(
-            f"reports must be {self.space.describe()}, as binary of {self.space.width} bytes or "
-            f"as booleans of NumPy; found {dtype}; were these answers privatized? "
-            f"({NOT_IN_TEXT})"
-        )
-
-    def decode(self, codes: Packed) -> NDArray[Any]:
-        return unpacked(codes, self.space.k)
-
-    def table(self, container: Column, keep_missing: bool) -> Table:
-        kind, make = self._stored(container.family, keep_missing)
-        return _SubsetTable(self.space, kind, make, keep_missing)
-
-    def _stored(self, family: str, keep_missing: bool) -> tuple[Any, Callable[..., Builder]]:
-        """The type of the reports, and what makes room for them."""
-        if family in ("list", "tuple", "scalar"):
-            return np.dtype(object), _ListBuilder
-        if family == "numpy":
-            if keep_missing:
-                raise ArgumentTypeError(
-                    "missing='keep' needs a place for missing reports, which booleans of NumPy "
-                    "do not have; use pandas or Arrow, or leave missing= out"
-                )
-            return np.dtype(bool), _BitsBuilder
-        is_arrow = family in ("arrow", "chunked", "arrow scalar")
-        if not is_arrow and find_spec("pyarrow") is None:
-            return np.dtype(object), _ObjectBuilder
-        import pyarrow as pa
-
-        if not is_arrow:
-            return pd.ArrowDtype(pa.binary()), _PandasBuilder
-        room = _ChunkedBuilder if family == "chunked" else _ArrowBuilder
-        return pa.binary(self.space.width), room
-
-
-@codec_of.register
-def _(space: Subsets) -> ReportCodec:
-    return _SubsetCodec(space)
-
-
-@dataclass(frozen=True)
-class _SubsetTable:
-    """See `containers.Table`."""
-
-    space: Subsets
-    type: Any
-    make: Callable[[Subsets, int, bool], Builder]
-    keep_missing: bool
-
-    def builder(self, rows: int) -> Builder:
-        return self.make(self.space, rows, self.keep_missing)
-
-
-class _BitsBuilder:
-    """(rows, k) booleans."""
-
-    def __init__(self, space: Subsets, rows: int, keep_missing: bool) -> None:
-        self._bits = np.empty((rows, space.k), dtype=np.bool_)
-
-    def write(self, rows: slice, codes: Packed, missing: Places | None) -> None:
-        unpack_into(self._bits[rows], codes)
-
-    def reports(self) -> Bits:
-        return self._bits
-
-
-class _ListBuilder(ListBuilder):
-    """A list of bytes objects."""
-
-    def __init__(self, space: Subsets, rows: int, keep_missing: bool) -> None:
-        super().__init__(np.empty(0, dtype=object), rows)
-
-    def write(self, rows: slice, codes: Packed, missing: Places | None) -> None:
-        found = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel().astype(object)
-        if missing is not None:
-            found[missing] = None
-        self._list[rows] = found.tolist()
-
-
-class _ObjectBuilder(_ListBuilder):
-    """The same as an array of objects, for pandas without Arrow."""
-
-    def reports(self) -> Any:
-        return np.fromiter(self._list, dtype=object, count=len(self._list))
-
-
-class _ArrowBuilder:
-    """One Arrow array, whose bytes are filled in place."""
-
-    def __init__(self, space: Subsets, rows: int, keep_missing: bool) -> None:
-        self._codes = space.empty(rows)
-        self._absent = np.zeros(rows, dtype=np.bool_) if keep_missing else None
-
-    def write(self, rows: slice, codes: Packed, missing: Places | None) -> None:
-        self._codes[rows] = codes
-        if missing is not None and self._absent is not None:
-            self._absent[rows][missing] = True
-
-    def reports(self) -> Any:
-        import pyarrow as pa
-
-        rows, width = self._codes.shape
-        return pa.Array.from_buffers(pa.binary(width), rows, self._buffers(slice(rows)))
-
-    def _buffers(self, rows: slice) -> list[Any]:
-        """Where some rows are not missing, as Arrow's bits or None, and their bytes."""
-        import pyarrow as pa
-
-        valid = None
-        if self._absent is not None:
-            self._codes[rows][self._absent[rows]] = 0
-            valid = pa.py_buffer(np.packbits(~self._absent[rows], bitorder=BIT_ORDER))
-        return [valid, pa.py_buffer(self._codes[rows].reshape(-1))]
-
-
-class _ChunkedBuilder(_ArrowBuilder):
-    """The same as a chunked array."""
-
-    def reports(self) -> Any:
-        import pyarrow as pa
-
-        return pa.chunked_array([super().reports()])
-
-
-class _PandasBuilder(_ArrowBuilder):
-    """The same behind an array of pandas, as binary of any length.
-
-    The name of Arrow's fixed-size type is one that pandas writes into files and cannot read back.
-    """
-
-    def reports(self) -> Any:
-        import pyarrow as pa
-
-        rows, width = self._codes.shape
-        step = _MOST_BYTES // width
-        parts = []
-        for start in range(0, rows, step):
-            number = min(step, rows - start)
-            valid, data = self._buffers(slice(start, start + number))
-            ends = pa.py_buffer(np.arange(number + 1, dtype=np.int32) * np.int32(width))
-            parts.append(pa.Array.from_buffers(pa.binary(), number, [valid, ends, data]))
-        held = pa.chunked_array(parts, type=pa.binary())
-        return pd.array(held, dtype=pd.ArrowDtype(held.type))
+"""The bytes that one array of Arrow's binary holds: it counts in 32 bits."""

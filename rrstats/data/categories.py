@@ -102,10 +102,10 @@ def _kind(category: object) -> str:
 
 def _comparable(value: Any) -> Any:
     """The value in whose place Python compares and hashes: dates are midnights, as in pandas."""
-    if isinstance(value, np.datetime64):
-        return pd.Timestamp(value)
-    if isinstance(value, np.timedelta64):
-        return pd.Timedelta(value)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        to_pandas: Any = pd.Timestamp if isinstance(value, np.datetime64) else pd.Timedelta
+        rounded = to_pandas(value)
+        return rounded if rounded.asm8 == value else value  # finer than nanoseconds
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return datetime.datetime.combine(value, datetime.time())
     return value

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rrstats._typing import Floats
 from rrstats.data.columns import (
     Column,
-    Read,
+    Encoded,
     Reader,
     codec_of,
     column_of,
@@ -74,11 +74,11 @@ class Reports:
         """All rows, in blocks that stay in cache."""
         return blocks(self.rows)
 
-    def read(self, part: slice) -> Read:
+    def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded."""
         return self.reader(self.container.part(part))
 
-    def given(self, encoded: Read, part: slice) -> NDArray[Any]:
+    def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
         """The reports among some rows, without what is unknown or missing, for the channel."""
         outside = encoded.outside
         codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
@@ -95,7 +95,7 @@ class Reports:
         reports, cells = np.nonzero(codec.decode(codes))
         return (None if self.mechanism.channel.is_multinomial else reports), cells
 
-    def unknown(self, encoded: Read, part: slice) -> int:
+    def unknown(self, encoded: Encoded, part: slice) -> int:
         """How many reports of the data, among some rows, the mechanism cannot have made."""
         if self.times is None or not encoded.unknown:
             return encoded.unknown
@@ -308,7 +308,7 @@ class Variable:
         return found[:, : self.k]
 
     @staticmethod
-    def _read(reports: Reports, part: slice) -> Read:
+    def _read(reports: Reports, part: slice) -> Encoded:
         encoded = reports.read(part)
         reports.refuse(reports.unknown(encoded, part))
         return encoded
@@ -325,7 +325,7 @@ class Variable:
     @staticmethod
     def _spread(
         reports: Reports,
-        encoded: Read,
+        encoded: Encoded,
         part: slice,
         ask: Callable[[Any], Any],
         shape: tuple[int, ...],

@@ -222,7 +222,7 @@ class Rappor(UnaryEncoding):
         container, read = open_reports(kept, space)
         # Booleans of NumPy have no place for missing reports; all other containers have one.
         keeps_missing = container.family != "numpy"
-        table = container.table(space, keep_missing=keeps_missing)
+        layout = container.layout(space, keep_missing=keeps_missing)
         found = read(container.cells)
         if found.unknown:
             raise ArgumentValueError(
@@ -234,7 +234,7 @@ class Rappor(UnaryEncoding):
                 f"{found.missing} of {container.rows} kept reports are missing, which booleans of "
                 "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
             )
-        source, builder = open_source(rng), table.builder(container.rows)
+        source, builder = open_source(rng), layout.builder(container.rows)
         lost = np.zeros(container.rows, dtype=np.bool_)
         lost[found.absent] = True
         for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats.data.categories import Categories, categories_to_json
-from rrstats.data.columns import Column, Encoded, encoder, is_arrow_text, open_column
+from rrstats.data.columns import Column, Encoded, is_arrow_text, open_column, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
 from rrstats.mechanisms.base import Mechanism
@@ -157,9 +157,9 @@ class ColumnRelease:
         container = open_column(like)
         self._threads = _check_threads(threads, container.cells)
         self.mechanism = mechanism
-        self._encode = encoder(mechanism.domain, container.cells)
-        self._table = container.table(mechanism.report_space, keep_missing=missing == "keep")
-        self.type = getattr(self._table, "type", getattr(self._table, "dtype", None))
+        self._read = reader(mechanism.domain, container.cells)
+        self._layout = container.layout(mechanism.report_space, keep_missing=missing == "keep")
+        self.type = self._layout.type
         self._answer_type = container.dtype
         self._policies = {"unknown": unknown, "missing": missing}
         self._rng, self._column = rng, column
@@ -212,9 +212,8 @@ class ColumnRelease:
     def look(self, values: Any) -> None:
         """Count what the policies may refuse among some answers; draws nothing."""
         container = open_column(values)
-        k = self.mechanism.domain.k
         for rows in self._parts(container):
-            encoded = Encoded(self._encode(container.part(rows)), k)
+            encoded = self._read(container.part(rows))
             self._add(len(encoded.codes), encoded.unknown, encoded.missing)
 
     def refuse(self) -> None:
@@ -253,14 +252,14 @@ class ColumnRelease:
         samples = sample_codes(self.mechanism, group, container.rows, values)
         keyed = ids if isinstance(ids, KeyedRows) else self.rows_of(ids, container.rows, values)
         keep = self._policies["missing"] == "keep"
-        builder = container.builder(self._table, keep)
+        builder = self._layout.builder(container.rows)
         parts = list(enumerate(self._parts(container)))
         first = self._take_blocks(len(parts)) if keyed is None else 0
         fresh = self.source if keyed is None else None
 
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
-            encoded = Encoded(self._encode(container.part(rows)), self.mechanism.domain.k)
+            encoded = self._read(container.part(rows))
             absent = encoded.absent
             found = encoded.unknown, len(absent)
             mine = None if samples is None else samples[rows]

@@ -1,0 +1,138 @@
+"""Arrow arrays as NumPy sees them, and the Arrow types that reports get.
+
+pyarrow is imported where it is used; no function here is called without it.  Views and
+run-end-encoded arrays, for which pyarrow has few kernels, are read and written as plain ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats.data.categories import Categories
+
+__all__ = ["arrow_kind", "arrow_objects", "arrow_type", "category_array", "plain", "restore"]
+
+Mask = NDArray[np.bool_]
+
+
+def arrow_type(dtype: Any) -> Any:
+    """The Arrow type behind a declared type, of pandas or Arrow; None if there is none."""
+    if isinstance(dtype, pd.ArrowDtype):
+        return dtype.pyarrow_dtype
+    if getattr(dtype, "storage", "") == "pyarrow":
+        import pyarrow as pa
+
+        return pa.large_string()
+    return dtype if type(dtype).__module__.startswith("pyarrow") else None
+
+
+def arrow_kind(arrow: Any) -> str:
+    """The kind of category that an Arrow type can hold; "any" where it does not say."""
+    import pyarrow as pa
+
+    arrow = plain_type(arrow)
+    if pa.types.is_dictionary(arrow):
+        return arrow_kind(arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return "date" if arrow.tz is None else "instant"
+    tests = {
+        "bool": pa.types.is_boolean,
+        "int": pa.types.is_integer,
+        "float": pa.types.is_floating,
+        "str": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
+        "bytes": lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t),
+        "date": pa.types.is_date,
+        "duration": pa.types.is_duration,
+    }
+    return next((kind for kind, test in tests.items() if test(arrow)), "any")
+
+
+def plain_type(arrow: Any) -> Any:
+    """The type of what `plain` gives."""
+    import pyarrow as pa
+
+    if pa.types.is_run_end_encoded(arrow):
+        return plain_type(arrow.value_type)
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return views.get(arrow, arrow)
+
+
+def plain(cells: Any) -> Any:
+    """An Arrow array without views and run ends, chunked or not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(cells.type):
+        cells = pc.run_end_decode(cells)
+    wanted = plain_type(cells.type)
+    return cells if wanted == cells.type else cells.cast(wanted)
+
+
+def restore(cells: Any, arrow: Any) -> Any:
+    """A plain array as one with the views and run ends of the type ``arrow``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(arrow):
+        return pc.run_end_encode(restore(cells, arrow.value_type), arrow.run_end_type)
+    is_view = plain_type(arrow) not in (arrow, None) and plain_type(arrow) == cells.type
+    return cells.cast(arrow) if is_view else cells
+
+
+def arrow_objects(cells: Any) -> list[Any]:
+    """The Python values of an Arrow array; one that Python cannot hold becomes an object()."""
+
+    def value_of(cell: Any) -> object:
+        try:
+            return cell.as_py()
+        except Exception:  # such as a date far in the future: unknown
+            return object()
+
+    return [value_of(cell) for cell in cells]
+
+
+def result_type(categories: Categories, own: Any, integer: Any) -> Any:
+    """The Arrow type of the reports of a column of type ``own``.
+
+    Parameters
+    ----------
+    categories : Categories
+        The declared categories.
+    own : pyarrow.DataType
+        The plain type of the answers.
+    integer : callable
+        From the NumPy type of an integer column to the one that fits all categories, or None.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(own):
+        values = result_type(categories, plain_type(own.value_type), integer)
+        return pa.dictionary(pa.int32(), values, ordered=own.ordered)
+    if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
+        return pa.array(categories.categories).type
+    if categories.kind == "int":
+        is_integer = pa.types.is_integer(own)
+        fitting = integer(np.dtype(own.to_pandas_dtype() if is_integer else float))
+        return own if fitting is None else pa.from_numpy_dtype(fitting)
+    if categories.kind == "float" and not pa.types.is_floating(own):
+        return pa.float64()
+    return own
+
+
+def category_array(categories: Categories, target: Any) -> Any:
+    """The k categories as an Arrow array of the type ``target``."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(target):
+        return pa.array(categories.categories, type=target)
+    place = iter(range(categories.k))
+    indices = [None if c is None else next(place) for c in categories.categories]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, type=target.index_type),
+        pa.array([c for c in categories.categories if c is not None], type=target.value_type),
+        ordered=target.ordered,
+    )
