@@ -20,7 +20,6 @@ from rrstats.mechanisms import krr
 from rrstats.privatization import column as column_release
 from rrstats.privatization import frame as privatizing
 from rrstats.randomness import samplers
-from rrstats.randomness import sources as randomness
 from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM
 
 COIN, LIE = 0, 1
@@ -166,9 +165,9 @@ def check_blocks(code):
 
 
 CHECKS = {
-    "coin": (check_coin, randomness),
-    "below": (check_below, randomness),
-    "cells": (check_cells, randomness),
+    "coin": (check_coin, samplers),
+    "below": (check_below, samplers),
+    "cells": (check_cells, samplers),
     "krr": (check_krr, krr),
     "replacement": (check_replacement, column_release),
     "blocks": (check_blocks, privatizing),
