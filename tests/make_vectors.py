@@ -232,12 +232,12 @@ def vector(mechanism, seed, answer, told=None, group=None, given=()):
     if given:
         (value,), answer = given, 0
     options = {} if group is None else {"group": group}
-    report = mechanism.report(value, rng=source, **options)
+    report = rr.client.report(mechanism, value, rng=source, **options)
     made = {
         "answer": None if answer is None else categories_to_json([value])[0],
         "words": source.asked,
         "report": categories_to_json([report])[0],
-        "text": mechanism.encode_report(report),
+        "text": rr.client.encode_report(mechanism, report),
     }
     return made if group is None else {"group": categories_to_json([group])[0], **made}
 
@@ -334,14 +334,14 @@ def keyed_vector(mechanism, answer, ids, group=None):
     )
     source = Logged(rows.words(slice(0, 1), np.array([number])))
     options = {} if group is None else {"group": group}
-    report = mechanism.report(value, rng=source, **options)
+    report = rr.client.report(mechanism, value, rng=source, **options)
     made = {
         "id": categories_to_json(ids),
         "answer": None if answer is None else categories_to_json([value])[0],
         "value": number,
         "words": source.asked,
         "report": categories_to_json([report])[0],
-        "text": mechanism.encode_report(report),
+        "text": rr.client.encode_report(mechanism, report),
     }
     return made if group is None else {"group": categories_to_json([group])[0], **made}
 

@@ -65,7 +65,7 @@ def test_the_three_forms_give_the_same_reports():
         rr.privatize(frame, {"answer": M}, rng=Counting(1))["answer"],
         frame["answer"].rr.privatize(CATEGORIES, 0.75, rng=Counting(1)),
         frame["answer"].rr.privatize(M, rng=Counting(1)),
-        M.privatize(frame["answer"], rng=Counting(1)),
+        rr.privatize(frame["answer"], M, rng=Counting(1)),
     ):
         pd.testing.assert_series_equal(expected, out)
         assert expected.attrs == out.attrs

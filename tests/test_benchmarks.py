@@ -368,9 +368,9 @@ def test_installed_rivals_report_subsets_by_the_same_law(family):
     """Their subsets are those of our mechanism, and their estimates near the truth; so are ours."""
     make, packages = subsets.FAMILIES[family]
     mechanism, codes = make(), inputs.answers(subsets.K, 2000, np.uint8)
-    ours = mechanism.privatize(codes)
+    ours = rr.privatize(codes, mechanism)
     subsets.check_bits("ours", codes, ours, mechanism)
-    subsets.check_shares("ours", codes, mechanism.estimate(ours).proportions, mechanism)
+    subsets.check_shares("ours", codes, rr.estimate(ours, mechanism).proportions, mechanism)
     for package in packages:
         rival = rivals.find(package, subsets.K, packages)
         if isinstance(rival, str):
@@ -385,7 +385,7 @@ def test_wrong_subsets_are_not_timed(family):
     """Too much truth, too many others, and shares that are off each end the run."""
     mechanism = subsets.FAMILIES[family][0]()
     codes = inputs.answers(subsets.K, 5000, np.uint8)
-    bits, rows = mechanism.privatize(codes), np.arange(5000)
+    bits, rows = rr.privatize(codes, mechanism), np.arange(5000)
     own, more = bits.copy(), bits.copy()
     own[rows, codes] |= rows % 2 == 0  # 35 standard errors more; 8 are allowed
     more[:, 99] = True

@@ -80,7 +80,7 @@ CALLS = {
     "frame": lambda **o: FRAME.rr.privatize("answer", MECHANISM, **o),
     "frame mapping": lambda **o: FRAME.rr.privatize({"answer": MECHANISM}, **o),
     "series": lambda **o: FRAME["answer"].rr.privatize(MECHANISM, **o),
-    "mechanism": lambda **o: MECHANISM.privatize(["never"], **o),
+    "mechanism": lambda **o: rr.privatize(["never"], MECHANISM, **o),
 }
 
 

@@ -124,7 +124,7 @@ def keyed(mechanism):
 
 def texts(mechanism):
     """The fingerprint of a mechanism, and reports as a client sends them."""
-    written = [mechanism.encode_report(report) for report in simulated(mechanism)[0]]
+    written = [rr.client.encode_report(mechanism, report) for report in simulated(mechanism)[0]]
     return [rr.client.fingerprint(mechanism), *written]
 
 

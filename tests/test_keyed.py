@@ -380,7 +380,7 @@ def test_a_fresh_round_over_keyed_reports_is_still_keyed():
     twice = out.rr.privatize("answer", M, again=True)
     assert twice.attrs["rrstats"]["columns"][0]["keyed"] is True
     rappor = rr.Rappor(["a", "b"], f=0.5, p=0.5, q=0.75)
-    kept = rappor.permanent.privatize(frame["answer"], key=KEY, id=frame["id"])
+    kept = rr.privatize(frame["answer"], rappor.permanent, key=KEY, id=frame["id"])
     assert rappor.instantaneous(kept).attrs["rrstats"]["columns"][0]["keyed"] is True
 
 

@@ -146,13 +146,13 @@ def test_law_of_both_rounds():
 def test_two_waves_from_one_kept_answer():
     """The kept answers are drawn once, each wave anew, and estimated with the whole chain."""
     chain = two_rounds(["no", "yes"], epsilon_lifetime=6.0, epsilon_first_report=3.0)
-    kept = chain.first.privatize(["no", "yes"] * 1000, rng=Counting(1))
-    waves = [chain.second.privatize(kept, again=True, rng=Counting(seed)) for seed in (2, 3)]
+    kept = rr.privatize(["no", "yes"] * 1000, chain.first, rng=Counting(1))
+    waves = [rr.privatize(kept, chain.second, again=True, rng=Counting(seed)) for seed in (2, 3)]
     assert waves[0] != waves[1]
     for wave in waves:  # words are fixed, so this is no matter of luck
         repeated = sum(a == b for a, b in zip(wave, kept, strict=True)) / len(kept)
         assert chain.second.prob == pytest.approx(repeated, abs=0.01)
-        assert 0.5 == pytest.approx(chain.estimate(wave)["yes"].proportion, abs=0.02)
+        assert 0.5 == pytest.approx(rr.estimate(wave, chain)["yes"].proportion, abs=0.02)
 
 
 def test_second_stage_of_a_design_given_by_its_matrix():
@@ -351,7 +351,7 @@ def test_law_of_both_rounds_at_once(truth):
 def test_waves_from_kept_bits_are_estimated_by_the_whole():
     """Three waves of one permanent round: each is new, each estimates the true shares."""
     m = Rappor(["a", "b", "c"], 0.25, 0.25, 0.75)
-    kept = m.permanent.privatize(np.array(list("aaabbc") * 1000), rng=Counting(1))
+    kept = rr.privatize(np.array(list("aaabbc") * 1000), m.permanent, rng=Counting(1))
     waves = [m.instantaneous(kept, rng=Counting(seed)) for seed in (2, 3, 4)]
     assert len({wave.tobytes() for wave in waves}) == 3
     for wave in waves:  # words are fixed, so this is no matter of luck
@@ -403,7 +403,7 @@ def test_both_rounds_from_one_source_share_no_words():
     """One addressed source for both rounds: no word is asked for twice."""
     m = Rappor(range(10), 0.3, 0.2, 0.7)
     first, second = Recorded(Counting(7)), Recorded(Counting(7))
-    kept = m.permanent.privatize(np.arange(10), rng=first)
+    kept = rr.privatize(np.arange(10), m.permanent, rng=first)
     m.instantaneous(kept, rng=second)
     asked = [{(a.stream, a.block, a.round) for a in source.addresses} for source in (first, second)]
     assert all(asked)
@@ -414,7 +414,7 @@ def test_arrow_reports():
     """A column of Arrow comes back as one, its type declared by the design."""
     pa = pytest.importorskip("pyarrow")
     m = Rappor(range(9), 0.5, 0.25, 0.75)
-    kept = m.permanent.privatize(pa.array([1, 8, 3]))
+    kept = rr.privatize(pa.array([1, 8, 3]), m.permanent)
     wave = m.instantaneous(kept)
     assert (pa.binary(2), 3) == (wave.type, len(wave))
 

@@ -62,7 +62,10 @@ def test_mixed_designs_are_the_mean_of_scores():
     reports = ["yes"] * 60 + ["no"] * 40 + ["yes"] * 15 + ["no"] * 35
     group = ["dice"] * 100 + ["cards"] * 50
     est = rr.estimate(reports, MIXED, group=group)
-    first, second = warner(0.75).estimate(reports[:100]), warner(0.9).estimate(reports[100:])
+    first, second = (
+        rr.estimate(reports[:100], warner(0.75)),
+        rr.estimate(reports[100:], warner(0.9)),
+    )
     expected = (100 * first.proportions + 50 * second.proportions) / 150
     assert est.proportions == pytest.approx(expected, abs=1e-14)
     scores = np.concatenate(
@@ -315,7 +318,7 @@ def test_privatizing_follows_each_sample(monkeypatch):
     m = Samples({1: rr.KRR(list("abc"), 0.9), 2: rr.KRR(list("abc"), 0.4)})
     n = chance.sample_size(gap=0.02, false_alarm=1e-9, false_pass=1e-9, cells=6)
     group = np.tile([1, 2], n)
-    reports = np.array(m.privatize(np.array(["a"] * (2 * n)), group=group))
+    reports = np.array(rr.privatize(np.array(["a"] * (2 * n)), m, group=group))
     for label, part in zip((1, 2), m.parts, strict=True):
         mine = reports[group == label]
         for code, category in enumerate("abc"):
@@ -340,7 +343,7 @@ def test_neighbours_draw_the_same_words():
     logs = []
     for answers in (["truthful", "none", "lying"], ["none", "none", "none"]):
         recorded = Recorded(Counting(4))
-        m.privatize(answers, group=["one", "two", "one"], rng=recorded, unknown="uniform")
+        rr.privatize(answers, m, group=["one", "two", "one"], rng=recorded, unknown="uniform")
         logs.append([(a.stream, a.block, a.round, a.bits) for a in recorded.log])
     assert logs[0] == logs[1]
 
@@ -428,21 +431,21 @@ def test_a_column_of_mechanisms_is_whole():
 
 def test_posterior():
     """What a report says depends on the sample it comes from."""
-    found = MIXED_DESIGN.posterior(["yes", "yes"], [0.5, 0.5], group=["dice", "cards"])
+    found = rr.posterior(["yes", "yes"], MIXED_DESIGN, [0.5, 0.5], group=["dice", "cards"])
     assert found == pytest.approx(np.array([[0.25, 0.75], [0.1, 0.9]]))
-    detector = lie_detector().posterior(["no"], [0.25, 0.25, 0.5], group=["one"])
+    detector = rr.posterior(["no"], lie_detector(), [0.25, 0.25, 0.5], group=["one"])
     assert detector == pytest.approx(np.array([[0, 0.75, 0.25]]), abs=1e-12)
 
 
 def test_posterior_refuses():
     """A prior is a distribution over the true answers, and reports are reports."""
     m = warner(0.75)
-    assert m.posterior([None], {"yes": 0.25, "no": 0.75}).tolist() == [[0.75, 0.25]]
+    assert rr.posterior([None], m, {"yes": 0.25, "no": 0.75}).tolist() == [[0.75, 0.25]]
     for prior in ([1.0], [0.5, 0.6], [-1, 2], {"yes": 1}, ["a", "b"]):
         with pytest.raises((ArgumentValueError, ArgumentTypeError), match="prior"):
-            m.posterior(["yes"], prior)
+            rr.posterior(["yes"], m, prior)
     with pytest.raises(ArgumentValueError, match="1 of 1 reports are not among"):
-        m.posterior(["maybe"], [0.5, 0.5])
+        rr.posterior(["maybe"], m, [0.5, 0.5])
 
 
 def test_files_do_not_tell_samples_apart(tmp_path):
@@ -567,7 +570,7 @@ def test_designs_of_pairs_refuse_single_answers(dtype):
         column = column.astype(pd.CategoricalDtype(pd.Index(["no"], dtype="string")))
     lie_design = rr.surveys.stochastic_lie_detector(YES_NO, [0.2, 0.8], yes="yes")
     with pytest.raises(ArgumentTypeError, match="true answers of this design are tuples"):
-        lie_design.privatize(column, group=[1, 2])
+        rr.privatize(column, lie_design, group=[1, 2])
 
 
 def test_a_posterior_is_of_what_the_reports_say_of_themselves():

@@ -37,7 +37,7 @@ def objects(values):
 
 def expected_bits(mechanism):
     """What the same words give in NumPy."""
-    return mechanism.privatize(ANSWERS, rng=Counting(1))
+    return rr.privatize(ANSWERS, mechanism, rng=Counting(1))
 
 
 # -- the space ----------------------------------------------------------------------------------
@@ -106,15 +106,15 @@ def test_numpy_of_any_shape(mechanism):
     whole = expected_bits(mechanism)
     assert (whole.dtype, whole.shape) == (np.dtype(bool), (300, K))
     for answers in (ANSWERS.astype(np.int8), ANSWERS.astype(float), ANSWERS.astype(object)):
-        assert np.array_equal(whole, mechanism.privatize(answers, rng=Counting(1)))
-    cube = mechanism.privatize(ANSWERS.reshape(10, 15, 2), rng=Counting(1))
+        assert np.array_equal(whole, rr.privatize(answers, mechanism, rng=Counting(1)))
+    cube = rr.privatize(ANSWERS.reshape(10, 15, 2), mechanism, rng=Counting(1))
     assert np.array_equal(whole.reshape(10, 15, 2, K), cube)
-    assert mechanism.privatize(np.array(3)).shape == (K,)
-    assert mechanism.privatize(np.empty((0, 4), int)).shape == (0, 4, K)
+    assert rr.privatize(np.array(3), mechanism).shape == (K,)
+    assert rr.privatize(np.empty((0, 4), int), mechanism).shape == (0, 4, K)
     for reports in (whole, cube, whole.astype(int), mechanism.pack(whole)):
-        assert mechanism.tally(reports).reported.tolist() == whole.sum(axis=0).tolist()
-        assert mechanism.tally(reports).n == 300
-    assert mechanism.tally(whole[0]).n == 1
+        assert rr.tally(reports, mechanism).reported.tolist() == whole.sum(axis=0).tolist()
+        assert rr.tally(reports, mechanism).n == 300
+    assert rr.tally(whole[0], mechanism).n == 1
 
 
 @BOTH
@@ -122,15 +122,15 @@ def test_lists_tuples_and_scalars(mechanism):
     """Bytes objects, each of the width of the space."""
     whole = expected_bits(mechanism)
     for kind in (list, tuple):
-        reports = mechanism.privatize(kind(ANSWERS.tolist()), rng=Counting(1))
+        reports = rr.privatize(kind(ANSWERS.tolist()), mechanism, rng=Counting(1))
         assert type(reports) is kind
         assert {type(report) for report in reports} == {bytes}
         assert np.array_equal(whole, bits_by_hand(reports))
         assert np.array_equal(whole, mechanism.unpack(reports))
-        assert mechanism.tally(reports) == mechanism.tally(whole)
-    one = mechanism.privatize(3)
+        assert rr.tally(reports, mechanism) == rr.tally(whole, mechanism)
+    one = rr.privatize(3, mechanism)
     assert (type(one), len(one)) == (bytes, WIDTH)
-    assert mechanism.tally(one).n == 1
+    assert rr.tally(one, mechanism).n == 1
 
 
 COLUMNS = {
@@ -159,7 +159,7 @@ def packed_dtype():
 def test_pandas(mechanism, kind):
     """One column of packed bits, of one type for every column that may come in."""
     answers = COLUMNS[kind]()
-    reports = mechanism.privatize(answers, rng=Counting(1))
+    reports = rr.privatize(answers, mechanism, rng=Counting(1))
     whole = expected_bits(mechanism)
     # An array of pandas over one of NumPy has a dtype of its own.
     thin = isinstance(reports, pd.arrays.NumpyExtensionArray)
@@ -171,10 +171,10 @@ def test_pandas(mechanism, kind):
         assert reports.index.equals(answers.index)
     assert np.array_equal(whole, bits_by_hand(list(reports)))
     assert np.array_equal(whole, mechanism.unpack(reports))
-    assert mechanism.tally(reports) == mechanism.tally(whole)
+    assert rr.tally(reports, mechanism) == rr.tally(whole, mechanism)
     # As after a round trip that forgot the type.
     plain = pd.Series(objects(list(reports)))
-    assert mechanism.tally(plain) == mechanism.tally(whole)
+    assert rr.tally(plain, mechanism) == rr.tally(whole, mechanism)
 
 
 @BOTH
@@ -184,9 +184,9 @@ def test_arrow(mechanism):
     whole, kind = expected_bits(mechanism), pa.binary(WIDTH)
     array = pa.array(ANSWERS)
     chunked = pa.chunked_array([array[:100], array[100:100], array[100:]])
-    counted = mechanism.tally(whole)
-    one = mechanism.privatize(array, rng=Counting(1))
-    many = mechanism.privatize(chunked, rng=Counting(1))
+    counted = rr.tally(whole, mechanism)
+    one = rr.privatize(array, mechanism, rng=Counting(1))
+    many = rr.privatize(chunked, mechanism, rng=Counting(1))
     assert one.type == many.type == kind
     assert isinstance(one, pa.FixedSizeBinaryArray)
     assert isinstance(many, pa.ChunkedArray)
@@ -195,40 +195,42 @@ def test_arrow(mechanism):
     forms = [one, many, one.cast(pa.binary()), one.cast(pa.large_binary()), one.dictionary_encode()]
     for reports in forms:
         assert np.array_equal(whole, mechanism.unpack(reports))
-        assert mechanism.tally(reports) == counted
+        assert rr.tally(reports, mechanism) == counted
         # Slices begin in the middle of their memory.
         assert np.array_equal(whole[7:250], mechanism.unpack(reports[7:250]))
-    assert mechanism.privatize(pa.scalar(3)).type == kind
-    assert mechanism.tally(pa.nulls(4)).missing == 4
-    assert mechanism.tally(mechanism.privatize(pa.array([], pa.int8()))).n == 0
-    assert mechanism.tally(pa.chunked_array([], kind)).n == 0
+    assert rr.privatize(pa.scalar(3), mechanism).type == kind
+    assert rr.tally(pa.nulls(4), mechanism).missing == 4
+    assert rr.tally(rr.privatize(pa.array([], pa.int8()), mechanism), mechanism).n == 0
+    assert rr.tally(pa.chunked_array([], kind), mechanism).n == 0
 
 
 def test_the_type_follows_from_declarations():
     """Neither values nor missing answers change a type, and a null stands for nothing else."""
     with_gaps = pd.Series([0.0, np.nan, 99.0, 3.0])
     plain = pd.Series([0.0, 1.0, 2.0, 3.0])
-    some, none = (UNARY.privatize(s, unknown="uniform") for s in (with_gaps, plain))
+    some, none = (rr.privatize(s, UNARY, unknown="uniform") for s in (with_gaps, plain))
     assert some.dtype == none.dtype == packed_dtype()
     assert not some.isna().any()
-    assert UNARY.privatize(plain[:0]).dtype == packed_dtype()
+    assert rr.privatize(plain[:0], UNARY).dtype == packed_dtype()
 
 
 def test_missing_answers_kept():
     """Left missing in pandas, Arrow and lists, apart in the tally; NumPy cannot hold them."""
     answers = [3, None, 99, 5]
-    reports = UNARY.privatize(answers, missing="keep", unknown="uniform")
+    reports = rr.privatize(answers, UNARY, missing="keep", unknown="uniform")
     assert [report is None for report in reports] == [False, True, False, False]
-    column = UNARY.privatize(pd.Series(answers, dtype=object), missing="keep", unknown="uniform")
+    column = rr.privatize(
+        pd.Series(answers, dtype=object), UNARY, missing="keep", unknown="uniform"
+    )
     assert column.isna().tolist() == [False, True, False, False]
     for found in (reports, column):
-        assert (UNARY.tally(found).n, UNARY.tally(found).missing) == (3, 1)
+        assert (rr.tally(found, UNARY).n, rr.tally(found, UNARY).missing) == (3, 1)
         assert UNARY.unpack(found)[1].tolist() == [False] * K
     scores = rr.estimators.debias_reports(reports, UNARY)
     assert np.isnan(scores).all(axis=1).tolist() == [False, True, False, False]
     for numbers in (np.array([1.0, 2.0]), np.array([1.0, np.nan]), np.array([1, 2])):
         with pytest.raises(ArgumentTypeError, match="booleans of NumPy"):
-            UNARY.privatize(numbers, missing="keep")
+            rr.privatize(numbers, UNARY, missing="keep")
 
 
 def test_missing_answers_kept_in_arrow():
@@ -236,10 +238,10 @@ def test_missing_answers_kept_in_arrow():
     pa = pytest.importorskip("pyarrow")
     many = pa.chunked_array([pa.array([1, None]), pa.array([None, 4])])
     for answers in (pa.array([1, None, None, 4]), many):
-        reports = UNARY.privatize(answers, missing="keep")
+        reports = rr.privatize(answers, UNARY, missing="keep")
         assert reports.is_null().to_pylist() == [False, True, True, False]
-        assert UNARY.tally(reports).missing == 2
-    one = UNARY.privatize(pa.array([1, None]), missing="keep")
+        assert rr.tally(reports, UNARY).missing == 2
+    one = rr.privatize(pa.array([1, None]), UNARY, missing="keep")
     one.validate(full=True)
     assert one.buffers()[1].to_pybytes()[WIDTH:] == bytes(WIDTH)
 
@@ -249,39 +251,39 @@ def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing):
     """A column of pandas with more bytes than one array can count has several."""
     pytest.importorskip("pyarrow")
     answers = pd.Series([*ANSWERS.tolist(), None], dtype="Int64")
-    made = [UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1))]
+    made = [rr.privatize(answers, UNARY, missing=missing, unknown="uniform", rng=Counting(1))]
     monkeypatch.setattr(bitsets, "_MOST_BYTES", 15)
-    made.append(UNARY.privatize(answers, missing=missing, unknown="uniform", rng=Counting(1)))
+    made.append(rr.privatize(answers, UNARY, missing=missing, unknown="uniform", rng=Counting(1)))
     one, several = made
     assert [1, 43] == [column.array.__arrow_array__().num_chunks for column in made]
     several.array.__arrow_array__().validate(full=True)
     pd.testing.assert_series_equal(one, several)
-    assert UNARY.tally(one) == UNARY.tally(several)
+    assert rr.tally(one, UNARY) == rr.tally(several, UNARY)
     assert (missing == "keep") == several.isna().any()
 
 
 def test_missing_as_a_category():
     """Not to answer is an answer with a bit of its own, and reports are never missing."""
     m = UnaryEncoding.symmetric(["yes", "no", None], 0.75)
-    reports = m.privatize(pd.Series(["yes", None, "no"], dtype=object))
+    reports = rr.privatize(pd.Series(["yes", None, "no"], dtype=object), m)
     assert not reports.isna().any()
-    assert m.tally(reports).n == 3
-    assert m.estimate(reports).categories == ("yes", "no", None)
+    assert rr.tally(reports, m).n == 3
+    assert rr.estimate(reports, m).categories == ("yes", "no", None)
 
 
 @pytest.mark.parametrize("policy", [{"unknown": "raise"}, {"missing": "raise"}])
 def test_policies_hold(policy):
     """Answers outside the categories can be refused, as for every mechanism."""
     with pytest.raises(UnknownAnswersError):
-        UNARY.privatize([1, None, 99], **policy)
+        rr.privatize([1, None, 99], UNARY, **policy)
 
 
 def test_awkward_labels():
     """Labels of any kind; the reports' type does not depend on them."""
     labels = [1, "1", b"1", None, (1,), datetime.date(1, 1, 1), 2.5]
     m = UnaryEncoding.symmetric(labels, 0.75)
-    assert set(map(len, m.privatize(labels * 10))) == {1}
-    assert m.estimate(m.privatize(labels * 10)).to_frame().shape[0] == 7
+    assert set(map(len, rr.privatize(labels * 10, m))) == {1}
+    assert rr.estimate(rr.privatize(labels * 10, m), m).to_frame().shape[0] == 7
 
 
 def test_without_pyarrow():
@@ -292,15 +294,19 @@ def test_without_pyarrow():
         "u.find_spec = lambda name, *rest: None if name == 'pyarrow' else find(name, *rest)\n"
         "import pandas as pd, rrstats as rr\n"
         "m = rr.UnaryEncoding.optimized(range(11), epsilon=1.0)\n"
-        "reports = m.privatize(pd.Series([1, 2, None], dtype=object), missing='keep')\n"
+        "reports = rr.privatize(pd.Series([1, 2, None], dtype=object), m, missing='keep')\n"
         "assert reports.dtype == object and type(reports[0]) is bytes and reports[2] is None\n"
-        "print(m.tally(reports).n, m.tally(reports).missing)"
+        "print(rr.tally(reports, m).n, rr.tally(reports, m).missing)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "1"]
 
 
 # -- reading back ---------------------------------------------------------------------------------
+
+
+def unpacked(reports, mechanism):
+    return mechanism.unpack(reports)
 
 
 @BOTH
@@ -312,9 +318,9 @@ def test_reports_that_went_through_text(tmp_path, mechanism):
     assert read[0].startswith("b'") or read[0].startswith('b"')
     forms = [read, read.astype("category"), read.tolist(), read.to_numpy().astype(str)]
     for reports in forms:
-        for ask in (mechanism.tally, mechanism.estimate, mechanism.unpack):
+        for ask in (rr.tally, rr.estimate, unpacked):
             with pytest.raises(ArgumentTypeError) as caught:
-                ask(reports)
+                ask(reports, mechanism)
             assert "CSV and other text cannot hold packed reports" in str(caught.value)
             assert "Parquet and Feather files can" in str(caught.value)
             assert read[0] not in str(caught.value)
@@ -341,9 +347,9 @@ def test_impossible_reports_are_counted(what):
         [GOOD, wrong, None, wrong],
         pd.Series([GOOD, wrong, None, wrong], dtype=object),
     ):
-        for ask in (mechanism.tally, mechanism.unpack, mechanism.estimate):
+        for ask in (rr.tally, unpacked, rr.estimate):
             with pytest.raises(ArgumentValueError) as caught:
-                ask(reports)
+                ask(reports, mechanism)
             assert "2 of 4 reports are not" in str(caught.value)
         with pytest.raises(ArgumentValueError, match="2 of 4"):
             rr.estimators.debias_reports(reports, mechanism)
@@ -360,11 +366,11 @@ def test_impossible_reports_in_arrays():
     packed[0, 1] = 255
     for reports, wrong in ((numbers, 2), (odd, 1), (odd.view(bool), 1), (packed, 1)):
         with pytest.raises(ArgumentValueError, match=f"{wrong} of 4 reports"):
-            UNARY.tally(reports)
+            rr.tally(reports, UNARY)
     with pytest.raises(ArgumentValueError, match="4 of 4"):
-        UNARY.tally(np.array([b"abc"] * 4))
+        rr.tally(np.array([b"abc"] * 4), UNARY)
     # Text of NumPy drops zeros at its end when asked for a value; the bytes are read instead.
-    assert UNARY.tally(np.array([b"\1", b"\0"], dtype="S2")).reported.tolist() == [1] + [0] * 10
+    assert rr.tally(np.array([b"\1", b"\0"], dtype="S2"), UNARY).reported.tolist() == [1] + [0] * 10
 
 
 def test_impossible_reports_in_arrow():
@@ -373,11 +379,11 @@ def test_impossible_reports_in_arrow():
     cells = pa.array([GOOD, b"abc", None, b"", GOOD], pa.binary())
     for reports in (cells, cells.cast(pa.large_binary()), cells.dictionary_encode()):
         with pytest.raises(ArgumentValueError, match="2 of 5 reports"):
-            UNARY.tally(reports)
-        assert UNARY.tally(reports[4:]).n == 1
-        assert UNARY.tally(reports[2:3]).missing == 1
+            rr.tally(reports, UNARY)
+        assert rr.tally(reports[4:], UNARY).n == 1
+        assert rr.tally(reports[2:3], UNARY).missing == 1
     with pytest.raises(ArgumentValueError, match="1 of 1 reports"):
-        UNARY.tally(pa.array([b"abc"], pa.binary(3)))
+        rr.tally(pa.array([b"abc"], pa.binary(3)), UNARY)
 
 
 @pytest.mark.parametrize(
@@ -397,7 +403,7 @@ def test_impossible_reports_in_arrow():
 def test_other_types_are_refused(reports):
     """What cannot be such reports by its type alone: true answers, above all."""
     with pytest.raises(ArgumentTypeError) as caught:
-        UNARY.tally(reports)
+        rr.tally(reports, UNARY)
     assert "reports" in str(caught.value)
 
 
@@ -408,14 +414,14 @@ def test_frames():
     assert list(out.columns) == ["id", "a"]
     assert out.rr.epsilon == UNARY.epsilon
     frame = out.rr.estimate("a")
-    assert frame["reported"].tolist() == UNARY.tally(out["a"]).reported.tolist()
-    assert np.allclose(frame["proportion"], UNARY.estimate(out["a"]).proportions)
+    assert frame["reported"].tolist() == rr.tally(out["a"], UNARY).reported.tolist()
+    assert np.allclose(frame["proportion"], rr.estimate(out["a"], UNARY).proportions)
 
 
 def test_posterior():
     """P(truth | report) by Bayes' rule over the bits: likelihood odds for those that are set."""
     reports = UNARY.unpack([GOOD])
-    found = UNARY.posterior(reports, np.full(K, 1 / K))
+    found = rr.posterior(reports, UNARY, np.full(K, 1 / K))
     odds = float(UNARY.channel.max_likelihood_ratio)
     weights = np.where(reports, odds, 1.0)
     assert np.allclose(weights / weights.sum(), found, rtol=1e-12)
@@ -474,16 +480,16 @@ def test_files(tmp_path, mechanism, ending):
     reports = mechanism.unpack(table.column("answer"))
     assert np.array_equal(expected_bits(mechanism), reports)
     counted = rr.files.tally_file(target, "answer")
-    assert counted == mechanism.tally(reports)
+    assert counted == rr.tally(reports, mechanism)
     estimate = rr.files.estimate_file(target)["answer"]
-    assert np.array_equal(mechanism.estimate(reports).proportions, estimate.proportions)
+    assert np.array_equal(rr.estimate(reports, mechanism).proportions, estimate.proportions)
     (record,) = rr.files.describe_file(target)
     assert record.resolve() == mechanism
     page = rr.files.statement_of(target)
     assert "names, possibly among others," in page
     # pandas reads it, and estimates from it.
     again = pd.read_parquet(target) if ending == ".parquet" else pd.read_feather(target)
-    assert mechanism.tally(again["answer"]) == counted
+    assert rr.tally(again["answer"], mechanism) == counted
     assert again.columns.tolist() == ["id", "answer", "x"]
 
 

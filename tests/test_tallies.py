@@ -45,7 +45,7 @@ def test_containers(reports):
     assert found.reported.tolist() == COUNTS
     assert (found.n, found.missing) == (6, 0)
     assert found == rr.Tally.from_counts(COUNTS, M)
-    assert found == M.tally(reports)
+    assert found == rr.tally(reports, M)
 
 
 def test_arrow_containers():

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.randomness.sources import Source, Substream
-
-if TYPE_CHECKING:
-    from rrstats.privatization.single import Client
 
 __all__ = ["Chain", "Mechanism", "check_codes", "is_mechanism"]
 
@@ -168,77 +165,6 @@ class Mechanism(ABC):
         """The call that makes the mechanism."""
         numbers = "".join(f", {key}={value!r}" for key, value in self.parameters.items())
         return f"{name or type(self).__name__}({self.domain.describe()}{numbers})"
-
-    def privatize(self, values: Any, **options: Any) -> Any:
-        """`rrstats.privatize` with this mechanism; same options, same container back."""
-        from rrstats.privatization.frame import privatize
-
-        return privatize(values, self, **options)
-
-    @cached_property
-    def _client(self) -> Client:
-        from rrstats.privatization.single import Client
-
-        return Client(self)
-
-    def report(self, value: object, **options: Any) -> Any:
-        """The report of one answer, by the same work for every answer: `client.Client.report`.
-
-        value : the answer, whatever it is; a missing or unknown one is answered uniformly, without
-            a word.  Never raises because of it, unless ``unknown="raise"``.
-        group : the label of its sample, where the mechanism has several.
-        Returns what `rrstats.privatize` gives for one value.
-
-        >>> import rrstats as rr
-        >>> rr.KRR(["no", "yes"], 0.75).report("yes") in ("no", "yes")
-        True
-        """
-        return self._client.report(value, **options)
-
-    def encode_report(self, report: Any) -> str:
-        """A report as text, which for one mechanism is always as long: `client.ReportText`.
-
-        >>> import rrstats as rr
-        >>> m = rr.KRR(["no", "yes"], 0.75)
-        >>> m.decode_report(m.encode_report("yes")), len(m.encode_report("no"))
-        ('yes', 23)
-        """
-        return self._client.text.encode(report)
-
-    def decode_report(self, text: str) -> Any:
-        """The report of a text; ArgumentValueError for one of another design or version.
-
-        For many texts use `rr.client.decode_reports`.
-        """
-        return self._client.text.decode(text)
-
-    def tally(self, reports: Any, **options: Any) -> Any:
-        """`rrstats.tally` of reports that this mechanism made."""
-        from rrstats.estimation.tally import tally
-
-        return tally(reports, self, **options)
-
-    def estimate(self, reports: Any, **options: Any) -> Any:
-        """`rrstats.estimate` from reports that this mechanism made."""
-        from rrstats.estimation.estimator import estimate
-
-        return estimate(reports, self, **options)
-
-    def posterior(self, reports: Any, prior: Any, **options: Any) -> NDArray[np.float64]:
-        """P(true answer | report), from what somebody believed before.
-
-        reports : n reports.  prior : (classes,) shares of the true answers, in their order, which
-            sum to 1; or a mapping from answer to share.
-        Returns (n, classes); a missing report leaves the prior as it is.
-        Formula: P(report | truth) prior / P(report).
-
-        >>> import rrstats as rr
-        >>> rr.KRR(["no", "yes"], 0.75).posterior(["yes"], [0.99, 0.01]).round(4)
-        array([[0.9706, 0.0294]])
-        """
-        from rrstats.estimation.posterior import posterior
-
-        return posterior(reports, self, prior, **options)
 
 
 def is_mechanism(value: object) -> TypeGuard[Mechanism]:

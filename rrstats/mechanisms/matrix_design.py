@@ -62,7 +62,8 @@ class MatrixDesign(Mechanism):
     ...                  reports=["no", "yes", "refused"])
     >>> m.epsilon
     2.079441541679836
-    >>> m.estimate(["no"] * 60 + ["yes"] * 25 + ["refused"] * 15).proportions.round(3)
+    >>> import rrstats as rr
+    >>> rr.estimate(["no"] * 60 + ["yes"] * 25 + ["refused"] * 15, m).proportions.round(3)
     array([0.713, 0.287])
     """
 

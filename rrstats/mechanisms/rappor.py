@@ -126,14 +126,15 @@ def two_rounds(
     report.  ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
     Raises ArgumentValueError for epsilons outside these ranges.
 
-    Each wave is ``chain.second.privatize(kept, again=True)`` and is estimated with ``chain``.
-    ``chain.privatize(values)`` draws both rounds and keeps nothing: a second call of that is a
+    Each wave is ``rr.privatize(kept, chain.second, again=True)`` and is estimated with ``chain``.
+    ``rr.privatize(values, chain)`` draws both rounds and keeps nothing: a second call of that is a
     second permanent answer, and costs the lifetime's epsilon again.
 
     >>> chain = two_rounds(["no", "yes"], epsilon_lifetime=4.0, epsilon_first_report=1.0)
-    >>> kept = chain.first.privatize(["no", "yes", "no"])
-    >>> wave = chain.second.privatize(kept, again=True)
-    >>> chain.tally(wave).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
+    >>> import rrstats as rr
+    >>> kept = rr.privatize(["no", "yes", "no"], chain.first)
+    >>> wave = rr.privatize(kept, chain.second, again=True)
+    >>> rr.tally(wave, chain).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
     (3, True, True)
     """
     first = KRR(categories, epsilon=epsilon_lifetime)
@@ -165,7 +166,8 @@ class Rappor(UnaryEncoding):
     >>> m = Rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75)
     >>> round(m.epsilon, 4), round(m.epsilon_lifetime, 4)
     (0.5371, 2.1972)
-    >>> kept = m.permanent.privatize(["red", "blue", "red"])
+    >>> import rrstats as rr
+    >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
     >>> m.unpack(m.instantaneous(kept)).shape
     (3, 3)
     """
@@ -227,7 +229,7 @@ class Rappor(UnaryEncoding):
         if found.unknown:
             raise ArgumentValueError(
                 f"{found.unknown} of {container.rows} kept reports are not {space.describe()}; "
-                "give what permanent.privatize made"
+                "give the reports of ``permanent``"
             )
         if found.missing and not keeps_missing:
             raise ArgumentValueError(

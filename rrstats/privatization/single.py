@@ -38,7 +38,15 @@ from rrstats.privatization.frame import SIMULATED_TEXT
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import REPLACEMENT_STREAM, FreshWords, Source, open_source
 
-__all__ = ["Client", "ReportText", "decode_reports", "fingerprint"]
+__all__ = [
+    "Client",
+    "ReportText",
+    "decode_report",
+    "decode_reports",
+    "encode_report",
+    "fingerprint",
+    "report",
+]
 
 VERSION = 1
 """Of the text of reports."""
@@ -60,7 +68,7 @@ _RULES = {
 
 
 class Client:
-    """A mechanism, prepared for one answer at a time; `m.report` and its kin use it.
+    """A mechanism, prepared for one answer at a time; `report` uses it.
 
     mechanism : a mechanism, or a mapping from sample to mechanism.
     Holds no noise and no answers, so that threads and forked processes may share it.
@@ -188,7 +196,7 @@ class ReportText:
         ).fullmatch
 
     def encode(self, report: Any) -> str:
-        """The text of one report, as `m.report` gives it.
+        """The text of one report, as `report` gives it.
 
         Raises ArgumentValueError for anything that is no report of this mechanism.
         """
@@ -281,10 +289,100 @@ def fingerprint(mechanism: Any) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[: 2 * _FINGERPRINT_BYTES]
 
 
+def report(
+    mechanism: Any,
+    answer: object,
+    *,
+    group: object = None,
+    unknown: str = "uniform",
+    rng: Any = None,
+) -> Any:
+    """The report of one answer, by the same work for every answer.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or mapping from sample to Mechanism
+        The design.
+    answer : object
+        The answer, whatever it is; a missing or unknown one is answered uniformly, without a
+        word.
+    group, unknown, rng
+        As for `Client.report`.
+
+    Returns
+    -------
+    hashable or bytes
+        As `rrstats.privatize` gives it for one value.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> report(rr.KRR(["no", "yes"], 0.75), "yes") in ("no", "yes")
+    True
+    """
+    return _client(mechanism).report(answer, group=group, unknown=unknown, rng=rng)
+
+
+def encode_report(mechanism: Any, report: Any) -> str:
+    """A report as text, which for one mechanism is always as long.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or mapping from sample to Mechanism
+        The design that made the report.
+    report : hashable or bytes
+        As `report` gives it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.KRR(["no", "yes"], 0.75)
+    >>> decode_report(m, encode_report(m, "yes")), len(encode_report(m, "no"))
+    ('yes', 23)
+    """
+    return _client(mechanism).text.encode(report)
+
+
+def decode_report(mechanism: Any, text: str) -> Any:
+    """The report of a text; for many texts use `decode_reports`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or mapping from sample to Mechanism
+        The design that made the report.
+    text : str
+        As `encode_report` gives it.
+
+    Returns
+    -------
+    hashable or bytes
+        The report.
+
+    Raises
+    ------
+    ArgumentValueError
+        For a text of another design or version.
+    """
+    return _client(mechanism).text.decode(text)
+
+
+def _client(mechanism: Any) -> Client:
+    """The client of a mechanism, prepared once: a description is frozen."""
+    described = as_mechanism(mechanism)
+    kept: Client | None = vars(described).get("_client")
+    if kept is None:
+        kept = vars(described)["_client"] = Client(described)
+    return kept
+
+
 def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDArray[np.object_]:
     """The reports of many texts, as `rrstats.tally` takes them.
 
-    texts : n texts that `m.encode_report` wrote, or a client in another language: a list, array,
+    texts : n texts that `encode_report` wrote, or a client in another language: a list, array,
         Series or Arrow array.
     mechanism : what made the reports.
     invalid : texts that are malformed, of another version or design, beyond its reports, or
@@ -295,7 +393,7 @@ def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDA
 
     >>> import rrstats as rr
     >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> texts = [m.encode_report("yes"), m.encode_report("no"), "spam"]
+    >>> texts = [encode_report(m, "yes"), encode_report(m, "no"), "spam"]
     >>> rr.tally(decode_reports(texts, m, invalid="missing"), m).missing
     1
     """
@@ -303,7 +401,7 @@ def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDA
     if container.family in ("scalar", "arrow scalar"):
         raise ArgumentTypeError(
             "texts must be a list or column of texts, found one value; for one text use "
-            "m.decode_report"
+            "rr.client.decode_report"
         )
     cells = container.cells
     if not isinstance(cells, list):
