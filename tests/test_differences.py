@@ -14,7 +14,7 @@ from rrstats.estimation.difference import difference, uncut_interval
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contrasts import wald_statistic
-from rrstats.inference.general_intervals import empirical_ends
+from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import expected_rates
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -169,7 +169,7 @@ def test_wilson_and_empirical_likelihood_are_close():
     a = counted([3000, 4500, 2500], THREE)
     wilson = uncut_interval(a, 0.95)
     scores = THREE.channel.scores(np.arange(3)).T
-    other = empirical_ends(scores, a.reported, np.zeros(3, dtype=np.intp), 0.95)
+    other = mean_interval(scores, a.reported, np.zeros(3, dtype=np.intp), 0.95)
     width = wilson.high - wilson.low
     assert np.allclose(wilson.low, other.low, atol=0.005 * width.max())
     assert np.allclose(wilson.high, other.high, atol=0.005 * width.max())

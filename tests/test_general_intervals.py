@@ -19,7 +19,8 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.estimation.debiasing import condition_number, debias, sample_sizes, score_variances
-from rrstats.inference import general_intervals
+from rrstats.inference.binomial import rows_variance_interval
+from rrstats.inference.multinomial import is_misfit
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
 KUK = rr.surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3)
@@ -60,7 +61,7 @@ def test_coverage_among_just_these_rows(mechanism, people, least):
         counts = sum(found for found, _ in world)
         chance = math.prod(prob for _, prob in world)
         shares = debias(channel, counts, n)
-        low, high = general_intervals.rows_score(shares, n, spread, recode_matrix(channel), 0.95)
+        low, high = rows_variance_interval(shares, n, spread, recode_matrix(channel) > 0, 0.95)
         covered += chance * ((low <= truth + 1e-12) & (truth - 1e-12 <= high))
         total += chance
     assert total == pytest.approx(1)
@@ -118,23 +119,6 @@ def test_simultaneous_is_bonferroni():
     assert together.high == pytest.approx(each.high, abs=1e-9)
 
 
-def test_a_ratio_by_hand():
-    """Fieller: the ends are where (top - r bottom)^2 = z^2 its variance."""
-    shares, moments = (0.2, 0.5), (0.0004, 0.0002, 0.0009)
-    found, error, low, high = general_intervals.ratio(shares, moments, 0.95)
-    assert found == 0.4
-    assert error == pytest.approx(math.sqrt(0.0004 - 0.8 * 0.0002 + 0.16 * 0.0009) / 0.5)
-    for end in (low, high):
-        variance = 0.0004 - 2 * end * 0.0002 + end**2 * 0.0009
-        assert (0.2 - end * 0.5) ** 2 == pytest.approx(1.959963984540054**2 * variance)
-
-
-def test_a_ratio_of_next_to_nobody():
-    """Where the people may be nobody, their shares may be anything."""
-    assert general_intervals.ratio((0.001, 0.002), (1e-4, 5e-5, 2e-4), 0.95)[2:] == (0.0, 1.0)
-    assert math.isnan(general_intervals.ratio((0.0, 0.0), (1e-4, 0.0, 1e-4), 0.95)[0])
-
-
 def test_share_among_refuses():
     """The people asked about must hold the category."""
     est = rr.estimate(rr.Tally.from_counts([300, 250, 250, 200], GENERIC))
@@ -157,7 +141,7 @@ def test_right_reports_are_plausible(mechanism):
             [rng.multinomial(500, rates[samples == s]) for s in np.unique(samples)]
         )
         sizes = sample_sizes(channel, counts, int(counts.sum()))
-        assert not general_intervals.misfit(channel.matrix, counts, sizes)
+        assert not is_misfit(channel.matrix, counts, sizes)
 
 
 def test_true_answers_are_no_reports():

@@ -17,9 +17,8 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.result import RatioEstimate, label_column
-from rrstats.inference.binomial import Interval
 
-__all__ = ["code_of", "no_sliver", "numbers_of", "part_and_whole", "shares_among"]
+__all__ = ["code_of", "numbers_of", "part_and_whole", "shares_among"]
 
 
 _ROUNDING = 1e-12
@@ -89,21 +88,3 @@ def numbers_of(categories: tuple[Hashable, ...], values: Mapping[Any, float] | N
             "give values, a mapping from category to number"
         )
     return np.array([float(one) for one in given])
-
-
-def no_sliver(
-    found: float, reach: float, cut: Interval, room: tuple[float, float] = (0.0, 1.0)
-) -> tuple[float, float]:
-    """Ends in the room; of an estimate outside they reach as far inward as its noise.
-
-    reach : a quantile of standard errors.  Otherwise ends would shrink, to a point at last, the
-    further off the estimate lies.  Reports that are all alike show no noise, and then the ends
-    are those of the room.
-    """
-    (least, most), (low, high) = room, (float(cut.low), float(cut.high))
-    reach = reach if reach > _ROUNDING else most - least
-    if found < least - _ROUNDING:
-        high = max(high, min(least + reach, most))
-    if found > most + _ROUNDING:
-        low = min(low, max(most - reach, least))
-    return low, high

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.inference import general_intervals
 from rrstats.inference import multinomial as likelihood
-from rrstats.inference.binomial import METHOD, Interval, implausible_counts
+from rrstats.inference.binomial import (
+    METHOD,
+    Interval,
+    carry,
+    clopper_pearson_rates,
+    implausible_counts,
+)
+from rrstats.inference.contrasts import cut_to_unit, hull
+from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import (
     BinomialRates,
     Channel,
@@ -29,6 +36,7 @@ from rrstats.mechanisms.stacked_channel import StackedChannel, covariance_within
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance
 
 __all__ = [
+    "GENERAL_METHODS",
     "check_possible",
     "condition_number",
     "covariance",
@@ -43,6 +51,9 @@ __all__ = [
     "variance",
     "weights",
 ]
+
+GENERAL_METHODS = ("profile-likelihood", "empirical-likelihood", "wald")
+"""Methods of intervals where counts are not binomial."""
 
 
 def sample_sizes(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
@@ -228,7 +239,7 @@ def implausible(channel: Channel, counts: NDArray[Any], n: int) -> Booleans:
         each = [implausible(*one) for one in _split(channel, counts)]
         return np.asarray(np.any(each, axis=0))
     sizes = sample_sizes(channel, counts, n)
-    misfit = general_intervals.misfit(transition_matrix(channel), counts, sizes)
+    misfit = likelihood.is_misfit(transition_matrix(channel), counts, sizes)
     return np.full(channel.k, misfit)
 
 
@@ -250,8 +261,10 @@ def default_method(channel: Channel) -> str:
         return METHOD
     parts = _rates_of_parts(channel)
     cells = len(channel.samples) if parts is None else 2 * len(parts)
-    alone = isinstance(channel, StackedChannel) and channel.is_separable
-    return general_intervals.default_method(len(channel.class_of), cells, assuming_less=alone)
+    alone, classes = isinstance(channel, StackedChannel) and channel.is_separable, channel.class_of
+    if len(classes) <= 50 and not alone:  # the others take minutes for more
+        return GENERAL_METHODS[0]
+    return GENERAL_METHODS[1 if len(classes) * cells <= 1 << 20 else 2]
 
 
 def empirical_interval(channel: Channel, counts: Floats, level: float) -> Interval:
@@ -260,10 +273,7 @@ def empirical_interval(channel: Channel, counts: Floats, level: float) -> Interv
     Of samples that stand alone, of the mean of all scores, whatever the sizes of the samples.
     """
     if not has_scores(channel):
-        used = sample_sizes(channel, counts, 0) > 0
-        places = np.unique(channel.samples[used], return_inverse=True)[1]
-        scale = weights(channel, counts)[:, used]
-        return general_intervals.empirical(scale, counts[used], places, level)
+        return cut_to_unit(mean_interval(weights(channel, counts), counts, channel.samples, level))
     if isinstance(channel, StackedChannel) and (rates := _rates_of_parts(channel)) is not None:
         split = _split(channel, counts)
         found = [(one, *part[1:]) for one, part in zip(rates, split, strict=True) if part[2]]
@@ -271,9 +281,24 @@ def empirical_interval(channel: Channel, counts: Floats, level: float) -> Interv
         high = np.array([one.true_positive_rate for one, *_ in found])
         sizes = np.array([float(size) for *_, size in found])
         blocks = np.array([block for _, block, _ in found])
-        return general_intervals.mixed(blocks, sizes, low, high, level)
+        return _mixed(blocks, sizes, BinomialRates(low, high, False), level)
     scores = channel.scores(np.arange(len(channel.samples))).T
-    return general_intervals.empirical(scores, counts, np.zeros_like(channel.samples), level)
+    return cut_to_unit(mean_interval(scores, counts, np.zeros_like(channel.samples), level))
+
+
+def _mixed(counts: Floats, sizes: Floats, rates: BinomialRates, level: float) -> Interval:
+    """(k,) intervals of the mean of everybody's scores, from binomial counts of several samples."""
+    base, top, part = rates.false_positive_rate, rates.true_positive_rate, sizes / sizes.sum()
+    gap = top - base
+    values = np.concatenate([(1 - base) / gap, -base / gap]).T
+    both = np.concatenate([counts, sizes[:, None] - counts]).T
+    found = cut_to_unit(
+        mean_interval(values, both, np.zeros(values.shape[1], dtype=np.intp), level)
+    )
+    each = carry(clopper_pearson_rates(counts, sizes[:, None], level), base, top)
+    own = (counts / sizes[:, None] - base) / gap
+    low, high = (np.sqrt(part**2 @ (own - end) ** 2) for end in each)
+    return hull(found, cut_to_unit(Interval(part @ own - low, part @ own + high)))
 
 
 def most_likely(channel: Channel, counts: NDArray[Any]) -> Floats:

@@ -35,9 +35,9 @@ from rrstats.estimation.homogeneity import (
     wald_tail,
 )
 from rrstats.estimation.result import FORMATS, label_column, percent_range, said, shortened
-from rrstats.inference.binomial import Interval, carry, wilson_rates
-from rrstats.inference.contrasts import joined_distance, wald_statistic
-from rrstats.inference.general_intervals import empirical_ends, wald
+from rrstats.inference.binomial import Interval, carry, rows_variance_interval, wilson_rates
+from rrstats.inference.contrasts import joined_distance, normal_quantile, wald, wald_statistic
+from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import recode_matrix
 
 __all__ = ["Difference", "difference"]
@@ -429,30 +429,18 @@ def _normal_ends(estimate: Any, level: float) -> Interval:
         estimate.target == "rows"
         and (spread := debiasing.score_variances(channel, counts)) is not None
     ):
-        return _rows_ends(shares, n, spread, recode_matrix(channel), level)
+        return rows_variance_interval(shares, n, spread, recode_matrix(channel) > 0, level)
     if (rates := channel.binomial_rates) is not None:
         ends = rates.false_positive_rate, rates.true_positive_rate
         return carry(wilson_rates(counts, n, level), *ends)
     if estimate.default_method == "wald":
-        return wald(shares, estimate.with_target("population").std_error, level)
+        error = estimate.with_target("population").std_error
+        return wald(shares, error, normal_quantile(level))
     if not debiasing.has_scores(channel):  # samples need one another
-        used = debiasing.sample_sizes(channel, counts, n) > 0
-        places = np.unique(channel.samples[used], return_inverse=True)[1]
-        scale = debiasing.weights(channel, counts)[:, used]
-        return empirical_ends(scale, counts[used], places, level)
+        scale = debiasing.weights(channel, counts)
+        return mean_interval(scale, counts, channel.samples, level)
     scores = channel.scores(np.arange(len(counts))).T
-    return empirical_ends(scores, counts, np.zeros_like(channel.samples), level)
-
-
-def _rows_ends(shares: Floats, n: int, spread: Floats, shown: Floats, level: float) -> Interval:
-    """Roots in t of (share - t)^2 = z^2 / n (t own + (1 - t) others), the worst of each."""
-    own = np.where(shown > 0, spread, 0.0).max(axis=1)
-    others = np.where(shown > 0, 0.0, spread).max(axis=1)
-    z2 = scipy.special.ndtri((1 + level) / 2) ** 2 / n
-    half_b = shares + z2 * (own - others) / 2
-    reach = np.sqrt(np.maximum(half_b**2 - shares**2 + z2 * others, 0.0))
-    # Where the variance at the root would be negative there is none; the estimate stays inside.
-    return Interval(np.minimum(half_b - reach, shares), np.maximum(half_b + reach, shares))
+    return mean_interval(scores, counts, np.zeros_like(channel.samples), level)
 
 
 def _stretched(estimate: Any, shares: Floats, level: float) -> Interval:

@@ -39,7 +39,7 @@ from rrstats.estimation.result import (
 )
 from rrstats.estimation.survey_variance import SIMPLE, Sampling, SurveyMoments
 from rrstats.estimation.tally import Tally
-from rrstats.inference import contrasts, general_intervals
+from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
     METHOD,
@@ -47,9 +47,11 @@ from rrstats.inference.binomial import (
     Interval,
     carry,
     population_interval,
+    rows_variance_interval,
     wilson_rates,
 )
 from rrstats.inference.contrasts import student_quantile, widen_outside
+from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     BinomialRates,
@@ -635,13 +637,13 @@ class Estimate(Result):
                 "interval: leave method out"
             )
         method = method or self.default_method
-        if method not in general_intervals.GENERAL_METHODS:
+        if method not in debiasing.GENERAL_METHODS:
             raise ArgumentValueError(
                 "the counts of this design are not binomial, so method must be one of "
-                f"{list(general_intervals.GENERAL_METHODS)}, got {method!r}"
+                f"{list(debiasing.GENERAL_METHODS)}, got {method!r}"
             )
         channel, survey = self.mechanism.channel, self._survey
-        shows = recode_matrix(channel)
+        parts = recode_matrix(channel) > 0
         if not np.isfinite(self.proportions).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
         sizes = None if survey is None else self._effective_sizes(level)
@@ -651,18 +653,20 @@ class Estimate(Result):
             return self._wald(level)
         spread = debiasing.score_variances(channel, self.reported) if target == "rows" else None
         if spread is not None:
-            return general_intervals.rows_score(self.proportions, self.n, spread, shows, level)
+            rows = rows_variance_interval(self.proportions, self.n, spread, parts, level)
+            return contrasts.cut_to_unit(rows)
         # Without a law for just these rows the population's is theirs too: it is wider.
         if survey is None or sizes is None:
             counts = self.reported.astype(np.float64)
             found = debiasing.empirical_interval(channel, counts, level)
         else:  # the reports of all samples together, each with its own score
             counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
-            found = general_intervals.empirical(survey.cells.table.T, counts, alone, level)
+            uncut = mean_interval(survey.cells.table.T, counts, alone, level)
+            found = contrasts.cut_to_unit(uncut)
         if method == "empirical-likelihood":
             return found
-        profiled = general_intervals.profile(transition_matrix(channel), counts, shows, level)
-        return general_intervals.hull(found, profiled)
+        profiled = likelihood.profile_ends(transition_matrix(channel), counts, parts, level)
+        return contrasts.hull(found, profiled)
 
     def uncut_interval(self, level: float, df: Floats) -> Interval:
         """(k,) Wilson's or the empirical likelihood's intervals of a design; may leave [0, 1].
@@ -686,9 +690,9 @@ class Estimate(Result):
             found = contrasts.wald(self.proportions, error, student_quantile(level, df))
         else:
             counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
-            found = general_intervals.empirical_ends(survey.cells.table.T, counts, alone, level)
+            found = mean_interval(survey.cells.table.T, counts, alone, level)
         # No interval leaves out its estimate.
-        return general_intervals.hull(found, Interval(self.proportions, self.proportions))
+        return contrasts.hull(found, Interval(self.proportions, self.proportions))
 
     # -- ratios and means ------------------------------------------------------------------
 
@@ -797,9 +801,7 @@ class Estimate(Result):
             # Nowhere is the ratio more than 1, and there it has the variance of none.
             near = part - float(np.clip(found, 0, 1)) * whole
             scores, counts, samples = self._scored(near, level, covariances)
-            ends.append(
-                Interval(*general_intervals.ratio_ends(both @ scores, counts, samples, level))
-            )
+            ends.append(ratio_interval(both @ scores, counts, samples, level))
         low, high = min((e[0] for e in ends), default=0.0), max((e[1] for e in ends), default=1.0)
         margin = self._margin(contrast / bottom, level, covariances)
         return RatioEstimate(found, error, *widen_outside(found, margin, Interval(low, high)))
@@ -885,10 +887,7 @@ class Estimate(Result):
         ends = Interval(found - margin, found + margin)
         if self.target == "population" and self.mechanism.channel.is_multinomial:
             scores, counts, samples = self._scored(scale, level, covariances)
-            used = np.isin(samples, samples[counts > 0])
-            places = np.unique(samples[used], return_inverse=True)[1]
-            mine = (scale @ scores)[None, used]
-            both = general_intervals.empirical_ends(mine, counts[used], places, level)
+            both = mean_interval((scale @ scores)[None], counts, samples, level)
             ends = Interval(float(both.low[0]), float(both.high[0]))
         return widen_outside(found, margin, ends)
 

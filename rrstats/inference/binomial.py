@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Booleans, Floats
-from rrstats.inference.contrasts import Interval, mover_difference, normal_quantile
+from rrstats.inference.contrasts import Interval, hull, mover_difference, normal_quantile
 from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "population_interval",
     "rows_interval",
     "rows_score_interval",
+    "rows_variance_interval",
     "score_interval",
     "wald_rates",
     "wilson_rates",
@@ -356,6 +357,24 @@ def score_interval(lower: Any, upper: Any, own: Any, others: Any, scale: Any) ->
         return np.asarray(half_b + sign * np.sqrt(spread))
 
     return Interval(root(lower, -1), root(upper, 1))
+
+
+def rows_variance_interval(
+    proportions: Floats, n: int, variances: Floats, parts: Booleans, level: float
+) -> Interval:
+    """(k,) score intervals of proportions among n rows, whose scores have known variances; not cut.
+
+    variances : (k, classes) of each category's score, by true class.  parts : (k, classes) the
+    classes of the category.  Of several classes the one with the largest variance counts.
+    """
+    if not n:
+        return Interval(np.zeros_like(proportions), np.ones_like(proportions))
+    own = np.where(parts, variances, 0.0).max(axis=1)
+    others = np.where(parts, 0.0, variances).max(axis=1)
+    scale = normal_quantile(level) ** 2 / n
+    found = score_interval(proportions, proportions, own, others, scale)
+    # Where the variance at a root would be negative there is none; the estimate stays inside.
+    return hull(found, Interval(proportions, proportions))
 
 
 def rows_score_interval(

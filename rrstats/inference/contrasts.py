@@ -19,6 +19,7 @@ from rrstats._typing import Floats
 __all__ = [
     "Interval",
     "Moments",
+    "cut_to_unit",
     "fieller",
     "hull",
     "joined_distance",
@@ -65,6 +66,11 @@ def student_quantile(level: float, df: ArrayLike) -> Any:
 def hull(first: Interval, second: Interval) -> Interval:
     """All numbers in either interval or between them."""
     return Interval(np.minimum(first.low, second.low), np.maximum(first.high, second.high))
+
+
+def cut_to_unit(ends: Interval) -> Interval:
+    """The part of an interval inside [0, 1]."""
+    return Interval(np.clip(ends.low, 0, 1), np.clip(ends.high, 0, 1))
 
 
 def wald(estimates: Floats, std_error: Floats, quantile: Any) -> Interval:

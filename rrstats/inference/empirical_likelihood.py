@@ -13,14 +13,36 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
+from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
 
-__all__ = ["bounded_limit", "mean_ends", "ratio_ends"]
+__all__ = ["bounded_limit", "mean_ends", "mean_interval", "ratio_ends", "ratio_interval"]
 
 Samples = NDArray[np.intp]
 
 _INNER_STEPS = 12
+
+
+def mean_interval(values: Floats, counts: Floats, samples: Samples, level: float) -> Interval:
+    """(c,) the sums of means that are not refused; samples without reports have no part."""
+    used, places = _seen(counts, samples)
+    limit = normal_quantile(level) ** 2
+    return Interval(*mean_ends(values[:, used], counts[..., used], limit, places))
+
+
+def ratio_interval(values: Floats, counts: Floats, samples: Samples, level: float) -> Interval:
+    """The ratios in [0, 1] of two sums of means, with (2, g) values, that are not refused."""
+    used, places = _seen(counts, samples)
+    limit = normal_quantile(level) ** 2
+    ends = ratio_ends(values[:1, used], values[1:, used], counts[used], limit, samples=places)
+    return Interval(*(float(end[0]) for end in ends))
+
+
+def _seen(counts: Floats, samples: Samples) -> tuple[Booleans, Samples]:
+    """Which values are of samples with reports, and the samples of those, without gaps."""
+    used = np.isin(samples, samples[counts.reshape(-1, len(samples)).any(axis=0)])
+    return used, np.unique(samples[used], return_inverse=True)[1]
 
 
 def mean_ends(

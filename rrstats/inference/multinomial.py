@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError, ConvergenceWarning, warn
-from rrstats.inference.contrasts import normal_quantile
+from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
 
 __all__ = [
@@ -280,9 +280,7 @@ def _deviance(
     return value, slope
 
 
-def profile_ends(
-    matrix: Floats, counts: Floats, parts: Booleans, level: float
-) -> tuple[Floats, Floats]:
+def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) -> Interval:
     """The sums of proportions of some classes that the likelihood ratio does not reject.
 
     Parameters
@@ -298,10 +296,10 @@ def profile_ends(
 
     Returns
     -------
-    tuple of ndarray of shape (b,)
-        The hulls of all sums in [0, 1] whose deviance is at most the quantile of chi-squared with
-        one degree of freedom: never empty, never outside [0, 1]; all of [0, 1] without reports, and
-        wide where the sum is not identified.
+    Interval
+        (b,) the hulls of all sums in [0, 1] whose deviance is at most the quantile of chi-squared
+        with one degree of freedom: never empty, never outside [0, 1]; all of [0, 1] without
+        reports, and wide where the sum is not identified.
 
     Notes
     -----
@@ -323,7 +321,7 @@ def profile_ends(
     """
     b, counts = len(parts), np.atleast_2d(np.asarray(counts, dtype=np.float64))
     if not counts.any():
-        return np.zeros(b), np.ones(b)
+        return Interval(np.zeros(b), np.ones(b))
     best = np.array([most_likely(matrix, one) for one in counts])
     limit = normal_quantile(level) ** 2
 
@@ -345,7 +343,7 @@ def profile_ends(
 
     pieces = np.array_split(np.arange(2 * b), -(-2 * b * matrix.size // _ENTRIES))
     found = np.concatenate([highest(piece) for piece in pieces])
-    return 1 - found[b:], found[:b]
+    return Interval(1 - found[b:], found[:b])
 
 
 # -- tables of several columns -------------------------------------------------------------
