@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
 
-@pd.api.extensions.register_dataframe_accessor("rr")
 class FrameAccessor:
     """Randomized response on a frame: privatize columns, and estimate from the reports.
 
@@ -454,7 +453,6 @@ class FrameAccessor:
         )
 
 
-@pd.api.extensions.register_series_accessor("rr")
 class SeriesAccessor:
     """Randomized response on one column: privatize it, or estimate from its reports.
 

@@ -322,8 +322,8 @@ def test_the_accessors_are_registered_complete_and_say_what_they_are():
         assert not [n for n in vars(thing.rr) if not n.startswith("_")]
     assert {"mechanisms", "epsilon"} <= set(dir(frame.rr))
     assert hasattr(pd.DataFrame, "rr")
-    assert pd.DataFrame.rr is rr.FrameAccessor
-    assert pd.Series.rr is rr.SeriesAccessor
+    assert isinstance(pd.DataFrame({"a": []}).rr, rr.FrameAccessor)
+    assert isinstance(pd.Series([], dtype=object).rr, rr.SeriesAccessor)
 
 
 def test_help_teaches_and_holds_the_promise():

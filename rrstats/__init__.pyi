@@ -1,0 +1,79 @@
+"""The public names, and the modules that they live in; `rrstats/__init__.py` reads them here."""
+
+from rrstats import datasets as datasets
+from rrstats import errors as errors
+from rrstats import estimators as estimators
+from rrstats import files as files
+from rrstats import metadata as metadata
+from rrstats import opendp as opendp
+from rrstats import planning as planning
+from rrstats import privacy as privacy
+from rrstats._version import __version__ as __version__
+from rrstats.accessor import FrameAccessor as FrameAccessor
+from rrstats.accessor import SeriesAccessor as SeriesAccessor
+from rrstats.auditing import AuditResult as AuditResult
+from rrstats.auditing import audit as audit
+from rrstats.errors import ConvergenceWarning as ConvergenceWarning
+from rrstats.errors import ImplausibleReportsWarning as ImplausibleReportsWarning
+from rrstats.errors import LowPrecisionWarning as LowPrecisionWarning
+from rrstats.errors import MetadataError as MetadataError
+from rrstats.errors import NotIdentifiableError as NotIdentifiableError
+from rrstats.errors import RRStatsError as RRStatsError
+from rrstats.errors import RRStatsWarning as RRStatsWarning
+from rrstats.errors import SimulationWarning as SimulationWarning
+from rrstats.errors import UnknownAnswersError as UnknownAnswersError
+from rrstats.errors import UnknownAnswersWarning as UnknownAnswersWarning
+from rrstats.errors import UnrecordedWarning as UnrecordedWarning
+from rrstats.estimation import hypothesis_tests as _hypothesis_tests
+from rrstats.estimation.association import correlation as correlation
+from rrstats.estimation.association import correlations as correlations
+from rrstats.estimation.association import cramers_v as cramers_v
+from rrstats.estimation.association import odds_ratio as odds_ratio
+from rrstats.estimation.association import phi as phi
+from rrstats.estimation.crosstab import Crosstab as Crosstab
+from rrstats.estimation.crosstab import crosstab as crosstab
+from rrstats.estimation.difference import Difference as Difference
+from rrstats.estimation.difference import difference as difference
+from rrstats.estimation.estimate import Estimate as Estimate
+from rrstats.estimation.estimator import ConstrainedProportions as ConstrainedProportions
+from rrstats.estimation.estimator import estimate as estimate
+from rrstats.estimation.groups import GroupEstimates as GroupEstimates
+from rrstats.estimation.means import Means as Means
+from rrstats.estimation.means import means as means
+from rrstats.estimation.posterior import posterior as posterior
+from rrstats.estimation.tally import Tally as Tally
+from rrstats.estimation.tally import tally as tally
+from rrstats.inference import binomial as _binomial
+from rrstats.inference.binomial import Interval as Interval
+from rrstats.mechanisms import rappor as _rappor
+from rrstats.mechanisms import surveys as surveys
+from rrstats.mechanisms.base import Chain as Chain
+from rrstats.mechanisms.base import Mechanism as Mechanism
+from rrstats.mechanisms.epsilon import epsilon_from_prob as epsilon_from_prob
+from rrstats.mechanisms.epsilon import prob_from_epsilon as prob_from_epsilon
+from rrstats.mechanisms.krr import KRR as KRR
+from rrstats.mechanisms.matrix_design import MatrixDesign as MatrixDesign
+from rrstats.mechanisms.rappor import Rappor as Rappor
+from rrstats.mechanisms.samples import Samples as Samples
+from rrstats.mechanisms.subset_selection import SubsetSelection as SubsetSelection
+from rrstats.mechanisms.surveys import SurveyDesign as SurveyDesign
+from rrstats.mechanisms.unary import UnaryEncoding as UnaryEncoding
+from rrstats.privacy import explain as explain
+from rrstats.privatization import single as _single
+from rrstats.privatization.frame import check as check
+from rrstats.privatization.frame import privatize as privatize
+from rrstats.privatization.frame import simulate as simulate
+from rrstats.randomness.keyed import Key as Key
+from rrstats.randomness.keyed import new_key as new_key
+from rrstats.randomness.sources import SecureGenerator as SecureGenerator
+from rrstats.regression.models import cauchit as cauchit
+from rrstats.regression.models import cloglog as cloglog
+from rrstats.regression.models import linear as linear
+from rrstats.regression.models import logit as logit
+from rrstats.regression.models import probit as probit
+from rrstats.regression.results import RegressionResult as RegressionResult
+
+client = _single
+hypotheses = _hypothesis_tests
+intervals = _binomial
+rounds = _rappor
