@@ -227,6 +227,19 @@ def test_direct_answers_give_the_ordinary_regression():
 # -- covariances ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("people", [[15, 5, 14, 2], [75, 25, 80, 20]])
+def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
+    """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all.
+
+    The intercept was told as -11.91 with a standard error of 20,435.
+    """
+    how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
+    with pytest.warns(ConvergenceWarning, match="a share of 0% of 1"):
+        found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
+    assert -np.inf == found.params["Intercept"]
+    assert found.bse.isna().all()
+
+
 def test_frequencies_are_rows_written_once():
     """Every covariance of grouped rows is that of the rows one by one."""
     frame = world()
@@ -274,6 +287,32 @@ def test_the_sandwich_is_the_one_written_out():
     assert 17 / 16 * 199 / 198 * bread @ sums.T @ sums @ bread == pytest.approx(
         grouped.cov_params().to_numpy(), rel=1e-3
     )
+
+
+@pytest.mark.parametrize("method", ["logit", "scores", "likelihood"])
+def test_clusters_are_judged_by_students_t(method):
+    """8 clusters less 3 parameters leave t with 5 df: 2.570582 and 4.032143 in Student's table."""
+    frame = world(n=400)
+    frame["x"] = np.random.default_rng(2).normal(size=400)
+    how = {"intercept": True, "clusters": np.arange(400) % 8}
+    fits = {
+        "logit": lambda: logit(frame["answer"], frame[["age", "x"]], mechanism=DICE, **how),
+        "scores": lambda: rr.linear(frame["x"] + frame["club"], frame[["age", "x"]], **how),
+        "likelihood": lambda: rr.linear(frame["x"], frame[["age"]], method="likelihood", **how),
+    }
+    with pytest.warns(LowPrecisionWarning, match="few clusters, 5 more than parameters"):
+        found = fits[method]()
+    for level, t in ((0.95, 2.570582), (0.99, 4.032143)):
+        half = (found.conf_int(level)["high"] - found.params) / found.bse
+        assert [t] * 3 == pytest.approx(half.tolist(), abs=1e-6)
+    z = found.zvalues.to_numpy()
+    assert 2 * scipy.stats.t(5).sf(np.abs(z)) == pytest.approx(found.pvalues.to_numpy())
+    assert found.wald_test("age").pvalue == pytest.approx(found.pvalues["age"])
+    assert "t with 5 df" in str(found.summary())
+    told = found.predict(frame[["age", "x"]][:1])
+    if method != "logit":
+        reach = (told["high"] - told["prediction"]) / told["std_error"]
+        assert [2.570582] == pytest.approx(reach.tolist(), abs=1e-6)
 
 
 def test_weights_have_no_scale_and_no_likelihood():
@@ -739,7 +778,7 @@ def test_the_summary_says_what_was_fitted():
 def test_a_formula_and_arrays_agree():
     """A formula is the arrays that it makes; columns may be named for every option."""
     pytest.importorskip("formulaic")
-    frame = world().assign(n=lambda d: d["club"] + 1, home=lambda d: d["age"] % 7)
+    frame = world().assign(n=lambda d: d["club"] + 1, home=lambda d: d["age"] % 29)
     one = logit("answer ~ age", frame, mechanism=DICE, weights="n", clusters="home")
     other = logit(
         frame["answer"].to_numpy(), frame["age"].to_numpy(), mechanism=DICE, intercept=True,

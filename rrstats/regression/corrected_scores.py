@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
@@ -34,9 +33,16 @@ from rrstats.errors import (
     RRStatsWarning,
 )
 from rrstats.regression.design_matrix import table_of
+from rrstats.regression.effects import student_quantile
 from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates
-from rrstats.regression.results import RegressionResult, beside_profiles, confidence
+from rrstats.regression.results import (
+    RegressionResult,
+    beside_profiles,
+    clusters_df,
+    confidence,
+    few_clusters,
+)
 
 _BLOCK = 1 << 16
 """Rows times profiles that are worked on at once."""
@@ -95,15 +101,16 @@ class ScoreResult(RegressionResult):
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Sentences on what the noise leaves open, and the warnings that they are."""
         thin = self.signal[~(self.signal >= _FAINT)]
+        told = tuple(few_clusters(self.df))
         if not len(thin):
-            return ()
+            return told
         text = (
             f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
             f"{', ...' * (len(thin) > 5)}) may be anything: beside the other covariates, "
             f"their columns vary by {thin.min():.1f} standard errors at the least, which is within "
             "noise of 0; leave covariates out, or ask more people."
         )
-        return ((text, LowPrecisionWarning),)
+        return ((text, LowPrecisionWarning), *told)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -128,7 +135,7 @@ class ScoreResult(RegressionResult):
                 f"covariates {list(self.private.names)}: those of the people of the fit are not "
                 "known, and scores have no model of them (method='likelihood' has)"
             )
-        half = scipy.special.ndtri(0.5 + confidence(level) / 2)
+        half = student_quantile(confidence(level), self.df)
         frame = table_of(data)
         if not isinstance(frame, pd.DataFrame):
             raise ArgumentValueError("data must be a frame with the covariates as columns")
@@ -198,6 +205,7 @@ def score_fit(y: Floats, data: ModelData, outcome: str) -> ScoreResult:
         ),
         signal=pd.Series(signal, index=pd.Index(tail, dtype=object), name="signal"),
         data=data,
+        df=clusters_df(data.clusters, b),
     )
 
 

@@ -43,6 +43,20 @@ _COARSER = (
 )
 
 
+def student_quantile(level: float, df: float) -> float:
+    """Half the width of an interval in standard errors; of infinitely many df a normal one."""
+    if np.isinf(df):
+        return float(scipy.special.ndtri(0.5 + level / 2))
+    return float(scipy.special.stdtrit(df, 0.5 + level / 2))
+
+
+def student_tail(z: Floats, df: float) -> Floats:
+    """P(T > |z|)."""
+    if np.isinf(df):
+        return np.asarray(scipy.special.ndtr(-np.abs(z)))
+    return np.asarray(scipy.special.stdtr(df, -np.abs(z)))
+
+
 @dataclass(frozen=True, eq=False)
 class Population:
     """A fit, the covariance of its inner parameters, and what makes its columns of other people."""
@@ -51,6 +65,7 @@ class Population:
     inner: Floats
     data: ModelData
     share_columns: ShareColumns | None
+    df: float
 
     def likelihood(self, frame: pd.DataFrame, offset: Floats | None = None) -> Likelihood:
         """Likelihood of other people, of whom nothing was reported."""
@@ -164,7 +179,7 @@ def predictions(
         eta = every[classes[rows], np.arange(every.shape[1])][None]
         slope = family.slopes(eta, family.shares(eta))[1, 0]
         with np.errstate(divide="ignore", invalid="ignore"):
-            half = scipy.special.ndtri(0.5 + level / 2) * error[1, rows] / slope
+            half = student_quantile(level, people.df) * error[1, rows] / slope
         low[:, rows], high[:, rows] = (family.shares(eta + sign * half) for sign in (-1, 1))
     return value, error, low, high
 
@@ -173,7 +188,7 @@ def interval(
     people: Population, value: Floats, error: Floats, level: float
 ) -> tuple[Floats, Floats]:
     """Intervals of numbers, or of probabilities on the logit scale."""
-    half = scipy.special.ndtri(0.5 + level / 2) * error
+    half = student_quantile(level, people.df) * error
     if isinstance(people.fit.model.outcome, NormalOutcome):
         return value - half, value + half
     return logit_interval(value, half)
@@ -278,11 +293,11 @@ def _steps(values: Floats) -> tuple[Floats, Floats]:
     return np.maximum(values - step, low), np.minimum(values + step, high)
 
 
-def tested(frame: pd.DataFrame, level: float) -> pd.DataFrame:
+def tested(frame: pd.DataFrame, level: float, df: float) -> pd.DataFrame:
     """Effects with z, p and Wald intervals, of columns effect and std_error."""
-    half = scipy.special.ndtri(0.5 + level / 2) * frame["std_error"]
+    half = student_quantile(level, df) * frame["std_error"]
     frame["z"] = frame["effect"] / frame["std_error"]
-    frame["p"] = 2 * scipy.special.ndtr(-np.abs(frame["z"].to_numpy(dtype=np.float64)))
+    frame["p"] = 2 * student_tail(frame["z"].to_numpy(dtype=np.float64), df)
     frame["low"], frame["high"] = frame["effect"] - half, frame["effect"] + half
     return frame
 

@@ -51,7 +51,7 @@ from rrstats.regression.private_covariates import (
     open_model,
     share_columns,
 )
-from rrstats.regression.results import LikelihoodResult
+from rrstats.regression.results import LikelihoodResult, clusters_df
 
 _ROBUST = ("robust", "clustered")
 
@@ -108,7 +108,8 @@ def logit(
     frequencies : array-like of shape (n,), or str, optional
         How many people each row stands for, whole numbers.
     clusters : array-like of shape (n,), or str, optional
-        Labels; then vcov is "clustered" unless named.
+        Labels; then vcov is "clustered" unless named, and intervals and tests are by Student's t
+        with as many degrees of freedom as there are clusters less parameters.
     offset : array-like of shape (n,), or str, optional
         Numbers added to the linear predictor.
     missing : {"raise", "drop"}
@@ -591,6 +592,7 @@ def _fit(
         log_likelihood=fit.log_likelihood,
         converged=fit.converged,
         iterations=fit.iterations,
+        df=clusters_df(data.clusters if vcov == "clustered" else None, model.size),
         fit=fit,
         data=data,
         share_columns=shares,

@@ -39,6 +39,8 @@ from rrstats.regression.effects import (
     logit_interval,
     marginal,
     predictions,
+    student_quantile,
+    student_tail,
     tested,
 )
 from rrstats.regression.likelihood import (
@@ -73,6 +75,7 @@ class RegressionResult:
     estimates : (p,) their values.  covariance : (p, p), NaN where there is none.
     vcov : which covariance it is.  nobs : number of people.  log_likelihood : at the maximum.
     converged, iterations : how the maximum was reached.
+    df : degrees of freedom of Student's t, clusters less parameters; infinite without clusters.
     """
 
     title: str
@@ -84,6 +87,7 @@ class RegressionResult:
     log_likelihood: float
     converged: bool
     iterations: int
+    df: float = np.inf
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
 
@@ -123,10 +127,9 @@ class RegressionResult:
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values of coefficients of 0, by the normal law."""
-        return pd.Series(
-            2 * scipy.special.ndtr(-np.abs(self.zvalues.to_numpy())), index=self.index, name="P>|z|"
-        )
+        """Two-sided p-values of coefficients of 0, by the normal distribution or Student's t."""
+        z = np.asarray(self.zvalues, dtype=np.float64)
+        return pd.Series(2 * student_tail(z, self.df), index=self.index, name="P>|z|")
 
     @property
     def df_model(self) -> int:
@@ -149,15 +152,17 @@ class RegressionResult:
         return -2 * self.log_likelihood + self.df_model * float(np.log(self.nobs))
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Wald intervals of the coefficients: columns low and high."""
-        half = scipy.special.ndtri(0.5 + confidence(level) / 2) * self.bse
+        """Wald intervals of the coefficients: columns low and high.
+
+        By Student's t where people are in clusters, else by the normal distribution.
+        """
+        half = student_quantile(confidence(level), self.df) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
 
     def wald_test(self, terms: Any) -> WaldTest:
         """Test that some coefficients are all 0.
 
-        With clustered errors and few clusters chi-squared rejects too often: of true nulls of 3
-        covariates fixed within clusters, at 5%, it rejected 11% with 60 clusters, 55% with 8.
+        With clusters by F on clusters less parameters; with few of them it still rejects too often.
 
         terms : names of parameters, or an (r, p) matrix whose product with the coefficients
             is 0 under the hypothesis.  Of several categories names are pairs of category and
@@ -173,7 +178,11 @@ class RegressionResult:
                 "one follows from the others"
             )
         statistic = float(value @ np.linalg.solve(spread, value))
-        return WaldTest(statistic, rank, float(scipy.special.chdtrc(rank, statistic)))
+        if np.isinf(self.df):
+            return WaldTest(statistic, rank, float(scipy.special.chdtrc(rank, statistic)))
+        return WaldTest(
+            statistic, rank, float(scipy.special.fdtrc(rank, self.df, statistic / rank))
+        )
 
     def _contrasts(self, terms: Any) -> Floats:
         nested = isinstance(terms, list) and any(isinstance(one, list) for one in terms)
@@ -235,17 +244,22 @@ class RegressionResult:
     @property
     def _header(self) -> list[tuple[str, str]]:
         """Names and values that stand above the table."""
-        return [("people", f"{self.nobs:,}"), ("standard errors", self.vcov)]
+        return [("people", f"{self.nobs:,}"), ("standard errors", self._errors)]
+
+    @property
+    def _errors(self) -> str:
+        return self.vcov if np.isinf(self.df) else f"{self.vcov}, t with {self.df:.0f} df"
 
     def summary(self, level: float = 0.95) -> SummaryTable:
         """The fit as a table: what was fitted, the coefficients, and what to know of them."""
         low, high = (f"{0.5 + sign * level / 2:.4g}" for sign in (-1, 1))
+        z = "z" if np.isinf(self.df) else "t"
         formats = dict.fromkeys(("coef", "std_error", "low", "high"), _written)
         return SummaryTable(
             self.title,
             self._header,
             self.to_frame(level),
-            ["coef", "std err", "z", "P>|z|", f"[{low}", f"{high}]"],
+            ["coef", "std err", z, f"P>|{z}|", f"[{low}", f"{high}]"],
             {**formats, "z": partial(_rounded, digits=2), "p": partial(_rounded, digits=3)},
             self.notes,
         )
@@ -299,6 +313,22 @@ def beside_profiles(profiles: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame
         for name in profiles.columns
     }
     return pd.concat([pd.DataFrame(held, index=found.index), found], axis=1)
+
+
+def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
+    """Degrees of freedom: clusters less parameters, at least 1; infinite without clusters."""
+    return np.inf if clusters is None else float(max(int(clusters.max()) + 1 - parameters, 1))
+
+
+def few_clusters(df: float) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+    """A warning where intervals of clusters are too short even with Student's t."""
+    if df < _FEW_DF:
+        yield (
+            f"standard errors rest on few clusters, {df:.0f} more than parameters: intervals by "
+            "Student's t with as many degrees of freedom are still somewhat too short; use larger "
+            "samples of clusters, or fewer covariates",
+            LowPrecisionWarning,
+        )
 
 
 def standard_errors(covariance: Floats) -> Floats:
@@ -367,6 +397,10 @@ class GoodnessOfFit:
 _CLUSTERS = 20
 """Clusters for each coefficient, below which a test of all of them is not offered."""
 
+_FEW_DF = 15
+"""Fewer clusters beyond the parameters deserve a warning: with 8 clusters and t 93 of 100 intervals
+of slopes held, and 83 to 88 by the normal distribution."""
+
 _FEW_PEOPLE = 5.0
 """A class of fewer people, by the fit, deserves a word."""
 
@@ -419,7 +453,9 @@ class LikelihoodResult(RegressionResult):
 
     def with_vcov(self, kind: str) -> LikelihoodResult:
         """The same fit with another covariance by name."""
-        return replace(self, covariance=self.fit.natural(self._covariance(kind)), vcov=kind)
+        df = clusters_df(self.data.clusters if kind == "clustered" else None, self.df_model)
+        covariance = self.fit.natural(self._covariance(kind))
+        return replace(self, covariance=covariance, vcov=kind, df=df)
 
     def conf_int(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
         """Intervals of the coefficients: columns low and high.
@@ -496,7 +532,7 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def _people(self) -> Population:
-        return Population(self.fit, self._inner, self.data, self.share_columns)
+        return Population(self.fit, self._inner, self.data, self.share_columns, self.df)
 
     def predict(
         self,
@@ -544,7 +580,7 @@ class LikelihoodResult(RegressionResult):
         self, value: Floats, error: Floats, low: Floats, high: Floats, category: bool
     ) -> pd.DataFrame:
         """Values of each row and category as a frame; of an event its own alone."""
-        name = "prediction" if self._latent else "prevalence"
+        name = "prediction" if self._latent or self._number else "prevalence"
         found = pd.DataFrame({name: value, "std_error": error, "low": low, "high": high})
         if self._number:
             return found
@@ -619,7 +655,7 @@ class LikelihoodResult(RegressionResult):
         found = pd.DataFrame(rows, columns=heads)
         if self.fit.unknown.size and not self._latent:
             found["std_error"] = np.nan
-        found = tested(found, confidence(level))
+        found = tested(found, confidence(level), self.df)
         return found if len(shown) > 1 else found.drop(columns="category")
 
     def posterior(self) -> pd.DataFrame:
@@ -653,7 +689,7 @@ class LikelihoodResult(RegressionResult):
         The mean over these people of P(category | covariates), for the population they come from:
         the standard error holds the sampling of the people.  Intervals on the logit scale.
         """
-        quantile = scipy.special.ndtri(0.5 + confidence(level) / 2)
+        quantile = student_quantile(confidence(level), self.df)
         people, rows = self._people, []
         for place, column in enumerate(self.private.columns):
             for code, category in enumerate(column.categories):
@@ -721,7 +757,7 @@ class LikelihoodResult(RegressionResult):
         if not self.data.weighted and self.data.clusters is None:
             found += [("AIC", f"{self.aic:.2f}"), ("BIC", f"{self.bic:.2f}")]
         told = f"{'yes' if self.converged else 'no'}, {self.iterations} iterations"
-        return [*found, ("standard errors", self.vcov), ("converged", told)]
+        return [*found, ("standard errors", self._errors), ("converged", told)]
 
     def _against_one_prevalence(self) -> list[tuple[str, str]]:
         """A test of all coefficients but the intercept, if there are any."""
@@ -747,7 +783,8 @@ class LikelihoodResult(RegressionResult):
     @cached_property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Sentences on what the data leave open, and the warnings that they are."""
-        return tuple(_mixture_warnings(self) if self._latent else _outcome_warnings(self))
+        told = _mixture_warnings(self) if self._latent else _outcome_warnings(self)
+        return (*told, *few_clusters(self.df))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -785,6 +822,7 @@ def _outcome_notes(result: LikelihoodResult) -> Iterator[str]:
             "reports, and was farther from the truth in simulations.  Standard errors are those of "
             "this maximum by itself."
         )
+    yield from (text for text, _ in few_clusters(result.df))
     if not result.converged:
         yield "NOT CONVERGED: these numbers are no estimates."
 
