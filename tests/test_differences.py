@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import chance
 import numpy as np
 import pytest
@@ -324,7 +326,7 @@ def test_nobody_says_nothing():
     assert [-1, -1] == found.interval().low.tolist()
     assert [1, 1] == found.interval().high.tolist()
     assert np.isnan(found.p_value).all()
-    assert "too few reports" in found.reading()
+    assert "too few reports" in found.interpret()
     assert np.isnan(found.test().p_value)
 
 
@@ -367,13 +369,27 @@ def test_the_frame_and_the_words():
     ]
     assert columns == list(frame.columns)
     assert ["no", "yes"] == frame["category"].tolist()
-    assert "Difference for target 'population': n=1,000 and 1,000" in repr(found)
-    assert "12.0 points less" in found.reading("yes")
+    assert "Difference: target=population, n=1,000 and 1,000" in repr(found)
+    assert "12.0 points less" in found.interpret("yes")
     assert (
-        "may well be none" in difference(counted([50, 50], COIN), counted([49, 51], COIN)).reading()
+        "may well be none"
+        in difference(counted([50, 50], COIN), counted([49, 51], COIN)).interpret()
     )
     with pytest.raises(ArgumentValueError, match="not among the 2 categories"):
-        found.reading("maybe")
+        found.interpret("maybe")
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [(5, "only 5 reports.* cover 87%"), (12, "cover 88%"), (40, "cover 91%"), (71, None)],
+)
+def test_few_reports_are_said(n, words):
+    """The lowest exact coverage stands below the table, and the level of the test in its notes."""
+    found = difference(counted([n - 2, 2], CLEAR), counted([60, 40], CLEAR))
+    notes = " ".join(found.notes)
+    assert (re.search(words, notes) is not None) if words else not notes
+    assert ("6.5% of true nulls" in " ".join(found.test().notes)) == (n < 25)
 
 
 def test_only_the_same_kind_of_estimates_is_compared():
@@ -391,6 +407,8 @@ def test_only_the_same_kind_of_estimates_is_compared():
         difference(a, a.with_target("rows"))
     with pytest.raises(ArgumentTypeError, match="must be an Estimate"):
         difference(a, [0.4, 0.6])
+    with pytest.raises(ArgumentTypeError, match="paired must be the crosstab"):
+        difference(a, a, paired=np.ones((2, 2)))
     three = Crosstab.from_counts(np.ones((3, 3), int), {"a": THREE, "b": THREE})
     with pytest.raises(ArgumentValueError, match="2 by 2 categories"):
         difference(a, a, paired=three)
@@ -482,19 +500,19 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     rng = np.random.default_rng(2)
     a, b = in_clusters(4, rng), in_clusters(9, rng)
     v, w = (np.maximum(one.variance, one.least_variance) for one in (a, b))
-    assert np.allclose((v + w) ** 2 / (v**2 / 3 + w**2 / 8), difference(a, b).degrees_of_freedom)
+    assert np.allclose((v + w) ** 2 / (v**2 / 3 + w**2 / 8), difference(a, b).df)
     plain = counted([300, 200], CLEAR)
     exact = (v + plain.variance) ** 2 / (v**2 / 3 + plain.variance**2 / 499)
-    assert np.allclose(exact, difference(a, plain).degrees_of_freedom)
+    assert np.allclose(exact, difference(a, plain).df)
     # Wald's interval with these, where nothing is near 0 and 1
     many = [counted([3000, 2000], CLEAR), in_clusters(12, rng, 0.5)]
     found = difference(*many)
     low, high = found.interval()
-    reach = stats.t.ppf(0.975, found.degrees_of_freedom) * found.std_error
+    reach = stats.t.ppf(0.975, found.df) * found.std_error
     assert np.allclose(2 * reach, high - low, rtol=0.06)
-    assert difference(plain, counted([30, 20], COIN)).degrees_of_freedom is None
+    assert np.isinf(difference(plain, counted([30, 20], COIN)).df).all()
     groups, *_ = villages()
-    assert np.allclose(59, difference(groups["f"], groups["m"]).degrees_of_freedom)
+    assert np.allclose(59, difference(groups["f"], groups["m"]).df)
     # regions of one sample have nobody in common
     region, place = np.repeat([0, 1], 150), np.repeat(np.arange(6), 50)
     reports = np.where(rng.random(300) < np.linspace(0.2, 0.8, 3)[place % 3], "yes", "no")
@@ -502,12 +520,12 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     assert (one.variance > one.least_variance).all()
     exact = 2 * (one.variance + two.variance) ** 2 / (one.variance**2 + two.variance**2)
     assert (exact > 2.5).all()
-    assert np.allclose(exact, difference(one, two).degrees_of_freedom)
+    assert np.allclose(exact, difference(one, two).df)
     only = rr.estimate(
         ["no", "yes"] * 20, CLEAR, by=[1] * 4 + [2] * 36, clusters=np.arange(40) // 4
     )
     none = difference(only[1], only[2])
-    assert (none.degrees_of_freedom == 0).all()
+    assert (none.df == 0).all()
     assert [(-1, -1), (1, 1)] == [tuple(end) for end in none.interval()]
     assert (none.p_value == 1).all()
 

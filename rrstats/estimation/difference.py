@@ -1,10 +1,10 @@
 """Differences of two estimates: per category with an interval, and all together in a test.
 
 Two independent samples, asked by any two designs with the same categories; two groups of one sample
-with weights, strata or clusters, whose shares go together; or the same people twice, where a
-table of both columns says how far their answers do.
-Intervals are MOVER's: the distances from each share to the ends of its own interval, uncut, are
-put together like standard errors; only the difference is cut to [-1, 1].  The p-value of a
+with weights, strata or clusters, whose proportions are correlated; or the same people twice, where
+a table of both columns has the correlation of their answers.
+Intervals are MOVER's: the distances from each proportion to the ends of its own interval, uncut,
+are put together like standard errors; only the difference is cut to [-1, 1].  The p-value of a
 category is the level at which its interval comes to exclude 0, and z the normal quantile
 of that, so that neither contradicts the interval.  A difference in standard errors would: where
 a category is not reported at all in a small sample, its standard error is 0.
@@ -17,28 +17,42 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from rrstats._checks import check_bool, check_level
+from rrstats._checks import check_bool, check_instance, check_level
+from rrstats._display import label, percent_range
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation import debiasing
+from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.homogeneity import (
-    TestResult,
-    category_difference,
-    homogeneity,
-    wald_tail,
+from rrstats.estimation.homogeneity import TestResult, check_comparable, homogeneity, wald_tail
+from rrstats.estimation.result import (
+    FORMATS,
+    LabelledInterval,
+    Result,
+    label_column,
+    proportion_rows,
 )
-from rrstats.estimation.result import FORMATS, label_column, percent_range, said, shortened
-from rrstats.inference.binomial import Interval, carry, rows_variance_interval, wilson_rates
-from rrstats.inference.contrasts import joined_distance, normal_quantile, wald, wald_statistic
+from rrstats.inference.binomial import carry, rows_variance_interval, wilson_rates
+from rrstats.inference.contrasts import (
+    Interval,
+    joined_distance,
+    normal_quantile,
+    student_quantile,
+    wald,
+    wald_statistic,
+)
 from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import recode_matrix
+from rrstats.plots import PlotOptions, plot_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Difference", "difference"]
 
@@ -50,56 +64,75 @@ Simulated with k-RR, z is within 0.03 of the exact one that way; where an interv
 these ends at 0 it is exact.
 """
 
+_COVERAGE = ((9, "87%"), (19, "88%"), (70, "91%"))
+"""Lowest exact coverage at 95%, with up to so many reports in the smaller sample."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference:
-    """Shares of one estimate less those of another, category by category.
+class Difference(Result):
+    """Proportions of one estimate less those of another, category by category.
 
-    first, second : the two estimates.  shared : (k, k) covariance of the shares of the first with
-    those of the second; None where the samples are independent.  groups : whether they are
-    two groups of one sample, and not the same people twice.
-    Where one has few clusters, quantiles are of t with the degrees of freedom of the difference
-    (`degrees_of_freedom`).
+    Attributes
+    ----------
+    first, second : Estimate
+        The two estimates.
+    shared : ndarray of shape (k, k) or None
+        Covariance of the proportions of the first with those of the second; None where the samples
+        are independent.
+    groups : bool
+        Whether they are two groups of one sample, and not the same people twice.
     """
 
-    first: Any
-    second: Any
+    formats: ClassVar[Any] = {
+        **FORMATS,
+        **dict.fromkeys(("first", "second", "difference", "z", "p_value"), "{:.4f}".format),
+    }
+
+    first: Estimate
+    second: Estimate
     shared: Floats | None = None
     groups: bool = False
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
         """The k categories of both."""
-        return tuple(self.first.categories)
+        return self.first.categories
 
     @property
     def k(self) -> int:
         """The number of categories."""
-        return len(self.categories)
+        return self.first.k
+
+    @property
+    def n(self) -> int:
+        """The number of reports of both."""
+        return self.first.n + self.second.n
 
     @property
     def target(self) -> str:
         """Whom the difference is about; for "rows" only the noise is random."""
-        return str(getattr(self.first, "target", "population"))
+        return self.first.target
 
     @property
     def differences(self) -> Floats:
-        """(k,) unbiased differences of shares; may lie outside [-1, 1]."""
+        """(k,) unbiased differences of proportions; may lie outside [-1, 1]."""
         return np.asarray(self.first.proportions - self.second.proportions)
 
     def covariance(self) -> Floats:
-        """(k, k) covariance of the differences."""
-        return self._covariance
+        """Covariance of the differences.
 
-    @cached_property
-    def _covariance(self) -> Floats:
-        total = np.asarray(self.first.covariance() + self.second.covariance(), dtype=np.float64)
+        Returns
+        -------
+        ndarray of shape (k, k)
+            For the target.
+        """
+        total = np.asarray(self.first.covariance() + self.second.covariance())
         return total if self.shared is None else total - self.shared - self.shared.T
 
     @property
     def variance(self) -> Floats:
         """(k,) variance of the differences; NaN where there are too few reports."""
-        total = np.asarray(self.first.variance + self.second.variance, dtype=np.float64)
+        total = self.first.variance + self.second.variance
         if self.shared is not None:
             total = total - 2 * np.diagonal(self.shared)
         return np.maximum(total, 0.0)
@@ -110,50 +143,47 @@ class Difference:
         return np.asarray(np.sqrt(self.variance))
 
     @cached_property
-    def degrees_of_freedom(self) -> Floats | None:
-        """(k,) Satterthwaite's, of the difference; None where neither has weights or a design.
+    def df(self) -> Floats:
+        """(k,) Satterthwaite's, of the difference; infinite where neither has a design.
 
         Never more than the reports of both together have, of which two groups in the same
         clusters have no more than one.
         """
-        given = [getattr(one, "df", np.inf) for one in (self.first, self.second)]
-        if given == [np.inf, np.inf]:
-            return None
-        parts = [_trusted(one) for one in (self.first, self.second)]
-        free = [
-            float(one.n) - 1 if own == np.inf else float(own)
-            for one, own in zip((self.first, self.second), given, strict=True)
-        ]
-        if min(free) < 1:
+        both = (self.first, self.second)
+        if not any(one.designed for one in both):
+            return np.full(self.k, np.inf)
+        own = [float(one.df) if one.designed else one.n - 1.0 for one in both]
+        if min(own) < 1:
             return np.zeros(self.k)
+        parts = [_trusted(one) for one in both]
         total = parts[0] + parts[1]
         with np.errstate(divide="ignore", invalid="ignore"):
-            both = total**2 / (parts[0] ** 2 / free[0] + parts[1] ** 2 / free[1])
-        found = np.where(np.isfinite(both) & (total > 0), both, min(free))
-        most = sum(free) if self.shared is None else min(free)
+            found = total**2 / (parts[0] ** 2 / own[0] + parts[1] ** 2 / own[1])
+        found = np.where(np.isfinite(found) & (total > 0), found, min(own))
+        most = sum(own) if self.shared is None else min(own)
         if self.groups:
             most = self.first.df_with(self.second) or most
         return np.minimum(found, most)
 
     @cached_property
     def z(self) -> Floats:
-        """(k,) as many normal quantiles as the interval must reach to end at 0, with a sign.
+        """(k,) normal quantiles that the interval must reach to end at 0, with a sign.
 
         Near differences / std_error where there are many reports.  Past the last of the
         levels at which intervals are computed, 99.99%, their length is taken to grow with z.
         """
-        quantiles = scipy.special.ndtri((1 + np.array(_LEVELS)) / 2)
         shift = self.differences
-        both = np.array([self._reach(level) for level in _LEVELS])
-        reach = np.where(shift > 0, both[:, 0], both[:, 1])
-        return np.sign(shift) * _crossing(quantiles, reach, np.abs(shift))
+        margins = np.array([self._margins(level) for level in _LEVELS])
+        toward = np.where(shift > 0, margins[:, 0], margins[:, 1])
+        quantiles = np.array([normal_quantile(level) for level in _LEVELS])
+        return np.sign(shift) * _crossing(quantiles, toward, np.abs(shift))
 
     @property
     def p_value(self) -> Floats:
         """(k,) two-sided p-values, each category by itself: below 5% where 0 is outside 95%.
 
         Exact levels at 5% with two samples of 10 to 300 reports of one or two k-RR designs (2 to 7
-        categories, epsilon 0.5 to 5, and direct answers), equal shares from 0 to 1: 4.3% on
+        categories, epsilon 0.5 to 5, and direct answers), equal proportions from 0 to 1: 4.3% on
         average and at most 6.7%; 9.2% with 5 reports.  Differences in standard errors rejected
         up to 62% there, and 79% with 5 reports.  Simulated, 1,000 true nulls a case: two
         independent samples of 2 to 30 clusters each that differ 0.9% to 5.5%, of clusters that
@@ -162,59 +192,69 @@ class Difference:
         """
         return np.asarray(2 * scipy.special.ndtr(-np.abs(self.z)))
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
-        """(k,) intervals of the differences by MOVER, cut to [-1, 1].
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> LabelledInterval:
+        """Intervals of the differences by MOVER, cut to [-1, 1].
 
-        simultaneous : all at once hold with probability ``level`` (Bonferroni; none for two
-        categories that sum to 1).  Where there is nothing to compare, [-1, 1].
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        simultaneous : bool
+            Whether all categories together hold at this level (Bonferroni; none for two categories
+            that sum to 1).
 
+        Returns
+        -------
+        LabelledInterval
+            (k,) ends; [-1, 1] where there is nothing to compare.
+
+        Notes
+        -----
         Lowest exact coverage at 95% on the tests' grid, two categories, 25 to 50 reports each:
         94.1% under noise, 93.0% with next to none (prob 0.95).  Simulated with three categories,
         designs of three and four reports, 50 to 400 of them, either target: 93.2% to 97%.
         """
         level = check_level(level)
-        if check_bool(simultaneous, "simultaneous") and not self._one_number:
+        if check_bool(simultaneous, "simultaneous") and not self._is_one_number:
             level = 1 - (1 - level) / self.k
-        down, up = self._reach(level)
-        low, high = self.differences - down, self.differences + up
-        low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
-        return Interval(np.nan_to_num(low, nan=-1.0), np.nan_to_num(high, nan=1.0))
+        below, above = self._margins(level)
+        low, high = (np.clip(self.differences + one, -1, 1) for one in (-below, above))
+        ends = np.nan_to_num(low, nan=-1.0), np.nan_to_num(high, nan=1.0)
+        return LabelledInterval(*ends, self.categories)
 
-    def _reach(self, level: float) -> tuple[Floats, Floats]:
-        """(k,) how far the interval goes to below and above the difference."""
+    def _margins(self, level: float) -> tuple[Floats, Floats]:
+        """(k,) distances from the difference to both ends of the interval."""
         a, b = self.first.proportions, self.second.proportions
-        ends_a, ends_b = (
-            uncut_interval(one, level, self.degrees_of_freedom) for one in (self.first, self.second)
-        )
-        down = joined_distance(a - ends_a.low, ends_b.high - b, self._correlation)
-        up = joined_distance(ends_a.high - a, b - ends_b.low, self._correlation)
-        return down, up
+        of_a, of_b = (uncut_interval(one, level, self.df) for one in (self.first, self.second))
+        correlation = np.zeros(self.k)
+        if self.shared is not None:
+            product = np.sqrt(_trusted(self.first) * _trusted(self.second))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                correlation = np.nan_to_num(np.diagonal(self.shared) / product).clip(-1, 1)
+        below = joined_distance(a - of_a.low, of_b.high - b, correlation)
+        return below, joined_distance(of_a.high - a, b - of_b.low, correlation)
 
     @property
-    def _one_number(self) -> bool:
+    def _is_one_number(self) -> bool:
         """Whether one difference says both."""
-        sums = [float(np.sum(one.proportions)) for one in (self.first, self.second)]
+        sums = [one.proportions.sum() for one in (self.first, self.second)]
         return self.k == 2 and bool(np.allclose(sums, 1, rtol=0, atol=1e-9))
 
-    @property
-    def _correlation(self) -> Floats:
-        if self.shared is None:
-            return np.zeros(self.k)
-        both = _trusted(self.first) * _trusted(self.second)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.diagonal(self.shared) / np.sqrt(both)
-        return np.asarray(np.clip(np.nan_to_num(found), -1, 1))
-
     def test(self) -> TestResult:
-        """Whether all shares are the same, with k - 1 degrees of freedom.
+        """Test the null that all proportions are the same, with k - 1 degrees of freedom.
 
-        Of independent samples `hypotheses.homogeneity`, whose covariance is that under the null:
-        with 50 and 100 reports it keeps its level, where Wald's test rejected 5.7% to 8.9% of
-        true nulls at 5%.  With weights or a design its F distribution keeps the level where
-        clusters are few, and two groups of one sample have their joint covariance.  Of pairs,
-        Wald's test.  For two categories `p_value` is another test, inverted intervals, and a
-        little different.
+        Returns
+        -------
+        TestResult
+            Of independent samples `hypotheses.homogeneity`, whose covariance is that under the
+            null: with 50 and 100 reports it keeps its level, where Wald's test rejected 5.7% to
+            8.9% of true nulls at 5%.  With weights or a design its F distribution keeps the level
+            where clusters are few, and two groups of one sample have their joint covariance.  Of
+            pairs, Wald's test.  For two categories `p_value` is another test, inverted intervals,
+            and a little different.
 
+        Examples
+        --------
         >>> import rrstats as rr
         >>> m = rr.KRR(["no", "yes"], 0.75)
         >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
@@ -225,25 +265,29 @@ class Difference:
         """
         if self.shared is None or self.groups:
             return homogeneity(self.first, self.second)
-        statistic, df = wald_statistic(self.differences, self._covariance)
-        free = self.degrees_of_freedom
-        p_value, name, notes = wald_tail(statistic, df, None if free is None else float(free.min()))
+        statistic, df = wald_statistic(self.differences, self.covariance())
+        p_value, name, notes = wald_tail(statistic, df, float(self.df.min()))
         if np.isnan(statistic):
-            notes = [_NO_TEST]
-        return TestResult(
-            null="the shares of both are the same",
-            statistic=statistic,
-            df=df,
-            p_value=p_value,
-            method="Wald test of a difference of shares, some people in both samples" + name,
-            n=int(self.first.n) + int(self.second.n),
-            notes=tuple(notes),
-        )
+            notes = ["too few reports for this test: a share has no variance that is estimated"]
+        method = "Wald test of a difference of shares, some people in both samples" + name
+        null = "the shares of both are the same"
+        return TestResult(null, statistic, df, p_value, method, self.n, notes=tuple(notes))
+
+    # -- for people ------------------------------------------------------------------------
 
     def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
         """A tidy frame, one row a category.
 
-        Columns: category, first, second (the shares), difference, std_error, low, high, z, p_value.
+        Parameters
+        ----------
+        level, simultaneous
+            As for `interval`.
+
+        Returns
+        -------
+        DataFrame
+            Columns category, first, second (the proportions), difference, std_error, low, high, z,
+            p_value.
         """
         low, high = self.interval(level, simultaneous=simultaneous)
         return pd.DataFrame(
@@ -260,47 +304,95 @@ class Difference:
             }
         )
 
-    def reading(self, category: Hashable = ..., level: float = 0.95) -> str:
-        """One sentence about the difference of one category, by default the last.
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """The difference of one category in a sentence.
 
+        Parameters
+        ----------
+        category : hashable, optional
+            By default the last.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        str
+            The difference in percentage points with its interval.
+
+        Examples
+        --------
         >>> import rrstats as rr
         >>> m = rr.KRR(["no", "yes"], 0.75)
         >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
         >>> b = rr.estimate(rr.Tally.from_counts([580, 420], m))
-        >>> difference(b, a).reading("yes")
+        >>> difference(b, a).interpret("yes")
         'yes: 12.0 points more than in the second, 95% interval 3.4 to 20.5 points'
         """
-        code = self.k - 1
-        if category is not ...:
-            if category not in self.categories:
-                raise ArgumentValueError(
-                    f"{category!r} is not among the {self.k} categories of these estimates"
-                )
-            code = self.categories.index(category)
-        low, high = (float(end[code]) for end in self.interval(level))
-        label, found = said(self.categories[code]), float(self.differences[code])
+        if category is not ... and category not in self.categories:
+            raise ArgumentValueError(
+                f"{category!r} is not among the {self.k} categories of these estimates"
+            )
+        place = self.k - 1 if category is ... else self.categories.index(category)
+        low, high = (float(end[place]) for end in self.interval(level))
+        name, found = label(self.categories[place]), float(self.differences[place])
         if not np.isfinite(found):
-            return f"{label}: nothing can be said of a difference, there are too few reports"
+            return f"{name}: nothing can be said of a difference, there are too few reports"
         span = percent_range(low, high).replace("%", "")
         word = "more" if found >= 0 else "less"
         doubt = "; it may well be none" if low <= 0 <= high else ""
         return (
-            f"{label}: {abs(found) * 100:.1f} points {word} than in the second, "
+            f"{name}: {abs(found) * 100:.1f} points {word} than in the second, "
             f"{level * 100:.10g}% interval {span} points{doubt}"
         )
 
-    def __repr__(self) -> str:
-        table = self.to_frame()
-        table["category"] = [said(category) for category in self.categories]
-        shown = dict.fromkeys(("first", "second", "difference", "z", "p_value"), "{:.4f}".format)
-        text = table.to_string(index=False, formatters={**FORMATS, **shown}, **shortened())
-        kind = ", two groups of one sample" if self.groups else ", of the same people"
-        pairs = "" if self.shared is None else kind
-        sizes = f"n={int(self.first.n):,} and {int(self.second.n):,}"
-        return f"Difference for target {self.target!r}: {sizes}{pairs}\n{text}"
+    def plot(
+        self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
+    ) -> Axes:
+        """Draw the differences with their intervals.
 
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        level : float
+            Confidence level of the intervals.
+        **options
+            figsize, title, sort and top.
 
-_NO_TEST = "too few reports for this test: a share has no variance that could be estimated"
+        Returns
+        -------
+        Axes
+            One row for each category, and a line at no difference.
+        """
+        rows = proportion_rows(self.categories, self.differences, self.interval(level))
+        xlabel = "proportion in the first less that in the second"
+        return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The differences first."""
+        return ("difference", "low", "high", "p_value", "first", "second", "std_error")
+
+    @property
+    def header(self) -> list[tuple[str, str]]:
+        """The target, the reports, and whether the two are independent."""
+        found = [("target", self.target), ("n", f"{self.first.n:,} and {self.second.n:,}")]
+        if self.shared is not None:
+            kind = "two groups of one sample" if self.groups else "the same people"
+            found.append(("of", kind))
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """The coverage of intervals with few reports."""
+        few = min(self.first.n, self.second.n)
+        if not 0 < few <= _COVERAGE[-1][0]:
+            return []
+        worst = next(coverage for size, coverage in _COVERAGE if few <= size)
+        return [
+            f"a sample has only {few} reports: in the worst case (two answers, next to no noise, "
+            f"rare or common ones) 95% intervals of the difference cover {worst}"
+        ]
 
 
 def _crossing(quantiles: Floats, reach: Floats, shift: Floats) -> Floats:
@@ -325,17 +417,32 @@ def _crossing(quantiles: Floats, reach: Floats, shift: Floats) -> Floats:
     return np.where(z1 > z0, inside, found)
 
 
-def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
-    """The shares of one estimate less those of another.
+def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Difference:
+    """The proportions of one estimate less those of another.
 
-    first, second : Estimates with the same categories in the same order, by any designs, for the
-        same target.  For "population" two independent samples, or two groups of one sample with
-        a design, as ``estimate(..., by=)`` makes them (see `Estimate.covariance_with`);
-        for "rows" two sets of rows of which only the noise is random.
-    paired : where the same people gave both reports, the crosstab of the first with the second;
-        people who gave only one of them may be in the estimates as well.
-    Raises ArgumentValueError for different categories or targets.
+    Parameters
+    ----------
+    first, second : Estimate
+        With the same categories in the same order, by any designs, for the same target.  For
+        "population" two independent samples, or two groups of one sample with a design, as
+        ``estimate(..., by=)`` makes them (see `Estimate.covariance_with`); for "rows" two sets of
+        rows of which only the noise is random.
+    paired : Crosstab, optional
+        Where the same people gave both reports, the crosstab of the first with the second; people
+        who gave only one of them may be in the estimates as well.
 
+    Returns
+    -------
+    Difference
+        With an interval and a p-value for each category, and a test of all.
+
+    Raises
+    ------
+    ArgumentValueError
+        For different categories or targets.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> m = rr.KRR(["no", "yes"], 0.75)
     >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
@@ -345,108 +452,76 @@ def difference(first: Any, second: Any, *, paired: Any = None) -> Difference:
     (array([ 0.292, -0.426]), array([ 0.426, -0.292]))
     """
     for name, given in (("first", first), ("second", second)):
-        if not hasattr(given, "proportions") or not hasattr(given, "covariance"):
-            raise ArgumentTypeError(
-                f"{name} must be an Estimate, as estimate() makes it, found {type(given).__name__}"
-            )
-    if tuple(first.categories) != tuple(second.categories):
-        raise ArgumentValueError(
-            "both estimates must have the same categories in the same order, found "
-            + category_difference(first.categories, second.categories)
-        )
-    targets = [getattr(given, "target", "population") for given in (first, second)]
-    if targets[0] != targets[1]:
-        raise ArgumentValueError(
-            f"both estimates must be about the same target, found {targets[0]!r} and "
-            f"{targets[1]!r}; use with_target"
-        )
+        check_instance(given, name, Estimate, "an Estimate, as estimate() makes it")
+    check_comparable([first, second])
     if paired is not None:
-        return Difference(first, second, _shared(first, second, paired, targets[0]))
-    together = getattr(first, "covariance_with", None)
-    shared = None if together is None else together(second)
+        return Difference(first, second, _paired_covariance(first, second, paired))
+    shared = first.covariance_with(second)
     return Difference(first, second, shared, groups=shared is not None)
 
 
-def _shared(first: Any, second: Any, table: Any, target: str) -> Floats:
-    """(k, k) covariance of the shares of the first with those of the second."""
-    k = len(first.categories)
-    if np.shape(table.proportions) != (k, k):
+def _paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Floats:
+    """(k, k) covariance of the proportions of the first with those of the second."""
+    k = first.k
+    check_instance(table, "paired", Crosstab, "the crosstab of both columns")
+    if table.shape != (k, k):
         raise ArgumentValueError(
             f"paired must be the crosstab of both columns, {k} by {k} categories, found the shape "
-            f"{np.shape(table.proportions)}"
+            f"{table.shape}"
         )
     if table.n > min(first.n, second.n):
         raise ArgumentValueError(
             f"paired has {table.n} people who gave both reports, but the estimates have "
             f"{first.n} and {second.n} reports"
         )
-    if target == "rows":  # fresh noise: only the people were the same
-        return np.zeros((k, k))
-    if table.n < 2:
+    if first.target == "rows" or table.n < 2:  # fresh noise: only the people were the same
         return np.zeros((k, k))
     one, other = (table.margin(name).proportions for name in table.names)
     # The people in the table are some of those in each estimate.
-    each = np.asarray(table.proportions) - np.outer(one, other)
-    unbiased = table.n / (table.n - getattr(first, "ddof", 1))
+    each = table.proportions - np.outer(one, other)
+    unbiased = table.n / (table.n - first.ddof)
     return np.asarray(each * (unbiased * table.n / (first.n * second.n)))
 
 
-def _trusted(one: Any) -> Floats:
+def _trusted(one: Estimate) -> Floats:
     """(k,) the variance that intervals take: no less than that of strata and weights."""
-    least = getattr(one, "least_variance", None)
-    own = np.asarray(one.variance, dtype=np.float64)
-    return np.nan_to_num(own if least is None else np.fmax(own, least))
+    return np.nan_to_num(np.fmax(one.variance, one.least_variance))
 
 
-def uncut_interval(estimate: Any, level: float, free: Floats | None = None) -> Interval:
-    """(k,) an interval of each share by itself that may leave [0, 1], as MOVER needs it.
+def uncut_interval(estimate: Estimate, level: float, df: Floats | None = None) -> Interval:
+    """(k,) an interval of each proportion by itself that may leave [0, 1], as MOVER needs it.
 
-    free : (k,) degrees of freedom whose t quantiles take the place of the normal one.
+    df : (k,) degrees of freedom whose t quantiles take the place of the normal one.
     Wilson's where the count of each category is binomial, else the empirical likelihood's of the
-    unbiased shares; for just these rows, the score interval.
+    unbiased proportions; for just these rows, the score interval.
     """
-    if isinstance(estimate, Estimate) and estimate.designed and free is not None:
-        return estimate.uncut_interval(level, free)
-    low, high = _normal_ends(estimate, level)
-    if free is None:
-        return Interval(low, high)
-    shares, tail = np.asarray(estimate.proportions), (1 + level) / 2
+    df = np.full(estimate.k, np.inf) if df is None else df
+    if estimate.designed:
+        return estimate.uncut_interval(level, df)
+    found, ends = estimate.proportions, _normal_ends(estimate, level)
+    if np.isinf(df).all():
+        return ends
     with np.errstate(invalid="ignore"):
-        quantiles = np.where(free > 0, scipy.special.stdtrit(np.maximum(free, 1), tail), np.inf)
-        stretch = quantiles / scipy.special.ndtri(tail)
-        return Interval(shares - stretch * (shares - low), shares + stretch * (high - shares))
+        stretch = student_quantile(level, df) / normal_quantile(level)
+        return Interval(found - stretch * (found - ends.low), found + stretch * (ends.high - found))
 
 
-def _normal_ends(estimate: Any, level: float) -> Interval:
+def _normal_ends(estimate: Estimate, level: float) -> Interval:
     """The same, with normal quantiles."""
-    shares = np.asarray(estimate.proportions)
-    if not isinstance(estimate, Estimate) or estimate.designed:
-        return _stretched(estimate, shares, level)
-    if not np.isfinite(shares).all():
-        return Interval(np.full(len(shares), np.nan), np.full(len(shares), np.nan))
-    n, channel, counts = estimate.n, estimate.mechanism.channel, estimate.reported.astype(float)
-    if (
-        estimate.target == "rows"
-        and (spread := debiasing.score_variances(channel, counts)) is not None
-    ):
-        return rows_variance_interval(shares, n, spread, recode_matrix(channel) > 0, level)
+    found, n, channel = estimate.proportions, estimate.n, estimate.mechanism.channel
+    counts, samples = estimate.reported.astype(np.float64), channel.samples
+    if not np.isfinite(found).all():
+        return Interval(found, found)
+    spread = debiasing.score_variances(channel, counts)
+    if estimate.target == "rows" and spread is not None:
+        return rows_variance_interval(found, n, spread, recode_matrix(channel) > 0, level)
     if (rates := channel.binomial_rates) is not None:
-        ends = rates.false_positive_rate, rates.true_positive_rate
-        return carry(wilson_rates(counts, n, level), *ends)
+        low, high = rates.false_positive_rate, rates.true_positive_rate
+        return carry(wilson_rates(counts, n, level), low, high)
     if estimate.default_method == "wald":
         error = estimate.with_target("population").std_error
-        return wald(shares, error, normal_quantile(level))
+        return wald(found, error, normal_quantile(level))
     if not debiasing.has_scores(channel):  # samples need one another
-        scale = debiasing.weights(channel, counts)
-        return mean_interval(scale, counts, channel.samples, level)
+        return mean_interval(debiasing.weights(channel, counts), counts, samples, level)
     scores = channel.scores(np.arange(len(counts))).T
-    return mean_interval(scores, counts, np.zeros_like(channel.samples), level)
-
-
-def _stretched(estimate: Any, shares: Floats, level: float) -> Interval:
-    """The estimate's own interval; where it was cut at 0 or 1, as far as its standard errors."""
-    low, high = estimate.interval(level)
-    reach = scipy.special.ndtri((1 + level) / 2) * np.nan_to_num(estimate.std_error)
-    low = np.where(low <= 0, np.minimum(low, shares - reach), np.minimum(low, shares))
-    high = np.where(high >= 1, np.maximum(high, shares + reach), np.maximum(high, shares))
-    return Interval(low, high)
+    return mean_interval(scores, counts, np.zeros_like(samples), level)
