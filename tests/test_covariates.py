@@ -790,6 +790,7 @@ def test_climbing_ends_at_the_edge_too():
     found = climb(model, np.zeros(model.size))
     assert found.converged
     assert found.parameters[-1] < -5
+    assert not climb(model, np.zeros(model.size), steps=2).converged
 
 
 # -- chance ----------------------------------------------------------------------------------------

@@ -358,6 +358,11 @@ def test_independence_of_a_private_and_an_ordinary_answer():
     assert [-4.11054847731498, 2.859854357438104] == pytest.approx(found.params.tolist(), abs=5e-4)
     assert [3.1307411078, 3.1465827567] == pytest.approx(found.bse.tolist(), rel=1e-3)
     assert 7.7530605843425064 == pytest.approx(ratio(found), abs=1e-6)
+    # Wald says p = 0.36 of it, and the likelihood 0.005: both stand in one table.
+    low, high = found.conf_int(method="profile").loc["x"]
+    told = next(note for note in found.notes if note.startswith("  x: "))
+    assert f"  x: {low:.4f} to {high:.4f}, p = 0.00536" == told
+    assert 0.36 < ask(found, "pvalues")["x"] < 0.37
 
 
 # plagiarism by (Gender, RR, pp): age:reports of 0/reports of 1; RR = 0 are direct answers.

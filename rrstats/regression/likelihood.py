@@ -1070,6 +1070,10 @@ _STEPS = 60
 _TRIALS = 40
 """Values at which an end is looked for, at most."""
 
+_EVEN = (2.0, 8.0)
+"""Losses at the ends of a Wald interval that are no longer near 3.84.  Of 200 people, 12% of them
+of the event, behind k-RR of 0.75 seven of ten intercepts are outside; of 2,000 none."""
+
 _PART, _NEAR = 1e-4, 1e-7
 """An end is known to this part of half a Wald interval; or its loss to this part of the limit."""
 
@@ -1078,8 +1082,31 @@ _HIGHER, _JUMP = 1e-4, 0.05
 maximum."""
 
 
-def profile_intervals(fit: Fit, level: float) -> Floats:
-    """(size, 2) all values of each parameter that a likelihood-ratio test does not reject.
+def uneven(fit: Fit) -> list[int]:
+    """Coefficients whose Wald interval is not to be trusted, as near a prevalence of 0 or 1.
+
+    At one of its ends, the others moving along as they are correlated, twice the log-likelihood has
+    fallen by less than 2 or by more than 8 instead of 3.84.
+    """
+    found = []
+    for place, row in enumerate(fit.back[: fit.model.head]):
+        variance = float(row @ fit.bread @ row)
+        if fit.signs[place] == 0 and variance > 0:
+            step = 1.96 * fit.bread @ row / np.sqrt(variance)
+            ends = [fit.model.derivatives(fit.theta + sign * step)[0] for sign in (-1, 1)]
+            losses = 2 * (fit.log_likelihood - np.array(ends))
+            if not (losses.min() >= _EVEN[0] and losses.max() <= _EVEN[1]):
+                found.append(place)
+    return found
+
+
+def ratio_statistic(fit: Fit, place: int) -> float:
+    """Twice the log-likelihood that a coefficient of 0 loses."""
+    return max(0.0, ProfileLine(fit, fit.back[place]).loss(0.0))
+
+
+def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = None) -> Floats:
+    """(places, 2) all values of each parameter that a likelihood-ratio test does not reject.
 
     For a value the likelihood is climbed with the parameter held there; the interval ends where
     twice the loss reaches the quantile of chi-squared on one degree of freedom.  An end that is not
@@ -1088,8 +1115,10 @@ def profile_intervals(fit: Fit, level: float) -> Floats:
     Source: Venzon and Moolgavkar (1988); here by secants over climbs.
     """
     limit = float(scipy.special.chdtri(1, 1 - level))
+    places = range(len(fit.back)) if places is None else places
     ends = np.empty((len(fit.back), 2))
-    for place, row in enumerate(fit.back):
+    for place in places:
+        row = fit.back[place]
         variance = float(row @ fit.bread @ row)
         if fit.signs[place] == 0 and 0 < variance < np.inf:
             half = np.sqrt(variance * limit)
@@ -1100,12 +1129,12 @@ def profile_intervals(fit: Fit, level: float) -> Floats:
             sign * np.inf if fit.signs[place] == sign else line.end(sign, half, limit)
             for sign in (-1, 1)
         ]
-    for place in range(fit.own.start, fit.own.stop):
+    for place in set(places) & set(range(fit.own.start, fit.own.stop)):
         for side in (0, 1):
             inner = fit.theta[fit.own].copy()
             inner[place - fit.own.start] = np.clip(ends[place, side], -700, 700)
             ends[place, side] = fit.model.outcome.natural(inner)[0][place - fit.own.start]
-    return ends
+    return ends[list(places)]
 
 
 class ProfileLine:

@@ -50,6 +50,8 @@ from rrstats.regression.likelihood import (
     ReportedOutcome,
     fitted,
     profile_intervals,
+    ratio_statistic,
+    uneven,
 )
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
 
@@ -406,6 +408,9 @@ _FEW_PEOPLE = 5.0
 
 _FEW_ANSWERS = 10.0
 """So does a coefficient that rests on fewer known answers' worth of information."""
+
+_MANY, _MOST_PROFILES = 5000, 10
+"""Rows times classes above which no profiles stand under a table, and how many do at most."""
 
 _EDGE = 0.01
 """By so much the likelihood must be higher at the edge to be worth a word."""
@@ -786,13 +791,15 @@ class LikelihoodResult(RegressionResult):
         told = _mixture_warnings(self) if self._latent else _outcome_warnings(self)
         return (*told, *few_clusters(self.df))
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences that stand under the table."""
         if self._latent:
             said = [text for text, _ in self.warnings]
-            return (*said, *([self.remark] if self.remark else []), *_mixture_notes(self))
-        return tuple(_outcome_notes(self))
+            told = [*said, *([self.remark] if self.remark else []), *_mixture_notes(self)]
+        else:
+            told = list(_outcome_notes(self))
+        return (*told, *_uneven_notes(self))
 
 
 def _outcome_notes(result: LikelihoodResult) -> Iterator[str]:
@@ -825,6 +832,24 @@ def _outcome_notes(result: LikelihoodResult) -> Iterator[str]:
     yield from (text for text, _ in few_clusters(result.df))
     if not result.converged:
         yield "NOT CONVERGED: these numbers are no estimates."
+
+
+def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
+    """Profile intervals and likelihood-ratio tests where Wald's are off."""
+    fit, data = result.fit, result.data
+    plain = result.converged and not data.weighted and data.clusters is None
+    if not plain or result._number or fit.model.rows * fit.model.classes > _MANY:
+        return
+    places = uneven(fit)[:_MOST_PROFILES]
+    if not places:
+        return
+    yield (
+        "Near a prevalence of 0 or 1, or with few reports, Wald intervals and tests are off; by "
+        "the likelihood (95% profile interval, likelihood-ratio p):"
+    )
+    for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
+        p = float(scipy.special.chdtrc(1, ratio_statistic(fit, place)))
+        yield f"  {result.index[place]}: {_written(low)} to {_written(high)}, p = {p:.3g}"
 
 
 def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
