@@ -541,3 +541,128 @@ def test_scalars_of_arrow_are_answers_in_a_list():
     listed = list(pa.array(["yes", None, "no"]))
     assert encode(Categories(["no", "yes"]), listed).codes.tolist() == [1, 3, 0]
     assert encode(Categories([1, 2]), list(pa.array([2, 1]))).codes.tolist() == [1, 0]
+
+
+# -- other libraries, and what is refused from declarations ----------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "categories"),
+    [
+        ("String", ["no", "yes"]),
+        ("Categorical", ["no", "yes"]),
+        ("Int16", [3, 1]),
+        ("Float32", [0.5, 1.5]),
+        ("Boolean", [True, False]),
+        ("Date", CATEGORIES["date"]),
+        ("Duration", CATEGORIES["duration"]),
+        ("Binary", [b"a", b"bc"]),
+    ],
+)
+def test_a_polars_series_comes_back(dtype, categories):
+    """An eager Polars Series gives one of its name and type, with missing answers kept or not."""
+    pl = pytest.importorskip("polars")
+    answers = pl.Series("answer", [*categories, categories[0]]).cast(getattr(pl, dtype))
+    out = truth(answers, categories)
+    assert (answers.name, answers.dtype) == (out.name, out.dtype)
+    assert answers.to_list() == out.to_list()
+    gaps = pl.concat([answers, pl.Series("answer", [None], dtype=answers.dtype)])
+    assert gaps.to_list() == truth(gaps, categories, missing="keep").to_list()
+    assert rr.tally(answers, categories, 0.75).reported.tolist() == [2, 1]
+
+
+def test_a_polars_enum_holds_the_declared_categories():
+    """The reports' Enum says nothing of what else the column might have held."""
+    pl = pytest.importorskip("polars")
+    answers = pl.Series("answer", ["yes", "no"], dtype=pl.Enum(["SECRET", "no", "yes"]))
+    out = truth(answers, ["no", "yes"])
+    assert pl.Enum(["no", "yes"]) == out.dtype
+    assert ["yes", "no"] == out.to_list()
+    with pytest.raises(ArgumentTypeError, match=r"found DataFrame of polars; give one column"):
+        rr.privatize(answers.to_frame(), ["no", "yes"], 0.75)
+
+
+class OfCapsules:
+    """A column of a library that has nothing but Arrow's PyCapsule interface."""
+
+    def __init__(self, held):
+        self.held = pytest.importorskip("pyarrow").chunked_array(held)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.held.__arrow_c_stream__(requested_schema)
+
+
+class OneWay(OfCapsules):
+    """One that cannot be built of Arrow."""
+
+    def __init__(self, held):
+        assert held == "words"
+
+
+def test_anything_with_capsules_comes_back():
+    """A class with Arrow's PyCapsule interface gives one of its own, if Arrow can build it."""
+    pa = pytest.importorskip("pyarrow")
+    answers = OfCapsules([pa.array(["no"]), pa.array(["yes", None])])
+    out = truth(answers, ["no", "yes"], missing="keep")
+    assert type(answers) is type(out)
+    assert answers.held.to_pylist() == out.held.to_pylist()
+    assert rr.tally(out, ["no", "yes"], 0.75).reported.tolist() == [1, 1]
+    lost = OneWay("words")
+    lost.held = answers.held
+    with pytest.raises(ArgumentTypeError, match=r"OneWay .* convert them to an array of pyarrow"):
+        rr.privatize(lost, ["no", "yes"], 0.75)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("kind", ["string_view", "binary_view", "run ends", "run ends of numbers"])
+def test_views_and_run_ends_of_arrow_come_back(kind, chunked):
+    """Arrow's newer layouts are read, and reports get them too."""
+    pa = pytest.importorskip("pyarrow")
+    make = {
+        "string_view": lambda: pa.array(["a", "b", None], pa.string_view()),
+        "binary_view": lambda: pa.array([b"a", b"b", None], pa.binary_view()),
+        "run ends": lambda: pa.compute.run_end_encode(pa.array(["a", "b", None]), pa.int16()),
+        "run ends of numbers": lambda: pa.compute.run_end_encode(pa.array([1, 2, None])),
+    }
+    answers = make[kind]()
+    answers = pa.chunked_array([answers, answers[1:]]) if chunked else answers
+    categories = list(dict.fromkeys(answers.to_pylist()))[:2]
+    assert same(answers, truth(answers, categories, missing="keep"))
+    series = pd.Series(pd.array(answers, dtype=pd.ArrowDtype(answers.type)))
+    out = truth(series, categories, missing="keep")
+    assert series.dtype == out.dtype
+    assert answers.to_pylist() == out.array.__arrow_array__().to_pylist()
+
+
+@pytest.mark.parametrize("unknown", ["warn", "uniform", "raise"])
+def test_a_categorical_without_a_declared_category_is_refused(unknown):
+    """Clinton is not clinton: the dtypes show it, and the column's categories are not named."""
+    votes = pd.Series(["Clinton", "Dole", "Dole"], dtype="category")
+    with pytest.raises(ArgumentTypeError) as caught:
+        rr.privatize(votes, ["clinton", "dole", "perot"], 0.75, unknown=unknown)
+    assert "none of the 2 categories of the column is among the 3" in str(caught.value)
+    assert "['clinton', 'dole', 'perot']" in str(caught.value)
+    assert "Dole" not in str(caught.value)
+    assert truth(votes, ["Clinton", "Dole", "Perot"]).tolist() == votes.tolist()
+    assert truth(votes, ["Clinton", "Perot"], unknown="uniform").tolist() == ["Clinton"] * 3
+    nobody = pd.Series([None, None], dtype="category")
+    assert truth(nobody, ["a", "b"], unknown="uniform").tolist() == ["a", "a"]
+
+
+def test_a_released_frame_is_a_plain_one():
+    """What a subclass has counted of the answers stays behind, also in a pickle."""
+
+    class Counting(pd.DataFrame):
+        _metadata = ("counts",)
+
+        @property
+        def _constructor(self):
+            return Counting
+
+    data = Counting({"answer": ["no", "yes", "no"], "age": [1, 2, 3]})
+    data.counts = {"SECRET": 2}
+    data.attrs["survey"] = "spring"
+    released = data.rr.privatize("answer", ["no", "yes"], 0.75)
+    assert type(released) is pd.DataFrame
+    assert released.attrs["survey"] == "spring"
+    assert b"SECRET" not in pickle.dumps(released)

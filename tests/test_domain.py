@@ -431,3 +431,10 @@ def test_a_missing_place_of_a_categorical_is_never_a_category(k, labels):
     with_missing = Categories([*range(1, k), None, 0])
     expected = [k - 1, k, k + 1 if labels > k else labels - 2, 0]
     assert expected == encode(with_missing, cells).codes.tolist()
+
+
+@pytest.mark.parametrize("endless", [range(10**10), iter(int, 1), np.broadcast_to(1, 10**9)])
+def test_too_many_categories_are_refused_before_they_take_memory(endless):
+    """A range of billions, and an iterator without end, are refused at once."""
+    with pytest.raises(ArgumentValueError, match="at most 4,194,304"):
+        Categories(endless)

@@ -485,3 +485,14 @@ def test_words_cannot_be_pickled():
     assert "0x" not in repr(column)
     with pytest.raises(rr.errors.ArgumentValueError, match="beyond"):
         rows.words(slice(0, 1), np.array([0])).words(0, 0, 1, 2**32, 32)
+
+
+@pytest.mark.parametrize("id", [" PRIVATE", "PRIVATE\t", "PRIVATE e\u0301", "\u212b PRIVATE"])
+def test_ids_with_two_spellings_are_refused(id):
+    """Text that is not NFC, or has space around it, is neither changed nor quoted."""
+    for ids in ([id, "b"], np.array([id, "b"]), pd.Series([id, "b"]), pd.Series([id, 5])):
+        with pytest.raises(rr.errors.ArgumentValueError, match="surrounding space") as caught:
+            rr.privatize(["a", "b"], M, key=KEY, column="q", id=ids)
+        assert "PRIVATE" not in str(caught.value)
+    composed = ["\xe9"]
+    assert rr.privatize(["a"], M, key=KEY, column="q", id=composed)

@@ -33,7 +33,7 @@ def private_columns():
         "object": pd.Series(objects(words), dtype=object),
         "inferred": pd.Series(words),
         "string": pd.Series(words, dtype="string[python]"),
-        "category": pd.Series(pd.Categorical(words)),
+        "category": pd.Series(pd.Categorical(words, ["never", *words])),
         "unused categories": pd.Series(unused),
         "ordered": pd.Series(unused.as_ordered()),
         "lists": pd.Series([[w] for w in words]),

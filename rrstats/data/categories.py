@@ -23,9 +23,9 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sized
 from decimal import Decimal
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +44,13 @@ __all__ = [
 ]
 
 Codes = NDArray[Any]
+
+MOST_CATEGORIES = 1 << 22
+"""More are refused before they take memory."""
+
+_TOO_MANY = (
+    f"categories must be at most {MOST_CATEGORIES:,}, found more; merge answers, or ask in parts"
+)
 
 _KINDS = {"int": int, "float": float, "str": str, "bytes": bytes}
 _KINDS |= {"date": datetime.date, "duration": datetime.timedelta}
@@ -137,6 +144,8 @@ def _as_sequence(categories: object) -> list[Any]:
             "categories must be a list of the possible answers, "
             f"found {type(categories).__name__}; pass for example ['yes', 'no']"
         )
+    if isinstance(categories, Sized) and len(categories) > MOST_CATEGORIES:
+        raise ArgumentValueError(_TOO_MANY)
     if isinstance(categories, set | frozenset):
         try:
             listed = sorted(categories)
@@ -150,8 +159,11 @@ def _as_sequence(categories: object) -> list[Any]:
                 "the design; pass a list"
             )
         return listed
-    to_list = getattr(categories, "to_pylist", None)
-    return list(categories) if to_list is None else list(to_list())
+    to_list = getattr(categories, "to_pylist", categories.__iter__)
+    listed = list(islice(to_list(), MOST_CATEGORIES + 1))
+    if len(listed) > MOST_CATEGORIES:
+        raise ArgumentValueError(_TOO_MANY)
+    return listed
 
 
 class Categories:

@@ -303,6 +303,11 @@ def _of_dictionary(categories: Categories, known: Codes, dtype: np.dtype[Any]) -
 def _of_categorical(categories: Categories, labels: Any) -> Encoder:
     values = labels.to_numpy() if isinstance(labels.dtype, np.dtype) else labels.array
     known = _of_type(categories, labels.dtype)(values)
+    if len(known) and not np.any(known < categories.k):
+        raise ArgumentTypeError(
+            f"none of the {len(known)} categories of the column is among the {categories.k} "
+            f"categories {categories.describe()}; declare them as the column spells them"
+        )
     ways: dict[np.dtype[Any], Encoder] = {}
 
     def codes(cells: Any) -> Codes:
@@ -941,8 +946,8 @@ def _open_arrow(values: Any) -> Column | None:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         family = "arrow" if isinstance(values, pa.Array) else "chunked"
         return Column(values, family, (len(values),))
-    if library == "pyarrow":
-        return None
+    if library == "pyarrow" or (library == "polars" and not hasattr(values, "name")):
+        return None  # a table
     make = getattr(type(values), "from_arrow", type(values))
     if library == "polars" and hasattr(values, "name"):
         make = partial(_polars_series, values)
@@ -951,7 +956,7 @@ def _open_arrow(values: Any) -> Column | None:
             cells = values.to_arrow()
         else:
             cells = pa.chunked_array(values) if streams else pa.array(values)
-        if pa.types.is_struct(cells.type) or isinstance(cells, pa.Table):
+        if pa.types.is_struct(cells.type):
             return None
         make(cells[:0])
     except Exception:

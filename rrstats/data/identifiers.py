@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
+from unicodedata import is_normalized
 
 import numpy as np
 import pandas as pd
@@ -177,7 +178,7 @@ def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kind
 
 def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:
     if set(map(type, part)) == {str}:
-        hashed = b"".join(_hashed(text.encode("utf-8", "surrogatepass")) for text in part)
+        hashed = b"".join(_of_text(text, name) for text in part)
         return _of_sixteen(hashed)[0], np.full(len(part), _TEXT, dtype=np.uint32)
     each = [_of_one(value, name) for value in part]
     blocks, _ = _of_sixteen(b"".join(block for block, _ in each))
@@ -187,7 +188,7 @@ def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:
 def _of_one(value: Any, name: str) -> tuple[bytes, int]:
     """The 16 bytes and the kind of one id."""
     if isinstance(value, str):
-        return _hashed(value.encode("utf-8", "surrogatepass")), _TEXT
+        return _of_text(value, name), _TEXT
     held = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID
     if isinstance(held, bytes):
         return (held, _SIXTEEN) if len(held) == 16 else (_hashed(held), _BYTES)
@@ -199,6 +200,16 @@ def _of_one(value: Any, name: str) -> tuple[bytes, int]:
                 f"{name} must hold whole numbers of at most 127 bits, found a longer one"
             ) from None
     raise ArgumentTypeError(f"{name} must hold {_WORDS}, found a {type(value).__name__}")
+
+
+def _of_text(text: str, name: str) -> bytes:
+    """The 16 bytes of an id that is text; refused where it is easily spelled in two ways."""
+    if text != text.strip() or not (text.isascii() or is_normalized("NFC", text)):
+        raise ArgumentValueError(
+            f"{name} must hold text without surrounding space, in Unicode's composed form (NFC): "
+            "another spelling of an id would be another person; strip and normalize the column"
+        )
+    return _hashed(text.encode("utf-8", "surrogatepass"))
 
 
 def _hashed(text: bytes) -> bytes:

@@ -333,6 +333,9 @@ def _privatize_frame(
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
     released = data.copy(deep=False)
+    if type(released) is not pd.DataFrame:  # a subclass may keep what it counted of the answers
+        released, attrs = pd.DataFrame(released), released.attrs
+        released.attrs = dict(attrs)
     for name, job in jobs.items():
         released.isetitem(place_of(data, name), job.run())
     released = released.copy()
