@@ -36,6 +36,7 @@ from rrstats.mechanisms.channel import (
 __all__ = [
     "Entries",
     "MatrixChannel",
+    "ProductChannel",
     "distinct",
     "exact_sum",
     "left_inverse",
@@ -52,25 +53,12 @@ _ALIKE = 1e-5
 """Probabilities that differ by less, relatively, are taken for equal in an error's reason."""
 
 
-@dataclass(frozen=True)
-class MatrixChannel:
-    """A channel given by its matrix; reports are codes 0 .. m-1.
-
-    entries : m rows (reports) of exact numbers, one for each class; columns sum to 1.
-    inverse : the design's own left inverse, k rows of m exact numbers.
-    class_of : (classes,) the category of each class; by default the classes are the categories.
-
-    >>> MatrixChannel(((Fraction(5, 6), Fraction(1, 6)), (Fraction(1, 6), Fraction(5, 6)))).k
-    2
-    """
+class _MatrixForm:
+    """The algebra of an exact matrix; reports are codes 0 .. m-1."""
 
     entries: Entries
-    inverse: Entries | None = None
-    class_of: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.class_of:
-            object.__setattr__(self, "class_of", tuple(range(len(self.entries[0]))))
+    inverse: Entries | None
+    class_of: tuple[int, ...]
 
     @property
     def k(self) -> int:
@@ -80,7 +68,7 @@ class MatrixChannel:
     @property
     def m(self) -> int:
         """The number of reports: rows of the matrix."""
-        return len(self.entries)
+        return len(self.matrix)
 
     @cached_property
     def samples(self) -> NDArray[np.intp]:
@@ -105,6 +93,9 @@ class MatrixChannel:
         So in every design of two categories and two reports, and in forced response.
         """
         if not self._names_categories:
+            return None
+        wrong = self.matrix[~np.eye(self.k, dtype=bool)].reshape(self.k, -1)
+        if np.any(wrong != wrong[:, :1]):  # exact numbers that are alike are alike as doubles
             return None
         low = []
         for report, row in enumerate(self.entries):
@@ -158,23 +149,121 @@ class MatrixChannel:
         return product(self, second)
 
 
-def product(first: MultinomialChannel, second: MultinomialChannel) -> MatrixChannel:
+@dataclass(frozen=True)
+class MatrixChannel(_MatrixForm):
+    """A channel given by its matrix.
+
+    Parameters
+    ----------
+    entries : tuple of m tuples of Fractions
+        A row for each report, with one number for each class; columns sum to 1.
+    inverse : tuple of k tuples of m Fractions, optional
+        The design's own left inverse.
+    class_of : tuple of int, optional
+        The category of each class; by default the classes are the categories.
+
+    Examples
+    --------
+    >>> MatrixChannel(((Fraction(5, 6), Fraction(1, 6)), (Fraction(1, 6), Fraction(5, 6)))).k
+    2
+    """
+
+    entries: Entries
+    inverse: Entries | None = None
+    class_of: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.class_of:
+            object.__setattr__(self, "class_of", tuple(range(len(self.entries[0]))))
+
+
+@dataclass(frozen=True)
+class ProductChannel(_MatrixForm):
     """The channel of the reports of ``first``, randomized once more by ``second``.
 
-    Each column of the one and each row of the other has one denominator, so that all sums are of
-    whole numbers: fractions would take a hundred times as long.
+    Exact entries of large products are long, so they are found where they are asked for: the
+    matrix in doubles and the worst row come from bounds of 256 bits, and from exact entries
+    where the bounds leave a choice.
     """
+
+    first: MultinomialChannel
+    second: MultinomialChannel
+    inverse: None = None
+
+    @property
+    def class_of(self) -> tuple[int, ...]:  # type: ignore[override]  # no field, as in the base
+        """The category of each class of the first channel."""
+        return tuple(self.first.class_of)
+
+    @cached_property
+    def entries(self) -> Entries:  # type: ignore[override]
+        """The exact product.
+
+        Each column of the one and each row of the other has one denominator, so that all sums
+        are of whole numbers: fractions would take a hundred times as long.
+        """
+        columns = [_over_one(column) for column in zip(*self.first.entries, strict=True)]
+        return tuple(
+            tuple(Fraction(sum(map(mul, row, column)), low * high) for column, high in columns)
+            for row, low in map(_over_one, self.second.entries)
+        )
+
+    @cached_property
+    def _bounds(self) -> tuple[list[list[int]], int]:
+        """Entries times 2**512, rounded down, and by how much at most."""
+        rows = [[_scaled(x) for x in row] for row in self.second.entries]
+        columns = [[_scaled(x) for x in c] for c in zip(*self.first.entries, strict=True)]
+        low = [[sum(map(mul, row, column)) for column in columns] for row in rows]
+        return low, self.first.m * (2 << _BITS)
+
+    def _exact(self, report: int, truth: int) -> Fraction:
+        column = [row[truth] for row in self.first.entries]
+        pairs = zip(self.second.entries[report], column, strict=True)
+        return exact_sum([a * b for a, b in pairs])
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
+        rows, slack = self._bounds
+        one = 1 << 2 * _BITS
+        full = np.array([[x / one for x in row] for row in rows])
+        above = np.array([[(x + slack) / one for x in row] for row in rows])
+        for report, truth in np.argwhere(full != above):
+            full[report, truth] = float(self._exact(report, truth))
+        return _kept(full)
+
+    @cached_property
+    def max_likelihood_ratio(self) -> Fraction | float:
+        """The largest ratio within a row, exact: of the rows that may have it."""
+        rows, slack = self._bounds
+        ends = [(max(row), min(row)) for row in rows]
+        if any(least == 0 for _, least in ends):
+            return super().max_likelihood_ratio
+        known = max(Fraction(most, least + slack) for most, least in ends)
+        found: list[Fraction] = []
+        for report, (row, (most, least)) in enumerate(zip(rows, ends, strict=True)):
+            if Fraction(most + slack, least) >= known:
+                high = max(self._exact(report, t) for t, x in enumerate(row) if x + slack >= most)
+                low = min(self._exact(report, t) for t, x in enumerate(row) if x <= least + slack)
+                found.append(high / low)
+        return max(found)
+
+
+_BITS = 256
+
+
+def _scaled(number: Fraction) -> int:
+    return (number.numerator << _BITS) // number.denominator
+
+
+def product(first: MultinomialChannel, second: MultinomialChannel) -> ProductChannel:
+    """The channel of the reports of ``first``, randomized once more by ``second``."""
     if len(second.class_of) != first.m:
         raise ArgumentValueError(
             f"the second channel must randomize the {first.m} reports of the first, but has "
             f"{len(second.class_of)} categories"
         )
-    columns = [_over_one(column) for column in zip(*first.entries, strict=True)]
-    entries = tuple(
-        tuple(Fraction(sum(map(mul, row, column)), low * high) for column, high in columns)
-        for row, low in map(_over_one, second.entries)
-    )
-    return MatrixChannel(entries, class_of=tuple(first.class_of))
+    return ProductChannel(first, second)
 
 
 def _over_one(parts: Sequence[Fraction]) -> tuple[list[int], int]:
