@@ -188,12 +188,12 @@ def test_scores_give_pearsons_statistic(shape):
     Of four reports and three categories it is at most X2, which has directions that no shares
     can explain.
     """
-    from rrstats.estimation.hypothesis_tests import _two_way, score_covariance
+    from rrstats.estimation.hypothesis_tests import score_covariance, two_way
 
     rng = np.random.default_rng(4)
     other = GENERIC if shape[1] == 4 else SHARPER
     counts = rng.integers(20, 60, shape)
-    table = _two_way(counts, (THREE, other))
+    table = two_way(counts, (THREE, other))
     value, df = score_covariance(table)
     pearson = stats.chi2_contingency(counts, correction=False).statistic
     assert 4 == df
@@ -624,14 +624,14 @@ def test_results_say_what_they_say():
         ),
         (lambda: independence(counted([5, 5], COIN)), "tuples of two parts"),
         (lambda: independence([[1, 2], [3, 4]], mechanisms=COIN), "must be two"),
-        (lambda: independence([[1, 2, 3], [3, 4, 5]], mechanisms=(COIN, COIN)), "have 2 entries"),
-        (lambda: independence([[0.1, 0.2], [0.3, 0.4]], mechanisms=(COIN, COIN)), "whole counts"),
+        (lambda: independence([[1, 2, 3], [3, 4, 5]], mechanisms=(COIN, COIN)), "have the shape"),
+        (lambda: independence([[0.1, 0.2], [0.3, 0.4]], mechanisms=(COIN, COIN)), "a whole number"),
         (lambda: independence([1, 2], mechanisms=(COIN, COIN)), "must have 2 axes"),
         (
             lambda: independence([[1, 2], [3, 4]], COIN, mechanisms=(COIN, COIN)),
             "privatized as one answer",
         ),
-        (lambda: independence([[1, 2, 3]] * 2, mechanisms=(COIN, UNARY)), "no table of counts"),
+        (lambda: independence([[1, 2, 3]] * 2, mechanisms=(COIN, UNARY)), "name several"),
         (lambda: independence(counted([1] * 4, PAIR), simulations=9, seed=1), "privatized apart"),
         (lambda: independence(counted([1] * 4, PAIR), pairs={"x": (1, 2)}), "each of the 4"),
         (

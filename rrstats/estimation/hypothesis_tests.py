@@ -69,7 +69,6 @@ from rrstats.inference.contrasts import (
 )
 from rrstats.inference.multinomial import distance, score_statistic, start_inside
 from rrstats.mechanisms.channel import (
-    Channel,
     expected_rates,
     has_latent_classes,
     transition_matrix,
@@ -399,26 +398,25 @@ def independence(
             "a table of two columns takes mechanisms=(of the rows, of the columns); mechanism, "
             "prob, epsilon and pairs are for a pair privatized as one answer"
         )
-    both = _two_way(table, mechanisms)
-    if not both.n:
-        df = (both.joint.shape[0] - 1) * (both.joint.shape[1] - 1)
-        return untested(_INDEPENDENT, df)
-    left = [
-        information_left(channel, margin, sizes, both.n)
-        for channel, margin, sizes in zip(both.channels, both.margins, both.sizes, strict=True)
-    ]
-    effective = known(left[0] * left[1] * both.n)
-    if both.reported is None or both.reported.shape != both.joint.shape:
+    crossed = two_way(table, mechanisms)
+    n, shape, observed, notes = crossed.n, crossed.shape, crossed.counted.astype(np.float64), []
+    if not n:
+        return untested(_INDEPENDENT, (shape[0] - 1) * (shape[1] - 1))
+    effective = float(n)
+    for axis in crossed.axes:
+        alone = crossed.margin(axis.name)
+        sizes = alone.counted[: axis.m].astype(np.float64)
+        effective *= information_left(axis.channel, alone.proportions, sizes, n)
+    if observed.shape != shape or not all(axis.is_multinomial for axis in crossed.axes):
         if kind != "pearson" or simulations is not None:
             raise ArgumentValueError(_PLAIN)
-        value, df = score_covariance(both)
+        value, df = score_covariance(crossed)
         method, p_value = "test of the covariance of debiased answers", chi_squared_tail(value, df)
-        return TestResult(_INDEPENDENT, value, df, p_value, method, both.n, effective)
-    observed, notes = both.reported, []
+        return TestResult(_INDEPENDENT, value, df, p_value, method, n, known(effective))
     observed = observed[observed.any(axis=1)][:, observed.any(axis=0)]
-    if dropped := sum(both.reported.shape) - sum(observed.shape):
+    if dropped := sum(shape) - sum(observed.shape):
         notes = [f"{dropped} categories that nobody reported are left out"]
-    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / both.n
+    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / n
     value = float(distance(observed.ravel(), expected.ravel(), kind))
     df = (observed.shape[0] - 1) * (observed.shape[1] - 1)
     method = f"{STATISTICS[kind]} test of the reported table"
@@ -428,100 +426,51 @@ def independence(
     else:
         notes += few_expected(expected, "simulations= with seed= draws tables with these margins")
         p_value = chi_squared_tail(value, df)
-    return TestResult(_INDEPENDENT, value, df, p_value, method, both.n, effective, tuple(notes))
+    found = TestResult(_INDEPENDENT, value, df, p_value, method, n, known(effective))
+    return replace(found, notes=tuple(notes))
 
 
-@dataclass(frozen=True, eq=False)
-class _TwoWay:
-    """Two columns of the same people, each through a channel of its own, None if ordinary.
-
-    reported : (m1, m2) counts, where each report is one cell; else None.  joint : (k1, k2)
-    unbiased.  margins, spreads : of both, proportions, and the covariance of one debiased answer.
-    sizes : of both, counts that say how large their samples are.
-    """
-
-    n: int
-    reported: Floats | None
-    channels: tuple[Channel | None, ...]
-    categories: tuple[tuple[Any, ...] | None, ...]
-    joint: Floats
-    margins: tuple[Floats, ...]
-    spreads: tuple[Floats, ...]
-    sizes: tuple[Floats, ...]
-
-
-def _two_way(given: Any, mechanisms: Any = None) -> _TwoWay:
-    """A Crosstab of two columns, or a table of counts with the mechanism of each axis."""
+def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
+    """A Crosstab of two columns, also from counts of reports with the mechanism of each axis."""
     if not isinstance(given, Crosstab):
-        return _of_counts(*_checked_counts(given, mechanisms))
+        counts = check_numbers(given, "table, a crosstab or counts of reports,", axes=2)
+        if not isinstance(mechanisms, tuple | list) or len(mechanisms) != 2:
+            raise ArgumentTypeError(
+                "mechanisms must be two, of the rows and of the columns of the counts; None for a "
+                "column that is not private"
+            )
+        labels: Any = next((one.categories for one in mechanisms if one is not None), ())
+        pairs = zip(("rows", "columns"), mechanisms, counts.shape, strict=True)
+        columns = {
+            name: (labels if len(labels) == m else range(m)) if one is None else one
+            for name, one, m in pairs
+        }
+        whole = counts.astype(np.int64)
+        given = Crosstab.from_counts(whole if (whole == counts).all() else counts, columns)
     if len(given.axes) != 2:
         raise ArgumentValueError(
             f"table must be of two columns, found {len(given.axes)}; make a crosstab of the two, "
             "or take a margin"
         )
-    described = [axis.mechanism for axis in given.axes]
-    channels = tuple(None if one is None else one.channel for one in described)
-    if all(axis.is_multinomial for axis in given.axes):
-        return _of_counts(given.counted.astype(np.float64), channels, given.categories)
-    apart = [given.margin(name).with_target("population") for name in given.names]
-    margins = tuple(np.asarray(one.proportions) for one in apart)
-    spreads = tuple(np.asarray(one.covariance() * one.divisor) for one in apart)
-    sizes = tuple(np.zeros(1 if one is None else len(one.samples)) for one in channels)
-    joint = np.asarray(given.proportions)
-    return _TwoWay(given.n, None, channels, given.categories, joint, margins, spreads, sizes)
+    found: Crosstab = given.with_target("population")
+    return found
 
 
-def _checked_counts(given: Any, mechanisms: Any) -> tuple[Floats, Any, Any]:
-    """Counts of reports, the channel of each axis, and its categories."""
-    counts = check_numbers(given, "table, a crosstab or counts of reports,", axes=2, low=0.0)
-    if (counts != np.round(counts)).any():
-        raise ArgumentValueError("table must hold whole counts of reports, not shares or weights")
-    if not isinstance(mechanisms, tuple | list) or len(mechanisms) != 2:
-        raise ArgumentTypeError(
-            "mechanisms must be two, of the rows and of the columns of the counts; None for a "
-            "column that is not private"
-        )
-    described = [None if one is None else as_mechanism(one, None, None) for one in mechanisms]
-    channels = tuple(None if one is None else one.channel for one in described)
-    for axis, channel in enumerate(channels):
-        if channel is not None and not channel.is_multinomial:
-            raise ArgumentValueError(
-                "reports that name several categories make no table of counts; give a crosstab"
-            )
-        if channel is not None and len(channel.samples) != counts.shape[axis]:
-            raise ArgumentValueError(
-                f"axis {axis} of table must have {len(channel.samples)} entries, one for each kind "
-                f"of report of its mechanism, found {counts.shape[axis]}"
-            )
-    return counts, channels, tuple(one and tuple(one.categories) for one in described)
+def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
+    """Of both columns, the proportions and the covariance of one debiased answer."""
+    alone = [table.margin(name) for name in table.names]
+    spreads = [np.nan_to_num(one.covariance() * one.divisor) for one in alone]
+    return [one.proportions for one in alone], spreads
 
 
-def _of_counts(counts: Floats, channels: Any, categories: Any) -> _TwoWay:
-    """The same from counts of pairs of report cells."""
-    scores = [
-        np.eye(m) if channel is None else channel.scores(np.arange(m))
-        for channel, m in zip(channels, counts.shape, strict=True)
-    ]
-    with np.errstate(invalid="ignore"):
-        rates = counts / np.float64(counts.sum())
-    alone = [rates.sum(axis=1 - axis) for axis in (0, 1)]
-    margins = tuple(rate @ table for rate, table in zip(alone, scores, strict=True))
-    spreads = tuple(
-        (table.T * rate) @ table - np.outer(mean, mean)
-        for rate, table, mean in zip(alone, scores, margins, strict=True)
-    )
-    joint, sizes = scores[0].T @ rates @ scores[1], tuple(counts.sum(axis=i) for i in (1, 0))
-    n = int(counts.sum())
-    return _TwoWay(n, counts, channels, categories, joint, margins, spreads, sizes)
-
-
-def score_covariance(table: _TwoWay) -> tuple[float, int]:
+def score_covariance(table: Crosstab) -> tuple[float, int]:
     """The statistic n tr(S1^- C S2^- C') of the covariance C of both debiased answers.
 
     Where tables are square this is Pearson's X2 of the reports.
     """
-    first, second = (_inverse_root(spread) for spread in table.spreads)
-    shift = table.joint - np.outer(*table.margins)
+    margins, spreads = _moments(table)
+    first, second = map(_inverse_root, spreads)
+    shift = table.proportions - np.outer(*margins)
     return float(table.n * ((first @ shift @ second.T) ** 2).sum()), len(first) * len(second)
 
 
@@ -692,7 +641,7 @@ def change(
     if after is None:
         if pairs is not None:
             raise ArgumentTypeError("give before and after with pairs, or the crosstab alone")
-        return _equal_margins(_two_way(before, mechanisms))
+        return _equal_margins(two_way(before, mechanisms))
     if mechanisms is not None:
         raise ArgumentTypeError("mechanisms is for a table of counts; waves know their mechanism")
     waves = [as_estimate(one) for one in (before, after)]
@@ -705,20 +654,19 @@ def change(
     return replace(found, null=_UNCHANGED, notes=(*found.notes, note))
 
 
-def _equal_margins(table: _TwoWay) -> TestResult:
+def _equal_margins(table: Crosstab) -> TestResult:
     """Stuart and Maxwell's test of equal margins, of debiased answers."""
-    k, other = table.joint.shape
-    named = [categories for categories in table.categories if categories is not None]
-    if k != other or len(set(named)) > 1:
+    k, other = table.shape
+    if len(set(table.categories)) > 1:
         raise ArgumentValueError(
             f"both waves must have the same categories in the same order, found {k} and {other}"
         )
     if not table.n:
         return untested(_UNCHANGED, k - 1)
-    shift = table.margins[1] - table.margins[0]
-    cross = table.joint - np.outer(*table.margins)
+    margins, spreads = _moments(table)
+    shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
     # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
-    moments = table.spreads[0] + table.spreads[1] - cross - cross.T + np.outer(shift, shift)
+    moments = spreads[0] + spreads[1] - cross - cross.T + np.outer(shift, shift)
     value, df = wald_statistic(shift, moments / table.n)
     method = "Stuart and Maxwell's test of equal margins, on debiased answers"
     notes = () if not np.isnan(value) else ("too few reports differ for this test",)
