@@ -373,16 +373,7 @@ def interval_of_counts(
             f"method {method!r} is for the population; for target 'rows' there is one interval, "
             "the inversion of the exact law of the counts: leave method out"
         )
-    sizes = np.broadcast_to(n, counts.shape)
-    if np.ndim(n) == 0 or sizes.size == 0 or (sizes == sizes.flat[0]).all():
-        size = int(sizes.flat[0]) if sizes.size else 0
-        return intervals.rows_interval(counts, size, low, high, level=level)
-    lows, highs = np.empty(counts.shape), np.empty(counts.shape)
-    for place in np.ndindex(counts.shape[:-1]):
-        lows[place], highs[place] = intervals.rows_interval(
-            counts[place], int(sizes[place][0]), low, high, level=level
-        )
-    return Interval(lows, highs)
+    return intervals.rows_interval(counts, n, low, high, level=level)
 
 
 def project_to_simplex(proportions: ArrayLike) -> Floats:

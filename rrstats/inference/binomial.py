@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,13 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Booleans, Floats
-from rrstats.inference.contrasts import Interval, hull, mover_difference, normal_quantile
+from rrstats.inference.contrasts import (
+    Interval,
+    cut_to_unit,
+    hull,
+    mover_difference,
+    normal_quantile,
+)
 from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
 
 __all__ = [
@@ -321,24 +328,21 @@ def population_interval(
     """
     arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
     # Equal cases are computed once: among many categories most counts are equal.
-    cases, place = np.unique(
-        np.stack([values.ravel() for values in arrays]), axis=1, return_inverse=True
-    )
+    cases, place = np.unique([one.ravel() for one in arrays], axis=1, return_inverse=True)
     x, size, q, p = cases
-    low, high = carry(METHODS[method](x, size, level), q, p)
+    found = carry(METHODS[method](x, size, level), q, p)
     if method == "wald":
-        low, high = np.where(size > 0, low, 0.0), np.where(size > 0, high, 1.0)
+        low, high = np.where(size > 0, found.low, 0.0), np.where(size > 0, found.high, 1.0)
     else:
-        share = (_rate(x, size) - q) / (p - q)
-        low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-        if (out := (share < 0) | (share > 1)).any():
-            ends = np.minimum(q, p)[out], np.maximum(q, p)[out]
-            bounded = bounded_likelihood_rates(x[out], size[out], *ends, level=level)
-            added = carry(bounded, q[out], p[out])
-            low[out] = np.minimum(low[out], np.clip(added.low, 0, 1))
-            high[out] = np.maximum(high[out], np.clip(added.high, 0, 1))
-    shape, place = arrays[0].shape, place.ravel()
-    return Interval(low[place].reshape(shape), high[place].reshape(shape))
+        low, high = cut_to_unit(found)
+        proportion = (_rate(x, size) - q) / (p - q)
+        if (out := (proportion < 0) | (proportion > 1)).any():
+            span = np.minimum(q, p)[out], np.maximum(q, p)[out]
+            bounded = bounded_likelihood_rates(x[out], size[out], *span, level=level)
+            added = cut_to_unit(carry(bounded, q[out], p[out]))
+            low[out], high[out] = hull(Interval(low[out], high[out]), added)
+    place = place.reshape(arrays[0].shape)
+    return Interval(low[place], high[place])
 
 
 def score_interval(lower: Any, upper: Any, own: Any, others: Any, scale: Any) -> Interval:
@@ -398,7 +402,7 @@ def rows_score_interval(
 
 def rows_interval(
     counts: ArrayLike,
-    n: int,
+    n: ArrayLike,
     false_positive_rate: ArrayLike,
     true_positive_rate: ArrayLike,
     *,
@@ -431,18 +435,19 @@ def rows_interval(
     >>> round(float(low) * 60), round(float(high) * 60)
     (6, 34)
     """
-    x, q, p = _arrays(counts, false_positive_rate, true_positive_rate)
-    low, high = np.zeros(x.shape), np.ones(x.shape)
-    known: dict[tuple[int, float, float], tuple[float, float]] = {}
-    for place in np.ndindex(x.shape if n else (0,)):
-        case = (int(x[place]), float(q[place]), float(p[place]))
-        if case not in known:
-            count, one, other = case
-            rising = other > one  # else counted the other way round
-            rows = _Rows(n, one, other) if rising else _Rows(n, 1 - one, 1 - other)
-            known[case] = rows.interval(count if rising else n - count, level)
-        low[place], high[place] = known[case]
-    return Interval(low, high)
+
+    @cache
+    def one(x: float, size: float, q: float, p: float) -> tuple[float, float]:
+        if p < q:  # counted the other way round
+            x, q, p = size - x, 1 - q, 1 - p
+        return _Rows(int(size), q, p).interval(int(x), level) if size else (0.0, 1.0)
+
+    arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
+    found = [
+        one(*case) for case in zip(*(values.ravel().tolist() for values in arrays), strict=True)
+    ]
+    low, high = np.array(found).reshape(*arrays[0].shape, 2).T
+    return Interval(low.T, high.T)
 
 
 @dataclass(frozen=True)

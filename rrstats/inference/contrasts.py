@@ -53,7 +53,7 @@ class Interval(NamedTuple):
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard errors an interval of this level reaches to each side."""
+    """Standard errors to each side of an interval of this level."""
     return float(-scipy.special.ndtri((1 - level) / 2))
 
 

@@ -40,7 +40,7 @@ def ratio_interval(values: Floats, counts: Floats, samples: Samples, level: floa
 
 
 def _seen(counts: Floats, samples: Samples) -> tuple[Booleans, Samples]:
-    """Which values are of samples with reports, and the samples of those, without gaps."""
+    """The values of samples with reports, as booleans, and their samples without gaps."""
     used = np.isin(samples, samples[counts.reshape(-1, len(samples)).any(axis=0)])
     return used, np.unique(samples[used], return_inverse=True)[1]
 

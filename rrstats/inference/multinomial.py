@@ -461,7 +461,7 @@ def log_likelihood(
 
 
 def is_misfit(matrix: Floats, counts: NDArray[Any], sizes: Floats) -> bool:
-    """Whether no proportions explain the reports: false but once in 1e9 for right ones.
+    """True where no proportions explain the reports: once in 1e9 for right ones.
 
     sizes : (m,) of each cell's sample.  The likelihood ratio of what was seen against the best
     proportions exceeds a bound that holds for every distribution and every n:

@@ -314,7 +314,7 @@ def last_accepted(
 
 
 def root_excess(value: Floats, slope: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
-    """How far the root of a deviance, which is nearly linear, is above that of a limit."""
+    """Distance from the root of a limit to that of a deviance, which is nearly linear."""
     root = np.sqrt(value)
     with np.errstate(divide="ignore", invalid="ignore"):
         return root - np.sqrt(limit), np.asarray(slope / (2 * root))
