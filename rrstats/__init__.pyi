@@ -35,12 +35,14 @@ from rrstats.estimation.crosstab import crosstab as crosstab
 from rrstats.estimation.difference import Difference as Difference
 from rrstats.estimation.difference import difference as difference
 from rrstats.estimation.estimate import Estimate as Estimate
-from rrstats.estimation.estimator import ConstrainedProportions as ConstrainedProportions
 from rrstats.estimation.estimator import estimate as estimate
+from rrstats.estimation.groups import Estimates as Estimates
 from rrstats.estimation.groups import GroupEstimates as GroupEstimates
 from rrstats.estimation.means import Means as Means
 from rrstats.estimation.means import means as means
 from rrstats.estimation.posterior import posterior as posterior
+from rrstats.estimation.result import ConstrainedProportions as ConstrainedProportions
+from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally
 from rrstats.inference import binomial as _binomial

@@ -13,8 +13,9 @@ import pandas as pd
 
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimator import estimate
-from rrstats.estimation.selections import reports_in
+from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.carrying import check_fits
@@ -34,7 +35,7 @@ class FrameAccessor:
     """Randomized response on a frame: privatize columns, and estimate from the reports.
 
     df.rr.privatize("answer", ["never", "once", "often"], 0.75)   a new frame with reports
-    df.rr.estimate("answer")                                      shares with 95% intervals
+    df.rr.estimate("answer")                                      proportions with intervals
     df.rr.estimate("answer", by="region")                         of each group
     df.rr.crosstab("answer", "region"), df.rr.logit("answer ~ age")   tables and regression
     df.rr.check("answer", ["never", "once", "often"])             for the steward, private
@@ -160,7 +161,7 @@ class FrameAccessor:
 
     def estimate(
         self,
-        column: Hashable,
+        columns: Any = None,
         categories: Any = None,
         prob: float | None = None,
         *,
@@ -169,66 +170,62 @@ class FrameAccessor:
         group: Hashable = None,
         target: str = "population",
         by: Any = None,
-        weights: Hashable = None,
-        probabilities: Hashable = None,
-        strata: Hashable = None,
-        clusters: Hashable = None,
-        population: Any = None,
-        lonely: str = "raise",
         observed: bool = True,
-        level: float = 0.95,
-        method: str | None = None,
-        simultaneous: bool = False,
-    ) -> pd.DataFrame:
-        """True shares of a privatized column, as a tidy frame with intervals.
+        weights: Hashable = None,
+        design: SampleDesign | None = None,
+    ) -> Any:
+        """Estimate true proportions of privatized columns.
 
-        column : its name; for designs in which each person gives two reports, a list of two names.
-        categories, prob, epsilon : the column's mechanism; by default what the frame says of it.
-            Where rows were made by different ones: a column of mechanisms, or a mapping from
-            group to mechanism.  mechanism : the same under its own name; also the name of the
-            column that holds them.
-        group : the column that says which sample a row is in, where the mechanism has several.
-        target : "population" or "rows".  level, method, simultaneous : of the intervals.
-        by : the column, or a list of columns, that make groups; they stand first in the frame.
-        weights, probabilities, strata, clusters : the columns of a weighted survey's design;
-            population, lonely : as for `rrstats.estimate`.
-        Columns: category, n, reported, naive, proportion, std_error, low, high, count,
-        count_low, count_high.  `s.rr.estimate` gives the `Estimate` itself.
+        Parameters
+        ----------
+        columns : hashable or list, optional
+            A column's name, or a list of names; by default all columns that the frame says are
+            privatized.  For designs in which each person gives two reports, a list of two names.
+        categories, prob, epsilon, mechanism
+            As for `rrstats.estimate`; by default what the frame says.  A name is the column that
+            holds the mechanism of each row.
+        group, by, weights, design
+            Names of columns, as for `rrstats.estimate`.
+        target, observed
+            As for `rrstats.estimate`.
 
+        Returns
+        -------
+        Estimate, GroupEstimates or Estimates
+            Of one name an Estimate, with ``by`` GroupEstimates; of a list, even of one, Estimates.
+            Each prints its table, and ``to_frame()`` has the numbers.
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64, "sex": ["f", "m"] * 50})
-        >>> df.rr.estimate("answer", ["yes", "no"], 0.75)["proportion"].round(2).tolist()
-        [0.22, 0.78]
-        >>> found = df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")
-        >>> found[["sex", "category", "n", "proportion"]].round(2)
-          sex category   n  proportion
-        0   f      yes  50        0.22
-        1   f       no  50        0.78
-        2   m      yes  50        0.22
-        3   m       no  50        0.78
+        >>> df.rr.estimate("answer", ["yes", "no"], 0.75)
+        Estimate: target=population, n=100
+          category  proportion     low    high  std_error  count  count_low  count_high
+          yes           0.2200  0.0328  0.4242     0.0965     22          4          39
+          no            0.7800  0.5758  0.9672     0.0965     78         61          96
+        to_frame() has also reported, naive
+        >>> df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")["f"].n
+        50
         """
-        design: dict[str, Any] = {
-            "by": None if by is None else self._columns(by),
-            "weights": self._group(weights),
-            "probabilities": self._group(probabilities),
-            "strata": self._group(strata),
-            "clusters": self._group(clusters),
-            "population": population,
-        }
-        found: Any = estimate(
-            self._reports(column),
+        if columns is None:
+            given = mechanism if categories is None else categories
+            names = given if isinstance(given, Mapping) else self.mechanisms
+            columns = [name for name in names if name in self._data.columns]
+        return estimate(
+            self._data,
             categories,
             prob,
             epsilon=epsilon,
             mechanism=self._mechanisms_of(mechanism),
-            group=self._group(group),
+            columns=columns,
+            group=group,
             target=target,
+            by=by,
             observed=observed,
-            lonely=lonely,
-            **design,
+            weights=weights,
+            design=design,
         )
-        table: pd.DataFrame = found.to_frame(level, method=method, simultaneous=simultaneous)
-        return table
 
     def crosstab(
         self,
@@ -300,42 +297,41 @@ class FrameAccessor:
 
     def tally(
         self,
-        column: Hashable,
+        columns: Any,
         categories: Any = None,
         prob: float | None = None,
         *,
         epsilon: float | None = None,
         group: Hashable = None,
         by: Any = None,
-        weights: Hashable = None,
-        strata: Hashable = None,
-        clusters: Hashable = None,
         observed: bool = True,
+        weights: Hashable = None,
+        design: SampleDesign | None = None,
     ) -> Any:
-        """Counted reports of a privatized column, which add to those of other frames.
+        """Count the reports of privatized columns; the counts add to those of other frames.
 
-        by, weights, strata, clusters : names of columns, as for `estimate`; with ``by`` a dict from
-        group to Tally.
+        Parameters
+        ----------
+        columns, categories, prob, epsilon, group, by, observed, weights, design
+            As for `estimate`.
+
+        Returns
+        -------
+        Tally
+            Or with ``by`` a dict from group to Tally; of a list of names a dict from name to that.
         """
         return tally(
-            self._reports(column),
+            self._data,
             categories,
             prob,
             epsilon=epsilon,
-            group=self._group(group),
-            by=None if by is None else self._columns(by),
-            weights=self._group(weights),
-            strata=self._group(strata),
-            clusters=self._group(clusters),
+            columns=columns,
+            group=group,
+            by=by,
             observed=observed,
+            weights=weights,
+            design=design,
         )
-
-    def _columns(self, names: Any) -> list[pd.Series[Any]]:
-        """The columns that one name or a list of names stands for."""
-        listed = names if isinstance(names, list) else [names]
-        if not listed:
-            raise ArgumentTypeError("by must name at least one column, found an empty list")
-        return [column_of(self._data, name) for name in listed]
 
     def _reports(self, column: Any) -> pd.Series[Any]:
         """One column of reports; of a list of names, the tuples of what stands in them."""

@@ -1,20 +1,18 @@
-"""Estimators: the functions of arrays, and `estimate` with its results."""
+"""Estimators: `estimate` with its results, and functions of arrays."""
 
-from rrstats.estimation.estimator import (
-    ConstrainedProportions,
-    Estimate,
-    RatioEstimate,
-    ShareEstimate,
+from rrstats.estimation.arrays import (
     confidence_interval,
     count_interval,
     count_variance,
     debias_counts,
     debias_proportions,
     debias_reports,
-    estimate,
     project_to_simplex,
     proportion_variance,
 )
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimator import estimate
+from rrstats.estimation.result import ConstrainedProportions, RatioEstimate, ShareEstimate
 
 __all__ = [
     "ConstrainedProportions",

@@ -31,6 +31,7 @@ from rrstats import (
     Mechanism,
     Rappor,
     RRStatsError,
+    SampleDesign,
     Samples,
     SubsetSelection,
     SurveyDesign,
@@ -101,7 +102,7 @@ def table(result: Any, *args: Any, **options: Any) -> pd.DataFrame:
 
 def design(**columns: Any) -> dict[str, Any]:
     """The sampling design of a survey: weights, strata, clusters, probabilities, population."""
-    return columns
+    return {"design": SampleDesign(**columns)} if columns else {}
 
 
 def alpha(level: float) -> dict[str, float]:

@@ -269,13 +269,13 @@ def test_estimate_and_tally_take_the_mechanism_from_the_frame():
     """What the frame says is the default; a contradicting argument raises."""
     out = frame_of(300).rr.privatize("answer", M)
     expected = rr.estimate(out["answer"], M)
-    pd.testing.assert_frame_equal(expected.to_frame(), out.rr.estimate("answer"))
+    pd.testing.assert_frame_equal(expected.to_frame(), out.rr.estimate("answer").to_frame())
     np.testing.assert_array_equal(expected.proportions, out["answer"].rr.estimate().proportions)
     assert rr.tally(out["answer"], M) == out.rr.tally("answer") == out["answer"].rr.tally()
-    rows = out.rr.estimate("answer", M, target="rows", level=0.9, simultaneous=True)
+    rows = out.rr.estimate("answer", M, target="rows").to_frame(level=0.9, simultaneous=True)
     wanted = rr.estimate(out["answer"], M, target="rows")
     pd.testing.assert_frame_equal(wanted.to_frame(0.9, simultaneous=True), rows)
-    wilson = out.rr.estimate("answer", method="wilson")
+    wilson = out.rr.estimate("answer").to_frame(method="wilson")
     pd.testing.assert_frame_equal(expected.to_frame(method="wilson"), wilson)
     with pytest.raises(rr.MetadataError):
         out.rr.estimate("answer", CATEGORIES, 0.6)

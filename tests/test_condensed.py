@@ -18,11 +18,9 @@ import rrstats as rr
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
-from rrstats.estimation.column_requests import ask
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
 from rrstats.estimation.joint import count_rows
 from rrstats.estimation.sample_design import Multiples, inverse_probabilities, powers, rows_of
-from rrstats.estimation.selections import Beside
 from rrstats.estimation.tally import counted_parts, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
@@ -102,7 +100,9 @@ def test_multiples_are_so_many_rows(mechanism, design, weighted):
         )
         own = weights if weighted and multiples is None else None
         named = {name: beside[name] for name in design}
-        placed = rows_of(reports, opened.rows, weights=own, multiples=multiples, **named)
+        by = named.pop("by")
+        sample = rr.SampleDesign(weights=own, **named)
+        placed = rows_of(reports, opened.rows, by=by, design=sample, multiples=multiples)
         found.append(counted_parts(opened, placed))
     assert found[0] == found[1]
     assert list(found[0]) == list(found[1])
@@ -134,7 +134,7 @@ def test_unknown_reports_are_counted_as_rows():
     with pytest.raises(ArgumentValueError, match="5 of 23 reports"):
         count_rows(variables(frame, ["answer"], {"answer": M}, times=times), times=times)
     with pytest.raises(ArgumentValueError, match="found 11 of 23 missing"):
-        rows_of(reports, 3, strata=reports, multiples=Multiples(times))
+        rows_of(reports, 3, design=rr.SampleDesign(strata=reports), multiples=Multiples(times))
 
 
 def test_powers_of_weights():
@@ -169,12 +169,15 @@ DESIGN = {"weights": "weight", "strata": "stratum", "clusters": "cluster"}
 def test_names_stand_for_columns(names):
     """A frame with names counts and estimates as its columns do."""
     data = _frame()
-    columns = {argument: data[name] for argument, name in names.items()}
+    by, listed = names.get("by"), {key: name for key, name in names.items() if key != "by"}
+    sample = {key: data[name] for key, name in listed.items()}
+    names = {"by": by, "design": rr.SampleDesign(**listed)}
+    columns = {"by": by and data[by], "design": rr.SampleDesign(**sample)}
     assert tally(data["answer"], M, **columns) == tally(data, M, columns="answer", **names)
     expected = rr.estimate(data["answer"], M, **columns)
     actual = rr.estimate(data, M, columns="answer", **names)
     pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame())
-    if "by" in names:
+    if by is not None:
         assert (("region",), 5) == (actual.names, actual.left_out)
 
 
@@ -183,12 +186,16 @@ def test_probabilities_and_population_by_name():
     data = _frame()
     pairs = [
         (
-            rr.estimate(data["answer"], M, probabilities=data["chance"]),
-            rr.estimate(data, M, columns="answer", probabilities="chance"),
+            rr.estimate(data["answer"], M, design=rr.SampleDesign(probabilities=data["chance"])),
+            rr.estimate(data, M, columns="answer", design=rr.SampleDesign(probabilities="chance")),
         ),
         (
-            rr.estimate(data["answer"], M, by=data["region"], population=500),
-            rr.estimate(data, M, columns="answer", by="region", population=500),
+            rr.estimate(
+                data["answer"], M, by=data["region"], design=rr.SampleDesign(population=500)
+            ),
+            rr.estimate(
+                data, M, columns="answer", by="region", design=rr.SampleDesign(population=500)
+            ),
         ),
     ]
     for expected, actual in pairs:
@@ -247,7 +254,7 @@ def test_what_is_asked_of_a_frame():
     data = _frame()
     refused = [
         ({"columns": "answer", "by": data["region"]}, ArgumentTypeError, "found Series"),
-        ({"columns": "answer", "strata": data}, ArgumentTypeError, "found DataFrame"),
+        ({"columns": "answer", "weights": data}, ArgumentTypeError, "found DataFrame"),
         ({"columns": "answer", "by": []}, ArgumentTypeError, "empty list"),
         ({"columns": ["answer", "answer"]}, ArgumentValueError, "each column once"),
         ({"columns": "unheard"}, ArgumentValueError, "'unheard' is not there"),
@@ -269,10 +276,6 @@ def test_what_is_a_frame():
     assert is_frame(pd.DataFrame())
     for other in ([1], "answer", pd.Series([1]), np.eye(2), Looks(), None, M, tally(["once"], M)):
         assert not is_frame(other)
-    asked = ask(_frame(), "answer", M)
-    assert asked.single
-    assert [("answer",)] == [wanted.columns for wanted in asked.wanted]
-    assert ["region", "stratum"] == Beside(by="region", strata="stratum").labels
 
 
 def test_a_path_is_no_frame():

@@ -446,7 +446,12 @@ def villages(seed=0, people=40):
     yes = rng.random(many * people) < 1 / (1 + np.exp(-1.5 * rng.normal(size=many)[village]))
     told = np.where(rng.random(many * people) < 0.95, yes, ~yes)
     reports = np.where(told, "yes", "no")
-    whole = rr.estimate(reports, CLEAR, weights=np.ones(len(reports)), clusters=village, by=sex)
+    whole = rr.estimate(
+        reports,
+        CLEAR,
+        design=rr.SampleDesign(weights=np.ones(len(reports)), clusters=village),
+        by=sex,
+    )
     return whole, (told - 0.05) / 0.9, village, sex
 
 
@@ -516,13 +521,18 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     # regions of one sample have nobody in common
     region, place = np.repeat([0, 1], 150), np.repeat(np.arange(6), 50)
     reports = np.where(rng.random(300) < np.linspace(0.2, 0.8, 3)[place % 3], "yes", "no")
-    one, two = rr.estimate(reports, CLEAR, by=region, strata=region, clusters=place).values()
+    one, two = rr.estimate(
+        reports, CLEAR, by=region, design=rr.SampleDesign(strata=region, clusters=place)
+    ).values()
     assert (one.variance > one.least_variance).all()
     exact = 2 * (one.variance + two.variance) ** 2 / (one.variance**2 + two.variance**2)
     assert (exact > 2.5).all()
     assert np.allclose(exact, difference(one, two).df)
     only = rr.estimate(
-        ["no", "yes"] * 20, CLEAR, by=[1] * 4 + [2] * 36, clusters=np.arange(40) // 4
+        ["no", "yes"] * 20,
+        CLEAR,
+        by=[1] * 4 + [2] * 36,
+        design=rr.SampleDesign(clusters=np.arange(40) // 4),
     )
     none = difference(only[1], only[2])
     assert (none.df == 0).all()
@@ -563,7 +573,7 @@ def test_groups_that_are_alike_by_luck_have_no_shorter_intervals():
     cluster = np.repeat(np.arange(12), 80)
     sex, place = np.tile(["f", "m"], 480), np.tile(np.arange(40).repeat(2), 12)
     reports = np.where(place < 20 + np.where(cluster % 2, 1, -1), "yes", "no")
-    f, m = rr.estimate(reports, CLEAR, by=sex, clusters=cluster).values()
+    f, m = rr.estimate(reports, CLEAR, by=sex, design=rr.SampleDesign(clusters=cluster)).values()
     shared = f.covariance_with(m)[1, 1]
     assert shared == pytest.approx(f.variance[1])
     assert shared < f.least_variance[1] / 2

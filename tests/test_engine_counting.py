@@ -23,7 +23,7 @@ from rrstats.errors import (
     RRStatsError,
 )
 from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.engine_frames import combine, open_frame
+from rrstats.estimation.engine_frames import group_counts, open_frame
 from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.tally import Tally
 from rrstats.mechanisms import KRR, Samples, UnaryEncoding, surveys
@@ -135,7 +135,7 @@ def same(expected, actual, rtol=0.0):
     return True
 
 
-DESIGN = {"weights": "weight", "strata": "stratum", "clusters": "cluster"}
+DESIGN = {"design": rr.SampleDesign(weights="weight", strata="stratum", clusters="cluster")}
 
 CASES = {
     "plain": lambda f: rr.tally(f, M, columns="answer"),
@@ -149,7 +149,7 @@ CASES = {
     "by itself": lambda f: rr.tally(f, M, columns="answer", by="answer"),
     "weights": lambda f: rr.tally(f, M, columns="answer", weights="weight"),
     "a weight of nobody": lambda f: rr.tally(f, FLAG, columns="flag", weights="cluster"),
-    "strata": lambda f: rr.tally(f, M, columns="answer", strata="stratum"),
+    "strata": lambda f: rr.tally(f, M, columns="answer", design=rr.SampleDesign(strata="stratum")),
     "design": lambda f: rr.tally(f, M, columns="answer", **DESIGN),
     "design by": lambda f: rr.tally(f, M, columns="answer", by="region", **DESIGN),
     "bool": lambda f: rr.tally(f, FLAG, columns="flag"),
@@ -184,8 +184,12 @@ CASES = {
     ),
     "survey": lambda f: rr.estimate(f, M, columns="answer", **DESIGN),
     "survey by": lambda f: rr.estimate(f, M, columns="answer", by="region", weights="weight"),
-    "probabilities": lambda f: rr.estimate(f, M, columns="answer", probabilities="chance"),
-    "population": lambda f: rr.estimate(f, M, columns="answer", by="region", population=5000),
+    "probabilities": lambda f: rr.estimate(
+        f, M, columns="answer", design=rr.SampleDesign(probabilities="chance")
+    ),
+    "population": lambda f: rr.estimate(
+        f, M, columns="answer", by="region", design=rr.SampleDesign(population=5000)
+    ),
     "crosstab of two": lambda f: rr.crosstab(
         f, "answer", "second", mechanisms={"answer": M, "second": YES}
     ),
@@ -293,7 +297,9 @@ ERRORS = {
         "weights must be numbers",
     ),
     "no chances": (
-        lambda f: rr.estimate(f, M, columns="answer", probabilities="weight"),
+        lambda f: rr.estimate(
+            f, M, columns="answer", design=rr.SampleDesign(probabilities="weight")
+        ),
         r"probabilities must be in \(0, 1\].*of 360 outside",
     ),
     "missing weights": (
@@ -301,11 +307,11 @@ ERRORS = {
         "found 2 of 360 missing or infinite and 0 negative",
     ),
     "missing chances": (
-        lambda f: rr.estimate(f, M, columns="answer", probabilities="gaps"),
+        lambda f: rr.estimate(f, M, columns="answer", design=rr.SampleDesign(probabilities="gaps")),
         "found 2 of 360 outside or missing",
     ),
     "strata with holes": (
-        lambda f: rr.tally(f, M, columns="answer", strata="region"),
+        lambda f: rr.tally(f, M, columns="answer", design=rr.SampleDesign(strata="region")),
         "strata must be known of every row, found 73 of 360 missing",
     ),
     "samples with holes": (
@@ -317,7 +323,9 @@ ERRORS = {
         "of 360 rows have something missing",
     ),
     "weights and chances": (
-        lambda f: rr.estimate(f, M, columns="answer", weights="weight", probabilities="chance"),
+        lambda f: rr.estimate(
+            f, M, columns="answer", design=rr.SampleDesign(weights="weight", probabilities="chance")
+        ),
         "give weights or probabilities",
     ),
 }
@@ -339,7 +347,7 @@ def test_raw_text_is_not_fetched(engine, kind, monkeypatch):
 
     What comes back stays within the bound: the possible reports and few more.
     """
-    from rrstats.estimation import selections as selecting
+    from rrstats.estimation import engine_frames as selecting
 
     monkeypatch.setattr(selecting, "_UNKNOWN", 10)
     fetched = spy(monkeypatch)
@@ -381,7 +389,7 @@ def test_only_counts_come_back(engine, monkeypatch):
 
 def test_marginals_one_by_one_where_they_are_too_many_together(engine, monkeypatch):
     """Columns whose combinations are too many are counted one by one, with the same result."""
-    from rrstats.estimation import selections as selecting
+    from rrstats.estimation import engine_frames as selecting
 
     monkeypatch.setattr(selecting, "MOST", 11)
     asked = {"answer": M, "second": YES}
@@ -406,7 +414,7 @@ def test_an_empty_frame(engine):
 
 def _rows_by_chance(data):
     """The number of rows that are combined with the weights 1 / probability."""
-    return combine(open_frame(data), ["answer"], probabilities="weight").rows
+    return group_counts(open_frame(data), ["answer"], probabilities="weight").rows
 
 
 NAMES = ["q1.answer", "q r", "q`s", 'q"t', "a`.`b", "*", "^q.*$", "age", "key0"]

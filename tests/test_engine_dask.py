@@ -644,7 +644,7 @@ def test_the_accessor_counts_by_dask(in_turn):
     reports = data.rr.privatize(PLAN, key=KEY, id="id")
     lazy = dd.from_pandas(reports, npartitions=3)
     pd.testing.assert_frame_equal(
-        reports.rr.estimate("answer", KRR), lazy.rr.estimate("answer", KRR)
+        reports.rr.estimate("answer", KRR).to_frame(), lazy.rr.estimate("answer", KRR).to_frame()
     )
     assert reports.rr.tally("answer", KRR) == lazy.rr.tally("answer", KRR)
     both = {"mechanisms": {"answer": KRR}}

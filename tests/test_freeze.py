@@ -282,7 +282,7 @@ record("survey", {
         for group, one in rr.tally(survey()["party"], PARTY, by=survey()["tv"]).items()
     ],
     "simultaneous": lambda: rr.difference(few(), many()).interval(simultaneous=True),
-    "means": lambda: [of("covariance interval", ages()), table(ages(**sampled("weights")))],
+    "means": lambda: [of("covariance interval", ages()), table(ages(weights=survey()["weights"]))],
     "means apart": lambda: list(ages().difference(*PARTY.categories[:2])),
     "epsilon": lambda: [survey().rr.epsilon, survey().rr.budget(max_rows_per_person=2).epsilon],
 })  # fmt: skip
@@ -353,8 +353,8 @@ TERMS = "vote ~ age + C(tv)"
 def arrays(link="logit", names="", column="vote", **options):
     """A regression on age and news, in arrays."""
     data = survey()[["age", "tv_news_days"]] / 10
-    fit = getattr(rr, link)
-    return fit(survey()[column], data, intercept=True, **options, **sampled(names))
+    fit, sample = getattr(rr, link), {name: survey()[name] for name in names.split()}
+    return fit(survey()[column], data, intercept=True, **options, **sample)
 
 
 @cache

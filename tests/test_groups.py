@@ -49,7 +49,7 @@ def test_each_group_is_the_estimate_of_its_rows(mechanism):
 
 def test_groups_by_several_columns_leave_out_rows_without_a_label():
     """Labels are tuples in the columns' order; a missing part counts under left_out."""
-    found = FRAME.rr.estimate("answer", M, by=["region", "sex"])
+    found = FRAME.rr.estimate("answer", M, by=["region", "sex"]).to_frame()
     assert list(found.columns[:4]) == ["region", "sex", "category", "n"]
     pairs = found[["region", "sex"]].drop_duplicates().itertuples(index=False, name=None)
     expected = [("north", "f"), ("north", "m"), ("south", "f"), ("south", "m")]
@@ -177,15 +177,17 @@ def test_a_survey_is_about_the_population():
     with pytest.raises(ArgumentValueError, match="are about the population"):
         rr.estimate(["no", "yes"], M, weights=[1.0, 2.0], target="rows")
     with pytest.raises(ArgumentTypeError, match="weights or probabilities, found both"):
-        rr.estimate(["no", "yes"], M, weights=[1.0, 2.0], probabilities=[0.5, 0.5])
+        rr.estimate(
+            ["no", "yes"], M, design=rr.SampleDesign(weights=[1.0, 2.0], probabilities=[0.5, 0.5])
+        )
 
 
 def test_a_group_is_a_domain_of_the_population_that_the_sample_is_from():
     """With a population every row weighs alike, in each group and in all: totals add up."""
     rng = np.random.default_rng(4)
     reports, sex = rng.choice(["no", "yes", "often"], 200), rng.choice(["f", "m"], 200)
-    whole = rr.estimate(list(reports), M, population=1000)
-    parts = rr.estimate(list(reports), M, population=1000, by=sex)
+    whole = rr.estimate(list(reports), M, design=rr.SampleDesign(population=1000))
+    parts = rr.estimate(list(reports), M, design=rr.SampleDesign(population=1000), by=sex)
     assert whole.weight == pytest.approx(1000)
     assert parts["f"].weight == pytest.approx(5 * (sex == "f").sum())
     np.testing.assert_allclose(parts["f"].totals + parts["m"].totals, whole.totals)
@@ -196,7 +198,11 @@ def test_surveys_warn_of_what_nothing_explains():
     with pytest.warns(rr.ImplausibleReportsWarning):
         rr.estimate(["no"] * 2000, M, weights=[2.0] * 2000)
     with pytest.raises(ArgumentValueError, match="probabilities has another index"):
-        rr.estimate(pd.Series(["no", "yes"]), M, probabilities=pd.Series([0.5, 0.5], index=[5, 6]))
+        rr.estimate(
+            pd.Series(["no", "yes"]),
+            M,
+            design=rr.SampleDesign(probabilities=pd.Series([0.5, 0.5], index=[5, 6])),
+        )
 
 
 def test_reports_are_no_groups_and_no_numbers():

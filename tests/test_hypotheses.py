@@ -667,7 +667,9 @@ def test_groups_of_one_clustered_sample_are_tested_with_their_joint_covariance()
     told = np.where(rng.random(600) < 0.95, yes, ~yes)
     weights = rng.uniform(1, 2, 600)
     reports = np.where(told, "yes", "no")
-    groups = rr.estimate(reports, CLEAR, weights=weights, clusters=cluster, by=group)
+    groups = rr.estimate(
+        reports, CLEAR, design=rr.SampleDesign(weights=weights, clusters=cluster), by=group
+    )
     scores, sums, shares = (told - 0.05) / 0.9, [], []
     for who in "xyz":
         mine = weights * (group == who)
@@ -683,7 +685,10 @@ def test_groups_of_one_clustered_sample_are_tested_with_their_joint_covariance()
     assert found.p_value == pytest.approx(stats.f.sf(found.statistic * 18 / (19 * 2), 2, 18))
     assert "of groups of one sample, F with 2 and 18 degrees" in found.method
     few = rr.estimate(
-        reports, CLEAR, clusters=cluster % 2, by=np.array(list("abcd"))[np.arange(600) % 4]
+        reports,
+        CLEAR,
+        design=rr.SampleDesign(clusters=cluster % 2),
+        by=np.array(list("abcd"))[np.arange(600) % 4],
     )
     assert np.isnan(homogeneity(few).p_value)
     assert "too few clusters" in homogeneity(few).notes[-1]
@@ -707,7 +712,11 @@ def clustered(seed, clusters=6, people=20, categories="abc"):
     rates = shares @ design.channel.matrix.T
     drawn = np.concatenate([rng.choice(design.k, people, p=one) for one in rates])
     reports = np.array(design.categories)[drawn]
-    return rr.tally(reports, design, clusters=cluster, weights=rng.uniform(1, 3, len(drawn)))
+    return rr.tally(
+        reports,
+        design,
+        design=rr.SampleDesign(clusters=cluster, weights=rng.uniform(1, 3, len(drawn))),
+    )
 
 
 def test_tallies_with_a_design_are_tested_as_their_estimates():
@@ -722,7 +731,10 @@ def test_tallies_with_a_design_are_tested_as_their_estimates():
     plain = Tally.from_counts(one.reported, one.mechanism)
     assert goodness_of_fit(plain, shares).statistic > 1.5 * goodness_of_fit(one, shares).statistic
     groups = rr.tally(
-        ["no", "yes"] * 30, CLEAR, clusters=np.arange(60) // 6, by=np.arange(60) // 2 % 2
+        ["no", "yes"] * 30,
+        CLEAR,
+        design=rr.SampleDesign(clusters=np.arange(60) // 6),
+        by=np.arange(60) // 2 % 2,
     )
     found = homogeneity(groups)
     assert found == homogeneity({label: rr.estimate(each) for label, each in groups.items()})

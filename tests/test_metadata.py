@@ -271,8 +271,8 @@ def test_contradictions_raise(frame, given):
         with pytest.raises(MetadataError, match="contradicts what the data say of it") as caught:
             use()
         assert "prob=0.75" in str(caught.value)
-    same = frame.rr.estimate("answer", ["yes", "no"], 0.75)
-    pd.testing.assert_frame_equal(same, frame.rr.estimate("answer"))
+    same = frame.rr.estimate("answer", ["yes", "no"], 0.75).to_frame()
+    pd.testing.assert_frame_equal(same, frame.rr.estimate("answer").to_frame())
 
 
 def test_dropping_the_claim(frame):
@@ -285,10 +285,10 @@ def test_dropping_the_claim(frame):
 def test_raw_values_put_back_are_noticed_only_where_no_reports_look_like_that(frame):
     """pandas keeps attrs whatever is assigned: this documents a limit, and is not a wish."""
     frame["answer"] = ["yes"] * 60 + ["no"] * 40
-    assert frame.rr.estimate("answer")["proportion"].between(0, 1).all()
+    assert frame.rr.estimate("answer").to_frame()["proportion"].between(0, 1).all()
     frame["answer"] = ["yes"] * 100
     with pytest.warns(rr.ImplausibleReportsWarning, match="were these answers privatized"):
-        found = frame.rr.estimate("answer").set_index("category")["proportion"]
+        found = frame.rr.estimate("answer").to_frame().set_index("category")["proportion"]
     assert found["yes"] == pytest.approx(1.5)  # (1 - .25) / .5: the true share was 1
 
 
@@ -454,8 +454,12 @@ def test_survives_parquet(frame, tmp_path):
     back = pd.read_parquet(path)
     assert frame.attrs == back.attrs
     assert frame.rr.mechanisms == back.rr.mechanisms
-    pd.testing.assert_frame_equal(frame.rr.estimate("answer"), back.rr.estimate("answer"))
-    pd.testing.assert_frame_equal(frame.rr.estimate("flag"), back.rr.estimate("flag"))
+    pd.testing.assert_frame_equal(
+        frame.rr.estimate("answer").to_frame(), back.rr.estimate("answer").to_frame()
+    )
+    pd.testing.assert_frame_equal(
+        frame.rr.estimate("flag").to_frame(), back.rr.estimate("flag").to_frame()
+    )
 
 
 def test_csv_loses_it(frame, tmp_path):
@@ -469,7 +473,8 @@ def test_csv_loses_it(frame, tmp_path):
     with pytest.raises(ArgumentTypeError, match="give the mechanism, or categories and prob"):
         back.rr.estimate("answer")
     pd.testing.assert_frame_equal(
-        frame.rr.estimate("answer"), back.rr.estimate("answer", ["yes", "no"], 0.75)
+        frame.rr.estimate("answer").to_frame(),
+        back.rr.estimate("answer", ["yes", "no"], 0.75).to_frame(),
     )
 
 
@@ -478,8 +483,8 @@ def test_rename(frame):
     renamed = frame.rename(columns={"answer": "reply"})
     with pytest.raises(ArgumentTypeError, match=r"speak of .*'answer'.*, not of 'reply'; was it"):
         renamed.rr.estimate("reply")
-    found = renamed.rr.estimate("reply", YES_NO)
-    pd.testing.assert_frame_equal(frame.rr.estimate("answer"), found)
+    found = renamed.rr.estimate("reply", YES_NO).to_frame()
+    pd.testing.assert_frame_equal(frame.rr.estimate("answer").to_frame(), found)
     with pytest.raises(ArgumentValueError, match="column 'answer' is not there"):
         renamed.rr.estimate("answer")
 

@@ -108,7 +108,7 @@ def test_kept(name):
     assert frame.rr.epsilon == other.rr.epsilon
     for column, m in [("answer", YES_NO), ("often", OFTEN)]:
         expected = rr.estimate(list(other[column]), m).to_frame()
-        pd.testing.assert_frame_equal(expected, other.rr.estimate(column))
+        pd.testing.assert_frame_equal(expected, other.rr.estimate(column).to_frame())
         assert m == other[column].rr.estimate().mechanism
         check_fits(other[column], metadata.find(other.attrs, column))
 
@@ -144,12 +144,12 @@ def test_lost(name):
     with pytest.raises(ArgumentTypeError, match=r"do not say how .* give the mechanism"):
         other.rr.estimate("answer")
     expected = rr.estimate(list(other["answer"]), YES_NO).to_frame()
-    pd.testing.assert_frame_equal(expected, other.rr.estimate("answer", YES_NO))
+    pd.testing.assert_frame_equal(expected, other.rr.estimate("answer", YES_NO).to_frame())
     carried = carry(other, frame)
     assert frame.attrs == carried.attrs
     assert other.attrs == {}
     assert frame.rr.epsilon == carried.rr.epsilon
-    pd.testing.assert_frame_equal(expected, carried.rr.estimate("answer"))
+    pd.testing.assert_frame_equal(expected, carried.rr.estimate("answer").to_frame())
     pd.testing.assert_frame_equal(silent(carried), other)
 
 
@@ -173,7 +173,7 @@ def test_concat_of_different_waves():
     with pytest.raises(MetadataError, match=r"different things .* column of mechanisms when you"):
         carry(both, *waves)
     both["how"] = [YES_NO] * 100 + [second] * 100
-    assert both.rr.estimate("answer", mechanism="how")["n"].tolist() == [200, 200]
+    assert both.rr.estimate("answer", mechanism="how").to_frame()["n"].tolist() == [200, 200]
 
 
 # -- what pandas leaves standing ----------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_renamed(name):
     with pytest.raises(ArgumentTypeError, match=f"not of '{new}'; was it renamed"):
         other.rr.estimate(new)
     expected = rr.estimate(list(other[new]), YES_NO).to_frame()
-    pd.testing.assert_frame_equal(expected, other.rr.estimate(new, YES_NO))
+    pd.testing.assert_frame_equal(expected, other.rr.estimate(new, YES_NO).to_frame())
     if "answer" in other.columns:  # the first wave, under its old name
         assert {"answer": YES_NO, "often": OFTEN} == carry(other, frame).rr.mechanisms
         return
@@ -229,7 +229,7 @@ def test_renamed(name):
     often = next(column for column in other.columns if "often" in column)
     carried = carry(other, frame, names={"answer": new, "often": often})
     assert {new: YES_NO, often: OFTEN} == carried.rr.mechanisms
-    pd.testing.assert_frame_equal(expected, carried.rr.estimate(new))
+    pd.testing.assert_frame_equal(expected, carried.rr.estimate(new).to_frame())
 
 
 def test_two_waves_side_by_side():

@@ -54,7 +54,12 @@ def test_a_tally_by_groups_strata_and_clusters_is_what_a_loop_counts():
 
 def _check_tally(found):
     reports, region, strata, clusters, weights = map(list, zip(*found, strict=True))
-    parts = rr.tally(reports, M, by=region, strata=strata, clusters=clusters, weights=weights)
+    parts = rr.tally(
+        reports,
+        M,
+        by=region,
+        design=rr.SampleDesign(strata=strata, clusters=clusters, weights=weights),
+    )
     assert set(parts) == {label for label in region if label is not None}
     for label, part in parts.items():
         assert part.missing == sum(row[0] is None and row[1] == label for row in found)
@@ -97,9 +102,9 @@ def test_parts_of_a_weighted_tally_add_to_the_whole():
     reports = rng.choice(list(M.categories), 200)
     weights = rng.integers(1, 5, 200).astype(float)
     strata = rng.choice(["a", "b"], 200)
-    whole = rr.tally(reports, M, weights=weights, strata=strata)
+    whole = rr.tally(reports, M, design=rr.SampleDesign(weights=weights, strata=strata))
     parts = [
-        rr.tally(reports[s], M, weights=weights[s], strata=strata[s])
+        rr.tally(reports[s], M, design=rr.SampleDesign(weights=weights[s], strata=strata[s]))
         for s in (slice(0, 70), slice(70, 200))
     ]
     total = sum(parts)
@@ -148,11 +153,11 @@ def test_rows_belong_together_by_index_and_length():
     with pytest.raises(ArgumentTypeError, match="must not be masked"):
         rr.tally(["no", "yes"], M, weights=np.ma.array([1.0, 1e6], mask=[False, True]))
     with pytest.raises(ArgumentValueError, match="strata must be known of every row, found 1 of 2"):
-        rr.tally(reports, M, strata=["a", None])
+        rr.tally(reports, M, design=rr.SampleDesign(strata=["a", None]))
 
 
 def test_too_many_groups_and_clusters_are_refused_before_memory_runs_out():
     """A million cells for each of a thousand groups are not counted at once."""
     n = 6000
     with pytest.raises(ArgumentValueError, match="too many to count at once"):
-        rr.tally(["no"] * n, M, by=list(range(n)), clusters=list(range(n)))
+        rr.tally(["no"] * n, M, by=list(range(n)), design=rr.SampleDesign(clusters=list(range(n))))

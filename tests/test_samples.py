@@ -139,9 +139,9 @@ def test_a_column_of_mechanisms():
     est = rr.estimate(rows["answer"], rows["design"])
     same = rr.estimate(rows["answer"], MIXED, group=["dice", "cards", "dice", "dice"])
     assert same.proportions == pytest.approx(est.proportions, abs=1e-15)
-    assert rows.rr.estimate("answer", rows["design"])["proportion"].tolist() == pytest.approx(
-        est.proportions
-    )
+    assert rows.rr.estimate("answer", rows["design"]).to_frame()[
+        "proportion"
+    ].tolist() == pytest.approx(est.proportions)
     alike = rr.estimate(rows["answer"], [warner(0.75)] * 4)
     assert warner(0.75) == alike.mechanism
 
@@ -353,7 +353,7 @@ def test_frames_name_the_column_of_samples():
     df = pd.DataFrame({"version": ["dice", "cards"] * 50, "answer": ["yes", "no"] * 50})
     out = df.rr.privatize("answer", MIXED_DESIGN, group="version")
     assert out.rr.mechanisms == {"answer": MIXED_DESIGN}
-    table = out.rr.estimate("answer", group="version")
+    table = out.rr.estimate("answer", group="version").to_frame()
     assert table["n"].tolist() == [100, 100]
     assert out.rr.tally("answer", group="version").n == 100
     assert out["answer"].rr.estimate(group=df["version"]).n == 100
@@ -460,7 +460,9 @@ def test_files_do_not_tell_samples_apart(tmp_path):
     df.rr.simulate("answer", MIXED_DESIGN, group="version", seed=1).to_parquet(target)
     with pytest.raises(ArgumentValueError, match=r"use group= there"):
         rr.files.estimate_file(target)
-    assert pd.read_parquet(target).rr.estimate("answer", group="version")["n"].tolist() == [2, 2]
+    assert pd.read_parquet(target).rr.estimate("answer", group="version").to_frame()[
+        "n"
+    ].tolist() == [2, 2]
 
 
 def test_rows_are_matched_by_index():
@@ -491,7 +493,9 @@ def test_mechanism_by_name():
     df = pd.DataFrame({"answer": ["yes", "no"], "design": [warner(0.75), warner(0.9)]})
     expected = rr.estimate(df["answer"], df["design"]).proportions.tolist()
     assert expected == rr.estimate(df["answer"], mechanism=df["design"]).proportions.tolist()
-    assert expected == df.rr.estimate("answer", mechanism="design")["proportion"].tolist()
+    assert (
+        expected == df.rr.estimate("answer", mechanism="design").to_frame()["proportion"].tolist()
+    )
     with pytest.raises(ArgumentTypeError, match="found both"):
         rr.estimate(["yes"], YES_NO, mechanism=warner(0.75))
 
@@ -504,7 +508,7 @@ def test_two_answers_of_each_person():
     df = pd.DataFrame({"one": [words[x] for x in first], "two": [words[x] for x in second]})
     pairs = list(zip(df["one"], df["two"], strict=True))
     expected = rr.estimate(pairs, m).proportions.tolist()
-    assert expected == df.rr.estimate(["one", "two"], m)["proportion"].tolist()
+    assert expected == df.rr.estimate(["one", "two"], m).to_frame()["proportion"].tolist()
     df.loc[0, "one"] = None
     assert (df.rr.tally(["one", "two"], m).n, df.rr.tally(["one", "two"], m).missing) == (19, 1)
 

@@ -413,7 +413,7 @@ def test_frames():
     out = df.rr.privatize("a", UNARY)
     assert list(out.columns) == ["id", "a"]
     assert out.rr.epsilon == UNARY.epsilon
-    frame = out.rr.estimate("a")
+    frame = out.rr.estimate("a").to_frame()
     assert frame["reported"].tolist() == rr.tally(out["a"], UNARY).reported.tolist()
     assert np.allclose(frame["proportion"], rr.estimate(out["a"], UNARY).proportions)
 

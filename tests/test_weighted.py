@@ -19,7 +19,6 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.debiasing import score_variances
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.sample_design import inverse_probabilities
-from rrstats.estimation.survey_variance import Sampling
 from rrstats.estimation.tally import Cell, Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
@@ -31,11 +30,12 @@ BITS = UnaryEncoding.optimized(["a", "b"], epsilon=1.0)
 MIXED = Samples({"dice": KRR(["a", "b", "c"], 0.75), "cards": KRR(["a", "b", "c"], 0.5)})
 
 
-def survey_estimate(tally, population=None, probabilities=False, lonely_psu="raise"):
+def survey_estimate(tally, population=None, probabilities=None, lonely_psu="raise"):
     """An estimate of a sample with a design; a tally that says nothing of it is one stratum."""
     if not tally.sampled:
         tally = replace(tally, cells={("all", key[1]): cell for key, cell in tally.cells.items()})
-    return Estimate(tally, sampling=Sampling(population, probabilities, lonely_psu))
+    sizes = {"population": population, "probabilities": probabilities, "lonely_psu": lonely_psu}
+    return Estimate(tally, design=rr.SampleDesign(**sizes))
 
 
 def scores_of(mechanism, codes):
@@ -352,7 +352,10 @@ def test_a_group_is_a_domain_of_its_sample():
     reports = np.array(THREE.categories)[codes]
     for clusters in (None, labels):
         parts = tally(
-            reports.tolist(), THREE, by=inside, weights=weights, strata=strata, clusters=clusters
+            reports.tolist(),
+            THREE,
+            by=inside,
+            design=rr.SampleDesign(weights=weights, strata=strata, clusters=clusters),
         )
         found = survey_estimate(parts[True])
         places = np.arange(60) if clusters is None else labels
@@ -427,7 +430,10 @@ def test_groups_of_a_finite_population_share_what_sampling_adds():
     codes, _, _, labels = drawn(THREE, 60, 5)
     reports = np.array(THREE.categories)[codes].tolist()
     parts = tally(
-        reports, THREE, by=np.arange(60) % 3 > 0, weights=np.full(60, 2.5), clusters=labels
+        reports,
+        THREE,
+        by=np.arange(60) % 3 > 0,
+        design=rr.SampleDesign(weights=np.full(60, 2.5), clusters=labels),
     )
     one, other = parts[True], parts[False]
     free = survey_estimate(one).covariance_with(survey_estimate(other))
@@ -444,7 +450,8 @@ def test_only_groups_of_one_sample_are_known_to_go_together():
     """Another sample, another design and the same rows again are no groups of this one."""
     codes, weights, _, labels = drawn(COIN, 60, 2)
     reports = np.array(COIN.categories)[codes].tolist()
-    options = {"weights": weights, "clusters": labels}
+    columns = {"weights": weights, "clusters": labels}
+    options = {"design": rr.SampleDesign(**columns)}
     groups = rr.estimate(reports, COIN, by=np.arange(60) % 2, **options)
     whole = rr.estimate(reports, COIN, **options)
     assert groups[0].covariance_with(groups[1]) is not None
@@ -454,9 +461,21 @@ def test_only_groups_of_one_sample_are_known_to_go_together():
         rr.estimate(reports[:30], COIN, weights=[1] * 30),
     ):
         assert groups[0].covariance_with(one) is None
-    moved = rr.estimate(reports, COIN, by=np.arange(60) % 2, weights=weights, clusters=labels + 9)
-    finite = rr.estimate(reports, COIN, by=np.arange(60) % 2, population=50, **options)
-    certain = rr.estimate(reports, COIN, by=np.arange(60) % 2, lonely="certainty", **options)
+    moved = rr.estimate(
+        reports,
+        COIN,
+        by=np.arange(60) % 2,
+        design=rr.SampleDesign(weights=weights, clusters=labels + 9),
+    )
+    finite = rr.estimate(
+        reports, COIN, by=np.arange(60) % 2, design=rr.SampleDesign(population=50, **columns)
+    )
+    certain = rr.estimate(
+        reports,
+        COIN,
+        by=np.arange(60) % 2,
+        design=rr.SampleDesign(lonely_psu="certainty", **columns),
+    )
     for others in (moved, finite, certain):
         assert groups[0].covariance_with(others[1]) is None
     assert whole.covariance_with(whole) is None
@@ -477,7 +496,9 @@ def answered(n=300, seed=4):
 def test_a_ratio_has_the_linearized_variance():
     """The standard error is the textbook's of the sum of part less ratio times whole."""
     reports, weights, clusters = answered()
-    found = rr.estimate(reports, SILENT_TOO, weights=weights, clusters=clusters)
+    found = rr.estimate(
+        reports, SILENT_TOO, design=rr.SampleDesign(weights=weights, clusters=clusters)
+    )
     ratio = found.share_among("yes", ["no", "yes"])
     scores = scores_of(SILENT_TOO, [SILENT_TOO.categories.index(one) for one in reports])
     whole = scores[:, 0] + scores[:, 1]
@@ -532,7 +553,9 @@ def test_ratios_and_means_say_what_they_cannot():
         nobody.mean({"no": 0, "yes": 1, None: 2}),
     )
     assert (0, 1, 0, 2) == (ratio.low, ratio.high, mean.low, mean.high)
-    one = rr.estimate(reports, SILENT_TOO, clusters=np.zeros(40), lonely="certainty")
+    one = rr.estimate(
+        reports, SILENT_TOO, design=rr.SampleDesign(clusters=np.zeros(40), lonely_psu="certainty")
+    )
     assert (0, 1) == (one.share_among("yes", ["no", "yes"]).low, one.share_among("no", ["no"]).high)
 
 
@@ -541,7 +564,11 @@ def test_ratios_and_means_outside_their_range_are_no_points():
     weights, clusters = np.tile([1.0, 2.0], 30), np.arange(60) // 3
     reports = np.array(["no"] * 40 + [None] * 16 + ["yes"] * 4, dtype=object)
     reports = reports[np.random.default_rng(1).permutation(60)]
-    found = rr.estimate(reports, KRR(["no", "yes", None], 0.6), weights=weights, clusters=clusters)
+    found = rr.estimate(
+        reports,
+        KRR(["no", "yes", None], 0.6),
+        design=rr.SampleDesign(weights=weights, clusters=clusters),
+    )
     for code, name in enumerate(("no", "yes")):
         ratio = found.share_among(name, ["no", "yes"])
         mean = found.mean({"no": 1 - code, "yes": code, None: 0})
@@ -764,12 +791,14 @@ def test_a_group_has_the_degrees_of_freedom_of_its_own_clusters():
     region, clusters = np.repeat(np.arange(10), 30), np.repeat(np.arange(30), 10)
     codes, weights, _, _ = drawn(COIN, 300, 21)
     reports = np.array(COIN.categories)[codes]
-    options = {"strata": region, "clusters": clusters, "weights": weights}
+    options = {"design": rr.SampleDesign(strata=region, clusters=clusters, weights=weights)}
     regions = rr.estimate(reports, COIN, by=region, **options)
     assert [2] * 10 == [regions[label].df for label in range(10)]
     assert 20 == rr.estimate(reports, COIN, **options).df
     # the variance has the factor of the whole sample: here all clusters are of one stratum
-    few = rr.estimate(reports, COIN, by=clusters < 3, clusters=clusters, weights=weights)[True]
+    few = rr.estimate(
+        reports, COIN, by=clusters < 3, design=rr.SampleDesign(clusters=clusters, weights=weights)
+    )[True]
     assert 2 == few.df
     scores = scores_of(COIN, codes)
     inside, size = clusters < 3, weights[clusters < 3].sum()
@@ -777,7 +806,9 @@ def test_a_group_has_the_degrees_of_freedom_of_its_own_clusters():
     exact = by_hand(values, weights, np.zeros(300), clusters)
     assert np.allclose(exact, few.covariance(), atol=1e-14)
     # rows without clusters: those of the group less its strata; without weight a cluster is none
-    alone = rr.estimate(reports, COIN, by=clusters < 4, strata=region, weights=weights)[True]
+    alone = rr.estimate(
+        reports, COIN, by=clusters < 4, design=rr.SampleDesign(strata=region, weights=weights)
+    )[True]
     assert 40 - 2 == alone.df
     # together: groups in the same clusters have those of one, in others those of all
     assert 2 + 2 == regions[0].df_with(regions[1])
@@ -1035,9 +1066,9 @@ def test_reports_are_no_weights_and_no_probabilities():
     frame = raw.rr.privatize({"a": rr.KRR(["no", "yes"], 0.75), "w": rr.KRR([1, 2], 0.75)})
     for argument in ("weights", "probabilities"):
         with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
-            frame.rr.estimate("a", **{argument: "w"})
+            frame.rr.estimate("a", design=rr.SampleDesign(**{argument: "w"}))
         with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
-            rr.estimate(frame, columns="a", **{argument: "w"})
+            rr.estimate(frame, columns="a", design=rr.SampleDesign(**{argument: "w"}))
     pytest.importorskip("narwhals")
     pa = pytest.importorskip("pyarrow")
     table = pa.Table.from_pandas(frame).replace_schema_metadata(
@@ -1045,4 +1076,4 @@ def test_reports_are_no_weights_and_no_probabilities():
     )
     for argument in ("weights", "probabilities"):
         with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
-            rr.estimate(table, columns="a", **{argument: "w"})
+            rr.estimate(table, columns="a", design=rr.SampleDesign(**{argument: "w"}))

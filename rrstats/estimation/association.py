@@ -628,7 +628,7 @@ class Correlations(Result):
         )
 
     @property
-    def keys(self) -> int:
+    def n_labels(self) -> int:
         """Both columns of a pair."""
         return 2
 

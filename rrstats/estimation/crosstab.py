@@ -36,6 +36,7 @@ from rrstats.errors import (
 from rrstats.estimation.analysis_columns import variables
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.debiasing import check_possible, implausible
+from rrstats.estimation.engine_frames import condensed_rows
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.joint import (
     Axis,
@@ -53,7 +54,6 @@ from rrstats.estimation.result import (
     wide_frame,
 )
 from rrstats.estimation.sample_design import EVERYONE
-from rrstats.estimation.selections import condensed_rows
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import (
@@ -741,7 +741,7 @@ class Crosstab(Result):
         return interpret_cell(self, cell, level)
 
     @property
-    def keys(self) -> int:
+    def n_labels(self) -> int:
         """One column of labels for each axis."""
         return len(self.axes)
 
@@ -933,7 +933,7 @@ class ConditionalProportions(Result):
         frame = self.to_frame(level)
         labels, series = (
             [", ".join(label(row[at]) for at in places) for row in frame.itertuples(index=False)]
-            for places in ([at for at in range(self.keys) if at not in given], given)
+            for places in ([at for at in range(self.n_labels) if at not in given], given)
         )
         ends = (frame["low"].to_numpy(), frame["high"].to_numpy())
         rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends).assign(series=series)
@@ -941,7 +941,7 @@ class ConditionalProportions(Result):
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
     @property
-    def keys(self) -> int:
+    def n_labels(self) -> int:
         """One column of labels for each axis."""
         return len(self.names)
 

@@ -10,9 +10,10 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,12 +21,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.columns import place_of
+from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.estimation.analysis_columns import mechanism_of
-from rrstats.estimation.sample_design import Multiples, refuse_probabilities, refuse_weights
-from rrstats.mechanisms.base import Mechanism
+from rrstats.estimation.sample_design import (
+    SIMPLE,
+    Multiples,
+    SampleDesign,
+    refuse_probabilities,
+    refuse_weights,
+)
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
+from rrstats.mechanisms.serialization import as_mechanism
 
 __all__ = ["EngineFrame", "is_frame", "open_frame"]
 
@@ -341,7 +349,7 @@ class TooManyError(ArgumentValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Combined:
+class GroupCounts:
     """The combinations of values that occur in some columns of a frame.
 
     frame : one row each, the columns under their names, with what is said of them.
@@ -357,14 +365,14 @@ class Combined:
         return self.multiples.total
 
 
-def combine(
+def group_counts(
     frame: EngineFrame,
     names: Sequence[Hashable],
     *,
     weights: Hashable = None,
     probabilities: Hashable = None,
     most: int = MOST,
-) -> Combined:
+) -> GroupCounts:
     """The combinations of values of some columns; of weights, or probabilities, the sums.
 
     most : so many are fetched; TooManyError where there are more.
@@ -389,7 +397,7 @@ def combine(
     powers = None
     if weights is not None or probabilities is not None:
         powers = _checked(found, int(times.sum()), chances=probabilities is not None)
-    return Combined(table, Multiples(times, powers))
+    return GroupCounts(table, Multiples(times, powers))
 
 
 def _asked(
@@ -508,3 +516,275 @@ def _column(frame: EngineFrame, name: str, values: list[Any]) -> Any:
     if levels is None or not set(held.dropna()) <= set(levels):
         return held
     return pd.Series(pd.Categorical(held, categories=levels))
+
+
+# -- the columns of each tally ---------------------------------------------------------------
+
+_TOGETHER = 1 << 12
+"""Combinations of reports of several columns that are fetched to save a pass."""
+
+_UNKNOWN = 1000
+"""Values besides the possible reports that are fetched, to count them in an error."""
+
+
+@dataclass(frozen=True)
+class ColumnRequest:
+    """One tally: its column of reports, or several that make one report together.
+
+    mechanism : given for it; None where the frame must say it.
+    """
+
+    columns: tuple[Hashable, ...]
+    mechanism: Any = None
+
+    @property
+    def name(self) -> Hashable:
+        """The column, or all of them."""
+        return self.columns[0] if len(self.columns) == 1 else self.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The columns of one tally, and what made its reports.
+
+    by : columns of labels.  design : with columns for names.
+    multiples : how many rows of the data each row stands for; None where it is itself.
+    """
+
+    by: Any = None
+    group: Any = None
+    design: SampleDesign = SIMPLE
+    reports: Any = None
+    mechanism: Any = None
+    multiples: Multiples | None = None
+
+    @property
+    def times(self) -> NDArray[np.int64] | None:
+        """(n,) how many rows of the data each row stands for; None where it is itself."""
+        return None if self.multiples is None else self.multiples.times
+
+
+def _header_of(frame: pd.DataFrame | EngineFrame) -> pd.DataFrame:
+    """A frame of pandas, or one without rows that has an engine's columns and claims."""
+    return frame if isinstance(frame, pd.DataFrame) else frame.header
+
+
+def resolve_columns(
+    frame: pd.DataFrame | EngineFrame, columns: Any, mechanism: Any, *, more: bool = False
+) -> tuple[list[ColumnRequest], bool]:
+    """The tallies that are asked of a frame, and whether they were asked by one name.
+
+    more : whether prob or epsilon are given besides.
+    """
+    header = _header_of(frame)
+    if columns is None:
+        columns = _only_column(frame, mechanism)
+    single = not isinstance(columns, list)
+    named: list[Hashable] = [columns] if single else columns
+    if not named:
+        raise ArgumentTypeError("columns must name at least one column, found an empty list")
+    for name in named:
+        place_of(header, name)
+    if twice := [name for place, name in enumerate(named) if name in named[:place]]:
+        raise ArgumentValueError(f"columns must name each column once, found {twice[0]!r} again")
+    if not isinstance(mechanism, Mapping) or not any(name in mechanism for name in named):
+        if not single and not more and _is_one_report(mechanism, len(named)):
+            return [ColumnRequest(tuple(named), mechanism)], True
+        return [ColumnRequest((name,), mechanism) for name in named], single
+    if strange := [name for name in mechanism if name not in named]:
+        raise ArgumentValueError(
+            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
+        )
+    if more:
+        raise ArgumentTypeError(
+            "a mapping from column to mechanism says all; leave prob and epsilon out"
+        )
+    return [ColumnRequest((name,), mechanism.get(name)) for name in named], single
+
+
+def _only_column(frame: pd.DataFrame | EngineFrame, mechanism: Any) -> Hashable:
+    """The only column that a mapping, or else the frame, speaks of."""
+    header = _header_of(frame)
+    kind = type(frame).__name__ if isinstance(frame, pd.DataFrame) else frame.kind
+    names = list(header.columns)
+    if isinstance(mechanism, Mapping) and mechanism and all(n in names for n in mechanism):
+        said: list[Hashable] = list(mechanism)
+    else:
+        said = [record.name for record in read(header.attrs) if record.name in names]
+    if len(said) == 1:
+        return said[0]
+    found = f"reports are in the columns {said}" if said else f"its columns are {names[:20]}"
+    raise ArgumentTypeError(
+        f"values must be one column, found a {kind}; give one column as columns='name', or several "
+        f"as a list with a mapping from column to mechanism; {found}"
+    )
+
+
+def _is_one_report(mechanism: Any, columns: int) -> bool:
+    """Whether each report is a tuple with as many parts, as where a person answers twice."""
+    if not is_mechanism(mechanism) or columns < 2:
+        return False
+    codec = codec_of(as_mechanism(mechanism).report_space)
+    return codec.is_label and all(
+        isinstance(label, tuple) and len(label) == columns for label in codec.labels.categories
+    )
+
+
+def _refuse_by_row(frame: EngineFrame, mechanism: Any) -> None:
+    """Raise for a column of mechanisms, whose rows belong to none of an engine's."""
+    if isinstance(mechanism, pd.Series) or (
+        isinstance(mechanism, list | tuple) and any(map(is_mechanism, mechanism))
+    ):
+        raise ArgumentTypeError(
+            f"a column of mechanisms cannot be matched with the rows of a {frame.kind}, which have "
+            "no order; name in group= the column that tells which mechanism made a row, and give a "
+            "mapping from its labels to mechanisms"
+        )
+
+
+def _check_names(header: pd.DataFrame, by: Any, group: Any, design: SampleDesign) -> None:
+    """Raise for what is no name of a column of the frame."""
+    if isinstance(by, list) and not by:
+        raise ArgumentTypeError("by must name at least one column, found an empty list")
+    listed = [("by", name) for name in _listed(by)] + [("group", name) for name in _listed(group)]
+    for argument, name in [*listed, *design.columns.items()]:
+        if isinstance(name, pd.Index) or not isinstance(name, Hashable):
+            several = " or a list of names" if argument == "by" else ""
+            raise ArgumentTypeError(
+                f"with a frame, {argument} is the name of one of its columns{several}, "
+                f"found {type(name).__name__}"
+            )
+        place_of(header, name)
+
+
+def _listed(names: Any) -> list[Hashable]:
+    """One name or a list of them; none is an empty list."""
+    return list(names) if isinstance(names, list) else [] if names is None else [names]
+
+
+def selections(
+    frame: pd.DataFrame | EngineFrame,
+    requests: Sequence[ColumnRequest],
+    by: Any,
+    group: Hashable,
+    design: SampleDesign,
+    prob: float | None = None,
+    epsilon: float | None = None,
+) -> Iterator[tuple[ColumnRequest, Selection]]:
+    """The columns of each tally that is asked for; an engine's are grouped first.
+
+    Names and mechanisms are checked before the engine computes anything.
+    """
+    _check_names(_header_of(frame), by, group, design)
+    if isinstance(frame, pd.DataFrame):
+        for request in requests:
+            yield request, _selection(frame, request, by, group, design)
+        return
+    for argument in ("weights", "probabilities"):
+        if argument in design.columns:
+            frame.check_numbers(design.columns[argument], argument)
+    found = []
+    for request in requests:
+        _refuse_by_row(frame, request.mechanism)
+        name = request.name if len(request.columns) == 1 else None
+        made = frame.mechanism_of(name, request.mechanism, prob, epsilon)
+        found.append(ColumnRequest(request.columns, made))
+    for chunk in _chunks(found):
+        yield from _grouped(frame, chunk, by, group, design)
+
+
+def _grouped(
+    frame: EngineFrame,
+    chunk: Sequence[ColumnRequest],
+    by: Any,
+    group: Hashable,
+    design: SampleDesign,
+) -> Iterator[tuple[ColumnRequest, Selection]]:
+    """The columns of tallies that are grouped at once; one by one where that is too much."""
+    labels = [*_listed(by), *_listed(design.strata), *_listed(design.clusters), *_listed(group)]
+    cells = prod(_cells(request.mechanism) for request in chunk)
+    try:
+        counted = group_counts(
+            frame,
+            [*(name for request in chunk for name in request.columns), *labels],
+            weights=design.weights,
+            probabilities=design.probabilities,
+            most=MOST if labels else min(MOST, cells + _UNKNOWN),
+        )
+    except TooManyError:
+        if len(chunk) == 1:
+            raise
+        counted = None
+    if counted is None:
+        for request in chunk:
+            yield from _grouped(frame, [request], by, group, design)
+        return
+    unweighted = replace(design, weights=None, probabilities=None)  # they are summed up already
+    for request in chunk:
+        found = _selection(counted.frame, request, by, group, unweighted)
+        yield request, replace(found, multiples=counted.multiples)
+
+
+def _selection(
+    frame: pd.DataFrame, request: ColumnRequest, by: Any, group: Hashable, design: SampleDesign
+) -> Selection:
+    columns: dict[str, Any] = {
+        argument: column_of(frame, name) for argument, name in design.columns.items()
+    }
+    return Selection(
+        [column_of(frame, name) for name in _listed(by)] or None,
+        None if group is None else column_of(frame, group),
+        replace(design, **columns),
+        reports_in(frame, request.columns),
+        request.mechanism,
+    )
+
+
+def reports_in(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]:
+    """A column of reports; of several, the tuples of what stands in them, missing if a part is."""
+    columns = [column_of(frame, name) for name in names]
+    if len(columns) == 1:
+        return columns[0]
+    absent = np.logical_or.reduce([column.isna().to_numpy() for column in columns])
+    pairs = [
+        None if lost else pair
+        for lost, pair in zip(absent.tolist(), zip(*columns, strict=True), strict=True)
+    ]
+    return pd.Series(pairs, index=frame.index, dtype=object)
+
+
+def _cells(mechanism: Mechanism) -> int:
+    """The number of values a column of reports may hold, with two kinds of missing ones."""
+    codec = codec_of(mechanism.report_space)
+    return codec.labels.k + 2 if codec.is_label else MOST
+
+
+def _chunks(requests: Sequence[ColumnRequest]) -> list[list[ColumnRequest]]:
+    """Tallies whose reports have few combinations, together."""
+    found: list[list[ColumnRequest]] = []
+    size = 0
+    for one in requests:
+        cells = _cells(one.mechanism)
+        if found and size * cells <= _TOGETHER:
+            found[-1].append(one)
+            size *= cells
+        else:
+            found.append([one])
+            size = cells
+    return found
+
+
+def condensed_rows(
+    data: Any, columns: Sequence[Hashable], mechanisms: Mapping[Any, Any] | None, group: Hashable
+) -> tuple[pd.DataFrame, NDArray[np.int64] | None]:
+    """A frame whose columns can be read, and how many rows of the data each row is.
+
+    Of pandas it is the frame itself, and None; of an engine the combinations that occur.
+    """
+    frame = open_frame(data)
+    if isinstance(frame, pd.DataFrame):
+        return frame, None
+    for given in (mechanisms or {}).values():
+        _refuse_by_row(frame, given)
+    counted = group_counts(frame, [*columns, *_listed(group)])
+    return counted.frame, counted.multiples.times

@@ -37,7 +37,8 @@ from rrstats.estimation.result import (
     label_column,
     proportion_rows,
 )
-from rrstats.estimation.survey_variance import SIMPLE, Sampling, SurveyMoments
+from rrstats.estimation.sample_design import SIMPLE, SampleDesign
+from rrstats.estimation.survey_variance import SurveyMoments
 from rrstats.estimation.tally import Tally
 from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
@@ -96,14 +97,14 @@ class Estimate(Result):
         Whom proportions, variances and intervals are about.
     ddof : int
         Taken off n in the population's variance: 1 is unbiased, 0 is what GLMMRR prints.
-    sampling : Sampling
-        The way in which the sample was drawn, besides its weights, strata and clusters.
+    design : SampleDesign
+        What is known of the sample besides the weights, strata and clusters of its rows.
     """
 
     tally: Tally
     target: str = "population"
     ddof: int = 1
-    sampling: Sampling = SIMPLE
+    design: SampleDesign = SIMPLE
 
     def __post_init__(self) -> None:
         check_target(self.target)
@@ -123,8 +124,8 @@ class Estimate(Result):
 
     @cached_property
     def _survey(self) -> SurveyMoments | None:
-        if self.tally.sampled or self.sampling != SIMPLE:
-            return SurveyMoments(self.tally, self.sampling)
+        if self.tally.sampled or self.design.finite:
+            return SurveyMoments(self.tally, self.design)
         return None
 
     # -- the reports -----------------------------------------------------------------------
@@ -350,7 +351,7 @@ class Estimate(Result):
         >>> import rrstats as rr
         >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no", "no", "yes", "no", "yes", "yes"] * 2
         >>> village, sex = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6], ["f", "m"] * 6
-        >>> est = rr.estimate(reports, m, clusters=village, by=sex)
+        >>> est = rr.estimate(reports, m, design=rr.SampleDesign(clusters=village), by=sex)
         >>> est["f"].covariance_with(est["m"]).round(3)
         array([[ 0.089, -0.089],
                [-0.089,  0.089]])
@@ -929,7 +930,7 @@ class Estimate(Result):
         ends = [self._interval(0.95, None, False, self.target, code)]
         if self._survey is None:
             ends.append(self._interval(0.95, None, False, "rows", code))
-        columns = self._columns(code, ends)
+        columns = self.columns_of(code, ends)
         plain = {name: np.asarray(value).item() for name, value in columns.items()}
         return ShareEstimate(category=self.categories[code], **plain)
 
@@ -938,10 +939,10 @@ class Estimate(Result):
 
     # -- display ---------------------------------------------------------------------------
 
-    def _columns(self, at: Any, ends: Sequence[Interval]) -> dict[str, Any]:
+    def columns_of(self, at: Any, ends: Sequence[Interval]) -> dict[str, Any]:
         """The columns of the frame but the category, of all categories or of one.
 
-        ends : of the proportions and, without a design, of the proportions among the rows.
+        ends : of the proportions and, without a design, perhaps of those among the rows.
         """
         found = {
             "n": self.n,
@@ -953,8 +954,10 @@ class Estimate(Result):
             "high": ends[0].high,
         }
         if self._survey is None:
-            low, high = ends[1].low * self.n, ends[1].high * self.n
-            return found | {"count": self.counts[at], "count_low": low, "count_high": high}
+            found["count"] = self.counts[at]
+            for low, high in ends[1:]:
+                found |= {"count_low": low * self.n, "count_high": high * self.n}
+            return found
         names = ("effective_n", "design_effect", "randomization_variance", "sampling_variance")
         found |= {name: getattr(self, name)[at] for name in names}
         return found | {"total": self.totals[at], "total_std_error": self.total_std_error[at]}
@@ -983,7 +986,7 @@ class Estimate(Result):
         if self._survey is None:
             rows = self.target == "rows"  # then both speak of the same rows
             ends.append(ends[0] if rows else self._interval(level, None, simultaneous, "rows"))
-        columns = self._columns(slice(None), ends)
+        columns = self.columns_of(slice(None), ends)
         return pd.DataFrame({"category": label_column(self.categories), **columns})
 
     @property

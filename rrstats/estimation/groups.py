@@ -1,10 +1,10 @@
-"""Estimates of groups: a mapping from a group's label to its estimate, and their common table.
+"""Several estimates: a mapping from group, or from column, to estimate, and their common table.
 
 Groups are taken from ordinary columns, so that everybody knows who is in which; each group is a
 sample by itself, of the size it has.  Where weights, strata or clusters are given a group is a
-domain of the survey instead, whose own size is estimated too (`weighted`).
+domain of the survey instead, whose own size is estimated too.
 The answers of small groups are not less protected: the noise is the same, and so the intervals
-grow until they say nothing.  Shares of many groups are many statements: at 95% one interval in
+grow until they say nothing.  Proportions of many groups are many statements: at 95% one interval in
 twenty misses.
 """
 
@@ -12,43 +12,111 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rrstats._display import label
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.result import (
-    FORMATS,
-    label_column,
-    proportion_rows,
-    said,
-    shortened,
-)
+from rrstats.estimation.result import Result, label_column, proportion_rows
 from rrstats.inference.binomial import Interval
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupEstimates"]
+__all__ = ["Estimates", "GroupEstimates"]
 
 
 _FEW = 5
 """Groups of fewer reports are named in the table: nothing can be said of them."""
 
 
+class _Several(Result, Mapping[Any, Any]):
+    """Estimates by label."""
+
+    estimates: Mapping[Any, Any]
+    kind: str
+
+    def __getitem__(self, name: Any) -> Any:
+        if name not in self.estimates:
+            raise KeyError(
+                f"no such {self.kind} among the {len(self)}; list({self.kind}s) names them"
+            )
+        return self.estimates[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.estimates
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def _ipython_key_completions_(self) -> list[Any]:
+        return list(self.estimates)
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The columns of the frame that people read, the answer first."""
+        return ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
+
+    def _picture(
+        self,
+        ax: Axes | None,
+        category: Hashable,
+        *,
+        level: float,
+        truth: Any,
+        by: str,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """The proportion of one category in each estimate."""
+        if not self:
+            raise ArgumentValueError(f"there are no {self.kind}s to draw")
+        ones = list(self.values())
+        first = ones[0]
+        if category is not ... and category not in first.categories:
+            raise ArgumentValueError(
+                f"category must be one of {list(first.categories)}, found {category!r}"
+            )
+        code = first.k - 1 if category is ... else first.categories.index(category)
+        ends = [one.interval(level) for one in ones]
+        rows = proportion_rows(
+            self,
+            [one.proportions[code] for one in ones],
+            ([end.low[code] for end in ends], [end.high[code] for end in ends]),
+        ).assign(n=[one.n for one in ones])
+        if truth is not None:
+            rows["truth"] = check_truth(truth, list(self))
+        whom = "these rows" if first.target == "rows" else "the population"
+        named = label(first.categories[code])
+        options = {"title": f"proportion of {named} by {by}", **options}
+        xlabel = f"proportion of {named} among {whom}"
+        return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupEstimates(Mapping[Any, Estimate]):
+class GroupEstimates(_Several):
     """A mapping from group to estimate.
 
-    names : of the columns that make the groups.  estimates : by label, which is a tuple where there
-    are several columns.  left_out : reports in no group, as their label is missing.
+    Attributes
+    ----------
+    names : tuple of hashables
+        The columns that make the groups.
+    estimates : mapping
+        From label, a tuple where there are several columns, to Estimate.
+    left_out : int
+        Reports in no group, as their label is missing.
 
+    Examples
+    --------
     >>> import rrstats as rr
     >>> reports, region = ["yes", "no", "no", "yes"], ["north", "north", "south", "south"]
     >>> found = rr.estimate(reports, ["no", "yes"], 0.75, by=region)
@@ -59,20 +127,7 @@ class GroupEstimates(Mapping[Any, Estimate]):
     names: tuple[Hashable, ...]
     estimates: Mapping[Any, Estimate]
     left_out: int = 0
-
-    def __getitem__(self, label: Any) -> Estimate:
-        if label not in self.estimates:
-            raise KeyError(f"no such group among the {len(self)}; list(groups) names them")
-        return self.estimates[label]
-
-    def __contains__(self, label: object) -> bool:
-        return label in self.estimates
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.estimates)
-
-    def __len__(self) -> int:
-        return len(self.estimates)
+    kind = "group"
 
     @property
     def n(self) -> int:
@@ -82,116 +137,152 @@ class GroupEstimates(Mapping[Any, Estimate]):
     @property
     def small(self) -> list[Any]:
         """The labels of the groups that have fewer than 5 reports."""
-        return [label for label, one in self.items() if one.n < _FEW]
+        return [name for name, one in self.items() if one.n < _FEW]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that made the reports; ArgumentValueError where there are no groups."""
+        if not self.estimates:
+            raise ArgumentValueError("there are no groups, and so no mechanism")
+        return next(iter(self.estimates.values())).mechanism
+
+    @property
+    def n_labels(self) -> int:
+        """The columns of the groups and that of the category."""
+        return len(self.names) + 1
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
     ) -> pd.DataFrame:
         """A tidy frame: the groups' columns, then those of the estimates, one row a category.
 
-        Columns after the groups': category, n, reported, naive, proportion, std_error, low, high,
-        count; of a design those of `Estimate.to_frame`.  Intervals of counts are those of one
-        group: ``groups[label].to_frame()``.
-        level, method : of the intervals.  simultaneous : all categories of one group together.
+        Parameters
+        ----------
+        level, method : float, str
+            Of the intervals.
+        simultaneous : bool
+            Whether all categories of one group hold together.
+
+        Returns
+        -------
+        DataFrame
+            Columns after the groups': those of `Estimate.to_frame`, but for intervals of counts,
+            which are those of one group: ``groups[label].to_frame()``.
         """
         if not self.estimates:
             return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
-        alike = self._alike()
-        if alike is not None and method is None:
-            table = self._at_once(alike, level, simultaneous)
-        else:
-            table = self._one_by_one(level, method, simultaneous)
+        ones = list(self.estimates.values())
+        ends = self._ends(ones, level, method, simultaneous)
+        k, every = ones[0].k, slice(None)
+        parts = [one.columns_of(every, [end]) for one, end in zip(ones, ends, strict=True)]
+        columns = {
+            name: np.concatenate([np.broadcast_to(part[name], k) for part in parts])
+            for name in parts[0]
+        }
+        categories = [label_column(ones[0].categories)] * len(ones)
+        table = pd.DataFrame({"category": pd.concat(categories, ignore_index=True), **columns})
         return self._labelled(table)
+
+    def _ends(
+        self, ones: list[Estimate], level: float, method: str | None, simultaneous: bool
+    ) -> list[Interval]:
+        """The intervals of each group; at once where they follow from counts alone."""
+        rates = ones[0].mechanism.channel.binomial_rates
+        exact = rates is not None and method is None and ones[0].target == "population"
+        if rates is None or not exact or any(one.designed for one in ones):
+            options: Any = {"method": method, "simultaneous": simultaneous}
+            return [one.interval(level, **options) for one in ones]
+        counts, sizes = np.array([one.named[0] for one in ones]), [[float(one.n)] for one in ones]
+        found = interval_of_counts(
+            counts,
+            np.array(sizes),
+            rates,
+            ones[0].k,
+            level,
+            ones[0].default_method,
+            simultaneous,
+            "population",
+        )
+        return [Interval(*pair) for pair in zip(found.low, found.high, strict=True)]
 
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with as many rows for each group, with the groups' columns before the others."""
         k = len(table) // len(self)
-        labels = [label if len(self.names) > 1 else (label,) for label in self]
+        labels = [name if len(self.names) > 1 else (name,) for name in self]
         for place, name in enumerate(self.names):
-            held = [label[place] for label in labels for _ in range(k)]
-            table.insert(place, _free(name, table), label_column(tuple(held)), True)
+            held = label_column(tuple(one[place] for one in labels for _ in range(k)))
+            free = f"{name}_group" if name in table.columns else name
+            table.insert(place, free, held, True)
         return table
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
-        """The shares among the people of some categories, by default who answered, of each group.
+        """The proportions among the people of some categories, by default who answered.
 
-        The groups' columns, then those of `Estimate.among`.
+        Parameters
+        ----------
+        among, level
+            As for `Estimate.among`.
+
+        Returns
+        -------
+        DataFrame
+            The groups' columns, then those of `Estimate.among`.
         """
         tables = [one.among(among, level) for one in self.values()]
         return self._labelled(pd.concat(tables, ignore_index=True))
 
-    def _one_by_one(self, level: float, method: str | None, simultaneous: bool) -> pd.DataFrame:
-        frames = []
-        for one in self.values():
-            if one.designed:
-                frames.append(one.to_frame(level, method=method, simultaneous=simultaneous))
-                continue
-            low, high = one.interval(level, method=method, simultaneous=simultaneous)
-            frames.append(self._table(one.categories, [one], Interval(low, high)))
-        return pd.concat(frames, ignore_index=True)
+    @property
+    def title(self) -> str:
+        """The groups."""
+        return f"Estimates of {len(self)} groups by {self._by}"
 
-    def _alike(self) -> list[Estimate] | None:
-        """The estimates, where all groups' intervals follow from counts at once."""
-        ones = list(self.values())
-        plain = [one for one in ones if not one.designed]
-        if len(plain) < len(ones) or {one.target for one in plain} != {"population"}:
-            return None
-        return plain if plain[0].mechanism.channel.binomial_rates is not None else None
+    @property
+    def _by(self) -> str:
+        return ", ".join(str(name) for name in self.names)
 
-    def _at_once(self, ones: list[Estimate], level: float, simultaneous: bool) -> pd.DataFrame:
-        rates = ones[0].mechanism.channel.binomial_rates
-        assert rates is not None
-        counts = np.array([one.named[0] for one in ones])
-        sizes = np.array([[float(one.n)] for one in ones])
-        method = ones[0].default_method
-        found = interval_of_counts(
-            counts, sizes, rates, ones[0].k, level, method, simultaneous, "population"
-        )
-        return self._table(ones[0].categories, ones, found)
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The number of reports in groups."""
+        return [("n", f"{self.n:,}")]
 
-    @staticmethod
-    def _table(
-        categories: tuple[Hashable, ...], ones: Sequence[Estimate], ends: Interval
-    ) -> pd.DataFrame:
-        def column(name: str) -> Any:
-            return np.concatenate([np.asarray(getattr(one, name)) for one in ones])
-
-        named = [one.named for one in ones]
-        labels = label_column(categories)
-        return pd.DataFrame(
-            {
-                "category": pd.concat([labels] * len(ones), ignore_index=True),
-                "n": np.repeat([one.n for one in ones], len(categories)),
-                "reported": np.concatenate([one.reported_by_category for one in ones]),
-                "naive": np.concatenate([naive for _, naive in named]),
-                "proportion": column("proportions"),
-                "std_error": column("std_error"),
-                "low": np.ravel(ends.low),
-                "high": np.ravel(ends.high),
-                "count": column("counts"),
-            }
-        )
-
-    @cached_property
-    def _notes(self) -> list[str]:
-        """What a reader of the table must know beside it."""
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences that a reader of the table must know."""
+        blind = [name for name, one in self.items() if one.n and np.isnan(one.proportions).any()]
         notes = []
         if self.left_out:
             lost = f"{self.left_out:,} report{' is' if self.left_out == 1 else 's are'}"
             notes.append(f"{lost} in no group: the label is missing.")
-        if small := self.small:
-            named = "; ".join(map(label_text, small[:5])) + ("; ..." if len(small) > 5 else "")
-            verb = "group has" if len(small) == 1 else "groups have"
-            notes.append(
-                f"{len(small)} {verb} fewer than {_FEW} reports, of which nothing can be said: "
-                f"{named}."
-            )
-        blind = [label for label, one in self.items() if one.n and np.isnan(one.proportions).any()]
-        if blind:
-            verb = "group lacks" if len(blind) == 1 else "groups lack"
-            named = "; ".join(map(label_text, blind[:5]))
-            notes.append(f"{len(blind)} {verb} a sample that the design needs: {named}.")
+        few = f"fewer than {_FEW} reports, of which nothing can be said"
+        for found, one, many, what in (
+            (self.small, "has", "have", few),
+            (blind, "lacks", "lack", "a sample that the design needs"),
+        ):
+            if found:
+                verb = f"group {one}" if len(found) == 1 else f"groups {many}"
+                named = "; ".join(map(label_text, found[:5])) + ("; ..." if len(found) > 5 else "")
+                notes.append(f"{len(found)} {verb} {what}: {named}.")
         return notes
+
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """A sentence for each group.
+
+        Parameters
+        ----------
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        str
+            Lines.
+        """
+        each = self.items()
+        return "\n".join(
+            f"{label_text(name)}: {one.interpret(category, level)}" for name, one in each
+        )
 
     def plot(
         self,
@@ -222,75 +313,119 @@ class GroupEstimates(Mapping[Any, Estimate]):
         Axes
             The area of a dot grows with the group's number of reports.
         """
-        if not self:
-            raise ArgumentValueError("there are no groups to draw")
-        first = next(iter(self.values()))
-        if category is not ... and category not in first.categories:
-            raise ArgumentValueError(
-                f"category must be one of {list(first.categories)}, found {category!r}"
-            )
-        code = first.k - 1 if category is ... else first.categories.index(category)
-        ends = [one.interval(level) for one in self.values()]
-        rows = proportion_rows(
-            self,
-            [one.proportions[code] for one in self.values()],
-            ([end.low[code] for end in ends], [end.high[code] for end in ends]),
-        ).assign(n=[one.n for one in self.values()])
-        if truth is not None:
-            rows["truth"] = check_truth(truth, list(self))
-        whom = "these rows" if first.target == "rows" else "the population"
-        named = said(first.categories[code])
-        options = {"title": f"proportion of {named} by {self._by}", **options}
-        xlabel = f"proportion of {named} among {whom}"
-        return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
+        return self._picture(ax, category, level=level, truth=truth, by=self._by, **options)
 
-    def _shown(self) -> pd.DataFrame:
-        table = self.to_frame().drop(columns=["reported", "naive"], errors="ignore")
-        table["category"] = [said(label) for label in table["category"]]
-        return table
 
-    def __repr__(self) -> str:
-        table = self._shown().to_string(index=False, formatters=FORMATS, **shortened())
-        head = f"Estimates of {len(self)} groups by {self._by}: n={self.n:,}"
-        return "\n".join([head, table, *self._notes])
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates(_Several):
+    """A mapping from column to its Estimate, or to its GroupEstimates.
 
-    def _repr_html_(self) -> str:
-        import html
+    Attributes
+    ----------
+    estimates : mapping
+        By column.
 
-        table = self._shown().to_html(
-            index=False, escape=True, border=0, formatters=FORMATS, **shortened()
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes)
-        return f"{table}<p>{len(self)} groups, n = {self.n:,}</p>{notes}"
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr
+    >>> frame = pd.DataFrame({"q1": ["no", "yes"] * 50, "q2": ["no"] * 60 + ["yes"] * 40})
+    >>> found = rr.estimate(frame, ["no", "yes"], 0.75, columns=["q1", "q2"])
+    >>> found
+    Estimates: columns=2, epsilon of a row=2.197
+      column  category  proportion     low    high    n  std_error  count
+      q1      no            0.5000  0.2966  0.7034  100     0.1005     50
+      q1      yes           0.5000  0.2966  0.7034  100     0.1005     50
+      q2      no            0.7000  0.4944  0.8934  100     0.0985     70
+      q2      yes           0.3000  0.1066  0.5056  100     0.0985     30
+    """
+
+    estimates: Mapping[Any, Any]
+    kind = "column"
 
     @property
-    def _by(self) -> str:
-        return ", ".join(str(name) for name in self.names)
+    def n_labels(self) -> int:
+        """The column, those of groups, and the category."""
+        return 1 + max((one.n_labels for one in self.values()), default=1)
 
     @property
-    def mechanism(self) -> Mechanism:
-        """What made the reports.  Raises ArgumentValueError where there are no groups."""
-        if not self.estimates:
-            raise ArgumentValueError("there are no groups, and so no mechanism")
-        return next(iter(self.values())).mechanism
+    def epsilon(self) -> float:
+        """The privacy loss of one row over these columns, rounded up."""
+        return total_epsilon(one.mechanism.epsilon for one in self.values())
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The number of columns, and the epsilon of a row."""
+        return [("columns", f"{len(self)}"), ("epsilon of a row", f"{self.epsilon:.4g}")]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Notes of each column."""
+        return [f"{label(name)}: {note}" for name, one in self.items() for note in one.notes]
+
+    def to_frame(
+        self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
+    ) -> pd.DataFrame:
+        """One long table: the column, then the columns of each estimate's frame.
+
+        Parameters
+        ----------
+        level, method, simultaneous
+            Of the intervals, as for `Estimate.to_frame`.
+
+        Returns
+        -------
+        DataFrame
+        """
+        tables: list[pd.DataFrame] = []
+        for name, one in self.items():
+            table = one.to_frame(level, method=method, simultaneous=simultaneous)
+            table.insert(0, "column", label_column((name,) * len(table)), True)
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """A sentence for each column.
+
+        Parameters
+        ----------
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        str
+            Lines.
+        """
+        each = self.items()
+        return "\n".join(f"{label(name)}: {one.interpret(category, level)}" for name, one in each)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        category: Hashable = ...,
+        level: float = 0.95,
+        truth: Any = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the proportion of one category in each column, for columns of the same categories.
+
+        Parameters
+        ----------
+        ax, category, level, **options
+            As for `GroupEstimates.plot`.
+        truth : mapping, Series or sequence of floats, optional
+            True proportions by column, where they are public.
+
+        Returns
+        -------
+        Axes
+        """
+        return self._picture(ax, category, level=level, truth=truth, by="column", **options)
 
 
-def label_text(label: object) -> str:
+def label_text(name: object) -> str:
     """A group's label as people read it."""
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-def _free(name: Hashable, table: pd.DataFrame) -> Hashable:
-    """A group column's name, changed where the table has a column of that name."""
-    return f"{name}_group" if name in table.columns else name
-
-
-def group_names(columns: Sequence[Any]) -> tuple[Hashable, ...]:
-    """What the columns that make groups are called; those without a name are numbered."""
-    several = len(columns) > 1
-    return tuple(
-        name
-        if (name := getattr(column, "name", None)) is not None
-        else (f"group_{place}" if several else "group")
-        for place, column in enumerate(columns)
-    )
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)

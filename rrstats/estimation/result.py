@@ -4,7 +4,7 @@ A result is a frozen dataclass that holds what was counted and computes the rest
 make one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False)`` and give
 
 - ``to_frame(level=0.95)``: unrounded numbers, one row a statement, with the columns that label a
-  row first, as many as ``keys``; further options are keywords;
+  row first, as many as ``n_labels``; further options are keywords;
 - ``interval(level=0.95)``: a `LabelledInterval`, or an `Interval` where there is one number;
 - ``interpret(...)``: a sentence;
 - ``covariance``, ``n`` and ``effective_n``: properties or fields;
@@ -84,14 +84,14 @@ class Result(ABC):
         """The answer in a sentence."""
 
     @property
-    def keys(self) -> int:
+    def n_labels(self) -> int:
         """The number of columns of the frame that label a row."""
         return 1
 
     @property
     def _leading(self) -> int:
         """The number of columns of the printed table that label a row."""
-        return self.keys
+        return self.n_labels
 
     @property
     def shown(self) -> Sequence[str]:
@@ -117,7 +117,7 @@ class Result(ABC):
         """The frame as people read it: labels as text, the answer first, nothing unknown."""
         frame = self.to_frame(level)
         shown = [name for name in self.shown if name in frame and frame[name].notna().any()]
-        return pd.concat([frame.iloc[:, : self.keys].map(label), frame[shown]], axis=1)
+        return pd.concat([frame.iloc[:, : self.n_labels].map(label), frame[shown]], axis=1)
 
     def summary(self, level: float = 0.95) -> SummaryTable:
         """The result as a table for people.
@@ -134,7 +134,7 @@ class Result(ABC):
             ``to_frame()`` has the unrounded numbers.
         """
         table = self._table(level)
-        names = [table.pop(name) for name in list(table.columns[: self.keys])]
+        names = [table.pop(name) for name in list(table.columns[: self.n_labels])]
         table.index = pd.Index(names[0]) if len(names) == 1 else pd.MultiIndex.from_arrays(names)
         table.index.names = [None] * len(names)
         written = {str(name): self._writer(table[name]) for name in table}
@@ -143,7 +143,8 @@ class Result(ABC):
     def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
         """The writer of a column's cells."""
         found = self.formats.get(str(column.name), str)
-        whole = found is write_count and (column.isna() | (column == column.round())).all()
+        near = (column - column.round()).abs() < 1e-9  # of a count that was computed
+        whole = found is write_count and (column.isna() | near).all()
         return "{:,.0f}".format if whole else found
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
@@ -152,8 +153,8 @@ class Result(ABC):
         half = most // 2 if most and len(table) > most else 0
         if half:
             table = pd.concat([table.head(half), table.tail(half)])
-        labels = [list(table.iloc[:, place]) for place in range(self.keys)]
-        numbers = (table.iloc[:, place] for place in range(self.keys, table.shape[1]))
+        labels = [list(table.iloc[:, place]) for place in range(self.n_labels)]
+        numbers = (table.iloc[:, place] for place in range(self.n_labels, table.shape[1]))
         cells = [*labels, *(list(map(self._writer(column), column)) for column in numbers)]
         rows = [list(row) for row in zip(*cells, strict=True)]
         if half:
@@ -282,7 +283,7 @@ class ConstrainedProportions(Result):
         return (self.names, self.categories) if self.names else (("category",), (self.categories,))
 
     @property
-    def keys(self) -> int:
+    def n_labels(self) -> int:
         """One column of labels for each axis."""
         return len(self._axes[0])
 

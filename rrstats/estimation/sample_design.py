@@ -1,41 +1,29 @@
-"""What stands beside the reports of a survey: groups, strata, clusters and weights of its rows.
+"""Sample designs: groups, strata, clusters and weights of the rows beside the reports.
 
-A `Rows` gives each row a number for its group and one for its (stratum, cluster), and its weight;
-`tallies.tally` counts by them.  Labels come from the rows themselves: they are public.
-A row may stand for several alike, as those of `condensed` do: then it says how many, and what the
-powers of their weights add up to.
+A `SampleDesign` names them, or holds them.  A `Rows` gives each row a number for its group and one
+for its (stratum, cluster), and its weight, by which tallies count.  Labels come from the rows
+themselves: they are public.  A row may stand for several alike, as those that an engine groups do:
+then it says how many, and what the powers of their weights add up to.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import check_one_of
 from rrstats._typing import Counts, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
-__all__ = [
-    "EVERYONE",
-    "Multiples",
-    "Numbered",
-    "Rows",
-    "check_weights",
-    "columns_of",
-    "inverse_probabilities",
-    "numbered",
-    "powers",
-    "refuse_probabilities",
-    "refuse_weights",
-    "rows_of",
-]
+__all__ = ["EVERYONE", "SIMPLE", "SampleDesign", "design_of", "rows_of"]
 
 Codes = NDArray[np.intp]
 
@@ -46,6 +34,101 @@ _HEAVIEST = 1e100
 
 _COMBINED = 1 << 22
 """Up to so many combinations of labels are numbered without asking which of them occur."""
+
+
+LONELY_PSU = ("raise", "adjust", "certainty")
+"""Strata with one cluster: refused, centred at the grand mean, or sure to be in the sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleDesign:
+    """The design of a survey: names of a frame's columns, or columns.
+
+    A cluster belongs to its stratum: one label in two strata is two clusters.
+
+    Parameters
+    ----------
+    weights : hashable or array-like of shape (n,), optional
+        How many people each row stands for; numbers of at least 0.
+    strata, clusters : hashable or array-like of shape (n,), optional
+        Labels, known of every row.
+    probabilities : hashable or array-like of shape (n,), optional
+        Chances in (0, 1] with which rows came into the sample, without replacement; instead of
+        weights.  All 1 is a census.  For a tally that was counted with them: True.
+    population : int or mapping, optional
+        How many clusters (rows, where there are none) the population has, or each stratum of it;
+        by default far more than the sample.  A sample without weights gets those that it gives.
+    lonely_psu : {"raise", "adjust", "certainty"}
+        A stratum of one cluster is refused, or centred at the grand mean, or was sure to be in the
+        sample, so that only its coins are random.
+
+    Raises
+    ------
+    ArgumentTypeError, ArgumentValueError
+        For weights with probabilities, or probabilities with a population.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no"] * 60 + ["yes"] * 40
+    >>> region, sizes = ["north", "south"] * 50, {"north": 500, "south": 1500}
+    >>> design = rr.SampleDesign(weights=[1.0, 3.0] * 50, strata=region, population=sizes)
+    >>> found = rr.estimate(reports, m, design=design)
+    >>> found.proportions.round(3), found.std_error.round(3), found.design_effect.round(2)
+    (array([0.7, 0.3]), array([0.11, 0.11]), array([1.25, 1.25]))
+    """
+
+    weights: Any = None
+    strata: Any = None
+    clusters: Any = None
+    probabilities: Any = None
+    population: Any = None
+    lonely_psu: str = LONELY_PSU[0]
+
+    def __post_init__(self) -> None:
+        check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
+        if self.probabilities is not None:
+            if self.weights is not None:
+                raise ArgumentTypeError("give weights or probabilities, found both")
+            if self.population is not None:
+                raise ArgumentValueError(
+                    "give probabilities or population, found both: probabilities say how much of "
+                    "the population is in the sample"
+                )
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What is given of each row, by argument."""
+        names = ("weights", "strata", "clusters", "probabilities")
+        given = {name: getattr(self, name) for name in names}
+        return {name: column for name, column in given.items() if column is not None}
+
+    @property
+    def finite(self) -> bool:
+        """Whether it says how much of the population is in the sample."""
+        return self.population is not None or self.probabilities is not None
+
+    def without_rows(self) -> SampleDesign:
+        """What it says of a sample whose rows are counted."""
+        chances = None if self.probabilities is None else True
+        return SampleDesign(
+            probabilities=chances, population=self.population, lonely_psu=self.lonely_psu
+        )
+
+
+SIMPLE = SampleDesign()
+"""A simple random sample of far more people."""
+
+
+def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
+    """The design that two arguments say; weights alone are one."""
+    if design is None:
+        return SIMPLE if weights is None else SampleDesign(weights=weights)
+    if not isinstance(design, SampleDesign):
+        raise ArgumentTypeError(f"design must be a rr.SampleDesign, found {type(design).__name__}")
+    if weights is not None:
+        raise ArgumentTypeError("give weights in the design, found them also beside it")
+    return design
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +222,7 @@ def rows_of(
     rows: int,
     *,
     by: Any = None,
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
+    design: SampleDesign | None = None,
     observed: bool = True,
     multiples: Multiples | None = None,
 ) -> Rows:
@@ -149,17 +230,26 @@ def rows_of(
 
     multiples : where each row stands for several; then they hold the weights.
     """
-    groups = cells = None
-    given = [reports, *([] if by is None else columns_of(by)), strata, clusters, weights]
+    design = design or SIMPLE
+    strata, clusters, listed = design.strata, design.clusters, [] if by is None else columns_of(by)
+    given = [reports, *listed, strata, clusters, design.weights, design.probabilities]
     # One labelled column is enough to tell which rows belong together.
     reports = next((one for one in given if isinstance(one, pd.Series)), reports)
-    if by is not None:
-        listed = columns_of(by)
+    groups = cells = weights = None
+    if listed:
         groups = numbered(_aligned(reports, rows, listed, "by"), observed=observed)
     if strata is not None or clusters is not None:
         cells = _cells(reports, rows, strata, clusters, multiples)
-    found = None if weights is None else check_weights(weights, rows, reports)
-    return Rows(groups, cells, found, multiples)
+    if design.weights is not None:
+        weights = check_weights(design.weights, rows, reports)
+    elif design.probabilities is not None and multiples is None:
+        check_aligned(reports, design.probabilities, "probabilities")
+        weights = inverse_probabilities(design.probabilities, rows)
+    found = Rows(groups, cells, weights, multiples)
+    if design.population is not None and not found.sampled:
+        # One stratum, so that rows outside a group count as sampled.
+        return replace(found, cells=Numbered(np.zeros(rows, dtype=np.intp), [(0, None)]))
+    return found
 
 
 def columns_of(by: Any) -> list[Any]:
@@ -169,6 +259,14 @@ def columns_of(by: Any) -> list[Any]:
     if isinstance(by, list | tuple) and by and all(_is_column(one) for one in by):
         return list(by)
     return [by]
+
+
+def group_names(by: Any) -> tuple[Hashable, ...]:
+    """Names of the columns that make groups; those without a name are numbered."""
+    columns = columns_of(by)
+    named = [getattr(column, "name", None) for column in columns]
+    free = [f"group_{place}" if len(columns) > 1 else "group" for place in range(len(columns))]
+    return tuple(one if name is None else name for name, one in zip(named, free, strict=True))
 
 
 def _is_column(value: Any) -> bool:

@@ -8,7 +8,7 @@ are in the sample,
     variance = (1 - f) * (variance between clusters) + f * (variance of the randomization)
 
 Where probabilities differ, a cluster that was sure to be in the sample counts nothing in the first
-part, and others 1 - probability.  Strata with one cluster have no such variance: see `LONELY_PSU`.
+part, and others 1 - probability.  A `SampleDesign` says what to do with strata of one cluster.
 Two groups of one sample go together as far as their clusters do: people of one cluster are alike
 whichever group they are in, and a stratum with more of one group has fewer of the other.  Both are
 read as one sample with report cells of their own, so that the covariance is that of two sums.
@@ -28,52 +28,21 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_number, check_one_of
+from rrstats._checks import check_number
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation import debiasing
+from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import Tally
 from rrstats.mechanisms.channel import has_latent_classes, transition_matrix
 
-__all__ = ["LONELY_PSU", "SIMPLE", "Sampling", "SurveyMoments", "VarianceForm"]
+__all__ = ["SurveyMoments", "VarianceForm"]
 
-
-LONELY_PSU = ("raise", "adjust", "certainty")
-"""Strata with one cluster: refused, centred at the grand mean, or sure to be in the sample."""
 
 _ROUNDING = 1e-12
 
 _ALIKE = 1e-9
 """Relative difference up to which probabilities are the same but for rounding."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """The way in which a sample was drawn, besides its weights, strata and clusters.
-
-    population : how many clusters (rows, where there are none) the population has: a number, or a
-        mapping from stratum to number.  Clusters then are in the sample as a whole, and a tally
-        without weights gets those that the numbers give.  None: far more than the sample.
-    probabilities : whether weights are 1 / the probability of being in a sample that was drawn
-        without replacement; all 1 is a census.
-    lonely_psu : one of `LONELY_PSU`.
-    """
-
-    population: Any = None
-    probabilities: bool = False
-    lonely_psu: str = LONELY_PSU[0]
-
-    def __post_init__(self) -> None:
-        check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
-        if check_bool(self.probabilities, "probabilities") and self.population is not None:
-            raise ArgumentValueError(
-                "give probabilities or population, found both: probabilities say how much of the "
-                "population is in the sample"
-            )
-
-
-SIMPLE = Sampling()
-"""A sample that says nothing of a population's size."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +168,7 @@ class VarianceForm:
         return np.asarray((values.T * self.mass) @ others + (self.points @ values).T @ weighted)
 
 
-def variance_form(cells: SampleCells, sampled: Floats, sampling: Sampling) -> VarianceForm:
+def variance_form(cells: SampleCells, sampled: Floats, design: SampleDesign) -> VarianceForm:
     """How a weighted sum over the cells varies.
 
     sampled : (strata,) the share of its clusters that are in the sample.
@@ -207,7 +176,7 @@ def variance_form(cells: SampleCells, sampled: Floats, sampling: Sampling) -> Va
     known probabilities all count 1, which makes the n / (n - 1) of sampling with replacement.
     Raises ArgumentValueError for strata with one cluster, unless ``lonely_psu`` names what to do.
     """
-    lonely, probabilities = sampling.lonely_psu, sampling.probabilities
+    lonely, probabilities = design.lonely_psu, design.probabilities is not None
     left, free = 1 - sampled, _free(cells, sampled, probabilities)
     if probabilities:
         keep, keep2 = chances_missed(cells)
@@ -379,7 +348,7 @@ class SurveyMoments:
     """
 
     tally: Tally
-    sampling: Sampling
+    design: SampleDesign
 
     def __post_init__(self) -> None:
         if not debiasing.has_scores(self.tally.mechanism.channel):
@@ -393,7 +362,7 @@ class SurveyMoments:
     @cached_property
     def cells(self) -> SampleCells:
         """The cells of the tally, with the weights that the population gives."""
-        population, cells = self.sampling.population, read_cells(self.tally)
+        population, cells = self.design.population, read_cells(self.tally)
         given = any(cell.weight is not None for cell in self.tally.cells.values())
         if population is None or given:
             return cells
@@ -403,17 +372,17 @@ class SurveyMoments:
     @cached_property
     def sampled(self) -> Floats:
         """(strata,) the share of the clusters that are in the sample."""
-        return _sampled_shares(self.cells, self.sampling.population)
+        return _sampled_shares(self.cells, self.design.population)
 
     @cached_property
     def form(self) -> VarianceForm:
         """The variance of a weighted sum."""
-        return variance_form(self.cells, self.sampled, self.sampling)
+        return variance_form(self.cells, self.sampled, self.design)
 
     @cached_property
     def least_form(self) -> VarianceForm:
         """What `form` would be if clusters, and who has which weight, made no difference."""
-        return plain_form(self.cells, self.sampled, self.sampling.probabilities)
+        return plain_form(self.cells, self.sampled, self.design.probabilities is not None)
 
     @cached_property
     def first(self) -> Floats:
@@ -506,7 +475,7 @@ class SurveyMoments:
     @cached_property
     def df(self) -> int:
         """Clusters (rows, where there are none) less strata; of a group those that it is in."""
-        return degrees_of_freedom(self.cells, self.sampled, self.sampling.probabilities)
+        return degrees_of_freedom(self.cells, self.sampled, self.design.probabilities is not None)
 
     def design_effect(self) -> Floats:
         """(k,) variance over that of as many unweighted reports of a simple random sample.
@@ -537,7 +506,7 @@ class SurveyMoments:
         both = self._joined(self.cells, other)
         if both is None:
             return None
-        form = variance_form(both, self.sampled, self.sampling)
+        form = variance_form(both, self.sampled, self.design)
         here = np.vstack([self.centred, np.zeros((len(other.centred), self.centred.shape[1]))])
         there = np.vstack([np.zeros((len(self.centred), other.centred.shape[1])), other.centred])
         return form.between(here, there)
@@ -549,11 +518,12 @@ class SurveyMoments:
             cells = None if cells is None else self._joined(cells, other)
         if cells is None:
             return None
-        return degrees_of_freedom(cells, self.sampled, self.sampling.probabilities)
+        return degrees_of_freedom(cells, self.sampled, self.design.probabilities is not None)
 
     def _joined(self, one: SampleCells, group: SurveyMoments) -> SampleCells | None:
         """The rows of both, with report cells of their own; None where no sample has them."""
-        if replace(self.sampling, population=None) != replace(group.sampling, population=None):
+        drawn = [(one.design.lonely_psu, one.design.probabilities) for one in (self, group)]
+        if drawn[0] != drawn[1]:
             return None
         other = group.cells
         places = {key: place for place, key in enumerate(other.keys)}

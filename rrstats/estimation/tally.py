@@ -8,7 +8,7 @@ anywhere merge to the whole, exactly for integers.  Missing reports stand apart,
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast, overload
 
 import numpy as np
@@ -21,10 +21,22 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, reports_of
-from rrstats.estimation.column_requests import ask
-from rrstats.estimation.engine_frames import is_frame, open_frame, refuse_unopened
-from rrstats.estimation.sample_design import EVERYONE, Rows, rows_of
-from rrstats.estimation.selections import Beside, selections
+from rrstats.estimation.engine_frames import (
+    Selection,
+    is_frame,
+    open_frame,
+    refuse_unopened,
+    resolve_columns,
+    selections,
+)
+from rrstats.estimation.sample_design import (
+    EVERYONE,
+    Rows,
+    SampleDesign,
+    design_of,
+    group_names,
+    rows_of,
+)
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.mechanisms.support_channel import SupportChannel
@@ -226,10 +238,9 @@ def tally(
     columns: None = ...,
     group: Any = ...,
     by: None = ...,
-    weights: Any = ...,
-    strata: Any = ...,
-    clusters: Any = ...,
     observed: bool = ...,
+    weights: Any = ...,
+    design: SampleDesign | None = ...,
 ) -> Tally: ...
 
 
@@ -240,30 +251,12 @@ def tally(
     prob: float | None = ...,
     *,
     epsilon: float | None = ...,
-    columns: None = ...,
-    group: Any = ...,
-    by: Any,
-    weights: Any = ...,
-    strata: Any = ...,
-    clusters: Any = ...,
-    observed: bool = ...,
-) -> dict[Hashable, Tally]: ...
-
-
-@overload
-def tally(
-    reports: Any,
-    mechanism: Any = ...,
-    prob: float | None = ...,
-    *,
-    epsilon: float | None = ...,
-    columns: Any,
+    columns: Any = ...,
     group: Any = ...,
     by: Any = ...,
-    weights: Any = ...,
-    strata: Any = ...,
-    clusters: Any = ...,
     observed: bool = ...,
+    weights: Any = ...,
+    design: SampleDesign | None = ...,
 ) -> Any: ...
 
 
@@ -276,129 +269,128 @@ def tally(
     columns: Any = None,
     group: Any = None,
     by: Any = None,
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
     observed: bool = True,
+    weights: Any = None,
+    design: SampleDesign | None = None,
 ) -> Any:
     """Count reports.
 
-    reports : n reports in any container that `privatize` gives back; or a frame, of pandas or of
-        an engine (Polars, pyarrow, DuckDB, Dask, PySpark and whatever else narwhals knows).
-    mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon; a Series that
-        says how it was made needs none, and one that says otherwise is refused.  Where rows were
-        made by different mechanisms: a column of n mechanisms, or a mapping from group to
-        mechanism.
-    columns : of a frame, the name of the column of reports, by default the only one that the frame
-        or a mapping speaks of.  Or a list of names: each is counted by itself, with one mechanism
-        for all or a mapping from column to mechanism; where the mechanism's reports are tuples,
-        the columns hold their parts.
-    group : (n,) the sample of each report, where the mechanism has several.
-    by : (n,) labels to count apart, or a list of such columns, or a frame of them; rows whose
-        label is missing are left out.  observed : whether only labels that occur are counted;
-        False keeps all categories of a Categorical.
-    weights : (n,) numbers of at least 0.  strata, clusters : (n,) labels of the sample's strata
-        and clusters; a cluster belongs to its stratum, so that one label in two strata is two.
-        With a frame, group, by, weights, strata and clusters are names of its columns.
-    Returns a Tally, or with ``by`` a dict from label (a tuple where there are several columns)
-    to Tally; missing reports are counted apart.  Of a list of columns a dict from name to that.
-    Of an engine's frame only counts come back: the engine groups its rows, computing them once for
-    as many columns as have few combinations.
-    Raises ArgumentValueError for reports outside the categories, as many as there are:
-    either the categories are not those of the reports, or the answers were never privatized.
-    MissingPackageError for an engine's frame without narwhals.
+    Parameters
+    ----------
+    reports : array-like of shape (n,), Series or frame
+        Reports in any container that `privatize` gives back; or a frame of pandas or of an engine
+        (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis and whatever else narwhals knows), which
+        groups its rows, once for as many columns as have few combinations: only counts come back.
+    mechanism, prob, epsilon
+        A mechanism, or categories with prob or epsilon; a Series that says how it was made needs
+        none, and one that says otherwise is refused.  Where rows were made by different mechanisms:
+        a column of n mechanisms, or a mapping from group to mechanism.
+    columns : hashable or list, optional
+        Of a frame, the name of the column of reports, by default the only one that the frame or a
+        mapping speaks of.  Or a list of names: each is counted by itself, with one mechanism for
+        all or a mapping from column to mechanism; where the mechanism's reports are tuples, the
+        columns hold their parts.
+    group : hashable or array-like of shape (n,), optional
+        The sample of each report, where the mechanism has several.
+    by : hashable, array-like of shape (n,), list of either, or DataFrame, optional
+        Labels to count apart; rows whose label is missing are left out.
+    observed : bool
+        Whether only labels that occur are counted; False keeps all categories of a Categorical.
+    weights : hashable or array-like of shape (n,), optional
+        Numbers of at least 0: a design that says no more.
+    design : SampleDesign, optional
+        Weights, strata and clusters of the sample.  With a frame, group, by, weights and the
+        columns of a design are names of its columns.
 
+    Returns
+    -------
+    Tally
+        Or with ``by`` a dict from label (a tuple where there are several columns) to Tally; of a
+        list of columns a dict from name to that.  Missing reports are counted apart.
+
+    Raises
+    ------
+    ArgumentValueError
+        For reports outside the categories, as many as there are: either the categories are not
+        those of the reports, or the answers were never privatized.
+    MissingPackageError
+        For an engine's frame without narwhals.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> tally(["no", "yes", "no"], ["no", "yes"], 0.75).reported
     array([2, 1])
-    >>> parts = tally(["no", "yes", "no"], ["no", "yes"], 0.75, by=["north", "south", "south"])
-    >>> parts["south"].reported
-    array([1, 1])
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"answer": ["no", "yes", "no"], "region": ["n", "s", "s"]})
     >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
     array([1, 1])
     """
+    made = (mechanism, prob, epsilon)
+    design = design_of(weights, design)
+    found = count_reports(reports, made, columns, Selection(by, group, design), observed)
+    return next(iter(found.tallies.values())) if found.single else dict(found.tallies)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Tallies of columns of reports.
+
+    tallies : from column to Tally, or to a dict of the tallies of groups.  by : names of the
+    columns of groups; None where there are none.  single : whether one column was asked for, and no
+    list.  rows : of the data.
+    """
+
+    tallies: Mapping[Any, Any]
+    by: tuple[Hashable, ...] | None
+    single: bool
+    rows: int
+
+
+def count_reports(
+    reports: Any, made: tuple[Any, Any, Any], columns: Any, beside: Selection, observed: bool
+) -> Counted:
+    """The reports of a column, or of columns of a frame.
+
+    made : mechanism, prob and epsilon.  beside : names of a frame's columns, or columns.
+    """
     if is_frame(reports):
-        named = Beside(by=by, weights=weights, strata=strata, clusters=clusters, group=group)
-        counted = counted_frame(
-            reports, mechanism, prob, epsilon, columns=columns, beside=named, observed=observed
-        )
-        return counted.only if counted.single else dict(counted.tallies)
-    if columns is not None:
+        mechanism, *more = made
+        frame = open_frame(reports)
+        given = any(one is not None for one in more)
+        requests, single = resolve_columns(frame, columns, mechanism, more=given)
+        sample = (beside.by, beside.group, beside.design)
+        asked = selections(frame, requests, *sample, *more)
+        if not isinstance(frame, pd.DataFrame):
+            made = (None, None, None)  # then the engine was asked for its mechanism
+        chosen = ((request.name, selection) for request, selection in asked)
+    elif columns is None:
+        single, selection = True, replace(beside, reports=reports, mechanism=made[0])
+        chosen = (pair for pair in [(None, selection)])
+    else:
         refuse_unopened(reports, text=True)
         raise ArgumentTypeError(
             f"columns are names of a frame's, found reports in a {type(reports).__name__}; give "
             "the frame, or leave columns out"
         )
-    opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
-    rows = rows_of(
-        reports,
-        opened.rows,
-        by=by,
-        weights=weights,
-        strata=strata,
-        clusters=clusters,
-        observed=observed,
-    )
-    parts = counted_parts(opened, rows)
-    return parts[None] if rows.groups is None else parts
-
-
-@dataclass(frozen=True, eq=False)
-class CountedFrame:
-    """Tallies of columns of a frame.
-
-    tallies : from column to Tally, or to a dict of the tallies of groups.
-    single : whether one name was asked for, and no list.  rows : of the data.
-    """
-
-    tallies: Mapping[Any, Any]
-    single: bool
-    rows: int
-
-    @property
-    def only(self) -> Any:
-        """The first of the tallies."""
-        return next(iter(self.tallies.values()))
-
-
-def counted_frame(
-    data: Any,
-    mechanism: Any,
-    prob: float | None,
-    epsilon: float | None,
-    *,
-    columns: Any,
-    beside: Beside,
-    observed: bool,
-) -> CountedFrame:
-    """`tally` of columns of a frame, with what `estimators.estimate` needs besides."""
-    frame = open_frame(data)
-    asked = ask(frame, columns, mechanism, more=prob is not None or epsilon is not None)
-    found, total = {}, 0
-    for wanted, chosen in selections(frame, asked, beside, prob, epsilon):
-        known = chosen.multiples is not None  # then an engine's frame was asked for its mechanism
+    found, rows, by = {}, 0, None
+    for name, one in chosen:
         opened = reports_of(
-            chosen.reports,
-            chosen.mechanism,
-            None if known else prob,
-            epsilon=None if known else epsilon,
-            group=chosen.group,
-            times=chosen.times,
+            one.reports, one.mechanism, made[1], epsilon=made[2], group=one.group, times=one.times
         )
-        rows = rows_of(
-            chosen.reports,
+        placed = rows_of(
+            one.reports,
             opened.rows,
+            by=one.by,
+            design=one.design,
             observed=observed,
-            multiples=chosen.multiples,
-            **chosen.beside,
+            multiples=one.multiples,
         )
-        parts = counted_parts(opened, rows)
-        name = wanted.columns[0] if len(wanted.columns) == 1 else wanted.columns
-        found[name] = parts[None] if rows.groups is None else parts
-        total = chosen.rows
-    return CountedFrame(found, asked.single, total)
+        parts = counted_parts(opened, placed)
+        found[name] = parts[None] if placed.groups is None else parts
+        rows = opened.rows if one.multiples is None else one.multiples.total
+        by = None if one.by is None else group_names(one.by)
+    return Counted(found, by, single, rows)
 
 
 def counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
