@@ -54,7 +54,13 @@ class NotIdentifiableError(ArgumentValueError):
 
 
 class MetadataError(ArgumentValueError):
-    """What the data say of themselves contradicts the data or an argument."""
+    """What the data say of themselves contradicts the data or an argument.
+
+    Documents may hold labels and keys of any length, so long messages are cut in the middle.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text if len(text) <= 700 else f"{text[:500]} ... {text[-200:]}")
 
 
 class DamagedDocumentError(MetadataError):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
+import warnings
 from collections import defaultdict
 from fractions import Fraction
 
@@ -904,3 +906,64 @@ def test_reading_for_the_classes_keeps_the_scores():
     kuk = surveys.kuk(["no", "yes"], 0.7, 0.3, yes="yes", draws=4)
     est = rr.estimate(rr.Tally.from_counts([120, 260, 300, 210, 110], kuk))
     assert est.proportions.tolist() == est.about().proportions.tolist()
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: surveys.crosswise(["no", "yes"], 0.5, yes="yes"),
+        lambda: surveys.kuk([False, True], 0.3, 0.3, draws=2),
+        lambda: surveys.unrelated_question_two_samples([False, True], [0.7, 0.7]),
+        lambda: rr.MatrixDesign(["a", "b"], [[0.25, 0.25], [0.75, 0.75]]),
+        lambda: rr.MatrixDesign(list("abc"), [[0.5, 0.25, 0.375], [0.5, 0.75, 0.625]]),
+    ],
+)
+def test_a_design_without_information_warns_when_it_is_built(build):
+    """Before the field work: an estimate would be refused only after it."""
+    with pytest.warns(rr.LowPrecisionWarning, match="carries no information by itself"):
+        build()
+
+
+def test_a_design_with_information_does_not_warn():
+    """Nor does one whose samples only together tell the proportions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for make in EXAMPLES.values():
+            make()
+        surveys.christofides([False, True], [F(1, 5), F(2, 5), 0, 0, F(2, 5)])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda p: surveys.kuk([False, True], p, 0.5, draws=100),
+        lambda p: surveys.christofides([False, True], [p, 1 - p]),
+        lambda p: from_dict(
+            {
+                "type": "MatrixDesign",
+                "categories": list(range(40)),
+                "matrix": [[f"1/{10**999 + row}" for _ in range(40)] for row in range(40)],
+            }
+        ),
+    ],
+)
+def test_the_cost_of_long_fractions_is_bounded(build):
+    """Fractions of 1,000 digits, which took 40 seconds, are refused at the door."""
+    began = time.perf_counter()
+    with pytest.raises(ArgumentValueError, match="digits"):
+        build(F(1, 10**999 + 7))
+    assert time.perf_counter() - began < 3
+
+
+def test_refusals_of_documents_are_short():
+    """Whatever stands in a document, a refusal quotes a little of it."""
+    long = "x" * 100_000
+    for document in (
+        {"type": long},
+        {"type": "KRR", "categories": ["a", "b"], long: 1},
+        {"type": "KRR", "categories": [long, long], "prob": 0.5},
+        {"type": "SurveyDesign", "design": "warner", "categories": [long, "b"], "yes": "c"},
+    ):
+        with pytest.raises(rr.MetadataError) as caught:
+            from_dict(document)
+        assert len(str(caught.value)) < 800

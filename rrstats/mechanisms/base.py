@@ -22,15 +22,22 @@ from rrstats._checks import check_instance
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.columns import codec_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    LowPrecisionWarning,
+    NotIdentifiableError,
+    warn,
+)
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.randomness.sources import Source, Substream
 
-__all__ = ["Chain", "Mechanism", "check_codes", "is_mechanism"]
+__all__ = ["Chain", "Mechanism", "check_codes", "is_mechanism", "warn_if_uninformative"]
 
 _AT_ONCE = 1 << 16
 _FEW = 8
+_LARGE = 1 << 16
 
 
 class Mechanism(ABC):
@@ -176,6 +183,20 @@ def check_codes(codes: NDArray[Any], domain: Categories) -> None:
     """Raise unless codes have the domain's type; their values are never looked at."""
     if codes.dtype != domain.dtype:
         raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
+
+
+def warn_if_uninformative(channel: Channel) -> None:
+    """Warn now, and not after the field work, of a design from which nothing can be estimated.
+
+    Large matrices, whose check takes its time, are checked at the first estimate.
+    """
+    cells = len(channel.samples)
+    if cells * len(channel.class_of) > _LARGE:
+        return
+    try:
+        channel.solve(np.zeros(cells))
+    except NotIdentifiableError as error:
+        warn(f"this design carries no information by itself: {error}", LowPrecisionWarning)
 
 
 def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:

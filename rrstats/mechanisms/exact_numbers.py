@@ -8,10 +8,10 @@ Errors show no more of an argument than its author meant to say: data may stand 
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterable
 from fractions import Fraction
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from rrstats.mechanisms.channel import as_fraction
 
 __all__ = [
     "Number",
+    "check_digits",
     "found",
     "from_json",
     "listed",
@@ -35,6 +36,8 @@ Number = float | Fraction
 
 _CLOSE = Fraction(1, 10**9)
 _LONGEST = 60
+_MOST_DIGITS = 6000
+_MOST_BITS = 20_000
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}/[0-9]{1,4000}")
 
 
@@ -67,7 +70,7 @@ def number(value: Any, name: str) -> Number:
     >>> number(Fraction(3, 4), "prob"), number(Fraction(1, 3), "prob")
     (0.75, Fraction(1, 3))
     """
-    if isinstance(value, float) and isfinite(value):
+    if isinstance(value, float) and math.isfinite(value):
         return float(value) + 0.0  # no negative zero
     exact = as_fraction(value.item() if isinstance(value, np.generic) else value, name)
     try:
@@ -103,11 +106,25 @@ def probability(value: Any, name: str, interval: str = "[0, 1]") -> Number:
     return chance
 
 
+def check_digits(parts: Iterable[Number], name: str) -> None:
+    """Raise for fractions whose sums would take long: with a very large common denominator."""
+    common = 1
+    for part in parts:
+        common = math.lcm(common, Fraction(part).denominator)
+        if common.bit_length() > _MOST_BITS:
+            raise ArgumentValueError(
+                f"{name} must be fractions with a common denominator of at most "
+                f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"
+            )
+
+
 def whole_sum(parts: Iterable[Number], what: str) -> Fraction:
     """The exact sum of probabilities, which is 1 up to rounding.
 
     what : says in the error what must sum to 1, by how much it does not, and which way.
     """
+    parts = list(parts)
+    check_digits(parts, what)
     total = sum((Fraction(part) for part in parts), Fraction(0))
     if abs(total - 1) > _CLOSE:
         off = float(abs(total - 1))

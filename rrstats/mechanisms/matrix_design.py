@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism, check_codes
-from rrstats.mechanisms.exact_numbers import Number, listed, numbers, to_json
+from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
+from rrstats.mechanisms.exact_numbers import Number, check_digits, listed, numbers, to_json
 from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
@@ -50,8 +50,8 @@ class MatrixDesign(Mechanism):
     shows : for a design of finer classes: {class: the category it shows}; ``categories`` are
         then the classes, which `privatize` takes, and ``m.categories`` what they show.
     inverse : the design's own left inverse, one row of m numbers for each category; checked.
-    Raises ArgumentValueError or ArgumentTypeError; a matrix whose columns are all alike is
-    allowed and says NotIdentifiableError when asked for an estimate.
+    Raises ArgumentValueError or ArgumentTypeError; a singular matrix, such as one whose columns
+    are all alike, warns (LowPrecisionWarning) and raises NotIdentifiableError in an estimate.
 
     The promise: P(y | truth) <= exp(m.epsilon) P(y | other truth) for every report y, with
     ``m.epsilon`` rounded up, infinite where some report never comes from some truth.
@@ -103,6 +103,7 @@ class MatrixDesign(Mechanism):
             object.__setattr__(self, name, value)
         if own is not None:
             _check_inverse(self.channel)
+        warn_if_uninformative(self.channel)
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -295,6 +296,8 @@ def _check_columns(rows: Rows, domain: Categories, space: Categories) -> None:
                     f"matrix[report, truth] must not be negative, found {float(entry)!r} for the "
                     f"report {report!r} of the category {truth!r}"
                 )
+    for column in columns:
+        check_digits(column, "matrix[report, truth]")
     wrong = [place for place, column in enumerate(columns) if not _is_one(column)]
     if wrong:
         total = exact_sum([Fraction(part) for part in columns[wrong[0]]])

@@ -21,7 +21,7 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.columns import codec_of, encode, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism, warn_if_uninformative
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.stacked_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
@@ -127,7 +127,7 @@ class Samples(Mechanism):
         object.__setattr__(self, "shown", Categories(categories))
         object.__setattr__(self, "domain", mechanisms[0].domain)
         object.__setattr__(self, "shows", codes)
-        _ = self.channel  # raises where the parts cannot be put together
+        warn_if_uninformative(self.channel)
 
     @cached_property
     def group_space(self) -> Categories:

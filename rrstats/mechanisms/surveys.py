@@ -42,6 +42,7 @@ import pandas as pd
 from rrstats._checks import check_instance, check_whole_number
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.base import warn_if_uninformative
 from rrstats.mechanisms.exact_numbers import (
     found,
     from_json,
@@ -90,6 +91,7 @@ Each = Mapping[Any, Any] | Sequence[Any]
 _Columns = Sequence[Sequence[Fraction]]
 
 _MOST_DRAWS = 100
+_MOST_BITS = 1100
 _HALF = Fraction(1, 2)
 _TRAIT = (True, False)
 
@@ -1542,6 +1544,8 @@ class _Question:
             numbers=tuple((key, _as_given(value)) for key, value in numbers.items()),
             answers=self.answers,
         )
+        if not name.endswith("_sample"):  # samples need one another
+            warn_if_uninformative(made.channel)
         return made
 
     def single(
@@ -1663,7 +1667,10 @@ def _yes_code(domain: Categories, yes: Hashable) -> int:
 
 
 def _probability(value: Any, name: str, interval: str = "(0, 1)") -> Fraction:
-    return Fraction(probability(value, name, interval))
+    exact = Fraction(probability(value, name, interval))
+    if exact.denominator.bit_length() > _MOST_BITS:
+        raise ArgumentValueError(f"{name} must be a fraction of at most 330 digits")
+    return exact
 
 
 def _probabilities(values: Any, name: str, interval: str) -> list[Fraction]:
