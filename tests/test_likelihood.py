@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentValueError, ConvergenceWarning
 from rrstats.estimation import debiasing
 from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
@@ -448,3 +448,45 @@ def test_profile_intervals_cover(matrix, samples, part, worlds, n, covers):
         found = deviances(matrix, np.concatenate(drawn, axis=1), np.array(part, bool), share)
         hits = int((found <= CHI2 + 1e-9).sum())
         chance.assert_at_least(hits, len(found), covers, tests=len(worlds))
+
+
+# -- bounds of the loops -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_climb_that_is_stopped_is_inside_the_simplex(steps, monkeypatch):
+    """The interior-point method ends at its bound, and what it has is polished all the same."""
+    monkeypatch.setattr(likelihood, "_STEPS", steps)
+    found = most_likely(FOUR, [30, 40, 20, 10])
+    assert found.sum() == pytest.approx(1)
+    assert found.min() >= 0
+    low, high = profile_intervals(FOUR, [30, 40, 20, 10], [0, 1, 2], 3)
+    assert ((0 <= low) & (low <= high) & (high <= 1)).all()
+
+
+def test_a_table_that_is_not_reached_says_so(monkeypatch):
+    """EM ends at its bound with a warning that bounds what the log-likelihood may miss."""
+    monkeypatch.setattr(likelihood, "_EM_STEPS", 3)
+    monkeypatch.setattr(likelihood, "_MOST_ENTRIES", 1)
+    with pytest.warns(ConvergenceWarning, match=r"not reached in 3 steps: .* may miss"):
+        found = likelihood.most_likely_table(
+            [krr(3, 0.6)] * 2, np.array([[9, 1, 0], [0, 5, 0], [2, 2, 8]])
+        )
+    assert found.sum() == pytest.approx(1)
+    assert found.min() >= 0
+
+
+def test_a_fit_that_is_stopped_keeps_every_rate_positive(monkeypatch):
+    """Fisher scoring ends at its bound, on the way up."""
+    matrix, counts = krr(3, 0.8), np.array([70.0, 25.0, 5.0])
+
+    def model(x):
+        return matrix @ np.append(x, 1 - x.sum()), matrix[:, :2] - matrix[:, 2:]
+
+    values = []
+    for steps in (0, 1, 200):
+        monkeypatch.setattr(likelihood, "_FIT_STEPS", steps)
+        rates, _ = model(likelihood.fit_rates(model, counts, np.full(3, 100.0), np.full(2, 1 / 3)))
+        assert (rates > 0).all()
+        values.append(counts @ np.log(rates))
+    assert values[0] < values[1] <= values[2]

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from rrstats.inference.optimize import distinct, first_accepted, maximize, split_information
+from rrstats.inference.optimize import (
+    distinct,
+    first_accepted,
+    last_accepted,
+    maximize,
+    split_information,
+)
 
 
 def noisy_logit(seed, n=300, p=3, prob=0.75):
@@ -142,3 +148,21 @@ def test_the_first_accepted_integer_takes_few_calls():
         assert min(edge, 2**40) == found
         assert len(calls) <= 80
         assert 0 < min(calls) <= max(calls) < 2**40
+
+
+def test_a_root_without_slopes_is_halved_until_digits_end():
+    """A step function has no slope and no value near 0: its edge is found, in at most 100 steps."""
+    calls = []
+
+    def excess(which, at):
+        calls.append(len(which))
+        return np.where(at > edge[which], 1.0, -1.0), np.full(len(at), np.nan)
+
+    edge = np.array([0.3, 1e-12, 5e8])
+    found = last_accepted(excess, np.zeros(3), np.array([1.0, 1.0, np.inf]), np.ones(3))
+    assert edge == pytest.approx(found, rel=1e-9)
+    assert len(calls) <= 100
+    endless = last_accepted(
+        lambda _, at: (at * 0 - 1, at * np.nan), np.zeros(1), np.array([np.inf]), np.ones(1)
+    )
+    assert endless[0] >= 2.0**98
