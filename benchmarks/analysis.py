@@ -55,7 +55,7 @@ def _categorical(labels: Any, rows: int, seed: int) -> pd.Series[Any]:
 def _in_silence() -> Iterator[None]:
     """Of a quick run's few rows it is right to warn, and of no use here."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rr.RRStatsWarning)
+        warnings.simplefilter("ignore", rr.errors.RRStatsWarning)
         yield
 
 

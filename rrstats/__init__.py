@@ -54,15 +54,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _frame_accessor(frame: pd.DataFrame) -> Any:
-    """``df.rr``: `rrstats.FrameAccessor`."""
-    return __getattr__("FrameAccessor")(frame)
-
-
-def _series_accessor(series: pd.Series[Any]) -> Any:
-    """``s.rr``: `rrstats.SeriesAccessor`."""
-    return __getattr__("SeriesAccessor")(series)
-
-
-pd.api.extensions.register_dataframe_accessor("rr")(_frame_accessor)
-pd.api.extensions.register_series_accessor("rr")(_series_accessor)
+@pd.api.extensions.register_dataframe_accessor("rr")
+@pd.api.extensions.register_series_accessor("rr")
+def _accessor(data: Any) -> Any:
+    """``df.rr`` and ``s.rr``, which replace this when one of them is first used."""
+    for kind, name in ((pd.DataFrame, "FrameAccessor"), (pd.Series, "SeriesAccessor")):
+        # Replaced at once: no thread finds a frame without an accessor.
+        kind.rr = type(vars(kind)["rr"])("rr", __getattr__(name))
+    return data.rr

@@ -13,17 +13,6 @@ from rrstats.accessor import FrameAccessor as FrameAccessor
 from rrstats.accessor import SeriesAccessor as SeriesAccessor
 from rrstats.auditing import AuditResult as AuditResult
 from rrstats.auditing import audit as audit
-from rrstats.errors import ConvergenceWarning as ConvergenceWarning
-from rrstats.errors import ImplausibleReportsWarning as ImplausibleReportsWarning
-from rrstats.errors import LowPrecisionWarning as LowPrecisionWarning
-from rrstats.errors import MetadataError as MetadataError
-from rrstats.errors import NotIdentifiableError as NotIdentifiableError
-from rrstats.errors import RRStatsError as RRStatsError
-from rrstats.errors import RRStatsWarning as RRStatsWarning
-from rrstats.errors import SimulationWarning as SimulationWarning
-from rrstats.errors import UnknownAnswersError as UnknownAnswersError
-from rrstats.errors import UnknownAnswersWarning as UnknownAnswersWarning
-from rrstats.errors import UnrecordedWarning as UnrecordedWarning
 from rrstats.estimation import hypothesis_tests as _hypothesis_tests
 from rrstats.estimation.association import correlation as correlation
 from rrstats.estimation.association import correlations as correlations
@@ -45,7 +34,6 @@ from rrstats.estimation.result import ConstrainedProportions as ConstrainedPropo
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally
-from rrstats.inference import binomial as _binomial
 from rrstats.inference.binomial import Interval as Interval
 from rrstats.mechanisms import rappor as _rappor
 from rrstats.mechanisms import surveys as surveys
@@ -77,5 +65,4 @@ from rrstats.regression.results import RegressionResult as RegressionResult
 
 client = _single
 hypotheses = _hypothesis_tests
-intervals = _binomial
 rounds = _rappor

@@ -7,14 +7,16 @@ each method is a call of the public function of the same name.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimator import estimate
+from rrstats.estimation.means import Means, means
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
@@ -23,10 +25,7 @@ from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Mechanisms, read
 from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, column_mechanisms, privatize, simulate
-
-if TYPE_CHECKING:
-    from rrstats.estimation.crosstab import Crosstab
-    from rrstats.estimation.means import Means
+from rrstats.regression.models import linear, logit
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
@@ -244,8 +243,6 @@ class FrameAccessor:
         >>> table.table().round(2).loc["yes"].tolist()
         [0.11, 0.11]
         """
-        from rrstats.estimation.crosstab import crosstab
-
         return crosstab(
             self._data,
             *columns,
@@ -271,8 +268,6 @@ class FrameAccessor:
         values, by, group, weights : names of columns.  mechanism : of ``by``, where the frame does
             not say it.  For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
         """
-        from rrstats.estimation.means import means
-
         return means(
             column_of(self._data, values),
             self._reports(by),
@@ -285,14 +280,10 @@ class FrameAccessor:
 
     def logit(self, formula: str, **options: Any) -> Any:
         """`rrstats.logit` of a formula in this frame's columns; options as there."""
-        from rrstats.regression.models import logit
-
         return logit(formula, self._data, **options)
 
     def linear(self, formula: str, **options: Any) -> Any:
         """`rrstats.linear` of a formula in this frame's columns; options as there."""
-        from rrstats.regression.models import linear
-
         return linear(formula, self._data, **options)
 
     def tally(

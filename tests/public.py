@@ -24,13 +24,10 @@ import rrstats
 from rrstats import (
     KRR,
     Chain,
-    ImplausibleReportsWarning,
     Key,
-    LowPrecisionWarning,
     MatrixDesign,
     Mechanism,
     Rappor,
-    RRStatsError,
     SampleDesign,
     Samples,
     SubsetSelection,
@@ -69,9 +66,14 @@ from rrstats import (
     surveys,
     tally,
 )
-from rrstats import NotIdentifiableError as NotIdentifiableError
 from rrstats import privatize as privatize_columns
 from rrstats import simulate as simulate_columns
+from rrstats.errors import (
+    ImplausibleReportsWarning,
+    LowPrecisionWarning,
+    NotIdentifiableError,
+    RRStatsError,
+)
 from rrstats.estimation import debiasing
 from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports

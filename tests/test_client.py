@@ -282,7 +282,7 @@ def test_every_report_is_drawn_anew():
 def test_other_sources():
     """A SecureGenerator is silent; NumPy's generators are for teaching, and say so."""
     assert rr.client.report(M, "once", rng=rr.SecureGenerator()) in M.categories
-    with pytest.warns(rr.SimulationWarning, match="never release") as caught:
+    with pytest.warns(rr.errors.SimulationWarning, match="never release") as caught:
         rr.client.report(M, "once", rng=np.random.default_rng(1))
     assert caught[0].filename == __file__
     with pytest.raises(ArgumentTypeError, match="rng must be None"):

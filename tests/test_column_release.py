@@ -68,7 +68,7 @@ def test_looking_draws_nothing_and_refusing_starts_again():
     assert release.rows == 0
     release.look(["never"])
     release.look(["x", None])
-    with pytest.raises(rr.UnknownAnswersError, match="2 of 3 answers are not among the 3"):
+    with pytest.raises(rr.errors.UnknownAnswersError, match="2 of 3 answers are not among the 3"):
         release.refuse()
 
 

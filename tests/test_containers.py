@@ -21,7 +21,7 @@ def truth(values, categories, **options):
     """`privatize` under words that leave every answer as it is."""
     with warnings.catch_warnings():
         # Some kinds of category have no JSON form; what is said then is tested elsewhere.
-        warnings.simplefilter("ignore", rr.UnrecordedWarning)
+        warnings.simplefilter("ignore", rr.errors.UnrecordedWarning)
         return rr.privatize(values, categories, 0.99, rng=QUIET, **options)
 
 
@@ -299,7 +299,7 @@ def test_a_date_column_takes_dates_and_datetimes():
 
 
 def _error(function, *arguments):
-    with pytest.raises(rr.RRStatsError) as caught:
+    with pytest.raises(rr.errors.RRStatsError) as caught:
         function(*arguments)
     return type(caught.value)
 

@@ -145,7 +145,7 @@ def test_a_worker_killed_while_it_writes_changes_nothing(tmp_path, client):
     workers = list(client.run(os.getpid).values())
     killer = Killer(tmp_path / ".out.part", workers)
     killer.start()
-    with pytest.warns(rr.UnknownAnswersWarning):
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
         receipt = rrd.privatize_parquet(source, tmp_path / "out", {"answer": COIN}, client=client)
     killer.over.set()
     killer.join()

@@ -452,7 +452,7 @@ def test_files_that_differ_are_not_one_source(rrs, tmp_path):
         (tmp_path / name).mkdir()
         for at, table in enumerate([plain, other, plain]):
             pq.write_table(table, tmp_path / name / f"{at}.parquet")
-        with pytest.raises(rr.RRStatsError, match="privatize them apart"):
+        with pytest.raises(rr.errors.RRStatsError, match="privatize them apart"):
             rrs.privatize_parquet(tmp_path / name, tmp_path / "out", {"answer": M})
     assert not (tmp_path / "out").exists()
 
@@ -460,7 +460,7 @@ def test_files_that_differ_are_not_one_source(rrs, tmp_path):
 def test_a_plan_of_spark_that_fails_quotes_no_cell(spark, rrs, tmp_path):
     """Spark evaluates local data when it plans; what it says then may be a cell."""
     frame = spark.sql(f"select cast(a as int) as a from values ('{SECRET}') as t(a)")
-    with pytest.raises(rr.RRStatsError) as caught:
+    with pytest.raises(rr.errors.RRStatsError) as caught:
         rrs.privatize_parquet(frame, tmp_path / "out", {"a": rr.KRR([1, 2], 0.75)})
     assert SECRET not in told(caught.value)
     assert not (tmp_path / "out").exists()

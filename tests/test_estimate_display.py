@@ -126,7 +126,7 @@ def test_lookup_knows_missing_and_types():
     est = estimate([30, 20, 10], categories=[True, False, None])
     assert 10 == est[None].reported == est[math.nan].reported == est[pd.NA].reported
     assert 30 == est[np.True_].reported
-    with pytest.raises(rr.RRStatsError, match="not among the categories"):
+    with pytest.raises(rr.errors.RRStatsError, match="not among the categories"):
         est[1]
     with pytest.raises(TypeError, match="not iterable"):
         list(est)
@@ -281,7 +281,7 @@ def test_reading_of_a_missing_category():
     assert est.interpret() == est.interpret("yes")
     most = estimate([500, 200, 300], categories=[None, "no", "yes"])
     assert most.interpret(None) != est.interpret(None)
-    with pytest.raises(rr.RRStatsError, match="None is not among the categories"):
+    with pytest.raises(rr.errors.RRStatsError, match="None is not among the categories"):
         estimate([5, 5]).interpret(None)
 
 

@@ -642,7 +642,7 @@ BAD = [
 def test_bad_input_is_refused_by_name(call, said):
     """Every wrong argument raises an RRStatsError that is a ValueError or TypeError too and
     names argument and rule."""
-    with pytest.raises(rr.RRStatsError, match=said) as caught:
+    with pytest.raises(rr.errors.RRStatsError, match=said) as caught:
         call()
     assert isinstance(caught.value, ValueError | TypeError)
 
@@ -653,7 +653,7 @@ def test_reports_outside_the_categories_are_counted_not_quoted():
         lambda: rr.estimate(["heroin", "no"], ["no", "yes"], 0.75),
         lambda: debias_reports(["heroin", "no"], ["no", "yes"], 0.75),
     ):
-        with pytest.raises(rr.RRStatsError, match="1 of 2 reports") as caught:
+        with pytest.raises(rr.errors.RRStatsError, match="1 of 2 reports") as caught:
             call()
         assert "heroin" not in str(caught.value)
 
@@ -661,7 +661,7 @@ def test_reports_outside_the_categories_are_counted_not_quoted():
 def test_rounded_shares_are_accepted():
     """Published shares are rounded: .165 .349 .284 .202 and 33% 33% 33% pass, 80% does not."""
     assert 3 == len(debias_proportions([0.33, 0.33, 0.33], 0.75))
-    with pytest.raises(rr.RRStatsError):
+    with pytest.raises(rr.errors.RRStatsError):
         debias_proportions([0.3, 0.3, 0.2], 0.75)
 
 
@@ -675,7 +675,7 @@ def test_reports_that_no_truth_explains_are_said():
     """Raw answers given as reports, or rows picked by their report: one warning, fixed text."""
     m = rr.KRR(["no", "yes"], 0.75)
     for counts in ([2595, 405], [0, 914]):
-        with pytest.warns(rr.ImplausibleReportsWarning, match="mean nothing") as caught:
+        with pytest.warns(rr.errors.ImplausibleReportsWarning, match="mean nothing") as caught:
             found = rr.estimate(rr.Tally.from_counts(counts, m))
         assert 1 == len(caught)
         assert "mean nothing" in repr(found)

@@ -612,7 +612,7 @@ def test_the_sidecar_says_how_the_file_was_made(tmp_path):
     assert ["answer", "smoker"] == [r.name for r in files.describe_file(second)]
     assert receipt.epsilon_per_row > max(KRR.epsilon, rr.KRR(["yes", "no"], 0.75).epsilon)
     beside.write_text("{")
-    with pytest.raises(rr.MetadataError, match=r"target\.csv\.rrstats\.json"):
+    with pytest.raises(rr.errors.MetadataError, match=r"target\.csv\.rrstats\.json"):
         files.describe_file(first)
 
 
@@ -628,7 +628,7 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
         text = "".join(rng.choice(list('a,"\n\r'), p=[0.35, 0.25, 0.2, 0.15, 0.05], size=12))
         try:
             grid = cells.cut(text.encode(), ord(","), 2, Path("x"), 0)
-        except rr.RRStatsError:
+        except rr.errors.RRStatsError:
             continue
         found = [
             [text[a:b] for a, b in zip(starts, ends, strict=True)]

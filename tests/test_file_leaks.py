@@ -180,7 +180,7 @@ def test_no_error_quotes_a_cell(tmp_path, name, capsys):
     text = TEXTS[name]
     source = tmp_path / "source.csv"
     source.write_bytes(text if isinstance(text, bytes) else text.format(MARK).encode())
-    with pytest.raises(rr.RRStatsError) as error:
+    with pytest.raises(rr.errors.RRStatsError) as error:
         files.privatize_file(source, tmp_path / "out.csv", {"answer": KRR}, unknown="raise")
     assert MARK not in "".join(traceback.format_exception(error.value))
     assert ("", "") == tuple(capsys.readouterr())

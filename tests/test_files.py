@@ -132,7 +132,7 @@ def test_estimates_need_no_parameters(tmp_path, ending):
     assert ("answer", "warn", "unknown", False) == (
         record.name, record.unknown, record.missing, record.simulated
     )  # fmt: skip
-    with pytest.raises(rr.MetadataError, match="contradicts"):
+    with pytest.raises(rr.errors.MetadataError, match="contradicts"):
         files.estimate_file(target, "answer", rr.KRR(WORDS, 0.8))
     assert "rows" == files.estimate_file(target, target="rows")["answer"].target
 
@@ -201,14 +201,14 @@ def test_answers_are_refused_before_anything_is_drawn(tmp_path, ending):
         def words(self, *_):
             raise AssertionError("words were drawn")
 
-    with pytest.raises(rr.UnknownAnswersError, match="1 of 500") as error:
+    with pytest.raises(rr.errors.UnknownAnswersError, match="1 of 500") as error:
         release(source, unknown="raise", rng=Nothing())
     assert "secret" not in str(error.value)
     assert [source.name] == paths_in(tmp_path)
     release(source, missing="raise", unknown="uniform")
     data = data.set_column(1, "answer", pa.array(["never"] * 499 + [None]))
     source = written(tmp_path, ".pq", data)
-    with pytest.raises(rr.UnknownAnswersError, match="missing"):
+    with pytest.raises(rr.errors.UnknownAnswersError, match="missing"):
         release(source, missing="raise")
 
 
@@ -216,7 +216,7 @@ def test_the_named_warning_comes_after_the_file(tmp_path):
     """With unknown answers, as in `privatize`; the file is there then."""
     data = samples.table().set_column(1, "answer", pa.array([None] * 500, pa.string()))
     source = written(tmp_path, ".parquet", data)
-    with pytest.warns(rr.UnknownAnswersWarning):
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
         release(source)
     assert 500 == files.tally_file(tmp_path / "target.parquet", "answer").n
 
@@ -226,12 +226,12 @@ def test_simulated_noise_is_marked(tmp_path):
     source = written(tmp_path, ".parquet")
     found = []
     for _ in range(2):
-        with pytest.warns(rr.SimulationWarning):
+        with pytest.warns(rr.errors.SimulationWarning):
             receipt = release(source, rng=np.random.default_rng(3), again=True, overwrite=True)
         found.append(pq.read_table(receipt.target))
     assert found[0].equals(found[1])
     assert [True] == [r.simulated for r in files.describe_file(receipt.target)]
-    with pytest.raises(rr.MetadataError, match="simulated"):
+    with pytest.raises(rr.errors.MetadataError, match="simulated"):
         release(receipt.target, target=tmp_path / "b.parquet", again=True)
 
 
@@ -241,7 +241,7 @@ def test_reports_are_privatized_again_only_on_request(tmp_path, ending):
     source = written(tmp_path, ending)
     first = privatize(source)
     second = first.with_name("second" + ending)
-    with pytest.raises(rr.MetadataError, match="again=True"):
+    with pytest.raises(rr.errors.MetadataError, match="again=True"):
         release(first, target=second)
     receipt = release(first, {"answer": rr.KRR(WORDS, 0.6)}, target=second, again=True)
     (record,) = files.describe_file(second)
@@ -258,7 +258,7 @@ def test_documents_are_found_wherever_they_lie(tmp_path):
     assert ["kind", "answer"] == [r.name for r in files.describe_file(target)]
     other = samples.with_document(data.replace_schema_metadata({"PANDAS_ATTRS": said}), "kind",
                                   unknown="raise")  # fmt: skip
-    with pytest.raises(rr.MetadataError, match="two different things"):
+    with pytest.raises(rr.errors.MetadataError, match="two different things"):
         privatize(written(tmp_path, ".pq", other))
 
 
@@ -268,7 +268,7 @@ def test_many_categories_travel_as_a_fingerprint(tmp_path):
     data = pa.table({"x": pa.array(np.arange(3000) % 300, pa.int16())})
     source = written(tmp_path, ".parquet", data)
     release(source, {"x": mechanism})
-    with pytest.raises(rr.MetadataError, match="fingerprint"):
+    with pytest.raises(rr.errors.MetadataError, match="fingerprint"):
         files.estimate_file(tmp_path / "target.parquet")
     assert 3000 == files.tally_file(tmp_path / "target.parquet", "x", mechanism).n
 
@@ -500,7 +500,7 @@ def test_bad_directories_are_refused(tmp_path, how, said):
     source = written(tmp_path, "")
     spoil_directory(source, how)
     before = paths_in(tmp_path)
-    with pytest.raises(rr.RRStatsError, match=said) as error:
+    with pytest.raises(rr.errors.RRStatsError, match=said) as error:
         release(source, again=how == "reports")
     assert "never" not in str(error.value)
     assert before == paths_in(tmp_path)

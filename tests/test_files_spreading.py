@@ -196,7 +196,7 @@ def test_counts_are_of_the_attempts_that_are_published(tmp_path):
             yield place, call()
             yield place, call()
 
-    with pytest.warns(rr.UnknownAnswersWarning):
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
         receipt = release(source, run)
     assert {"answer": {"unknown": 100, "missing": 100}} == receipt.private
 
@@ -411,7 +411,7 @@ def test_a_task_says_nothing_of_data_or_keys(tmp_path):
             assert b"PRIVATE" not in pickle.dumps(answer)
             yield place, answer
 
-    with pytest.warns(rr.UnknownAnswersWarning):
+    with pytest.warns(rr.errors.UnknownAnswersWarning):
         release(source, run)
 
 

@@ -195,7 +195,7 @@ def test_a_group_is_a_domain_of_the_population_that_the_sample_is_from():
 
 def test_surveys_warn_of_what_nothing_explains():
     """Reports that no shares explain are as suspicious with weights as without."""
-    with pytest.warns(rr.ImplausibleReportsWarning):
+    with pytest.warns(rr.errors.ImplausibleReportsWarning):
         rr.estimate(["no"] * 2000, M, weights=[2.0] * 2000)
     with pytest.raises(ArgumentValueError, match="probabilities has another index"):
         rr.estimate(

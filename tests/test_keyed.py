@@ -351,7 +351,7 @@ def test_a_second_round_over_reports_is_recorded():
     """again=True works with a key as it does without."""
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
     out = frame.rr.privatize("answer", M, key=KEY, id="id")
-    with pytest.raises(rr.MetadataError):
+    with pytest.raises(rr.errors.MetadataError):
         out.rr.privatize("answer", M, key=KEY, id="id")
     twice = out.rr.privatize("answer", M, key=KEY, id="id", again=True)
     assert twice.rr.mechanisms["answer"] == M.then(M)
@@ -426,7 +426,7 @@ def test_bad_keys_and_ids_are_refused(what):
     """The error names the argument and the rule, and quotes neither key nor id."""
     changed, message = REFUSED[what]
     options = {"key": KEY, "id": [1, 2], "column": "q", **changed}
-    with pytest.raises(rr.RRStatsError, match=message) as caught:
+    with pytest.raises(rr.errors.RRStatsError, match=message) as caught:
         rr.privatize(["a", "b"], M, **options)
     assert "password" not in str(caught.value).replace("a password or a number", "")
 

@@ -183,7 +183,7 @@ def test_bad_categories(categories, kind, message):
     """Categories are declared as a list of at least two distinct values."""
     with pytest.raises(kind, match=message) as caught:
         rr.KRR(categories, 0.75)
-    assert isinstance(caught.value, rr.RRStatsError)
+    assert isinstance(caught.value, rr.errors.RRStatsError)
 
 
 def test_prob_or_epsilon():

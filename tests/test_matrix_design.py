@@ -297,7 +297,7 @@ def test_json_keeps_fractions():
 def test_malformed_documents(changed, message):
     """A document that describes no matrix is refused and says why."""
     document = DESIGNS["fractions"]().to_dict() | changed
-    with pytest.raises(rr.RRStatsError, match=message):
+    with pytest.raises(rr.errors.RRStatsError, match=message):
         from_dict(document)
 
 
@@ -356,7 +356,7 @@ def test_bad_matrices(matrix, kind, message):
     """A matrix that is none is refused with the column, the rule and by how much."""
     with pytest.raises(kind, match=message) as caught:
         MatrixDesign(["no", "yes"], matrix)
-    assert isinstance(caught.value, rr.RRStatsError)
+    assert isinstance(caught.value, rr.errors.RRStatsError)
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_an_inverse_beyond_the_largest_double():
 def test_cells_are_never_quoted(call, answers):
     """Who passes answers where numbers belong reads their type, never an answer."""
     frame = pd.DataFrame({"no": answers, "yes": answers})
-    with pytest.raises(rr.RRStatsError) as caught:
+    with pytest.raises(rr.errors.RRStatsError) as caught:
         call(frame)
     assert "HIV" not in str(caught.value)
 

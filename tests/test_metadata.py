@@ -287,7 +287,7 @@ def test_raw_values_put_back_are_noticed_only_where_no_reports_look_like_that(fr
     frame["answer"] = ["yes"] * 60 + ["no"] * 40
     assert frame.rr.estimate("answer").to_frame()["proportion"].between(0, 1).all()
     frame["answer"] = ["yes"] * 100
-    with pytest.warns(rr.ImplausibleReportsWarning, match="were these answers privatized"):
+    with pytest.warns(rr.errors.ImplausibleReportsWarning, match="were these answers privatized"):
         found = frame.rr.estimate("answer").to_frame().set_index("category")["proportion"]
     assert found["yes"] == pytest.approx(1.5)  # (1 - .25) / .5: the true share was 1
 

@@ -457,7 +457,7 @@ def test_a_source_that_says_nothing_of_a_column_speaks_against_a_claim():
     merged = people.merge(reports, on="id", suffixes=("", "_report"))
     stacked = pd.concat([people, reports])
     for target in (merged, stacked):
-        with pytest.raises(rr.MetadataError, match="may hold true answers"):
+        with pytest.raises(rr.errors.MetadataError, match="may hold true answers"):
             rr.metadata.carry(target, people, reports)
     carried = rr.metadata.carry(merged, people, reports, names={"answer": "answer_report"})
     assert list(carried.rr.mechanisms) == ["answer_report"]

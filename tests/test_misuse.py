@@ -23,7 +23,7 @@ def test_bool_arrays_with_other_bytes_are_answers_like_any_other(wrap):
     answers = wrap(np.array([0, 1, 1, 9], np.uint8).view(bool))
     reports = rr.privatize(answers, rr.KRR([False, True], 0.75), unknown="uniform")
     assert 4 == len(reports)
-    with pytest.raises(rr.UnknownAnswersError, match="1 of 4 answers"):
+    with pytest.raises(rr.errors.UnknownAnswersError, match="1 of 4 answers"):
         rr.privatize(answers, rr.KRR([False, True], 0.75), unknown="raise")
 
 
@@ -37,14 +37,14 @@ def test_an_index_with_the_answers_is_refused_in_every_form(label):
         lambda: series.rr.privatize(YES_NO),
         lambda: data.rr.privatize("a", YES_NO),
     ):
-        with pytest.raises(rr.RRStatsError, match="the index carries the name"):
+        with pytest.raises(rr.errors.RRStatsError, match="the index carries the name"):
             call()
 
 
 def test_the_type_in_an_error_does_not_tell_the_longest_answer():
     """NumPy calls text of at most 18 letters <U18; the error says text."""
     answers = np.array(["yes", "a very long answer"])
-    with pytest.raises(rr.UnknownAnswersError, match="answer type: text") as caught:
+    with pytest.raises(rr.errors.UnknownAnswersError, match="answer type: text") as caught:
         rr.privatize(answers, YES_NO, unknown="raise")
     assert "18" not in str(caught.value)
 
@@ -53,7 +53,7 @@ def test_reports_that_were_simulated_are_not_released_by_a_second_round():
     """Who knows the seed sees through the first round, so the chain's epsilon would be a lie."""
     frame = pd.DataFrame({"a": ["yes", "no"] * 50})
     simulated = frame.rr.simulate("a", rr.KRR(["yes", "no"], 0.6), seed=1)
-    with pytest.raises(rr.MetadataError, match="holds simulated reports"):
+    with pytest.raises(rr.errors.MetadataError, match="holds simulated reports"):
         simulated.rr.privatize("a", rr.KRR(["yes", "no"], 0.99), again=True)
     twice = simulated.rr.simulate("a", YES_NO, seed=2, again=True)
     assert rr.metadata.find(twice.attrs, "a").simulated
@@ -63,7 +63,7 @@ def test_missing_kept_once_stays_out_of_the_counts():
     """A second round over reports with kept missing ones must keep them too."""
     frame = pd.DataFrame({"a": ["yes", None] * 50})
     once = frame.rr.privatize("a", YES_NO, missing="keep")
-    with pytest.raises(rr.RRStatsError, match="give missing='keep' again"):
+    with pytest.raises(rr.errors.RRStatsError, match="give missing='keep' again"):
         once.rr.privatize("a", YES_NO, again=True)
     twice = once.rr.privatize("a", YES_NO, again=True, missing="keep")
     assert 50 == twice["a"].isna().sum()
@@ -77,14 +77,14 @@ def test_two_waves_side_by_side_are_not_one():
         first.merge(second, on="id", suffixes=("_1", "_2")),
         pd.concat([first[["a"]], second[["a"]]], axis=1),
     ):
-        with pytest.raises(rr.MetadataError, match="epsilon is unknown"):
+        with pytest.raises(rr.errors.MetadataError, match="epsilon is unknown"):
             _ = both.rr.epsilon
 
 
 def test_the_real_label_of_a_column_is_recorded():
     """pandas finds a Timestamp label by a string; the document names the label itself."""
     frame = pd.DataFrame({pd.Timestamp("2020-01-01"): ["yes", "no"]})
-    with pytest.warns(rr.UnrecordedWarning):
+    with pytest.warns(rr.errors.UnrecordedWarning):
         out = frame.rr.privatize("2020-01-01", YES_NO)
     assert frame.columns.equals(out.columns)
     assert {} == out.attrs
@@ -93,13 +93,13 @@ def test_the_real_label_of_a_column_is_recorded():
 def test_words_of_another_call_are_refused_in_any_wrapping():
     """Two calls with the same words would show the difference of their answers."""
     for words in (FreshWords(), Substream(FreshWords(), 0)):
-        with pytest.raises(rr.RRStatsError, match="words of another call"):
+        with pytest.raises(rr.errors.RRStatsError, match="words of another call"):
             rr.privatize(["yes"], YES_NO, rng=words)
 
 
 def test_a_channel_cannot_claim_more_privacy_than_it_gives():
     """A ratio below that of the channel's own probabilities is refused."""
-    with pytest.raises(rr.RRStatsError, match="claims more privacy"):
+    with pytest.raises(rr.errors.RRStatsError, match="claims more privacy"):
         SupportChannel(2, Fraction(3, 4), Fraction(1, 4), Fraction(0), Fraction(0), Fraction(1))
     assert 3 == KRRChannel.of(2, Fraction(3, 4)).max_likelihood_ratio
 
@@ -107,7 +107,7 @@ def test_a_channel_cannot_claim_more_privacy_than_it_gives():
 def test_codes_of_another_type_are_refused():
     """Signed or narrow codes would wrap around in the sum modulo k."""
     source = rr.SecureGenerator().open()
-    with pytest.raises(rr.RRStatsError, match="codes must be uint8"):
+    with pytest.raises(rr.errors.RRStatsError, match="codes must be uint8"):
         YES_NO.randomize(np.zeros(4, dtype=np.int64), source)
 
 
@@ -121,7 +121,7 @@ def test_the_callers_decimal_context_changes_nothing():
 
 def test_categories_are_not_a_column_of_answers():
     """A Series in the categories' place is data, most often swapped arguments."""
-    with pytest.raises(rr.RRStatsError, match="declared, not taken from data"):
+    with pytest.raises(rr.errors.RRStatsError, match="declared, not taken from data"):
         rr.privatize(["yes", "no"], pd.Series(["yes", "no"]), 0.75)
 
 
@@ -140,7 +140,7 @@ def test_variances_are_never_negative_at_the_ends():
 def test_near_no_information_is_said_in_one_way():
     """At epsilon 2e-14 the reports tell nothing a double could hold."""
     m = rr.KRR(range(1000), epsilon=2e-14)
-    with pytest.raises(rr.NotIdentifiableError):
+    with pytest.raises(rr.errors.NotIdentifiableError):
         rr.estimate(rr.Tally.from_counts([3] + [0] * 998 + [7], m))
 
 

@@ -18,6 +18,7 @@ from answers import CATEGORIES, MISSING, hostile, objects
 from scripted import Counting, Recorded
 
 import rrstats as rr
+from rrstats.errors import UnrecordedWarning
 
 try:
     import pyarrow as pa
@@ -68,9 +69,9 @@ def footprint(values, categories, run=rr.privatize, place=PLACE, **options):
         "attrs": json.dumps(getattr(out, "attrs", None), default=repr),
         "nulls": [i for i, c in enumerate(cells) if c is None and i != place],
         "warnings": [
-            str(w.message) for w in caught if not issubclass(w.category, rr.UnrecordedWarning)
+            str(w.message) for w in caught if not issubclass(w.category, UnrecordedWarning)
         ],
-        "unrecorded": sum(issubclass(w.category, rr.UnrecordedWarning) for w in caught),
+        "unrecorded": sum(issubclass(w.category, UnrecordedWarning) for w in caught),
         "logs": logs.records,
         "words": source.log,
         "cells": [c for i, c in enumerate(cells) if i != place],

@@ -12,6 +12,7 @@ from catalogue import EXAMPLES
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.debiasing import weights as weights_of
+from rrstats.inference import binomial as intervals
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.planning import half_width, least_epsilon, people
 from rrstats.planning.precision import _counts_of_rows, ask
@@ -103,7 +104,7 @@ def test_a_grid_stands_for_all_counts_of_many_people():
         logs = logs - scipy.special.gammaln(counts + 1) - scipy.special.gammaln(n - counts + 1)
         weights = np.exp(logs - logs.max())
         z = scipy.special.ndtri(0.975)
-        low, high = rr.intervals.population_interval(counts, n, 0.3, 0.7, method="wilson")
+        low, high = intervals.population_interval(counts, n, 0.3, 0.7, method="wilson")
         mean = weights @ (high - low) / weights.sum() / 2
         assert mean == pytest.approx(half_width(n, share, WARNER, method="wilson"), rel=1e-7)
         assert z * math.sqrt(rate * (1 - rate) / n) / 0.4 == pytest.approx(mean, rel=0.05)
@@ -142,7 +143,7 @@ def test_the_law_of_many_rows_is_normal():
 def test_rows_on_a_grid_agree_with_every_count():
     """For many rows at hand some 40 counts give the mean over all of them."""
     counts, weights = _counts_of_rows(800, 160, 0.3, 0.7)
-    low, high = rr.intervals.rows_interval(counts, 800, 0.3, 0.7)
+    low, high = intervals.rows_interval(counts, 800, 0.3, 0.7)
     mean = weights @ (high - low) / weights.sum() / 2
     assert mean == pytest.approx(half_width(800, 0.2, WARNER, target="rows"), rel=2e-3)
 

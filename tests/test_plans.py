@@ -126,7 +126,7 @@ BAD = {
 def test_a_bad_plan_names_file_column_and_key(tmp_path, name):
     """A plan that cannot be followed is refused with its file's name and what is wrong where."""
     document, said = BAD[name]
-    with pytest.raises(rr.MetadataError, match=said) as found:
+    with pytest.raises(rr.errors.MetadataError, match=said) as found:
         plans.read_plan(write(tmp_path, document))
     assert "plan.json" in str(found.value)
 
@@ -145,7 +145,7 @@ def test_a_bad_plan_names_file_column_and_key(tmp_path, name):
 )
 def test_bad_toml_is_named(tmp_path, text, said):
     """TOML errors come with their line; times are no categories."""
-    with pytest.raises(rr.MetadataError, match=said) as found:
+    with pytest.raises(rr.errors.MetadataError, match=said) as found:
         plans.read_plan(write(tmp_path, text, "plan.toml"))
     assert "plan.toml" in str(found.value)
 
@@ -160,7 +160,7 @@ def test_plans_that_are_no_files(tmp_path):
     with pytest.raises(rr.errors.ArgumentValueError, match=r"must be a \.json or \.toml file"):
         plans.read_plan(tmp_path / "plan.yaml")
     (tmp_path / "latin.toml").write_bytes(b"\xe4 = 1")
-    with pytest.raises(rr.MetadataError, match=r"latin\.toml is not UTF-8"):
+    with pytest.raises(rr.errors.MetadataError, match=r"latin\.toml is not UTF-8"):
         plans.read_plan(tmp_path / "latin.toml")
 
 
@@ -192,9 +192,9 @@ def test_a_document_of_reports_may_hold_a_fingerprint(tmp_path):
 )
 def test_bad_documents_are_refused(tmp_path, document, said):
     """As a dict they say what is wrong; as a file they say where, too."""
-    with pytest.raises(rr.MetadataError, match=said):
+    with pytest.raises(rr.errors.MetadataError, match=said):
         plans.read_document(document)
-    with pytest.raises(rr.MetadataError, match=rf"plan\.json cannot be used: .*{said}"):
+    with pytest.raises(rr.errors.MetadataError, match=rf"plan\.json cannot be used: .*{said}"):
         plans.read_document(write(tmp_path, document))
 
 

@@ -92,7 +92,7 @@ def test_a_truth_that_does_not_fit_is_refused(truth, error):
     """It is named before anything is drawn."""
     with pytest.raises(error, match="truth") as found:
         health().plot(truth=truth)
-    assert isinstance(found.value, rr.RRStatsError)
+    assert isinstance(found.value, rr.errors.RRStatsError)
 
 
 def test_a_category_that_the_truth_leaves_out_has_nobody():

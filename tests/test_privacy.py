@@ -510,7 +510,7 @@ def test_k_must_be_a_whole_number(k, kind):
     ):
         with pytest.raises(kind, match="k, the number of categories") as caught:
             call()
-        assert isinstance(caught.value, rr.RRStatsError)
+        assert isinstance(caught.value, rr.errors.RRStatsError)
 
 
 @pytest.mark.parametrize("epsilon", [-1e-9, -1, math.nan, math.inf, -math.inf])

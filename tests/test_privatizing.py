@@ -36,7 +36,7 @@ def test_unknown_answers_warn_once_with_a_fixed_text():
     texts = set()
     for answers in (["zz"], ANSWERS, [None], ["zz"] * 100, objects(list(hostile().values()))):
         out, caught = caught_by(rr.privatize, answers, ["a", "b"], 0.75)
-        assert [rr.UnknownAnswersWarning] == [w.category for w in caught]
+        assert [rr.errors.UnknownAnswersWarning] == [w.category for w in caught]
         assert set(out) <= {"a", "b"}
         assert caught[0].filename == __file__
         texts.add(str(caught[0].message))
@@ -50,7 +50,7 @@ def test_the_warning_comes_after_the_result():
     logs = []
     for answers in (ANSWERS, ["a"] * 5):
         source = Recorded(Counting(1))
-        with contextlib.suppress(rr.UnknownAnswersWarning):
+        with contextlib.suppress(rr.errors.UnknownAnswersWarning):
             rr.privatize(answers, ["a", "b"], 0.75, rng=source)
         logs.append(source.log)
     assert logs[0] == logs[1] != []
@@ -183,7 +183,7 @@ def test_reports_are_not_privatized_again_unless_asked():
     """A second release of reports is refused; again=True records the chain of both."""
     categories = ["a", "b", "c"]
     once = rr.privatize(pd.Series(list("abcab"), name="x"), categories, 0.8)
-    with pytest.raises(rr.MetadataError, match="again=True"):
+    with pytest.raises(rr.errors.MetadataError, match="again=True"):
         rr.privatize(once, categories, 0.6)
     twice = rr.privatize(once, categories, 0.6, again=True)
     chain = rr.Chain(rr.KRR(categories, 0.8), rr.KRR(categories, 0.6))
@@ -198,10 +198,10 @@ def test_what_cannot_be_recorded_is_said_once():
     categories = [frozenset({1}), frozenset({2})]
     series = pd.Series(categories, name="x")
     out, caught = caught_by(rr.privatize, series, categories, 0.75)
-    assert [rr.UnrecordedWarning] == [w.category for w in caught]
+    assert [rr.errors.UnrecordedWarning] == [w.category for w in caught]
     assert out.attrs == {}
     _, caught = caught_by(rr.privatize, series.to_frame(), {"x": rr.KRR(categories, 0.75)})
-    assert [rr.UnrecordedWarning] == [w.category for w in caught]
+    assert [rr.errors.UnrecordedWarning] == [w.category for w in caught]
     _, caught = caught_by(rr.privatize, categories, categories, 0.75)
     assert caught == []
 
@@ -331,7 +331,7 @@ def test_bad_arguments_give_a_clear_error_of_the_tree(change, named):
     source = Recorded(Counting(1))
     given = {"values": ["a", "b"], "categories": ["a", "b"], "prob": 0.75, "rng": source} | change
     values, categories, prob = (given.pop(name) for name in ("values", "categories", "prob"))
-    with pytest.raises(rr.RRStatsError, match=f"(?s){named}") as caught:
+    with pytest.raises(rr.errors.RRStatsError, match=f"(?s){named}") as caught:
         rr.privatize(values, categories, prob, **given)
     assert isinstance(caught.value, ValueError | TypeError)
     assert source.log == []
@@ -352,7 +352,7 @@ def test_bad_arguments_of_the_accessors_are_the_same(change):
         lambda: frame["x"].rr.privatize([True, False], prob, **given),
     ]
     for call in calls:
-        with pytest.raises(rr.RRStatsError) as caught:
+        with pytest.raises(rr.errors.RRStatsError) as caught:
             call()
         assert isinstance(caught.value, ValueError | TypeError)
 
@@ -370,7 +370,7 @@ def test_bad_arguments_of_the_accessors_are_the_same(change):
 )
 def test_bad_frames_and_plans_are_refused(data, columns, named):
     """The errors name data, columns, or the column that is not there."""
-    with pytest.raises(rr.RRStatsError, match=named) as caught:
+    with pytest.raises(rr.errors.RRStatsError, match=named) as caught:
         rr.privatize(data, columns)
     assert isinstance(caught.value, ValueError | TypeError)
 
@@ -378,7 +378,7 @@ def test_bad_frames_and_plans_are_refused(data, columns, named):
 @pytest.mark.parametrize("categories", [None, "ab", ["a"], rr.KRR, 3])
 def test_check_refuses_what_is_no_declaration(categories):
     """check needs categories or a mechanism as well."""
-    with pytest.raises(rr.RRStatsError, match="categories"):
+    with pytest.raises(rr.errors.RRStatsError, match="categories"):
         rr.check(["a"], categories)
     with pytest.raises(ArgumentTypeError, match="values"):
         rr.check({"a": 1}, ["a", "b"])

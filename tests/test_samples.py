@@ -583,5 +583,5 @@ def test_a_posterior_is_of_what_the_reports_say_of_themselves():
     prior = {"no": 0.5, "yes": 0.5}
     found = rr.posterior(reports, None, prior)
     assert sorted(found[0].round(12).tolist()) == [0.25, 0.75]
-    with pytest.raises(rr.MetadataError, match="prob"):
+    with pytest.raises(rr.errors.MetadataError, match="prob"):
         rr.posterior(reports, rr.KRR(["no", "yes"], 0.9), prior)

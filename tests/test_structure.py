@@ -29,6 +29,19 @@ def test_import_loads_no_optional_package():
     assert done.stdout.strip() == "[]"
 
 
+def test_import_loads_no_room():
+    """Names are imported where they are first used, and so are ``df.rr`` and ``s.rr``."""
+    code = (
+        "import sys, pandas as pd, rrstats;"
+        "print(sorted(m for m in sys.modules if m.startswith('rrstats')));"
+        "print(pd.Series(['a']).rr, pd.DataFrame.rr is rrstats.FrameAccessor)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, used = done.stdout.splitlines()
+    assert loaded == "['rrstats']"
+    assert used.endswith("> True")
+
+
 def test_public_names_are_documented():
     """Each public name exists and says what it is."""
     pytest.importorskip("pyarrow")  # for `rrstats.files`

@@ -769,7 +769,7 @@ def test_bad_input(call, kind, message):
     """Bad arguments are refused with the rule, the allowed range and what was found."""
     with pytest.raises(kind, match=message) as caught:
         call()
-    assert isinstance(caught.value, rr.RRStatsError)
+    assert isinstance(caught.value, rr.errors.RRStatsError)
 
 
 ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)
@@ -798,7 +798,7 @@ ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)
 )
 def test_answers_are_never_quoted(call):
     """Who passes answers in the place of an argument reads their type, never an answer."""
-    with pytest.raises(rr.RRStatsError) as caught:
+    with pytest.raises(rr.errors.RRStatsError) as caught:
         call()
     assert "HIV" not in str(caught.value)
 
@@ -857,7 +857,7 @@ def test_a_design_in_the_place_of_a_type():
     """A document that names a design as its type is told how to write it."""
     document = {"type": "warner", "categories": ["no", "yes"], "prob_statement": 0.7}
     with pytest.raises(
-        rr.MetadataError, match=r'write {"type": "SurveyDesign", "design": "warner"'
+        rr.errors.MetadataError, match=r'write {"type": "SurveyDesign", "design": "warner"'
     ):
         from_dict(document)
 
@@ -880,7 +880,7 @@ def test_a_design_in_the_place_of_a_type():
 def test_malformed_documents(changed, message):
     """A document that describes no design is refused and says why."""
     document = surveys.warner(["no", "yes"], F(2, 3), yes="yes").to_dict() | changed
-    with pytest.raises(rr.RRStatsError, match=message):
+    with pytest.raises(rr.errors.RRStatsError, match=message):
         from_dict(document)
 
 

@@ -216,7 +216,7 @@ def test_bad_counts(counts, kind, message):
     """Counts are whole numbers of at least 0, by label or k of them in order."""
     with pytest.raises(kind, match=message) as caught:
         rr.Tally.from_counts(counts, M)
-    assert isinstance(caught.value, rr.RRStatsError)
+    assert isinstance(caught.value, rr.errors.RRStatsError)
 
 
 @pytest.mark.parametrize("missing", [-1, 0.5, math.nan, "2", None, True])
