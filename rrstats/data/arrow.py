@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from rrstats.data.categories import Categories
 
-__all__ = ["arrow_kind", "arrow_objects", "arrow_type", "category_array", "plain", "restore"]
-
 Mask = NDArray[np.bool_]
 
 

@@ -25,22 +25,11 @@ from rrstats.data.columns import (
     ListBuilder,
     NumpyBuilder,
     Reader,
+    ReportCodec,
     ReportLayout,
     open_reports,
 )
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-
-__all__ = [
-    "BIT_ORDER",
-    "NOT_IN_TEXT",
-    "Bits",
-    "Packed",
-    "Subsets",
-    "count_supports",
-    "sizes",
-    "unpack_into",
-    "unpacked",
-]
 
 Packed = NDArray[np.uint8]
 Bits = NDArray[np.bool_]
@@ -134,7 +123,7 @@ NOT_IN_TEXT = "CSV and other text cannot hold packed reports; Parquet and Feathe
 
 
 @dataclass(frozen=True)
-class Subsets:
+class Subsets(ReportCodec):
     """The space of reports that are subsets of k categories.
 
     domain : the categories.  size : how many of them are in each report; None for any number.
@@ -147,8 +136,8 @@ class Subsets:
     [[1, 0, 1], [0, 1, 0]]
     """
 
-    domain: Categories
     size: int | None = None
+    is_label = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Categories):
@@ -303,16 +292,6 @@ class Subsets:
         return self._checked(codes, wrong, absent)
 
     # -- codec: see `ReportCodec` ----------------------------------------------------------
-
-    @property
-    def labels(self) -> Categories:
-        """Labels of the cells of a tally."""
-        return self.domain
-
-    @property
-    def is_label(self) -> bool:
-        """No report is a label: counts of categories do not sum to n."""
-        return False
 
     @property
     def report_bytes(self) -> int:

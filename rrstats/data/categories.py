@@ -34,15 +34,6 @@ from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
-__all__ = [
-    "Categories",
-    "Codes",
-    "categories_digest",
-    "categories_from_json",
-    "categories_to_json",
-    "is_missing",
-]
-
 Codes = NDArray[Any]
 
 MOST_CATEGORIES = 1 << 22

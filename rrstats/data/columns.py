@@ -30,7 +30,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import repeat
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,27 +48,6 @@ from rrstats.data.arrow import (
 )
 from rrstats.data.categories import Categories, Codes, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-
-__all__ = [
-    "Builder",
-    "Column",
-    "Encoded",
-    "ListBuilder",
-    "NumpyBuilder",
-    "Reader",
-    "ReportCodec",
-    "ReportLayout",
-    "codec_of",
-    "column_of",
-    "encode",
-    "engine_hint",
-    "is_arrow_text",
-    "kind_of_type",
-    "open_column",
-    "open_reports",
-    "place_of",
-    "reader",
-]
 
 Encoder = Callable[[Any], Codes]
 Places = NDArray[np.intp]
@@ -254,8 +233,8 @@ def _with_missing(
     return codes
 
 
-def _through(table: Codes, dtype: np.dtype[Any]) -> Encoder:
-    """``table[place]`` for unsigned places of ``dtype``; the last entry serves all beyond it.
+def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
+    """``table[place - lowest]`` for unsigned places; the last entry serves all beyond it.
 
     Where the table just counts up, that is a minimum; NumPy is eight times faster with an array
     there than with one number.
@@ -268,7 +247,9 @@ def _through(table: Codes, dtype: np.dtype[Any]) -> Encoder:
         every = np.full(256, table[-1], dtype=np.uint8)
         every[: len(table)] = table[:256]
         translation = every.tobytes()
-        return lambda places: np.frombuffer(bytearray(places).translate(translation), np.uint8)
+        return lambda places: np.frombuffer(
+            bytearray(places - lowest if lowest else places).translate(translation), np.uint8
+        )
     caps = np.full(_AT_ONCE, 0 if all_fit else last, dtype=dtype)
     direct = in_order and not all_fit and dtype == table.dtype
 
@@ -276,7 +257,7 @@ def _through(table: Codes, dtype: np.dtype[Any]) -> Encoder:
         found = np.empty(len(places), dtype=table.dtype)
         for start in range(0, len(places), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            part = places[rows]
+            part = places[rows] - lowest if lowest else places[rows]
             if direct:
                 np.minimum(part, caps[: len(part)], out=found[rows])
                 continue
@@ -308,15 +289,8 @@ def _of_categorical(categories: Categories, labels: Any) -> Encoder:
             f"none of the {len(known)} categories of the column is among the {categories.k} "
             f"categories {categories.describe()}; declare them as the column spells them"
         )
-    ways: dict[np.dtype[Any], Encoder] = {}
-
-    def codes(cells: Any) -> Codes:
-        places = cells.codes
-        if places.dtype not in ways:
-            ways[places.dtype] = _of_dictionary(categories, known, places.dtype)
-        return ways[places.dtype](places)
-
-    return codes
+    look_up = _of_dictionary(categories, known, pd.Categorical.from_codes([], labels).codes.dtype)
+    return lambda cells: look_up(cells.codes)
 
 
 def _of_distinct(categories: Categories) -> Encoder:
@@ -416,24 +390,13 @@ def _by_offset(
     own = values.dtype.newbyteorder("=")
     unsigned = np.dtype(f"u{own.itemsize}")
     values = values.astype(own)
-    lowest = values.min()
+    lowest = values.min().view(unsigned)
     table = np.full(span + 1, categories.k, dtype=categories.dtype)
-    # Unsigned, also where the span is wider than half of a signed type.
-    table[(values.view(unsigned) - lowest.view(unsigned))] = codes_of
-    look_up = _through(table, unsigned)
-    if lowest == 0:
-        return lambda cells: look_up(cells.astype(own, copy=False).view(unsigned))
-
-    def codes(cells: NDArray[Any]) -> Codes:
-        cells = cells.astype(own, copy=False).view(unsigned)
-        found = np.empty(len(cells), dtype=categories.dtype)
-        for start in range(0, len(cells), _AT_ONCE):
-            rows = slice(start, start + _AT_ONCE)
-            # Unsigned, a number below the lowest wraps to far above the highest.
-            found[rows] = look_up(cells[rows] - lowest.view(unsigned))
-        return found
-
-    return codes
+    # Unsigned, also where the span is wider than half of a signed type, and a number below the
+    # lowest wraps to far above the highest.
+    table[values.view(unsigned) - lowest] = codes_of
+    look_up = _through(table, unsigned, lowest)
+    return lambda cells: look_up(cells.astype(own, copy=False).view(unsigned))
 
 
 # -- Arrow and objects ---------------------------------------------------------------------
@@ -564,28 +527,6 @@ def kind_of_type(dtype: Any) -> str:
 # -- builders ------------------------------------------------------------------------------
 
 
-class Builder(Protocol):
-    """Takes n reports block by block in any order; shares no memory with the answers."""
-
-    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        """Write the reports of some rows.
-
-        Parameters
-        ----------
-        rows : slice
-            Which rows.
-        codes : ndarray of shape (rows, ...)
-            Codes of reports, none of them missing or unknown; given away.
-        missing : ndarray of int, optional
-            Places among these rows that are left missing.
-        """
-        ...
-
-    def reports(self) -> Any:
-        """Return all reports as one array, or as a list."""
-        ...
-
-
 class ListBuilder:
     """Reports as a list of objects; `decode` makes an object array of codes."""
 
@@ -594,7 +535,7 @@ class ListBuilder:
         self._list: list[Any] = [None] * rows
 
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        """Write the reports of some rows, as `Builder` says."""
+        """Write the reports of some rows, as `NumpyBuilder.write`."""
         found = self._decode(codes)
         if missing is not None:
             found[missing] = None
@@ -635,7 +576,17 @@ class NumpyBuilder:
         self._mask, self._absent = mask, absent
 
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        """Write the reports of some rows, as `Builder` says."""
+        """Write the reports of some rows.
+
+        Parameters
+        ----------
+        rows : slice
+            Positions of the rows; blocks come in any order.
+        codes : ndarray of shape (rows, ...)
+            Codes of reports, none of them missing or unknown; given away.
+        missing : ndarray of int, optional
+            Places among these rows that are left missing.
+        """
         self._fill(self._array[rows], codes)
         if missing is not None and self._mask is not None:
             self._mask[rows][missing] = True
@@ -663,7 +614,7 @@ class ArrowBuilder:
         self._parts: dict[int, Any] = {}
 
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        """Write the reports of some rows, as `Builder` says."""
+        """Write the reports of some rows, as `NumpyBuilder.write`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -680,6 +631,10 @@ class ArrowBuilder:
 
         parts = [self._parts[start] for start in sorted(self._parts)]
         return self._finish(pa.chunked_array(parts, type=self._table.type))
+
+
+Builder = ListBuilder | NumpyBuilder | ArrowBuilder
+"""Takes n reports block by block in any order; shares no memory with the answers."""
 
 
 @dataclass(frozen=True)
@@ -1030,95 +985,48 @@ def column_of(data: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
 # -- codecs --------------------------------------------------------------------------------
 
 
-class ReportCodec(Protocol):
-    """Reports of one space in containers: how they are read, and the form they are given."""
+@dataclass(frozen=True)
+class ReportCodec:
+    """Reports of one space in containers: how they are read, and the form they are given.
+
+    This one is of reports that are categories; another space inherits and changes it.
+
+    Parameters
+    ----------
+    domain : Categories
+        The declared categories, which label the cells of a tally.
+    """
+
+    domain: Categories
+    is_label = True
+    """Whether a report is one of the labels, so that their counts sum to n."""
 
     @property
     def labels(self) -> Categories:
         """Labels of the cells of a tally."""
-        ...
-
-    @property
-    def is_label(self) -> bool:
-        """Whether a report is one of the labels, so that their counts sum to n."""
-        ...
+        return self.domain
 
     @property
     def report_bytes(self) -> int:
         """About the bytes of a report in memory, at most."""
-        ...
-
-    def rows(self, column: Column) -> Column:
-        """Return the column with one row for each report."""
-        ...
-
-    def reader(self, like: Any) -> Reader:
-        """Return a function from cells of the type of ``like`` to coded reports."""
-        ...
-
-    def decode(self, codes: Codes) -> NDArray[Any]:
-        """Return coded reports as a channel's ``scores`` and ``likelihood`` take them."""
-        ...
-
-    def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
-        """Return the form of reports in a container, as `Column.layout` says."""
-        ...
-
-
-def codec_of(space: Any) -> ReportCodec:
-    """Codec of the reports of a space: of `Categories`, or of a space that is its own codec."""
-    codec: ReportCodec = _CategoryCodec(space) if isinstance(space, Categories) else space
-    return codec
-
-
-def open_reports(values: Any, space: Any) -> tuple[Column, Reader]:
-    """Open reports in any container that `privatize` gives back.
-
-    Parameters
-    ----------
-    values : container
-        The reports.
-    space : Categories or another report space
-        The possible reports.
-
-    Returns
-    -------
-    column, reader
-        The column, and what reads its cells.
-
-    Raises
-    ------
-    ArgumentTypeError
-        The container cannot hold reports of the space.
-    """
-    codec = codec_of(space)
-    column = codec.rows(open_column(values))
-    return column, codec.reader(column.cells)
-
-
-@dataclass(frozen=True)
-class _CategoryCodec:
-    """Reports that are categories."""
-
-    labels: Categories
-    is_label: bool = True
-
-    @property
-    def report_bytes(self) -> int:
         texts = [c for c in self.labels.categories if isinstance(c, str | bytes)]
         sizes = [len(t.encode(errors="replace") if isinstance(t, str) else t) for t in texts]
         return 16 + max(sizes, default=0)
 
     def rows(self, column: Column) -> Column:
+        """Return the column with one row for each report."""
         return column
 
     def reader(self, like: Any) -> Reader:
+        """Return a function from cells of the type of ``like`` to coded reports."""
         return reader(self.labels, like)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
+        """Return coded reports as a channel's ``scores`` and ``likelihood`` take them."""
         return codes
 
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
+        """Return the form of reports in a container, as `Column.layout` says."""
         categories = self.labels
         if column.family in ("list", "tuple", "scalar"):  # they hold the objects themselves
             objects = categories.objects
@@ -1149,19 +1057,44 @@ class _CategoryCodec:
         )
 
 
+def codec_of(space: Any) -> ReportCodec:
+    """Codec of the reports of a space: of `Categories`, or of a space that is its own codec."""
+    codec: ReportCodec = ReportCodec(space) if isinstance(space, Categories) else space
+    return codec
+
+
+def open_reports(values: Any, space: Any) -> tuple[Column, Reader]:
+    """Open reports in any container that `privatize` gives back.
+
+    Parameters
+    ----------
+    values : container
+        The reports.
+    space : Categories or another report space
+        The possible reports.
+
+    Returns
+    -------
+    column, reader
+        The column, and what reads its cells.
+
+    Raises
+    ------
+    ArgumentTypeError
+        The container cannot hold reports of the space.
+    """
+    codec = codec_of(space)
+    column = codec.rows(open_column(values))
+    return column, codec.reader(column.cells)
+
+
 def _integer_type(categories: Categories, own: np.dtype[Any]) -> np.dtype[Any] | None:
     """The column's own integer type if all categories fit, else int64, uint64 or None."""
-    if categories.integers is not None:
-        least, most = int(categories.integers.min()), int(categories.integers.max())
-    else:
-        declared = [c for c in categories.categories if isinstance(c, int)]
-        least, most = min(declared), max(declared)
-    candidates = [own] if own.kind in "iu" else []
-    for candidate in (*candidates, np.dtype(np.int64), np.dtype(np.uint64)):
-        info = np.iinfo(candidate)
-        if info.min <= least and most <= info.max:
-            return candidate
-    return None
+    declared = [c for c in categories.categories if isinstance(c, int)]
+    least, most = min(declared), max(declared)
+    candidates = [*([own] if own.kind in "iu" else []), np.dtype(np.int64), np.dtype(np.uint64)]
+    fits = (c for c in candidates if np.iinfo(c).min <= least and most <= np.iinfo(c).max)
+    return next(fits, None)
 
 
 def _numpy_type(

@@ -15,7 +15,6 @@ Source: BLAKE2b, RFC 7693.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 from unicodedata import is_normalized
@@ -24,12 +23,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats.data.arrow import arrow_kind, arrow_type, plain
 from rrstats.data.categories import is_missing
 from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
-
-__all__ = ["identity"]
 
 Blocks = NDArray[np.uint64]
 Kinds = NDArray[np.uint32]
@@ -40,86 +38,82 @@ _WORDS = "whole numbers, 16 bytes each (bytes or UUID), text or bytes"
 
 
 def identity(ids: Any, name: str = "id") -> Identity:
-    """Ids in any container.
+    """Open ids in any container.
 
-    Raises ArgumentValueError where some are missing, ArgumentTypeError for what cannot be an id.
+    Parameters
+    ----------
+    ids : list, array, Series, Index or Arrow array
+        One id a row.
+    name : str, default "id"
+        The argument or column that errors name.
 
+    Returns
+    -------
+    Identity
+        Their number, and a function that reads the blocks of some rows.
+
+    Raises
+    ------
+    ArgumentValueError
+        Some are missing.
+    ArgumentTypeError
+        The column's type cannot hold ids.
+
+    Examples
+    --------
     >>> blocks, kinds = identity([5, -1]).read(slice(0, 2))
     >>> [hex(int(word)) for word in blocks.ravel()]
     ['0x5', '0x0', '0xffffffffffffffff', '0xffffffffffffffff']
     """
     try:
-        container = open_column(ids)
+        column = open_column(ids)
     except ArgumentTypeError:
         raise ArgumentTypeError(
             f"{name} must be a column of ids, found {type(ids).__name__}"
         ) from None
-    if container.family in ("scalar", "arrow scalar"):
+    if column.family in ("scalar", "arrow scalar"):
         raise ArgumentTypeError(f"{name} must be a column of ids, found one value")
-    if absent := _absent(container.cells):
+    cells = column.cells
+    if isinstance(cells, list):
+        absent = sum(map(is_missing, cells))
+    elif column.family in ("arrow", "chunked"):
+        absent = plain(cells).null_count
+    else:
+        absent = int(cells.dtype.kind != "V" and np.count_nonzero(pd.isna(cells)))
+    if absent:
         raise ArgumentValueError(
-            f"{name} must be known of every row, found {absent} of {container.rows} missing: "
+            f"{name} must be known of every row, found {absent} of {column.rows} missing: "
             "without an id a report cannot be given again"
         )
-    read = _reader(container.cells, name)
-    return Identity(container.rows, lambda rows: read(container.part(rows)))
+    _read(cells[:0], name)  # raises where the type holds no ids
+    return Identity(column.rows, lambda rows: _read(column.part(rows), name))
 
 
-def _absent(cells: Any) -> int:
-    """How many ids are missing."""
-    if isinstance(cells, list):
-        return sum(is_missing(cell) for cell in cells)
-    if hasattr(cells, "null_count"):
-        return int(cells.null_count)
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iubSUV":
-        return 0
-    return int(np.count_nonzero(pd.isna(cells)))
-
-
-Read = Callable[[Any], tuple[Blocks, Kinds]]
-
-
-def _reader(cells: Any, name: str) -> Read:
-    """What reads cells of the type of ``cells``."""
-    if isinstance(cells, list):
-        return lambda part: _of_objects(part, name)
-    if isinstance(cells, np.ndarray):
-        return _of_numpy(cells.dtype, name)
-    if isinstance(cells, pd.Categorical):
-        return lambda part: _of_places(part.codes, part.categories, name)
-    if isinstance(cells, pd.api.extensions.ExtensionArray):
-        return _of_pandas(cells.dtype, name)
-    return lambda part: _of_arrow(part, name)
-
-
-def _of_numpy(dtype: np.dtype[Any], name: str) -> Read:
-    if dtype.kind in "iu":
-        return _of_integers
-    if dtype.kind == "V" and dtype.itemsize == 16 and dtype.names is None:
-        return lambda part: _of_sixteen(np.ascontiguousarray(part).tobytes())
-    if dtype.kind in "UTO":
-        return lambda part: _of_objects(part.tolist(), name)
-    raise _refused(dtype, name)
-
-
-def _of_pandas(dtype: Any, name: str) -> Read:
-    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
-        return lambda part: _of_arrow(part.__arrow_array__(), name)
-    storage = getattr(dtype, "numpy_dtype", None)
-    if storage is not None and storage.kind in "iu":
-        return lambda part: _of_integers(part.to_numpy(dtype=storage))
-    if isinstance(dtype, pd.StringDtype):
-        return lambda part: _of_objects(part.tolist(), name)
+def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
+    """Words and kinds of some ids, by the declared type of their container."""
+    if isinstance(part, list):
+        return _of_objects(part, name)
+    if isinstance(part, pd.Categorical):
+        return _of_places(part.codes, part.categories, name)
+    dtype = part.dtype if hasattr(part, "dtype") else part.type
+    if (arrow := arrow_type(dtype)) is not None:
+        return _of_arrow(part if arrow is dtype else part.__arrow_array__(), name)
+    storage = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", dtype)
+    kind = getattr(storage, "kind", "")
+    if kind in "iu":
+        return _of_integers(part.astype(storage, copy=False))
+    if isinstance(dtype, pd.StringDtype) or (kind in "UTO" and storage is dtype):
+        return _of_objects(part.tolist(), name)
+    if storage == np.dtype("V16") and storage.names is None:
+        return _of_sixteen(np.ascontiguousarray(part).tobytes())
     raise _refused(dtype, name)
 
 
 def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     import pyarrow as pa
 
-    if isinstance(part, pa.ChunkedArray):
-        part = part.combine_chunks()
-    if isinstance(part, pa.ExtensionArray):
-        part = part.storage
+    part = plain(part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part)
+    part = part.storage if isinstance(part, pa.ExtensionArray) else part
     if pa.types.is_dictionary(part.type):
         return _of_places(part.indices.to_numpy(), part.dictionary, name)
     if pa.types.is_integer(part.type):
@@ -128,8 +122,7 @@ def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
         whole = part.buffers()[1]
         start = part.offset * 16
         return _of_sixteen(memoryview(whole)[start : start + len(part) * 16] if whole else b"")
-    words = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    if str(part.type) in words or pa.types.is_fixed_size_binary(part.type):
+    if arrow_kind(part.type) in ("str", "bytes") or pa.types.is_fixed_size_binary(part.type):
         return _of_objects(part.to_pylist(), name)
     raise _refused(part.type, name)
 
@@ -178,7 +171,7 @@ def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kind
 
 def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:
     if set(map(type, part)) == {str}:
-        hashed = b"".join(_of_text(text, name) for text in part)
+        hashed = b"".join([_of_text(text, name) for text in part])
         return _of_sixteen(hashed)[0], np.full(len(part), _TEXT, dtype=np.uint32)
     each = [_of_one(value, name) for value in part]
     blocks, _ = _of_sixteen(b"".join(block for block, _ in each))
