@@ -20,9 +20,8 @@ from rrstats.estimation.means import Means, means
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.carrying import check_fits
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import Mechanisms, read
+from rrstats.mechanisms.records import Mechanisms, check_fits, read
 from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, column_mechanisms, privatize, simulate
 from rrstats.regression.models import linear, logit

@@ -1,6 +1,5 @@
 """Metadata of privatized columns, and `carry` after a merge."""
 
-from rrstats.mechanisms.carrying import carry, check_fits
 from rrstats.mechanisms.records import (
     KEY,
     MOST_CATEGORIES,
@@ -8,6 +7,8 @@ from rrstats.mechanisms.records import (
     VERSION,
     Mechanisms,
     Record,
+    carry,
+    check_fits,
     find,
     read,
     record_columns,
