@@ -278,9 +278,8 @@ def plot_cells(
         There are more than 400 cells, or none.
     """
     if not 0 < values.size <= _MOST_CELLS:
-        raise ArgumentValueError(
-            f"a picture has room for 1 to {_MOST_CELLS} cells, found {values.size:,}; plot a part"
-        )
+        rule = f"a picture has room for 1 to {_MOST_CELLS} cells"
+        raise ArgumentValueError(f"{rule}, found {values.size:,}; plot a part")
     cells = values.to_numpy(dtype=float)
     rows, columns = cells.shape
     ax = _axes(ax, figsize or (2.2 + max(1.25 * columns, 2.5), 1.7 + 0.72 * rows))
@@ -302,14 +301,19 @@ def plot_cells(
         if lifted and np.isfinite(ends[:, i, j]).all():
             ax.text(j, i + 0.08, percent_range(*ends[:, i, j]), size=7, **style)
             _draw_bar(ax, (j, i), np.append(ends[:, i, j], cells[i, j]) / span, inks[i, j])
+    _name_cells(ax, values)
+    _finish(ax, "\n".join(filter(None, lines)))
+    return ax
+
+
+def _name_cells(ax: Axes, values: pd.DataFrame) -> None:
+    """Labels of the rows and columns of a table, and no frame."""
     _name_rows(ax, _texts(values.index))
-    ax.set_xticks(range(columns), _texts(values.columns, 16), parse_math=False)
+    ax.set_xticks(range(values.shape[1]), _texts(values.columns, 16), parse_math=False)
     ax.set_ylabel(_title(values.index), parse_math=False)
     ax.set_xlabel(_title(values.columns), parse_math=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    _finish(ax, "\n".join(filter(None, lines)))
-    return ax
 
 
 def _shade(ax: Axes, shades: Floats, unsure: Booleans) -> Any:

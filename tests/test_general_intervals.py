@@ -61,7 +61,9 @@ def test_coverage_among_just_these_rows(mechanism, people, least):
         counts = sum(found for found, _ in world)
         chance = math.prod(prob for _, prob in world)
         shares = debias(channel, counts, n)
-        low, high = rows_variance_interval(shares, n, spread, recode_matrix(channel) > 0, 0.95)
+        low, high = rows_variance_interval(
+            shares, n, spread, recode_matrix(channel) > 0, level=0.95
+        )
         covered += chance * ((low <= truth + 1e-12) & (truth - 1e-12 <= high))
         total += chance
     assert total == pytest.approx(1)

@@ -514,7 +514,7 @@ def _normal_ends(estimate: Estimate, level: float) -> Interval:
         return Interval(found, found)
     spread = debiasing.score_variances(channel, counts)
     if estimate.target == "rows" and spread is not None:
-        return rows_variance_interval(found, n, spread, recode_matrix(channel) > 0, level)
+        return rows_variance_interval(found, n, spread, recode_matrix(channel) > 0, level=level)
     if (rates := channel.binomial_rates) is not None:
         low, high = rates.false_positive_rate, rates.true_positive_rate
         return carry(wilson_rates(counts, n, level), low, high)

@@ -654,7 +654,7 @@ class Estimate(Result):
             return self._wald(level)
         spread = debiasing.score_variances(channel, self.reported) if target == "rows" else None
         if spread is not None:
-            rows = rows_variance_interval(self.proportions, self.n, spread, parts, level)
+            rows = rows_variance_interval(self.proportions, self.n, spread, parts, level=level)
             return contrasts.cut_to_unit(rows)
         # Without a law for just these rows the population's is theirs too: it is wider.
         if survey is None or sizes is None:

@@ -408,7 +408,7 @@ def homogeneity(
         method += " against one vector of shares fitted to all samples"
         remedy = "merge some"
     if simulations is not None:
-        p_value = simulated_table_p_value(table, expected, kind, simulations, seed)
+        p_value = simulated_table_p_value(table, expected, kind, simulations=simulations, seed=seed)
         method += f", {simulations:,} simulations"
     else:
         p_value, notes = chi_squared_tail(value, df), notes + few_expected(expected, remedy)

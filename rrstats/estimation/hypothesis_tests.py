@@ -421,7 +421,9 @@ def independence(
     df = (observed.shape[0] - 1) * (observed.shape[1] - 1)
     method = f"{STATISTICS[kind]} test of the reported table"
     if simulations is not None:
-        p_value = simulated_table_p_value(observed, expected, kind, simulations, seed)
+        p_value = simulated_table_p_value(
+            observed, expected, kind, simulations=simulations, seed=seed
+        )
         method += f", {simulations:,} simulations"
     else:
         notes += few_expected(expected, "simulations= with seed= draws tables with these margins")

@@ -345,12 +345,12 @@ def population_interval(
     return Interval(low[place], high[place])
 
 
-def score_interval(lower: Any, upper: Any, own: Any, others: Any, scale: Any) -> Interval:
+def score_interval(estimates: Interval, own: Any, others: Any, scale: Any) -> Interval:
     """Score intervals of proportions among the rows at hand, in closed form; not cut.
 
     Roots in t of (estimate - t)^2 = scale (t own + (1 - t) others).
 
-    lower, upper : the estimates, the same twice without a correction for continuity.
+    estimates : the same twice without a correction for continuity.
     own, others : variances of the scores of people of the category, and of all others.
     scale : the square of a normal quantile, over the number of rows.
     """
@@ -360,11 +360,11 @@ def score_interval(lower: Any, upper: Any, own: Any, others: Any, scale: Any) ->
         spread = np.maximum(half_b**2 - estimate**2 + scale * others, 0.0)
         return np.asarray(half_b + sign * np.sqrt(spread))
 
-    return Interval(root(lower, -1), root(upper, 1))
+    return Interval(root(estimates.low, -1), root(estimates.high, 1))
 
 
 def rows_variance_interval(
-    proportions: Floats, n: int, variances: Floats, parts: Booleans, level: float
+    proportions: Floats, n: int, variances: Floats, parts: Booleans, *, level: float
 ) -> Interval:
     """(k,) score intervals of proportions among n rows, whose scores have known variances; not cut.
 
@@ -376,9 +376,9 @@ def rows_variance_interval(
     own = np.where(parts, variances, 0.0).max(axis=1)
     others = np.where(parts, 0.0, variances).max(axis=1)
     scale = normal_quantile(level) ** 2 / n
-    found = score_interval(proportions, proportions, own, others, scale)
+    both = Interval(proportions, proportions)
     # Where the variance at a root would be negative there is none; the estimate stays inside.
-    return hull(found, Interval(proportions, proportions))
+    return hull(score_interval(both, own, others, scale), both)
 
 
 def rows_score_interval(
@@ -395,9 +395,9 @@ def rows_score_interval(
     correction : by how much.
     """
     x, size, q, p = _arrays(counts, n, false_positive_rate, true_positive_rate)
-    lower, upper = (((x + move) / size - q) / (p - q) for move in (-correction, correction))
+    both = Interval(*(((x + move) / size - q) / (p - q) for move in (-correction, correction)))
     own, others = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
-    return score_interval(lower, upper, own, others, normal_quantile(level) ** 2 / size)
+    return score_interval(both, own, others, normal_quantile(level) ** 2 / size)
 
 
 def rows_interval(

@@ -119,7 +119,7 @@ def random_tables(generator: Any, size: int, rows: Counts, columns: Counts) -> C
 
 
 def simulated_table_p_value(
-    observed: Floats, expected: Floats, statistic: str, simulations: Any, seed: Any
+    observed: Floats, expected: Floats, statistic: str, *, simulations: Any, seed: Any
 ) -> float:
     """The exact test's p-value by Monte Carlo: tables with both margins as they are."""
     margins = [observed.sum(axis=axis).astype(np.int64) for axis in (1, 0)]

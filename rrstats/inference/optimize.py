@@ -145,9 +145,8 @@ def maximize(
         parts, newton = _step(bends, along, radius)
         promise = float(parts @ (along - bends * parts / 2))
         step = directions @ parts
-        reached = function(theta + step)
-        gained, moved = reached[0] - value, measure(step)
-        noise = 1e-14 * abs(value)
+        reached, moved, noise = function(theta + step), measure(step), 1e-14 * abs(value)
+        gained = reached[0] - value
         good = gained >= 1e-4 * promise - noise and bool(np.isfinite(reached[2]).all())
         if good:
             theta, (value, gradient, hessian) = theta + step, reached
