@@ -74,7 +74,7 @@ from rrstats.errors import (
     NotIdentifiableError,
     RRStatsError,
 )
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports
 from rrstats.mechanisms import from_dict, serialization
@@ -139,7 +139,7 @@ def variance(channel: Any, proportions: Any, target: str) -> np.ndarray:
 
 def most_likely(channel: Any, counts: Any) -> np.ndarray:
     """The likeliest proportions."""
-    return debiasing.most_likely(channel, counts)
+    return arrays.most_likely(channel, counts)
 
 
 def max_likelihood_ratio(channel: Any) -> Any:

@@ -12,7 +12,7 @@ from catalogue import ASYMMETRIC, channel_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
-from rrstats.estimation.debiasing import most_likely
+from rrstats.estimation.arrays import most_likely
 from rrstats.mechanisms.channel import check_target, expected_rates
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance

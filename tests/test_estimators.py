@@ -13,7 +13,7 @@ from catalogue import channel_of
 
 import rrstats as rr
 from rrstats import estimators
-from rrstats.estimation.debiasing import most_likely
+from rrstats.estimation.arrays import most_likely
 from rrstats.estimators import (
     confidence_interval,
     count_interval,

@@ -18,7 +18,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.debiasing import condition_number, debias, sample_sizes, score_variances
+from rrstats.estimation.arrays import condition_number, debias, sample_sizes, score_variances
 from rrstats.inference.binomial import rows_variance_interval
 from rrstats.inference.multinomial import is_misfit
 from rrstats.mechanisms.channel import expected_rates, recode_matrix

@@ -18,8 +18,8 @@ from scipy import optimize, special, stats
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
 from rrstats.estimation.analysis_columns import variable
+from rrstats.estimation.arrays import debias
 from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.debiasing import debias
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import (
     TestPower,

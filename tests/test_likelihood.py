@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from rrstats.errors import ArgumentValueError, ConvergenceWarning
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.multinomial import log_likelihood, most_likely, profile_ends
@@ -135,7 +135,7 @@ def test_krr_has_its_closed_form(k):
         channel = KRRChannel.of(k, prob)
         for spread in (0.1, 1.0, 100.0):
             counts = rng.multinomial(200, rng.dirichlet(np.full(k, spread)))
-            expected = debiasing.most_likely(channel, counts)
+            expected = arrays.most_likely(channel, counts)
             found = most_likely(channel.matrix, counts)
             assert np.allclose(expected, found, rtol=0, atol=1e-10)
             assert np.array_equal(expected == 0, found == 0)

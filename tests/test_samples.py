@@ -21,7 +21,7 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.estimation.debiasing import covariance, debias
+from rrstats.estimation.arrays import covariance, debias
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.mechanisms import Samples
 from rrstats.mechanisms.channel import expected_rates, recode_matrix

@@ -20,7 +20,7 @@ from scripted import Counting, every_stream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
-from rrstats.estimation.debiasing import debias
+from rrstats.estimation.arrays import debias
 from rrstats.mechanisms import from_dict, surveys
 from rrstats.mechanisms.channel import recode_matrix
 from rrstats.mechanisms.surveys import SurveyDesign

@@ -16,7 +16,7 @@ from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.debiasing import score_variances
+from rrstats.estimation.arrays import score_variances
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.sample_design import inverse_probabilities
 from rrstats.estimation.tally import Cell, Tally, tally

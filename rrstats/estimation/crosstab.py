@@ -34,8 +34,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.analysis_columns import variables
-from rrstats.estimation.arrays import fixed
-from rrstats.estimation.debiasing import check_possible, implausible
+from rrstats.estimation.arrays import check_possible, fixed, implausible
 from rrstats.estimation.engine_frames import condensed_rows
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.joint import (

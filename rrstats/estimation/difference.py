@@ -27,7 +27,7 @@ from rrstats._checks import check_bool, check_instance, check_level
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.homogeneity import TestResult, check_comparable, homogeneity, wald_tail
@@ -512,7 +512,7 @@ def _normal_ends(estimate: Estimate, level: float) -> Interval:
     counts, samples = estimate.reported.astype(np.float64), channel.samples
     if not np.isfinite(found).all():
         return Interval(found, found)
-    spread = debiasing.score_variances(channel, counts)
+    spread = arrays.score_variances(channel, counts)
     if estimate.target == "rows" and spread is not None:
         return rows_variance_interval(found, n, spread, recode_matrix(channel) > 0, level=level)
     if (rates := channel.binomial_rates) is not None:
@@ -521,7 +521,7 @@ def _normal_ends(estimate: Estimate, level: float) -> Interval:
     if estimate.default_method == "wald":
         error = estimate.with_target("population").std_error
         return wald(found, error, normal_quantile(level))
-    if not debiasing.has_scores(channel):  # samples need one another
-        return mean_interval(debiasing.weights(channel, counts), counts, samples, level)
+    if not arrays.has_scores(channel):  # samples need one another
+        return mean_interval(arrays.weights(channel, counts), counts, samples, level)
     scores = channel.scores(np.arange(len(counts))).T
     return mean_interval(scores, counts, np.zeros_like(samples), level)

@@ -25,7 +25,7 @@ from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.estimation.arrays import fixed, interval_of_counts
 from rrstats.estimation.result import (
     ConstrainedProportions,
@@ -170,7 +170,7 @@ class Estimate(Result):
     @property
     def naive(self) -> Floats:
         """(m,) proportions among the reports of each sample: biased; for comparison only."""
-        sizes = debiasing.sample_sizes(self.mechanism.channel, self.reported, self.n)
+        sizes = arrays.sample_sizes(self.mechanism.channel, self.reported, self.n)
         with np.errstate(invalid="ignore"):
             return np.asarray(self.reported / sizes)
 
@@ -203,7 +203,7 @@ class Estimate(Result):
         """(k,) unbiased true proportions; may lie outside [0, 1]."""
         if self._survey is not None:
             return fixed(self._survey.proportions)
-        return fixed(debiasing.debias(self.mechanism.channel, self.reported, self.n))
+        return fixed(arrays.debias(self.mechanism.channel, self.reported, self.n))
 
     @property
     def weight(self) -> float:
@@ -231,7 +231,7 @@ class Estimate(Result):
         if self._survey is not None:
             return fixed(self._survey.variance(self._survey.form))
         channel = self.mechanism.channel
-        return fixed(debiasing.variance(channel, self.reported, self.n, self.target, self.ddof))
+        return fixed(arrays.variance(channel, self.reported, self.n, self.target, self.ddof))
 
     @property
     def std_error(self) -> Floats:
@@ -255,7 +255,7 @@ class Estimate(Result):
         """(k,) the part of `variance` that the respondents' coins add: what a census would have."""
         if self._survey is not None:
             return fixed(self._survey.randomization_variance)
-        return fixed(debiasing.variance(self.mechanism.channel, self.reported, self.n, "rows"))
+        return fixed(arrays.variance(self.mechanism.channel, self.reported, self.n, "rows"))
 
     @property
     def sampling_variance(self) -> Floats:
@@ -294,7 +294,7 @@ class Estimate(Result):
         if self._survey is not None:
             return self._survey.covariance(self._survey.form)
         channel = self.mechanism.channel
-        return debiasing.covariance(channel, self.reported, self.n, self.target, self.ddof)
+        return arrays.covariance(channel, self.reported, self.n, self.target, self.ddof)
 
     def least_covariance(self) -> Floats:
         """(k, k) `covariance` with the variances of `least_variance`."""
@@ -388,7 +388,7 @@ class Estimate(Result):
         nobody privatized, rows picked by their report, another prob.  Of right estimates one
         in 10^9 has any.
         """
-        return debiasing.implausible(self.mechanism.channel, self.reported, self.n)
+        return arrays.implausible(self.mechanism.channel, self.reported, self.n)
 
     # -- other estimates from the same reports ---------------------------------------------
 
@@ -449,7 +449,7 @@ class Estimate(Result):
         channel = self.mechanism.channel
         self._check_likelihood()
         if proportions is None:
-            proportions = debiasing.most_likely(channel, self.reported)
+            proportions = arrays.most_likely(channel, self.reported)
         proportions = check_numbers(proportions, "proportions", size=len(channel.class_of))
         if abs(proportions.sum() - 1) > 1e-6:
             raise ArgumentValueError(f"proportions must sum to 1, got {proportions.sum():.6g}")
@@ -486,7 +486,7 @@ class Estimate(Result):
         self._check_likelihood()
         if self.n:
             channel = self.mechanism.channel
-            found = recode_matrix(channel) @ debiasing.most_likely(channel, self.reported)
+            found = recode_matrix(channel) @ arrays.most_likely(channel, self.reported)
         return ConstrainedProportions(self.categories, found, self.n, "maximum likelihood")
 
     def project(self) -> ConstrainedProportions:
@@ -506,7 +506,7 @@ class Estimate(Result):
     @property
     def default_method(self) -> str:
         """The method of intervals where none is named."""
-        return debiasing.default_method(self.mechanism.channel)
+        return arrays.default_method(self.mechanism.channel)
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -638,10 +638,10 @@ class Estimate(Result):
                 "interval: leave method out"
             )
         method = method or self.default_method
-        if method not in debiasing.GENERAL_METHODS:
+        if method not in arrays.GENERAL_METHODS:
             raise ArgumentValueError(
                 "the counts of this design are not binomial, so method must be one of "
-                f"{list(debiasing.GENERAL_METHODS)}, got {method!r}"
+                f"{list(arrays.GENERAL_METHODS)}, got {method!r}"
             )
         channel, survey = self.mechanism.channel, self._survey
         parts = recode_matrix(channel) > 0
@@ -652,14 +652,14 @@ class Estimate(Result):
             sizes is not None and not (sizes > 0).all()
         ):
             return self._wald(level)
-        spread = debiasing.score_variances(channel, self.reported) if target == "rows" else None
+        spread = arrays.score_variances(channel, self.reported) if target == "rows" else None
         if spread is not None:
             rows = rows_variance_interval(self.proportions, self.n, spread, parts, level=level)
             return contrasts.cut_to_unit(rows)
         # Without a law for just these rows the population's is theirs too: it is wider.
         if survey is None or sizes is None:
             counts = self.reported.astype(np.float64)
-            found = debiasing.empirical_interval(channel, counts, level)
+            found = arrays.empirical_interval(channel, counts, level)
         else:  # the reports of all samples together, each with its own score
             counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
             uncut = mean_interval(survey.cells.table.T, counts, alone, level)
@@ -817,7 +817,7 @@ class Estimate(Result):
         channel, survey = self.mechanism.channel, self._survey
         if survey is None:
             counts = self.reported.astype(np.float64)
-            return debiasing.weights(channel, self.reported), counts, channel.samples
+            return arrays.weights(channel, self.reported), counts, channel.samples
         size = survey.effective_size(contrast, max(_variances(contrast, covariances)))
         size = float(self.effective_n.min()) if size is None else size
         quantiles = (student_quantile(level, df) for df in (self.n - 1, self.df))

@@ -18,7 +18,7 @@ from rrstats.errors import (
     NotIdentifiableError,
     warn,
 )
-from rrstats.estimation.debiasing import condition_number
+from rrstats.estimation.arrays import condition_number
 from rrstats.estimation.engine_frames import Selection
 from rrstats.estimation.estimate import IMPLAUSIBLE_TEXT, Estimate
 from rrstats.estimation.groups import Estimates, GroupEstimates

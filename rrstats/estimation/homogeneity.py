@@ -27,7 +27,7 @@ from rrstats._display import wrap
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.result import FORMATS, Result
 from rrstats.estimation.tally import Tally, tally
@@ -220,8 +220,8 @@ def has_cells(estimate: Any) -> bool:
 def cells_of(estimate: Any) -> tuple[Floats, Floats, Floats]:
     """Transition matrix, counts and sizes of the samples of an estimate's report cells."""
     channel, counts = estimate.mechanism.channel, estimate.reported.astype(np.float64)
-    debiasing.check_possible(channel, estimate.reported)
-    sizes = debiasing.sample_sizes(channel, counts, estimate.n)
+    arrays.check_possible(channel, estimate.reported)
+    sizes = arrays.sample_sizes(channel, counts, estimate.n)
     return transition_matrix(channel), counts, sizes
 
 
@@ -277,7 +277,7 @@ def information(channel: Channel, proportions: Floats, counts: Floats, n: int) -
         return None
     if channel.is_multinomial:
         rates = expected_rates(channel, proportions)
-        sizes = debiasing.sample_sizes(channel, counts, n)
+        sizes = arrays.sample_sizes(channel, counts, n)
         possible = rates > 0
         matrix = transition_matrix(channel)[possible]
         return np.asarray((matrix.T * (sizes[possible] / n / rates[possible])) @ matrix)

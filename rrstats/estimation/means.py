@@ -27,7 +27,7 @@ from rrstats.errors import (
     NotIdentifiableError,
     warn,
 )
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.estimation.analysis_columns import Variable, refuse_reports, variable
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.result import FORMATS, Result, label_column, proportion_rows
@@ -118,8 +118,8 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
     if grouped.mechanism is None:
         return grouped.score_table, everyone
     channel, n = grouped.mechanism.channel, round(float(counts.sum()))
-    found = debiasing.debias(channel, counts, n)  # raises where reports are impossible
-    if debiasing.has_scores(channel):
+    found = arrays.debias(channel, counts, n)  # raises where reports are impossible
+    if arrays.has_scores(channel):
         return grouped.score_table, everyone
     if n and np.isnan(found).any():
         raise NotIdentifiableError(
@@ -128,7 +128,7 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
     sizes = np.bincount(channel.samples, weight)[channel.samples]
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.where(sizes > 0, weight.sum() / sizes, 0.0)
-    return debiasing.weights(channel, counts).T * spread[:, None], channel.samples
+    return arrays.weights(channel, counts).T * spread[:, None], channel.samples
 
 
 def sums_of_rows(

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_number
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import debiasing
+from rrstats.estimation import arrays
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import Tally
 from rrstats.mechanisms.channel import has_latent_classes, transition_matrix
@@ -351,7 +351,7 @@ class SurveyMoments:
     design: SampleDesign
 
     def __post_init__(self) -> None:
-        if not debiasing.has_scores(self.tally.mechanism.channel):
+        if not arrays.has_scores(self.tally.mechanism.channel):
             raise ArgumentValueError(
                 "weights, strata and clusters need a score for each report, which there is none of "
                 "where samples need one another; leave them out, or estimate groups of alike "

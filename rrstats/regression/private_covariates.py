@@ -25,7 +25,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
-from rrstats.estimation.debiasing import has_scores
+from rrstats.estimation.arrays import has_scores
 from rrstats.estimation.result import said
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import find, read
