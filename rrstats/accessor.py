@@ -232,9 +232,23 @@ class FrameAccessor:
         group: Hashable = None,
         target: str = "population",
         missing: str = "drop",
+        weights: Hashable = None,
+        design: SampleDesign | None = None,
     ) -> Crosstab:
-        """`rrstats.crosstab` of this frame: joint shares of privatized and ordinary columns.
+        """`rrstats.crosstab` of this frame: joint proportions of privatized and ordinary columns.
 
+        Parameters
+        ----------
+        *columns, mechanisms, group, target, missing, weights, design
+            As there.
+
+        Returns
+        -------
+        Crosstab
+            Its table stands in a notebook and in a terminal.
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64, "sex": ["f", "m"] * 50})
         >>> m = rrstats.KRR(["no", "yes"], 0.75)
@@ -249,6 +263,8 @@ class FrameAccessor:
             group=group,
             target=target,
             missing=missing,
+            weights=weights,
+            design=design,
         )
 
     def means(

@@ -527,6 +527,114 @@ def test_answers_that_nobody_privatized_are_noticed():
         crosstab(frame, "x", "y", mechanisms={"x": rr.KRR(NO_YES, 0.75)})
 
 
+# -- samples with weights and a design -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    """A frame of reports with weights, strata and clusters."""
+    made = {"x": rr.KRR(list("abc"), 0.8), "y": rr.KRR(NO_YES, 0.75)}
+    frame = surveyed(900, z=REGIONS, **made)
+    drawn, attrs = np.random.default_rng(3), frame.attrs
+    frame = frame.assign(
+        times=drawn.integers(0, 4, 900), weight=drawn.uniform(1, 3, 900),
+        cluster=np.arange(900) // 15, stratum=np.arange(900) // 450,
+    )  # fmt: skip
+    frame.attrs = attrs
+    return frame, made, rr.SampleDesign(weights="weight", strata="stratum", clusters="cluster")
+
+
+def test_whole_weights_are_so_many_rows(sampled):
+    """Weight 2 counts as two rows do; equal weights change no error and no end."""
+    frame, *_ = sampled
+    repeated = frame.loc[frame.index.repeat(frame["times"])]
+    repeated.attrs = frame.attrs
+    found, rows = crosstab(frame, "x", "y", weights="times"), crosstab(repeated, "x", "y")
+    assert np.allclose(rows.proportions, found.proportions, rtol=0, atol=1e-12)
+    assert np.allclose(rows.counts, found.counts)
+    even, plain = (
+        crosstab(frame.assign(one=2.0), "x", "y", weights="one"),
+        crosstab(frame, "x", "y"),
+    )
+    assert np.allclose(plain.std_error, even.std_error, rtol=1e-12)
+    assert np.allclose(plain.interval(), even.interval(), atol=1e-9)
+    assert "weights sum to=1,800.0" in repr(even)
+
+
+def test_a_table_of_a_design_is_that_of_one_combined_column(sampled):
+    """Variance, covariance and conditional proportions are those of `estimate`."""
+    frame, made, design = sampled
+    matrix = np.kron(*(one.channel.matrix for one in made.values()))
+    cells = list(itertools.product(*(one.categories for one in made.values())))
+    column = pd.Series(list(zip(frame["x"], frame["y"], strict=True)))
+    held = rr.SampleDesign(
+        weights=frame["weight"], strata=frame["stratum"], clusters=frame["cluster"]
+    )
+    expected = rr.estimate(column, rr.MatrixDesign(cells, matrix, reports=cells), design=held)
+    found = crosstab(frame, "x", "y", design=design)
+    assert np.allclose(expected.proportions, found.proportions.ravel(), rtol=1e-12)
+    assert np.allclose(expected.variance, found.variance.ravel(), rtol=1e-12)
+    assert np.allclose(expected.covariance(), found.covariance(), rtol=1e-9)
+    assert (58, 58) == (expected.df, found.df)
+    among = expected.among([("b", "no"), ("b", "yes")])
+    within = found.conditional("y", given="x")
+    for name in ("proportion", "std_error", "low", "high"):
+        rows = within.to_frame().set_index("x").loc["b", name]
+        assert np.allclose(among[name], rows, rtol=1e-9), name
+    assert np.allclose(
+        rr.odds_ratio(found.margin("y", "x"), categories=("yes", "b")).value,
+        rr.odds_ratio(found, categories=("b", "yes")).value,
+    )
+
+
+def test_margins_of_a_design_are_tables_of_fewer_columns(sampled):
+    """Of tables and of single columns, with the same errors; and parts of the rows add up."""
+    frame, _, design = sampled
+    whole = crosstab(frame, "x", "y", "z", design=design)
+    for names in (("z", "x"), ("y",)):
+        direct, margin = crosstab(frame, *names, design=design), whole.margin(*names)
+        assert np.allclose(direct.proportions, margin.proportions, rtol=0, atol=1e-12)
+        assert np.allclose(direct.std_error, margin.std_error, rtol=1e-9)
+    alone = rr.estimate(frame, columns="x", design=design)
+    assert np.allclose(alone.variance, whole.estimate("x").variance, rtol=1e-9)
+    parts = [crosstab(frame[at], "x", "y", design=design) for at in (slice(450), slice(450, None))]
+    assert np.allclose(sum(parts).variance, crosstab(frame, "x", "y", design=design).variance)
+
+
+def test_tests_of_tables_know_the_design(sampled):
+    """Wald's with the sample's covariance and an F distribution, of independence and of change."""
+    frame, _, design = sampled
+    table = crosstab(frame, "x", "y", design=design)
+    found = rr.hypotheses.independence(table)
+    assert found.df == 2
+    assert "F with 2 and 57 degrees" in found.method
+    assert found.statistic == rr.hypotheses.independence(table.combined).statistic
+    waves = crosstab(frame.assign(v=frame["y"]), "y", "v", design=design, mechanisms={
+        "v": rr.KRR(NO_YES, 0.75)
+    })  # fmt: skip
+    assert np.isnan(rr.hypotheses.change(waves).p_value)  # nobody's report changed
+    with pytest.raises(ArgumentValueError, match="without weights or a design"):
+        rr.difference(waves.estimate("y"), waves.estimate("v"), paired=waves)
+
+
+def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
+    """Reports of several categories, just these rows, names that are none."""
+    frame, _, design = sampled
+    made = {"x": rr.UnaryEncoding(NO_YES, 0.75, 0.25)}
+    with pytest.raises(ArgumentValueError, match=r"one cell each.* column 'x'"):
+        crosstab(surveyed(50, y=NO_YES, **made).assign(w=1.0), "x", "y", weights="w")
+    with pytest.raises(ArgumentValueError, match="about the population"):
+        crosstab(frame, "x", design=design, target="rows")
+    with pytest.raises(ArgumentTypeError, match="name of one of its columns"):
+        crosstab(frame, "x", weights=frame["weight"])
+    with pytest.raises(ArgumentTypeError, match="weights in the design"):
+        crosstab(frame, "x", weights="weight", design=design)
+    with pytest.raises(ArgumentValueError, match="at most 400 cells"):
+        crosstab(frame, "cluster", "z", "x", design=design)
+    with pytest.raises(ArgumentValueError, match="not there for samples with a design"):
+        crosstab(frame, "x", "y", design=design).mle()
+
+
 # -- for people ----------------------------------------------------------------------------
 
 COLUMNS = ["reported", "naive", "proportion", "std_error", "low", "high", "count"]

@@ -120,6 +120,8 @@ def same(expected, actual, rtol=0.0):
         return same(dict(expected.estimates), dict(actual.estimates), rtol)
     if isinstance(expected, Crosstab):
         assert (expected.axes, expected.missing) == (actual.axes, actual.missing)
+        if expected.combined is not None:
+            assert same(expected.combined.tally, actual.combined.tally, rtol)
         return np.array_equal(expected.counted, actual.counted)
     if isinstance(expected, Tally) and not rtol:
         return expected == actual
@@ -194,6 +196,9 @@ CASES = {
         f, "answer", "second", mechanisms={"answer": M, "second": YES}
     ),
     "crosstab beside": lambda f: rr.crosstab(f, "answer", "region", mechanisms={"answer": M}),
+    "crosstab of a survey": lambda f: rr.crosstab(
+        f, "answer", "region", mechanisms={"answer": M}, **DESIGN
+    ),
     "crosstab kept": lambda f: rr.crosstab(
         f, "answer", "region", "flag", mechanisms={"answer": M}, missing="keep"
     ),

@@ -37,7 +37,7 @@ from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.joint import Axis, check_columns
 from rrstats.estimation.means import numbers
 from rrstats.estimation.result import FORMATS, Result
-from rrstats.inference.contrasts import Interval, fieller, normal_quantile, ratio_variance
+from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
 from rrstats.mechanisms.channel import check_target
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -201,7 +201,7 @@ def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Fl
 # -- correlation -----------------------------------------------------------------------------
 
 
-def _product_moment(moments: Floats, covariance: Floats, level: float) -> Found:
+def _product_moment(moments: Floats, covariance: Floats, level: float, df: float = np.inf) -> Found:
     """A correlation, its standard error and interval, from moments and their covariance.
 
     moments : (5,) of xy, x, y, x^2 and y^2.  covariance : (5, 5) of their estimates.
@@ -221,7 +221,7 @@ def _product_moment(moments: Floats, covariance: Floats, level: float) -> Found:
     spread = _spread(slopes @ covariance @ slopes.T)
     found = float(top / bottom)
     error = float(np.sqrt(max(ratio_variance(found, spread), 0.0)) / bottom)
-    limit, near = normal_quantile(check_level(level)) ** 2, float(np.clip(found, -1, 1))
+    limit, near = student_quantile(check_level(level), df) ** 2, float(np.clip(found, -1, 1))
     if near != found:
         limit += (top - near * bottom) ** 2 / max(ratio_variance(near, spread), 1e-300)
     low, high = np.clip(fieller(top, bottom, spread, limit), -1, 1)
@@ -239,7 +239,7 @@ def _correlated(
     """From (1 + k, 3) functions 1, x and x^2 of each column."""
     means, covariance = table.moments(functions)
     used = [4, 3, 1, 6, 2]  # xy, x, y, x^2 and y^2 of the nine
-    found = _product_moment(means.ravel()[used], covariance[np.ix_(used, used)], level)
+    found = _product_moment(means.ravel()[used], covariance[np.ix_(used, used)], level, table.df)
     note = ""
     if np.isnan(found[0]):
         note = "not defined: a column's estimated variance is not above 0"
@@ -353,7 +353,7 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     (3.85, 3.31, 4.5)
     """
     means, covariance = table.moments(_sides(table, categories))
-    f, limit = means.ravel(), normal_quantile(check_level(level)) ** 2
+    f, limit = means.ravel(), student_quantile(check_level(level), table.df) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])
     spread = _spread(slopes @ covariance @ slopes.T)

@@ -44,6 +44,9 @@ from rrstats.estimation.joint import (
     count_rows,
     declared_axis,
     joined,
+    joint_tally,
+    kron_all,
+    margin_tally,
 )
 from rrstats.estimation.result import (
     ConstrainedProportions,
@@ -52,7 +55,7 @@ from rrstats.estimation.result import (
     proportion_rows,
     wide_frame,
 )
-from rrstats.estimation.sample_design import EVERYONE
+from rrstats.estimation.sample_design import EVERYONE, SIMPLE, SampleDesign, design_of, rows_of
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import (
@@ -106,12 +109,16 @@ class Crosstab(Result):
         Rows in which a column has nothing, not in n.
     target : {"population", "rows"}
         Whom proportions, variances and intervals are about.
+    combined : Estimate or None
+        Of a sample with weights or a design, the estimate of one column that combines all: its
+        categories are the cells.
     """
 
     axes: tuple[Axis, ...]
     counted: NDArray[np.int64]
     missing: int = 0
     target: str = "population"
+    combined: Estimate | None = None
 
     def __post_init__(self) -> None:
         if self.counted.flags.writeable:  # whoever gave the array may still write to theirs
@@ -231,7 +238,9 @@ class Crosstab(Result):
 
     @property
     def naive(self) -> Floats:
-        """Proportions of rows whose reports speak for each cell: biased; for comparison only."""
+        """(Weighted) proportions of rows whose reports speak for each cell; for comparison only."""
+        if self.combined is not None:
+            return self.combined.named[1].reshape(self.shape)
         with np.errstate(invalid="ignore"):
             return self.reported / np.float64(self.n)
 
@@ -240,11 +249,15 @@ class Crosstab(Result):
     @cached_property
     def proportions(self) -> Floats:
         """Unbiased joint proportions; NaN without rows."""
+        if self.combined is not None:
+            return fixed(self.combined.proportions.reshape(self.shape))
         return fixed(contract(self.rates, [axis.scores for axis in self.axes]))
 
     @property
     def counts(self) -> Floats:
-        """Unbiased counts among the rows: proportions times n, not whole."""
+        """Unbiased counts among the rows, not whole; of a design in the units of its weights."""
+        if self.combined is not None:
+            return self.combined.counts.reshape(self.shape)
         return self.proportions * self.n if self.n else np.zeros(self.shape)
 
     @property
@@ -255,7 +268,9 @@ class Crosstab(Result):
 
     @cached_property
     def row_variance(self) -> Floats:
-        """Variance of one row's score, in the population."""
+        """Variance of one row's score, in the population; of a design n - 1 times `variance`."""
+        if self.combined is not None:
+            return fixed(self.combined.variance.reshape(self.shape) * self.divisor)
         second = contract(self.rates, [axis.squares for axis in self.axes])
         return fixed(np.maximum(second - self.proportions**2, 0.0))
 
@@ -312,6 +327,10 @@ class Crosstab(Result):
             (q1, ..., qd) unbiased means over people, and (q, q) their covariance for the target,
             flattened.
         """
+        if self.combined is not None:
+            tables = [given[0] + given[1:] for given in functions]
+            whole = kron_all(tables)
+            return contract(self.proportions, tables), whole.T @ self.combined.covariance() @ whole
         pairs = list(zip(self.axes, functions, strict=True))
         means = contract(self.rates, [axis.linear @ given for axis, given in pairs])
         second = self._products([(axis.products, given) for axis, given in pairs])
@@ -326,6 +345,11 @@ class Crosstab(Result):
         found = contract(self.rates, tables)  # (q1, q1, ..., qd, qd)
         side = prod(table.shape[1] for table in tables)
         return _apart(found).reshape(side, side)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the covariance; infinite without a design."""
+        return np.inf if self.combined is None else self.combined.df
 
     @property
     def effective_n(self) -> Floats:
@@ -406,6 +430,12 @@ class Crosstab(Result):
         method = check_one_of(method or self.default_method, "method", METHODS)
         if self.n < 2:
             return Interval(np.zeros(self.shape), np.ones(self.shape))
+        if self.combined is not None:
+            exact = self.combined.mechanism.channel.binomial_rates is not None
+            name = None if exact and method == METHODS[0] else method
+            return Interval(
+                *(e.reshape(self.shape) for e in self.combined.interval(level, method=name))
+            )
         by_wald = wald(self.proportions, self.std_error, normal_quantile(level))
         if method == "wald":
             return by_wald
@@ -457,7 +487,11 @@ class Crosstab(Result):
                 counted = np.tensordot(counted, total, axes=(j, 0))
         order = np.argsort(np.argsort(places))
         axes = tuple(self.axes[place] for place in places)
-        return replace(self, axes=axes, counted=counted.transpose(order))
+        combined = self.combined
+        if combined is not None:
+            tally = margin_tally(combined.tally, self.axes, places)
+            combined = replace(combined, tally=tally)
+        return replace(self, axes=axes, counted=counted.transpose(order), combined=combined)
 
     def with_target(self, target: str) -> Self:
         """The table of the same rows for another target.
@@ -493,7 +527,15 @@ class Crosstab(Result):
                 for old, new in zip(part.axes, axes, strict=True)
             ]
             total[np.ix_(*moved)] += part.counted
-        return replace(self, axes=axes, counted=total, missing=self.missing + other.missing)
+        combined = self.combined
+        if (combined is None) != (other.combined is None) or (combined and axes != self.axes):
+            raise ArgumentValueError(
+                "tables of a sample with a design can be added if both have it, and the same levels"
+            )
+        if combined is not None and other.combined is not None:
+            combined = replace(combined, tally=combined.tally + other.combined.tally)
+        missing = self.missing + other.missing
+        return replace(self, axes=axes, counted=total, missing=missing, combined=combined)
 
     def __radd__(self, other: object) -> Self:
         # sum() starts from the number 0
@@ -556,6 +598,9 @@ class Crosstab(Result):
             raise ArgumentValueError(
                 f"column {name!r} is ordinary; use table.margin({name!r}) for its proportions"
             )
+        if alone.combined is not None:
+            tally = replace(alone.combined.tally, mechanism=axis.mechanism)
+            return replace(alone.combined, tally=tally)
         cell = Cell(self.n, alone.counted[: axis.m])
         return Estimate(Tally(axis.mechanism, {EVERYONE: cell}, self.missing), self.target)
 
@@ -574,6 +619,8 @@ class Crosstab(Result):
                 f"maximum likelihood is not there for column {wide[0]!r}, whose reports name "
                 "several categories; project() gives proportions in [0, 1] that sum to 1"
             )
+        if self.combined is not None:
+            return self.combined.mle()  # which says why there is none
         found = self.proportions
         square = all(axis.likelihood.shape == (axis.k, axis.k) for axis in self.axes)
         if self.n and not (square and (found > 0).all()):
@@ -754,6 +801,8 @@ class Crosstab(Result):
         plain = [name for name in self.names if name not in self.private]
         found = [("target", self.target), ("n", f"{self.n:,}")]
         found += [("missing", f"{self.missing:,} left out")] if self.missing else []
+        if self.combined is not None:
+            found.append(("weights sum to", f"{self.combined.weight:,.1f}"))
         for kind, names in (("privatized", self.private), ("ordinary", plain)):
             found += [(kind, " and ".join(map(label, names)))] if names else []
         if self.private and self.n:
@@ -808,8 +857,18 @@ class ConditionalProportions(Result):
         ]
 
     @cached_property
+    def _alike(self) -> Floats:
+        """(cells, cells) 1 for cells of the same given categories."""
+        places = np.indices(self.crosstab.shape).reshape(len(self.names), -1)
+        given = places[[name in self.given for name in self.names]]
+        return fixed((given[:, :, None] == given[:, None, :]).all(axis=0).astype(np.float64))
+
+    @cached_property
     def people(self) -> Floats:
         """Unbiased proportion of each combination of the given columns, over the others alike."""
+        if self.crosstab.combined is not None:
+            found = self._alike @ self.crosstab.proportions.ravel()
+            return fixed(found.reshape(self.crosstab.shape))
         found = contract(self.crosstab.rates, self._chosen("scores", "total"))
         return fixed(np.broadcast_to(found, self.crosstab.shape))
 
@@ -824,6 +883,10 @@ class ConditionalProportions(Result):
     def _moments(self) -> tuple[Floats, Floats, Floats]:
         """Variance of the top, covariance with the bottom, and variance of the bottom."""
         table, people, joint = self.crosstab, self.people, self.crosstab.proportions
+        if table.combined is not None:
+            shared = table.combined.covariance() @ self._alike
+            both, bottom = np.diagonal(shared), (self._alike * shared).sum(axis=0)
+            return table.variance, both.reshape(table.shape), bottom.reshape(table.shape)
         both = contract(table.rates, self._chosen("squares", "scores"))
         bottom = contract(table.rates, self._chosen("squares", "total"))
         rows = table.target == "rows"  # among just these rows the truth does not vary
@@ -852,6 +915,8 @@ class ConditionalProportions(Result):
             empirical likelihood does not reject.
         """
         table, limit = self.crosstab, normal_quantile(check_level(level)) ** 2
+        if table.combined is not None:
+            return self._designed_interval(table.combined, level)
         found = fieller(table.proportions, self.people, self._moments, limit)
         found = Interval(*(np.clip(end, 0, 1) for end in found))
         if table.target == "rows" or not table.has_likelihood:
@@ -864,6 +929,16 @@ class ConditionalProportions(Result):
         limits = bounded_limit(values, bottom, counts, limit)
         ends = ratio_ends(values, bottom, counts, limits)
         return hull(found, Interval(*(end.reshape(table.shape) for end in ends)))
+
+    def _designed_interval(self, combined: Estimate, level: float) -> Interval:
+        """Intervals of proportions among the combined categories of the given people."""
+        low, high = np.zeros(combined.k), np.ones(combined.k)
+        for alike in np.unique(self._alike, axis=0) > 0:
+            ends = combined.among(
+                [combined.categories[cell] for cell in np.flatnonzero(alike)], level
+            )
+            low[alike], high[alike] = ends["low"], ends["high"]
+        return Interval(low.reshape(self.crosstab.shape), high.reshape(self.crosstab.shape))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row a cell.
@@ -1009,6 +1084,8 @@ def crosstab(
     group: Hashable = None,
     target: str = "population",
     missing: str = "drop",
+    weights: Hashable = None,
+    design: SampleDesign | None = None,
 ) -> Crosstab:
     """The joint proportions of several columns, each privatized by itself or ordinary.
 
@@ -1029,6 +1106,11 @@ def crosstab(
     missing : {"drop", "keep", "raise"}
         "drop" leaves rows in which something is missing out of n and counts them; "keep" makes
         missing values of ordinary columns a level of their own, None, and drops the others.
+    weights : hashable, optional
+        The column of the sampling weights.
+    design : SampleDesign, optional
+        Weights, strata, clusters and more of the sample, as names of columns.  Then the table is
+        that of one column that combines all, for columns whose reports fall into one cell each.
 
     Returns
     -------
@@ -1065,12 +1147,18 @@ def crosstab(
     """
     check_columns(data, columns, mechanisms, engines=True)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
-    frame, times = condensed_rows(data, columns, mechanisms, group)
+    design = design_of(weights, design)
+    frame, beside, multiples = condensed_rows(data, columns, mechanisms, group, design)
+    times = None if multiples is None else multiples.times
     rows = len(frame) if times is None else int(times.sum())
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
     found = replace(found, missing=rows - found.n).checked()
+    if design is not SIMPLE:
+        placed = rows_of(frame.index.to_series(), len(frame), design=beside, multiples=multiples)
+        tally = joint_tally(read, axes, placed)
+        found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
     if missing == "raise" and found.missing:
         raise ArgumentValueError(
             f"{found.missing} of {rows} rows have something missing in the columns "

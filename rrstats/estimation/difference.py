@@ -469,6 +469,11 @@ def _paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Fl
             f"paired must be the crosstab of both columns, {k} by {k} categories, found the shape "
             f"{table.shape}"
         )
+    if table.combined is not None:
+        raise ArgumentValueError(
+            "paired must be a crosstab without weights or a design; test its margins with "
+            "rr.hypotheses.change"
+        )
     if table.n > min(first.n, second.n):
         raise ArgumentValueError(
             f"paired has {table.n} people who gave both reports, but the estimates have "

@@ -775,16 +775,28 @@ def _chunks(requests: Sequence[ColumnRequest]) -> list[list[ColumnRequest]]:
 
 
 def condensed_rows(
-    data: Any, columns: Sequence[Hashable], mechanisms: Mapping[Any, Any] | None, group: Hashable
-) -> tuple[pd.DataFrame, NDArray[np.int64] | None]:
-    """A frame whose columns can be read, and how many rows of the data each row is.
+    data: Any,
+    columns: Sequence[Hashable],
+    mechanisms: Mapping[Any, Any] | None,
+    group: Hashable,
+    design: SampleDesign,
+) -> tuple[pd.DataFrame, SampleDesign, Multiples | None]:
+    """A frame whose columns can be read, its design, and how many rows of the data each row is.
 
     Of pandas it is the frame itself, and None; of an engine the combinations that occur.
     """
     frame = open_frame(data)
-    if isinstance(frame, pd.DataFrame):
-        return frame, None
-    for given in (mechanisms or {}).values():
-        _refuse_by_row(frame, given)
-    counted = group_counts(frame, [*columns, *_listed(group)])
-    return counted.frame, counted.multiples.times
+    _check_names(_header_of(frame), None, None, design)
+    multiples = None
+    if isinstance(frame, EngineFrame):
+        for given in (mechanisms or {}).values():
+            _refuse_by_row(frame, given)
+        labels = [*_listed(group), *_listed(design.strata), *_listed(design.clusters)]
+        chances = design.probabilities
+        counted = group_counts(
+            frame, [*columns, *labels], weights=design.weights, probabilities=chances
+        )
+        frame, multiples = counted.frame, counted.multiples
+        design = replace(design, weights=None, probabilities=None)  # they are summed up already
+    held: dict[str, Any] = {name: column_of(frame, one) for name, one in design.columns.items()}
+    return frame, replace(design, **held), multiples

@@ -399,6 +399,8 @@ def independence(
             "prob, epsilon and pairs are for a pair privatized as one answer"
         )
     crossed = two_way(table, mechanisms)
+    if crossed.combined is not None:
+        return _pair_independence(crossed.combined, None, kind)
     n, shape, observed, notes = crossed.n, crossed.shape, crossed.counted.astype(np.float64), []
     if not n:
         return untested(_INDEPENDENT, (shape[0] - 1) * (shape[1] - 1))
@@ -665,6 +667,14 @@ def _equal_margins(table: Crosstab) -> TestResult:
         )
     if not table.n:
         return untested(_UNCHANGED, k - 1)
+    if table.combined is not None:
+        sums = np.kron(np.eye(k), np.ones((1, k))), np.kron(np.ones((1, k)), np.eye(k))
+        contrast = sums[1] - sums[0]
+        shift = contrast @ table.proportions.ravel()
+        value, df = wald_statistic(shift, contrast @ table.covariance() @ contrast.T)
+        p_value, name, doubts = wald_tail(value, df, table.df)
+        method = "Wald test of equal margins" + name
+        return TestResult(_UNCHANGED, value, df, p_value, method, table.n, notes=tuple(doubts))
     margins, spreads = _moments(table)
     shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
     # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed

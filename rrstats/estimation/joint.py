@@ -10,8 +10,9 @@ enough for means, variances and intervals of single cells, and they add.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -27,15 +28,30 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, ordinary
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
+from rrstats.estimation.sample_design import EVERYONE, Rows
+from rrstats.estimation.tally import Sums, Tally
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
+from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.randomness.sources import BLOCK_ROWS
 
-__all__ = ["Axis", "check_columns", "check_size", "count_rows", "declared_axis", "joined"]
+__all__ = [
+    "Axis",
+    "check_columns",
+    "check_size",
+    "count_rows",
+    "declared_axis",
+    "joined",
+    "joint_tally",
+    "margin_tally",
+]
 
 _MOST_CELLS = 1 << 22
 """Numbers in a table.  Beyond, ten million rows leave two or three for each."""
+
+_MOST_COMBINED = 400
+"""Cells of one column that combines all."""
 
 _AT_ONCE = 1 << 21
 """Products of features of several categories, held at once."""
@@ -346,3 +362,75 @@ def _features(
         total += sums @ product
     full = np.rint(total).astype(np.int64).reshape(shape + wide)
     return np.moveaxis(full, range(full.ndim), [*plain, *several])
+
+
+# -- one column that combines all ------------------------------------------------------------
+
+
+def kron_all(tables: Sequence[Floats]) -> Floats:
+    """The Kronecker product of matrices."""
+    return reduce(lambda one, other: np.asarray(np.kron(one, other), dtype=np.float64), tables)
+
+
+def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
+    """The mechanism of one column whose categories are the cells of a table."""
+    for axis in axes:
+        single = axis.is_multinomial and axis.likelihood.shape[1] == axis.k
+        if not single or (axis.channel is not None and axis.channel.samples.any()):
+            raise ArgumentValueError(
+                f"weights and a design need reports of one sample that fall into one cell each, "
+                f"without latent classes; column {axis.name!r} has others: leave it out, or "
+                "estimate it alone"
+            )
+    size = prod(axis.m for axis in axes)
+    if size > _MOST_COMBINED:
+        raise ArgumentValueError(
+            f"a table with weights or a design must have at most {_MOST_COMBINED} cells, found "
+            f"{size:,}; take fewer columns, or merge categories"
+        )
+    matrix = kron_all([axis.likelihood for axis in axes])
+    cells = list(product(*(axis.categories for axis in axes)))
+    reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
+    return MatrixDesign(cells, matrix, reports=list(reports))
+
+
+def joint_tally(columns: Sequence[Variable], axes: Sequence[Axis], rows: Rows) -> Tally:
+    """Rows by stratum and cluster, and by the combined report cell, with sums of their weights."""
+    mechanism, shape = joint_mechanism(axes), tuple(axis.m for axis in axes)
+    keys: list[Any] = [EVERYONE] if rows.cells is None else list(rows.cells.labels)
+    sums = Sums(len(keys), prod(shape), weighted=rows.weighted)
+    for start in range(0, columns[0].rows, BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        codes = np.stack([column.codes(part) for column in columns])
+        there: NDArray[np.bool_] = np.all(codes < np.array(shape)[:, None], axis=0)
+        cells = np.ravel_multi_index(tuple(codes[:, there]), shape)
+        places, times = rows.places(part, len(there), len(keys)), rows.times_of(part)
+        often = (None, None) if times is None else (times[there], times[~there])
+        powers = rows.powers_of(part, np.flatnonzero(~there))
+        sums.add((None, cells), places[there], powers, often[0])
+        sums.add_missing(places[~there], often[1])
+    others = rows.others(columns[0].rows, len(keys), sums.rows)
+    found = sums.cells(slice(0, len(keys)), others)
+    return Tally(mechanism, dict(zip(keys, found, strict=True)), int(sums.missing.sum()))
+
+
+def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
+    """The tally of some of the columns, from that of all."""
+    shape, others = tuple(axis.m for axis in axes), tuple({*range(len(axes))} - {*places})
+    order = np.argsort(np.argsort(places))
+
+    def margin(sums: Any) -> Any:
+        if sums is None:
+            return None
+        return sums.reshape(shape).sum(axis=others).transpose(order).ravel()
+
+    cells = {
+        key: replace(
+            cell,
+            reported=margin(cell.reported),
+            weight=margin(cell.weight),
+            weight2=margin(cell.weight2),
+        )
+        for key, cell in tally.cells.items()
+    }
+    return Tally(joint_mechanism([axes[place] for place in places]), cells, tally.missing)
