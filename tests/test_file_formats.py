@@ -21,7 +21,8 @@ from file_samples import FORMATS, KRR, WORDS, privatize, written  # after import
 
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
-from rrstats.files import cells, feather, file_metadata, parquet, parts  # after importorskip
+from rrstats.files import batches, file_metadata, formats  # after importorskip
+from rrstats.files import csv as delimited  # after importorskip
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 
@@ -30,9 +31,9 @@ NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 def small(request, monkeypatch):
     """Pieces of all rows at once, and pieces so small that their borders are exercised."""
     if request.param:
-        monkeypatch.setattr(parts, "BATCH_ROWS", 64)
-        monkeypatch.setattr(parts, "GROUP_ROWS", 90)
-        monkeypatch.setattr(files.delimited, "BLOCK_BYTES", 300)
+        monkeypatch.setattr(batches, "BATCH_ROWS", 64)
+        monkeypatch.setattr(batches, "GROUP_ROWS", 90)
+        monkeypatch.setattr(delimited, "BLOCK_BYTES", 300)
 
 
 @pytest.mark.usefixtures("small")
@@ -79,8 +80,8 @@ def chunks(path):
     ]
 
 
-def test_row_groups_codecs_and_encodings_are_kept(tmp_path):
-    """Each column keeps its codec and whether it has a dictionary; row groups keep their rows."""
+def test_codecs_and_encodings_are_kept(tmp_path):
+    """Each column keeps its codec and whether it has a dictionary; row groups are constant."""
     source = tmp_path / "source.parquet"
     names = [field.name for field in samples.table().schema]
     codecs = dict(zip(names, ["zstd", "gzip", "none", "snappy"] * 2, strict=False))
@@ -95,30 +96,31 @@ def test_row_groups_codecs_and_encodings_are_kept(tmp_path):
         write_page_index=True,
     )
     before, after = chunks(source), chunks(privatize(source))
-    assert [123, 123, 123, 123, 8] == [group["id"]["num_values"] for group in after]
+    assert [500] == [group["id"]["num_values"] for group in after]
     for key in ("compression", "has_dictionary_page", "physical_type"):
-        assert [{n: c[key] for n, c in group.items()} for group in before] == [
-            {n: c[key] for n, c in group.items()} for group in after
-        ]
+        assert {n: c[key] for n, c in before[0].items()} == {n: c[key] for n, c in after[0].items()}
     assert "DELTA_BINARY_PACKED" in after[0]["id"]["encodings"]
     meta = pq.read_metadata(tmp_path / "target.parquet")
     assert meta.row_group(0).column(0).has_offset_index
 
 
-def test_a_large_row_group_is_cut(tmp_path, monkeypatch):
-    """By rows and by bytes; the rows stay in order."""
+@pytest.mark.parametrize("row_group_size", [500, 123])
+def test_row_groups_have_a_constant_number_of_rows(tmp_path, monkeypatch, row_group_size):
+    """Whatever the source's; fewer where rows are wide; the rows stay in order."""
     source = tmp_path / "source.parquet"
-    pq.write_table(samples.table(), source)
-    monkeypatch.setattr(parts, "BATCH_ROWS", 50)
-    monkeypatch.setattr(parts, "GROUP_ROWS", 150)
+    pq.write_table(samples.table(), source, row_group_size=row_group_size)
+    monkeypatch.setattr(batches, "EVEN_ROWS", 10)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 64)
+    monkeypatch.setattr(batches, "GROUP_ROWS", 150)
     target = privatize(source)
     assert [150, 150, 150, 50] == [group["id"]["num_values"] for group in chunks(target)]
-    monkeypatch.setattr(parts, "GROUP_ROWS", 10**6)
-    monkeypatch.setattr(parts, "GROUP_BYTES", 15_000)
+    monkeypatch.setattr(batches, "GROUP_ROWS", 10**6)
+    monkeypatch.setattr(batches, "GROUP_BYTES", 15_000)
     target = privatize(source, overwrite=True, again=True)
     sizes = [group["id"]["num_values"] for group in chunks(target)]
     assert 500 == sum(sizes)
-    assert 500 > max(sizes)
+    assert {sizes[0]} == set(sizes[:-1])
+    assert 500 > sizes[0]
     assert pq.read_table(source).equals(pq.read_table(target))
 
 
@@ -130,7 +132,7 @@ def test_wide_rows_are_read_in_small_pieces(tmp_path):
     part = files.formats.open_source(source).parts[0]
     sizes = [piece.rows for piece in part.pieces({})]
     assert 2000 == sum(sizes)
-    assert max(sizes) * 50_000 <= parts.GROUP_BYTES
+    assert max(sizes) * 50_000 <= batches.GROUP_BYTES
 
 
 def test_all_metadata_of_others_is_kept(tmp_path):
@@ -460,12 +462,17 @@ def test_growing_dictionaries_are_read_whole(tmp_path):
         assert sorted(f"kind {i}" for n in (2, 5, 8) for i in (0, n, n)) == sorted(found)
 
 
+def codec_of(path):
+    with pa.OSFile(str(path)) as file:
+        return formats._codec_of(file)
+
+
 @pytest.mark.parametrize(("codec", "expected"), [("lz4", "lz4"), ("zstd", "zstd"), (None, None)])
 def test_arrow_files_keep_their_compression(tmp_path, codec, expected):
     """The codec is read from the first batch, and the target has the same."""
     source = tmp_path / "source.arrow"
     samples.write_feather(samples.table(), source, compression=codec)
-    assert expected == feather._codec_of(privatize(source))
+    assert expected == codec_of(privatize(source))
     assert samples.read_feather(source).num_rows == 500
 
 
@@ -474,7 +481,7 @@ def test_an_arrow_file_without_batches_gets_none(tmp_path):
     source = tmp_path / "source.arrow"
     samples.write_feather(samples.table(0), source, compression="zstd")
     assert 0 == samples.read_feather(privatize(source)).num_rows
-    assert "lz4" == feather._codec_of(source)
+    assert "lz4" == codec_of(source)
 
 
 # -- text ----------------------------------------------------------------------------------
@@ -507,7 +514,7 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_text_stays_as_it_is(tmp_path, monkeypatch, name, size):
     """Not one byte changes where every report is the truth, however the file is cut in blocks."""
-    monkeypatch.setattr(files.delimited, "BLOCK_BYTES", size)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", size)
     source = tmp_path / "source.csv"
     source.write_bytes(KEPT[name])
     target = privatize(source)
@@ -627,7 +634,7 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
     for _ in range(8000):
         text = "".join(rng.choice(list('a,"\n\r'), p=[0.35, 0.25, 0.2, 0.15, 0.05], size=12))
         try:
-            grid = cells.cut(text.encode(), ord(","), 2, Path("x"), 0)
+            grid = delimited.cut(text.encode(), ord(","), 2, Path("x"), 0)
         except rr.errors.RRStatsError:
             continue
         found = [
@@ -646,14 +653,6 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
     assert agreed > 100
 
 
-@pytest.mark.parametrize("rows", [3, 5])
-def test_columns_of_different_lengths_are_a_damaged_file(rows):
-    """Reports are never put beside the rows of others."""
-    cells, blocks = (pa.table({"x": range(n)}).to_batches() for n in (rows, 4))
-    with pytest.raises(rr.errors.FileError, match="damaged"), parts.reading("x", "Parquet"):
-        list(parquet._side_by_side(iter(cells), iter(blocks), 0))
-
-
 @pytest.mark.parametrize(
     ("ending", "rows"), [(".parquet", 500), ("", 500), (".feather", 500), (".csv", None)]
 )
@@ -667,17 +666,17 @@ def test_the_number_of_rows_is_known_where_the_file_tells_it(tmp_path, ending, r
 
 def test_reading_ahead_stops_with_its_reader():
     """Items come in order; an error comes where it belongs; an abandoned reader ends."""
-    assert list(range(9)) == list(parts.ahead(iter(range(9))))
+    assert list(range(9)) == list(batches.ahead(iter(range(9))))
 
     def broken():
         yield 1
         raise ValueError
 
-    items = parts.ahead(broken())
+    items = batches.ahead(broken())
     assert 1 == next(items)
     with pytest.raises(ValueError, match=r"^$"):
         next(items)
-    endless = parts.ahead(iter(int, 1))
+    endless = batches.ahead(iter(int, 1))
     assert 0 == next(endless)
     endless.close()
 
@@ -689,4 +688,3 @@ def test_parquet_layout_ignores_what_depends_on_answers(tmp_path):
     found = chunks(privatize(source))[0]
     assert found["answer"]["has_dictionary_page"]
     assert not found["note"]["has_dictionary_page"]
-    assert parquet.WHAT

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import itertools
 import traceback
 
 import numpy as np
@@ -21,7 +20,8 @@ from file_samples import KRR, WORDS, written  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import files  # after importorskip
-from rrstats.files import delimited, parquet, parts  # after importorskip
+from rrstats.files import batches, formats  # after importorskip
+from rrstats.files import csv as delimited  # after importorskip
 from rrstats.files import shuffle as shuffling  # after importorskip
 
 MARK = "PRIVATE-7c1f"
@@ -277,9 +277,9 @@ def neighbours():
 def small_pieces(monkeypatch, ending):
     """Pieces, groups, pages and buckets of a large file, for a small one."""
     for name, value in {"BATCH_ROWS": 512, "GROUP_ROWS": 1024, "GROUP_BYTES": 40_000}.items():
-        monkeypatch.setattr(parts, name, value)
-    monkeypatch.setattr(parts, "EVEN_ROWS", 64)
-    monkeypatch.setattr(parquet, "PROBE_ROWS", 16)
+        monkeypatch.setattr(batches, name, value)
+    monkeypatch.setattr(batches, "EVEN_ROWS", 64)
+    monkeypatch.setattr(formats, "PROBE_ROWS", 16)
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 5000)
     monkeypatch.setattr(delimited, "ZIPPED_BYTES", 3000)
     if ".csv" not in ending:  # of lines nothing shows how they were shuffled
@@ -338,8 +338,8 @@ def public_bytes(path):
 @pytest.mark.parametrize("change", ["one", "many", "one long", "all long"])
 def test_other_columns_are_written_as_if_the_answers_were_others(tmp_path, monkeypatch, change):
     """Known answers too: row groups, pages and bytes of all other columns stay as they are."""
-    monkeypatch.setattr(parts, "GROUP_BYTES", 4 << 20)
-    monkeypatch.setattr(parquet, "PROBE_ROWS", 16)
+    monkeypatch.setattr(batches, "GROUP_BYTES", 4 << 20)
+    monkeypatch.setattr(formats, "PROBE_ROWS", 16)
     n = 150_000
     rng = np.random.default_rng(4)
     before = rng.choice(["no", "yes"], n).tolist()
@@ -380,36 +380,54 @@ def test_the_private_column_of_the_source_has_no_say_in_the_layout(tmp_path):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
-def test_shuffled_rows_hide_the_groups_of_the_source(tmp_path, monkeypatch, ending):
+def test_groups_of_the_source_are_hidden(tmp_path, monkeypatch, ending, shuffle):
     """A file written group by group shows in their sizes how many gave each answer."""
-    monkeypatch.setattr(parts, "EVEN_ROWS", 64)
-    monkeypatch.setattr(parts, "GROUP_ROWS", 700)
+    monkeypatch.setattr(batches, "EVEN_ROWS", 64)
+    monkeypatch.setattr(batches, "GROUP_ROWS", 700)
     monkeypatch.setattr(shuffling, "BUCKET_BYTES", 30_000)
     sizes = []
     for place, counts in enumerate([(M,), (1000, 1700, 300), (1, 2, M - 3)]):
         source = tmp_path / f"source{place}{ending}"
-        batches = [
+        groups = [
             pa.record_batch({"answer": [word] * count, "id": range(count)})
             for word, count in zip(WORDS, counts, strict=False)
         ]
-        schema = batches[0].schema
+        schema = groups[0].schema
         with (
             pq.ParquetWriter(source, schema)
             if ending == ".parquet"
             else pa.ipc.new_file(source, schema)
         ) as writer:
-            for batch in batches:
+            for batch in groups:
                 writer.write_batch(batch)
         target = tmp_path / f"target{place}{ending}"
-        files.privatize_file(source, target, {"answer": KRR}, shuffle_rows=True)
+        files.privatize_file(source, target, {"answer": KRR}, shuffle_rows=shuffle)
         if ending == ".parquet":
             meta = pq.read_metadata(target)
             sizes.append([meta.row_group(g).num_rows for g in range(meta.num_row_groups)])
         else:
             reader = pa.ipc.open_file(target)
             sizes.append([reader.get_batch(b).num_rows for b in range(reader.num_record_batches)])
-    assert [640, 640, 640, 640, 440] == sizes[0] == sizes[1] == sizes[2]
+    expected = [640] * 4 + [440] if ending == ".parquet" else [128] * 23 + [56]
+    assert expected == sizes[0] == sizes[1] == sizes[2]
+
+
+@pytest.mark.slow
+def test_long_answers_are_read_in_small_pieces(tmp_path):
+    """Memory is bounded, and the groups of the target are as with short answers."""
+    sizes = []
+    for word in ("never", "w" * 50_000):
+        source = tmp_path / "source.parquet"
+        answers = pa.array([word]).take(pa.array([0] * 2000))
+        pq.write_table(pa.table({"answer": answers, "id": range(2000)}), source)
+        part = formats.open_source(source).parts[0]
+        pieces = part.pieces({"answer": KRR.domain})
+        assert max(piece.rows for piece in pieces) * len(word) <= batches.GROUP_BYTES
+        target = samples.privatize(source, overwrite=True, again=True)
+        sizes.append(public_bytes(target)[0])
+    assert [2000, 2000] == sizes
 
 
 @pytest.mark.parametrize("chunk", [N, 40])
@@ -429,47 +447,6 @@ def test_dictionaries_of_shuffled_files_do_not_tell_how_rows_stood(tmp_path, end
     read = pq.read_table if ending == "parquet" else feather.read_table
     column = read(target)["id"]
     assert {tuple(sorted(ids))} == {tuple(one.dictionary.to_pylist()) for one in column.chunks}
-
-
-def test_even_groups_follow_from_the_rows_alone(monkeypatch):
-    """However the same rows come in batches, sliced or not, with nulls or not."""
-    monkeypatch.setattr(parts, "EVEN_ROWS", 16)
-    monkeypatch.setattr(parts, "GROUP_BYTES", 5000)
-    data = pa.table(public_columns(500))
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(20):
-        ends = [0, *sorted(rng.integers(0, 501, rng.integers(0, 30))), 500]
-        batches = [
-            batch
-            for first, last in itertools.pairwise(ends)
-            for batch in data.slice(first, last - first).to_batches()
-        ]
-        groups = list(parts.even_groups(batches))
-        assert data.equals(pa.Table.from_batches(groups))
-        found.append([group.num_rows for group in groups])
-    assert len(found[0]) > 2
-    assert found == [found[0]] * 20
-    assert not any(size % 16 for size in found[0][:-1])
-    assert [] == list(parts.even_groups([]))
-
-
-@pytest.mark.slow
-def test_long_answers_are_read_in_small_pieces(tmp_path):
-    """Memory is bounded, and blocks still end where they do with short answers."""
-    ends = []
-    for word in ("never", "w" * 50_000):
-        source = tmp_path / "source.parquet"
-        answers = pa.array([word]).take(pa.array([0] * 2000))
-        pq.write_table(pa.table({"answer": answers, "id": range(2000)}), source)
-        part = files.formats.open_source(source).parts[0]
-        pieces = list(part.pieces({"answer": KRR.domain}))
-        assert max(piece.rows for piece in pieces) * len(word) <= parts.GROUP_BYTES
-        done = np.cumsum([piece.rows for piece in pieces]).tolist()
-        ends.append([row for row, piece in zip(done, pieces, strict=True) if piece.closes])
-        opening = [piece.opens for piece in pieces]
-        assert [True] + [False] * (len(pieces) - 1) == opening
-    assert [2000] == ends[0] == ends[1]
 
 
 def test_what_is_gzipped_comes_in_even_pieces(tmp_path, monkeypatch):

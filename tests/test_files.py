@@ -21,7 +21,8 @@ from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # af
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, SecondReleaseError
-from rrstats.files import parts  # after importorskip
+from rrstats.files import batches  # after importorskip
+from rrstats.files import csv as delimited  # after importorskip
 
 
 def release(source, columns=None, target=None, **options):
@@ -42,8 +43,8 @@ def test_reports_follow_the_law_over_pieces(tmp_path, monkeypatch, ending):
     """
     n = 3 * chance.sample_size(gap=0.02, cells=9)
     n += -n % 3
-    monkeypatch.setattr(parts, "BATCH_ROWS", 50_000)
-    monkeypatch.setattr(files.delimited, "BLOCK_BYTES", 300_000)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 50_000)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 300_000)
     truth = np.tile([0, 1, 2], n // 3)
     source = written(tmp_path, ending, pa.table({"answer": pa.array(WORDS).take(pa.array(truth))}))
     release(source)

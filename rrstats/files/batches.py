@@ -1,34 +1,336 @@
-"""Streams of Arrow batches: some columns privatized, batch by batch, and nothing else changed.
+"""Arrow batches with some columns privatized, batch by batch, and nothing else changed.
 
-What engines run on each part of their data.  A `BatchRelease` is made where its batches are, so
-each task has keys of its own, and neither a key nor a word ever travels; what travels back is a
-`Seen`, how many answers there were, which the place that asked adds up to warn or to refuse.
-Law: that of `privatizing.ColumnRelease`, of which it has one for each column.
-Not for whole files, which `privatize_file` keeps a ledger for.
+A `DataFile` is one file that gives its rows in pieces and makes a writer of a file like it; each
+format is one (see `formats`).  A `BatchRelease` is what engines run on each part of their data.
+It is made where its batches are, so each task has keys of its own, and neither a key nor a word
+ever travels; what travels back is a `Seen`, how many answers there were, which the place that
+asked adds up to warn or to refuse.  Distribution: that of `privatization.column.ColumnRelease`,
+of which there is one for each column.
+
+Where groups of rows end shows in the target.  So it follows from numbers of rows, from the other
+columns and from the declared categories, never from the size of a true answer: pieces may end
+anywhere, and a `GroupWriter` cuts groups of a constant number of rows from them.
 """
 
 from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Mapping
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from pathlib import Path
+from typing import IO, Any, ClassVar, NoReturn, Protocol, TypeVar
 
 import pyarrow as pa
 
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
-from rrstats.files.parts import changed_schema, is_served, no_cells
+from rrstats.files.file_metadata import Changed
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.privatization.column import ColumnRelease, rounds_before
 from rrstats.privatization.frame import recorded_mechanism, warn_of
+from rrstats.randomness.sources import BLOCK_ROWS
 
-__all__ = ["BatchRelease", "ReleasedColumn", "Seen", "careful"]
+__all__ = [
+    "BatchRelease",
+    "DataFile",
+    "GroupWriter",
+    "Piece",
+    "ReleasedColumn",
+    "ReportSpace",
+    "Seen",
+    "TablePiece",
+    "Writer",
+    "ahead",
+    "careful",
+    "changed_schema",
+    "check_once",
+    "is_served",
+    "no_cells",
+    "reading",
+    "row_bytes",
+]
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+ReportSpace = Categories | Subsets
+"""What the cells of a column are: answers, or reports."""
+
+BATCH_ROWS = BLOCK_ROWS
+"""Rows of a piece where they are not wide."""
+
+GROUP_ROWS = 4 * BLOCK_ROWS
+"""Rows that are written at once, at most; pyarrow's own row groups have as many."""
+
+GROUP_BYTES = 64 << 20
+"""Memory of the rows that are written at once, about."""
+
+EVEN_ROWS = 1 << 10
+"""Groups have a multiple of as many rows."""
+
+FIELD_ID = b"PARQUET:field_id"
+
+
+# -- files -----------------------------------------------------------------------------------
+
+
+class Piece(Protocol):
+    """Some rows of a file."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        ...
+
+    def cells(self, name: str) -> pa.Array:
+        """The cells of one column, as values of its categories' type, another one, or missing."""
+        ...
+
+    def shown(self, name: str) -> pa.Array:
+        """The cells of one column as the file has them, for the curator."""
+        ...
+
+    def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """The rows as a writer takes them, with reports in the place of some columns."""
+        ...
+
+
+class Writer(Protocol):
+    """One file being written."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        ...
+
+    def close(self) -> None:
+        """Write what stands at the end; the sink stays open."""
+        ...
+
+
+class DataFile:
+    """One data file, as its footer or header describes it; each format is a subclass.
+
+    names : of the columns.  rows : where the file tells them before it is read.  records : what
+    it says of how its columns were made.
+    """
+
+    WHAT: ClassVar[str]
+    document_is_beside: ClassVar[bool] = False
+    names_are_names: ClassVar[bool] = True
+    """False where names are the cells of a first line, be they names or not."""
+
+    names: list[str]
+    records: list[Record]
+
+    def __init__(self, path: Path, relative: str) -> None:
+        self.path, self.relative = path, relative
+        self.rows: int | None = None
+
+    @property
+    def fields(self) -> Sequence[object]:
+        """The columns' declarations, to be compared with those of another file."""
+        return self.names
+
+    def type_of(self, name: str) -> pa.DataType:
+        """The declared type of a column."""
+        raise NotImplementedError
+
+    def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
+        """No cells at all, in the type that the cells of a piece will have.
+
+        Raises ArgumentTypeError where a file of this format cannot hold values of the space.
+        """
+        raise NotImplementedError
+
+    def has_copy(self, name: str) -> bool:
+        """Whether the file holds a second copy of the column's answers that would stay."""
+        return False
+
+    def pieces(
+        self, spaces: Mapping[str, ReportSpace], *, lines: bool = False, only: bool = False
+    ) -> Iterator[Piece]:
+        """All rows in their order.
+
+        spaces : what the cells of the columns asked for are to be.  lines : whether single rows
+        must be movable.  only : whether the other columns may be left out, as for counting.
+        """
+        raise NotImplementedError
+
+    def bytes_expected(self, changed: Sequence[Changed]) -> int:
+        """About how large all rows are in memory, with reports."""
+        raise NotImplementedError
+
+    def group_rows(self, changed: Sequence[Changed], share: int = 1) -> int:
+        """The rows of a group, or of its ``share``-th part; fewer where rows are wide."""
+        return EVEN_ROWS
+
+    def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
+        """The schema of the batches that `Piece.replaced` gives."""
+        raise NotImplementedError
+
+    def writer(
+        self, sink: IO[bytes], changed: Sequence[Changed], records: Sequence[Record], shuffled: bool
+    ) -> Writer:
+        """A writer of a file like this one, its records those given."""
+        raise NotImplementedError
+
+
+class TablePiece:
+    """A piece of an Arrow table."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return int(self._batch.num_rows)
+
+    def cells(self, name: str) -> pa.Array:
+        """The cells of one column."""
+        return self._batch.column(self._batch.schema.names.index(name))
+
+    shown = cells
+
+    def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """The rows with reports in some places; the true answers are not referred to."""
+        columns = zip(schema.names, self._batch.columns, strict=True)
+        arrays = [reports.get(name, column) for name, column in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class GroupWriter:
+    """Writes rows in groups of a constant number, however they come.
+
+    emit : writes one group.  close : called at the end, after the last group.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        rows: int,
+        emit: Callable[[pa.Table], object],
+        close: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._schema, self._size, self._emit, self._close = schema, rows, emit, close
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows; write the groups that are full."""
+        start = 0
+        while self._rows + batch.num_rows - start >= self._size:
+            count = self._size - self._rows
+            self._waiting.append(batch.slice(start, count))
+            start += count
+            self._flush()
+        if start < batch.num_rows:
+            self._waiting.append(batch.slice(start))
+            self._rows += batch.num_rows - start
+
+    def _flush(self) -> None:
+        """Write a group, in one piece: where its pieces ended must not show."""
+        group = pa.Table.from_batches(self._waiting, self._schema)
+        self._waiting, self._rows = [], 0
+        self._emit(group.combine_chunks())
+
+    def close(self) -> None:
+        """Write the last group, which may have fewer rows, and what stands at the end."""
+        try:
+            if self._waiting:
+                self._flush()
+        finally:
+            self._close()
+
+
+def row_bytes(schema: pa.Schema) -> int:
+    """About the bytes of one row, where text is short."""
+    bits = 0
+    for type in schema.types:
+        type = type.index_type if pa.types.is_dictionary(type) else type
+        try:
+            bits += type.bit_width
+        except ValueError:  # of no fixed width
+            bits += 128
+    return -(-bits // 8)
+
+
+def changed_schema(schema: pa.Schema, changed: Sequence[Changed]) -> pa.Schema:
+    """The schema with the types of the reports; order and names are kept.
+
+    Of what the source said of a private column only the number of its field is.
+    """
+    for column in changed:
+        place = schema.names.index(column.name)
+        number = (schema.field(place).metadata or {}).get(FIELD_ID, b"")
+        field = schema.field(place).with_type(column.type)
+        field = (
+            field.with_metadata({FIELD_ID: number}) if number.isdigit() else field.remove_metadata()
+        )
+        if column.has_nulls:
+            field = field.with_nullable(True)
+        schema = schema.set(place, field)
+    return schema
+
+
+def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
+    """The same items, the next of them made in another thread while one is worked on."""
+    end: Any = object()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = deque(pool.submit(next, items, end) for _ in range(depth))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(pool.submit(next, items, end))
+            yield item
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Errors of reading as FileError.  Messages of Arrow may quote a cell and are not shown."""
+    try:
+        yield
+    except RRStatsError:
+        raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise FileError(f"cannot read {path}: {error.strerror or 'no such file'}") from None
+    except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError, TypeError, KeyError):
+        raise FileError(
+            f"cannot read {path} as {what}: it is truncated, damaged, encrypted, or of another "
+            "format than its name says"
+        ) from None
+    except (NotImplementedError, AttributeError, IndexError):
+        raise FileError(
+            f"cannot read {path} as {what}: it holds something that pyarrow {pa.__version__} "
+            "does not read"
+        ) from None
+
+
+def is_served(type: pa.DataType) -> bool:
+    """Whether a column of this type can hold answers at all."""
+    values: Any = type.value_type if pa.types.is_dictionary(type) else type
+    return not (pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType))
+
+
+def no_cells(type: pa.DataType) -> pa.Array:
+    """An empty array of a type; older pyarrow forgets that a dictionary is ordered."""
+    if not pa.types.is_dictionary(type):
+        return pa.array([], type=type)
+    return pa.DictionaryArray.from_arrays(
+        pa.array([], type=type.index_type),
+        pa.array([], type=type.value_type),
+        ordered=type.ordered,
+    )
+
+
+# -- releases -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -323,7 +625,7 @@ def _check_column(schema: pa.Schema, metadata: Mapping[bytes, bytes], name: obje
         raise ArgumentTypeError(
             f"columns of these data are named by text, found {type(name).__name__}"
         )
-    _check_once(schema, name)
+    check_once(name, schema.names)
     declared = schema.field(name).type
     if not is_served(declared):
         raise ArgumentTypeError(
@@ -338,15 +640,22 @@ def _check_column(schema: pa.Schema, metadata: Mapping[bytes, bytes], name: obje
     return name
 
 
-def _check_once(schema: pa.Schema, name: str) -> None:
-    times = schema.names.count(name)
+def check_once(name: str, names: Sequence[str], where: str = "", *, shown: bool = True) -> None:
+    """Raise ArgumentValueError unless a column is there, once.
+
+    shown : whether the others may be named; without a header they are a respondent's cells.
+    """
+    times = names.count(name)
     if times == 1:
         return
     found = f"is there {times} times" if times else "is not there"
-    near = difflib.get_close_matches(name, schema.names, n=1)
+    near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}" if near and not times else ""
-    listed = ", ".join(repr(column) for column in schema.names[:20])
-    raise ArgumentValueError(f"column {name!r} {found}{hint}; the columns are {listed}")
+    hint += f"; the columns are {', '.join(map(repr, names[:20]))}"
+    if not shown:
+        count = f"{len(names)} cell" + "s" * (len(names) != 1)
+        hint = f"; its first line has {count}: is that line a header with the names?"
+    raise ArgumentValueError(f"column {name!r} {found}{where}{hint}")
 
 
 def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> list[str]:
@@ -366,7 +675,7 @@ def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> lis
             + ("an empty list" if id == [] else type(id).__name__)
         )
     for name in names:
-        _check_once(schema, name)
+        check_once(name, schema.names)
         if name in private:
             raise ArgumentValueError(
                 f"id must be a public column, and {name!r} is to be privatized itself"

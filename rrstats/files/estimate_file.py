@@ -20,9 +20,9 @@ from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.estimator import estimate
 from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
-from rrstats.files.delimited import SIDECAR
+from rrstats.files.batches import Piece
+from rrstats.files.csv import SIDECAR
 from rrstats.files.formats import Source, open_source
-from rrstats.files.parts import Piece
 from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.records import Record

@@ -18,12 +18,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from rrstats.errors import DamagedDocumentError, FileError, MetadataError
-from rrstats.files.parts import Changed
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
 
 __all__ = [
@@ -44,6 +44,30 @@ Metadata = dict[bytes, bytes]
 
 RRSTATS, ATTRS, PANDAS = KEY.encode(), b"PANDAS_ATTRS", b"pandas"
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+class Changed(Protocol):
+    """One privatized column: what is said of it in a file."""
+
+    @property
+    def name(self) -> str:
+        """The column's name in the file."""
+        ...
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of its reports."""
+        ...
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What makes its reports."""
+        ...
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether a report can be missing."""
+        ...
 
 
 def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:

@@ -22,16 +22,21 @@ from typing import IO, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.atomic import Publication, make
-from rrstats.files.batches import BatchRelease, ReleasedColumn, Seen
-from rrstats.files.delimited import SIDECAR
-from rrstats.files.formats import FORMATS, PARQUET, Source, check_target, open_source
+from rrstats.files.batches import (
+    BatchRelease,
+    DataFile,
+    GroupWriter,
+    ReleasedColumn,
+    Seen,
+    ahead,
+    reading,
+)
+from rrstats.files.csv import SIDECAR
+from rrstats.files.formats import ENDINGS, PARQUET, ParquetFile, Source, check_target, open_source
 from rrstats.files.ledger import Ledger, digest_of
-from rrstats.files.parquet import ParquetPart
-from rrstats.files.parts import Part, ahead, even_groups, reading
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -127,9 +132,8 @@ def privatize_file(
         rounds), or although the ledger knows an earlier release (epsilons add up).
     overwrite : replace an existing target.
     shuffle_rows : write the rows of each file in a uniformly random order, where their order
-        tells something.  Otherwise the row groups of a Parquet file and the batches of an Arrow
-        file keep their numbers of rows, which are taken to be public; where a file was written
-        group by group, or cut by its size in bytes, they may tell of answers: shuffle it.
+        tells something.  Row groups of a Parquet file and batches of an Arrow file have a
+        constant number of rows, whatever the source's.
     ledger : the private record of releases; by default beside the source.
     progress : called with the rows done so far and, where it is known, their number.
     rng : as for `privatize`.
@@ -257,7 +261,7 @@ def _check_directory(origin: Source, target: Path) -> Path:
 
 
 def _check_ending(target: Path) -> None:
-    if target.name.lower().endswith(tuple(end for form in FORMATS for end in form.endings)):
+    if target.name.lower().endswith(ENDINGS):
         raise ArgumentValueError(
             f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
             "name it without the ending of a file"
@@ -399,7 +403,7 @@ class _OneByOne:
 Tell = Callable[[int], object]
 
 
-def look(part: Part, columns: Sequence[ReleasedColumn]) -> None:
+def look(part: DataFile, columns: Sequence[ReleasedColumn]) -> None:
     """Count the answers of a part that may be refused; nothing is drawn."""
     careful = [column for column in columns if column.release.may_refuse]
     if not careful:
@@ -411,7 +415,7 @@ def look(part: Part, columns: Sequence[ReleasedColumn]) -> None:
 
 
 def rewrite(
-    part: Part,
+    part: DataFile,
     sink: IO[bytes],
     columns: Sequence[ReleasedColumn],
     records: Sequence[Record],
@@ -428,14 +432,21 @@ def rewrite(
         rows of each piece that is done.
     """
     rows = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch, count in _privatized(part, columns, lines=shuffle_rows):
+            yield batch
+            rows += count
+            if tell is not None:
+                tell(count)
+
     said = file_metadata.merge(part.records, records)
     writer = part.writer(sink, columns, said, shuffle_rows)
-    blocks = _blocks(part, columns, shuffle_rows, tell)
-    groups = _shuffled(part, columns, blocks, folder, rng) if shuffle_rows else _groups(blocks)
     try:
-        for group, count in groups:
-            writer.write(group)
-            rows += count
+        blocks = counted()
+        for block in _shuffled(part, columns, blocks, folder, rng) if shuffle_rows else blocks:
+            writer.write(block)
     except BaseException:
         with suppress(Exception):  # it would write on when it is forgotten
             writer.close()
@@ -444,62 +455,34 @@ def rewrite(
     return rows
 
 
-Block = tuple[bool, pa.RecordBatch, int]
-"""Whether it opens a group, the rows with reports, and how many they are."""
-
-Group = tuple[list[pa.RecordBatch], int]
-"""What is written at once, and how many rows it has."""
-
-
-def _blocks(
-    part: Part, columns: Sequence[ReleasedColumn], lines: bool, tell: Tell | None
-) -> Iterator[Block]:
-    """The rows of a part with reports."""
+def _privatized(
+    part: DataFile, columns: Sequence[ReleasedColumn], *, lines: bool
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The rows of a part with reports, and how many they are."""
     domains = {column.name: column.mechanism.domain for column in columns}
     schema = part.schema_of(columns)
-    reports: dict[str, list[pa.Array]] = {name: [] for name in domains}
-    opens, rows = False, 0
-    size = sum(codec_of(c.mechanism.report_space).report_bytes for c in columns)
-    for piece in ahead(part.pieces(domains, report_bytes=size, lines=lines)):
-        opens, rows = opens or piece.opens, rows + piece.rows
-        for column in columns:
-            reports[column.name].append(column.release.reports(piece.cells(column.name)))
-        if piece.closes:
-            whole = {
-                name: those[0] if len(those) == 1 else pa.concat_arrays(those)
-                for name, those in reports.items()
-            }
-            reports = {name: [] for name in domains}
-            yield opens, piece.replaced(whole, schema), rows
-            opens, rows = False, 0
-        if tell is not None:
-            tell(piece.rows)
-
-
-def _groups(blocks: Iterator[Block]) -> Iterator[Group]:
-    group: list[pa.RecordBatch] = []
-    rows = 0
-    for opens, block, count in blocks:
-        if opens and group:
-            yield group, rows
-            group, rows = [], 0
-        group.append(block)
-        rows += count
-    if group:
-        yield group, rows
+    for piece in ahead(part.pieces(domains, lines=lines)):
+        reports = {c.name: c.release.reports(piece.cells(c.name)) for c in columns}
+        yield piece.replaced(reports, schema), piece.rows
 
 
 def _shuffled(
-    part: Part, columns: Sequence[ReleasedColumn], blocks: Iterator[Block], folder: Path, rng: Any
-) -> Iterator[Group]:
-    """The rows of a part in random order; the source's groups may tell of the answers."""
+    part: DataFile,
+    columns: Sequence[ReleasedColumn],
+    blocks: Iterator[pa.RecordBatch],
+    folder: Path,
+    rng: Any,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a part in random order."""
     schema, expected = part.schema_of(columns), part.bytes_expected(columns)
     declared = [column.name for column in columns]
     with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
-        for _, block, _ in blocks:
-            shuffle.add(block)
-        for group in even_groups(shuffle.batches()):
-            yield [group], group.num_rows
+        # Which word moves a row must not follow from where pieces of long answers ended.
+        even = GroupWriter(schema, part.group_rows(columns, share=8), shuffle.add_table)
+        for block in blocks:
+            even.write(block)
+        even.close()
+        yield from shuffle.batches()
 
 
 SUCCESS = "_SUCCESS"
@@ -571,13 +554,13 @@ class FileTask:
         seen = _seen(columns)
         return Seen(rows, seen.unknown, seen.missing)
 
-    def _opened(self) -> tuple[ParquetPart, list[ReleasedColumn]]:
+    def _opened(self) -> tuple[ParquetFile, list[ReleasedColumn]]:
         if not self.path.exists():
             raise FileError(
                 f"a worker does not see {self.path}; source and target must lie on a disk that "
                 "all workers see under the same paths; nothing was published"
             )
-        part = ParquetPart(self.path, self.relative)
+        part = ParquetFile(self.path, self.relative)
         columns = []
         for place, asked in enumerate(self.wanted):
             like = part.no_cells(asked.name, asked.mechanism.domain)

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats.errors import ArgumentValueError, FileError
-from rrstats.files.parts import row_bytes
+from rrstats.files.batches import row_bytes
 from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
@@ -113,6 +113,11 @@ class Shuffle:
                 for place, column in enumerate(batch.columns)
             ]
             self._keep(pa.RecordBatch.from_arrays(columns, schema=self._plain))
+
+    def add_table(self, rows: pa.Table) -> None:
+        """Take the rows of a table."""
+        for batch in rows.to_batches():
+            self.add(batch)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows that were added, in random order; each batch is at most one bucket."""
