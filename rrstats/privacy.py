@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -32,7 +33,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_instance, check_number, check_probability, check_whole_number
+from rrstats._checks import (
+    check_instance,
+    check_number,
+    check_probability,
+    check_whole_number,
+    type_name,
+)
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
@@ -41,8 +48,6 @@ from rrstats.mechanisms.epsilon import (
     context,
     double_above,
     epsilon_from_prob,
-    epsilon_from_ratio,
-    largest_epsilon,
     magnitude,
     noise_parameter_from_prob,
     prob_from_epsilon,
@@ -63,9 +68,7 @@ __all__ = [
     "Release",
     "compose",
     "epsilon_from_prob",
-    "epsilon_from_ratio",
     "explain",
-    "largest_epsilon",
     "noise_parameter_from_prob",
     "posterior",
     "prob_from_epsilon",
@@ -82,24 +85,24 @@ _DELTA = 1e-6
 _DELTAS = (1e-9, 1e-6, 1e-3)
 
 _MOST_REPORTS = 100_000
+# So many reports of one matrix without three losses are composed with their own losses.
 _MOST_UNEVEN = 1000
-"""So many reports of one matrix without three losses are composed with their own losses."""
 
+# So many sums of losses are kept one by one.
 _MOST_POINTS = 1 << 16
-"""So many sums of losses are kept one by one."""
 
-_MOST_PAIRED, _MOST_DIFFERENT = 4_000_000, 20_000
-"""So many reports of pairs of true answers are compared, and so many of those that differ."""
+# So many reports of pairs of true answers are compared, and so many of those that differ.
+_MOST_PAIRED, _MOST_DIFFERENT = 1_000_000, 20_000
 
 _DIGITS = 70
+# About so many points has the grid of all reports together.
 _GRID = 1 << 18
-"""About so many points has the grid of all reports together."""
 
+# The mass of a loss that a grid leaves out: as if it proved the truth.
 _NEGLIGIBLE = Decimal("1e-65")
-"""The mass of a loss that a grid leaves out: as if it proved the truth."""
 
+# Eight roundings: what one step of a sum of positive doubles may lose, relatively.
 _ULPS = 2.0**-50
-"""Eight roundings: what one step of a sum of positive doubles may lose, relatively."""
 
 _NO_WORST_PAIR = (
     "no pair of its true answers is the worst everywhere; the least distribution above all pairs"
@@ -253,7 +256,7 @@ class Composition:
     @property
     def reports(self) -> int:
         """Largest number of reports of one person."""
-        return sum(release.times for release in self.releases) * self.max_rows_per_person
+        return sum(map(self._times, self.releases))
 
     @cached_property
     def epsilon(self) -> float:
@@ -298,14 +301,7 @@ class Composition:
 
     @cached_property
     def _losses(self) -> list[PrivacyLoss]:
-        channels = [release.mechanism.channel for release in self.releases]
-        losses = [privacy_loss(channel) for channel in channels]
-        return [
-            loss
-            if loss.is_even or release.times * self.max_rows_per_person <= _MOST_UNEVEN
-            else PrivacyLoss.of_ratio(channel.max_likelihood_ratio)
-            for loss, release, channel in zip(losses, self.releases, channels, strict=True)
-        ]
+        return [privacy_loss(one.mechanism.channel, self._times(one)) for one in self.releases]
 
     @property
     def is_exact(self) -> bool:
@@ -361,26 +357,23 @@ class Composition:
         DataFrame
             Columns name, epsilon_per_report, reports and epsilon.
         """
-        return pd.DataFrame(
-            {
-                "name": pd.Series([release.name for release in self.releases], dtype=object),
-                "epsilon_per_report": [release.mechanism.epsilon for release in self.releases],
-                "reports": [release.times * self.max_rows_per_person for release in self.releases],
-                "epsilon": [_added([self._spent(release)]) for release in self.releases],
-            }
-        )
+        rows = [
+            (one.name, one.mechanism.epsilon, self._times(one), _added([self._spent(one)]))
+            for one in self.releases
+        ]
+        return pd.DataFrame(rows, columns=["name", "epsilon_per_report", "reports", "epsilon"])
+
+    def _times(self, release: Release) -> int:
+        return release.times * self.max_rows_per_person
 
     def _spent(self, release: Release) -> Fraction | None:
         """The exact sum of the epsilons of one release; None where they are infinite."""
         epsilon = release.mechanism.epsilon
-        if epsilon == math.inf:
-            return None
-        return Fraction(epsilon) * release.times * self.max_rows_per_person
+        return None if epsilon == math.inf else Fraction(epsilon) * self._times(release)
 
     @cached_property
     def _curve(self) -> _ExactCurve | _GridCurve:
-        times = [release.times * self.max_rows_per_person for release in self.releases]
-        return _privacy_curve(list(zip(self._losses, times, strict=True)))
+        return _privacy_curve(zip(self._losses, map(self._times, self.releases), strict=True))
 
     def _called(self, place: int) -> str:
         name = self.releases[place].name
@@ -450,26 +443,18 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06>
     """
     rows = _check_max_rows(max_rows_per_person)
-    if is_mechanism(mechanisms):
-        mechanisms = [mechanisms]
-    if isinstance(mechanisms, Mapping):
-        named = list(mechanisms.items())
-    else:
-        rule = "a list of mechanisms, or a mapping from column to mechanism"
-        if isinstance(mechanisms, str | bytes):
-            raise ArgumentTypeError(f"mechanisms must be {rule}, found text")
-        check_instance(mechanisms, "mechanisms", cast(type, Iterable), rule)
-        named = [(None, given) for given in mechanisms]
-    if not named:
-        raise ArgumentValueError(
-            "mechanisms must hold at least one mechanism: data that say nothing of their making "
-            "have an unknown epsilon, not 0"
+    listed = [mechanisms] if is_mechanism(mechanisms) else mechanisms
+    if not isinstance(listed, Iterable) or isinstance(listed, str):
+        raise ArgumentTypeError(
+            "mechanisms must be a list of mechanisms, or a mapping from column to mechanism, found "
+            f"{type_name(mechanisms)}"
         )
+    named = listed.items() if isinstance(listed, Mapping) else ((None, one) for one in listed)
     found = Composition(tuple(_release(name, given) for name, given in named), rows)
-    if found.reports > _MOST_REPORTS:
+    if not 0 < found.reports <= _MOST_REPORTS:
         raise ArgumentValueError(
-            f"mechanisms must be at most {_MOST_REPORTS:,} reports of one person, found "
-            f"{found.reports:,}; their plain sum is rr.privacy.total_epsilon"
+            f"mechanisms must be at least one and at most {_MOST_REPORTS:,} reports of one person, "
+            f"found {found.reports:,}; data that say nothing have an unknown epsilon, not 0"
         )
     return found
 
@@ -574,47 +559,42 @@ class PrivacyLoss:
         return p0 * p2 * q1 * q1 == q0 * q2 * p1 * p1
 
 
-def privacy_loss(channel: Channel) -> PrivacyLoss:
+def privacy_loss(channel: Channel, times: int = 1) -> PrivacyLoss:
     """The masses of the privacy losses of one report, for the worst pair of true answers.
 
     Of supports every pair is alike: only whether a report supports the one or the other tells.
     Of a matrix it is the least distribution above all pairs of classes; where they are too many,
     that of the worst ratio.  Each person is in one of several samples, and that is public.
+    times : the number of such reports; of too many with uneven losses the worst ratio stands too.
     """
-    if isinstance(channel, StackedChannel):
-        found = [privacy_loss(part) for part in channel.parts]
-        least = worst_loss([loss.outcomes for loss in found])
-        if least.bound is not None:
-            return least
-        alike = [loss for loss in found if loss.outcomes == least.outcomes]
-        return min(alike, key=lambda loss: loss.bound is not None, default=least)
+    ratio = channel.max_likelihood_ratio
     if isinstance(channel, SupportChannel):
         own, other = (
             prob - channel.pair_truth for prob in (channel.prob_truth, channel.prob_other)
         )
-        ratio, worst = channel.likelihood_ratio, channel.max_likelihood_ratio
-        finite = isinstance(worst, Fraction)
-        if own == other * ratio if finite else not min(own, other):
+        finite = isinstance(ratio, Fraction)
+        if own == other * channel.likelihood_ratio if finite else not min(own, other):
             return PrivacyLoss.three_points(own, other)
-        return PrivacyLoss.of_ratio(worst)  # a ratio that claims less privacy than there is
-    pairs = _different_pairs(cast(MultinomialChannel, channel).entries)
-    return worst_loss(pairs) if pairs else PrivacyLoss.of_ratio(channel.max_likelihood_ratio)
+        return PrivacyLoss.of_ratio(ratio)  # a ratio that claims less privacy than there is
+    if isinstance(channel, StackedChannel):
+        parts = [privacy_loss(part) for part in channel.parts]
+        found = worst_loss([loss.outcomes for loss in parts])
+        alike = [loss.bound for loss in parts if loss.outcomes == found.outcomes]
+        bound = found.bound or (None if None in alike else next(iter(alike), None))
+        found = PrivacyLoss(found.outcomes, bound)
+    else:
+        pairs = _different_pairs(cast(MultinomialChannel, channel).entries)
+        found = worst_loss(pairs) if pairs else PrivacyLoss.of_ratio(ratio)
+    return found if found.is_even or times <= _MOST_UNEVEN else PrivacyLoss.of_ratio(ratio)
 
 
-def _different_pairs(entries: Entries) -> list[list[Outcome]]:
+def _different_pairs(entries: Entries) -> list[tuple[Outcome, ...]]:
     """The different pairs of columns, whatever the order of the rows; empty if too many."""
     if len(entries) * len(entries[0]) ** 2 > _MOST_PAIRED:
         return []
-    codes: dict[Fraction, int] = {}
-    coded = [[codes.setdefault(x, len(codes)) for x in row] for row in entries]
-    columns, numbers = zip(*coded, strict=True), list(codes)
-    different = {
-        min(tuple(sorted(zip(a, b, strict=True))), tuple(sorted(zip(b, a, strict=True))))
-        for a, b in combinations(columns, 2)
-    }
-    if len(entries) * len(different) > _MOST_DIFFERENT:
-        return []
-    return [[(numbers[a], numbers[b]) for a, b in pair] for pair in different]
+    pairs = (tuple(zip(a, b, strict=True)) for a, b in combinations(zip(*entries, strict=True), 2))
+    different = {frozenset(Counter(pair).items()): pair for pair in pairs}
+    return list(different.values()) if len(entries) * len(different) <= _MOST_DIFFERENT else []
 
 
 def worst_loss(pairs: Sequence[Sequence[Outcome]]) -> PrivacyLoss:
@@ -667,7 +647,7 @@ def _rounded_to(direction: str) -> decimal.Context:
     return found
 
 
-def _privacy_curve(losses: Sequence[tuple[PrivacyLoss, int]]) -> _ExactCurve | _GridCurve:
+def _privacy_curve(losses: Iterable[tuple[PrivacyLoss, int]]) -> _ExactCurve | _GridCurve:
     """The curve of independent reports: each loss with the number of its reports."""
     grouped: dict[tuple[Outcome, ...], int] = {}
     for loss, times in losses:

@@ -21,6 +21,8 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.epsilon import (
     epsilon_from_prob,
+    epsilon_from_ratio,
+    largest_epsilon,
     prob_from_epsilon,
     round_up,
     total_epsilon,
@@ -270,7 +272,7 @@ def test_opendp_published_epsilons():
 @pytest.mark.parametrize("k", [2, 3, 10, 2**31])
 def test_krr_refuses_what_no_double_can_express(k):
     """prob_from_epsilon stops at the double below 1; a mechanism refuses and names the largest."""
-    most = privacy.largest_epsilon(k)
+    most = largest_epsilon(k)
     assert math.nextafter(1, 0) == prob_from_epsilon(most + 1, k)
     assert math.nextafter(1, 0) == prob_from_epsilon(1e300, k)
     if k == 2:
@@ -284,10 +286,10 @@ def test_krr_refuses_what_no_double_can_express(k):
 
 def test_epsilon_from_ratio():
     """The worst ratio of a channel, either way round; 0 stands for infinite."""
-    assert math.inf == privacy.epsilon_from_ratio(Fraction(0))
-    assert privacy.epsilon_from_ratio(Fraction(1)) == 0.0
-    assert privacy.epsilon_from_ratio(Fraction(3)) == 1.0986122886681098
-    assert privacy.epsilon_from_ratio(Fraction(1, 3)) == 1.0986122886681098
+    assert math.inf == epsilon_from_ratio(Fraction(0))
+    assert epsilon_from_ratio(Fraction(1)) == 0.0
+    assert epsilon_from_ratio(Fraction(3)) == 1.0986122886681098
+    assert epsilon_from_ratio(Fraction(1, 3)) == 1.0986122886681098
 
 
 def test_total_epsilon():
@@ -502,7 +504,7 @@ def test_k_must_be_a_whole_number(k, kind):
     for call in (
         lambda: epsilon_from_prob(0.75, k),
         lambda: prob_from_epsilon(1.0, k),
-        lambda: privacy.largest_epsilon(k),
+        lambda: largest_epsilon(k),
         lambda: privacy.prob_from_uniform_draw(0.5, k),
         lambda: privacy.uniform_draw_from_prob(0.75, k),
         lambda: privacy.prob_from_noise_parameter(0.5, k),
@@ -1124,8 +1126,8 @@ def test_words_of_a_composition():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: compose([]), ArgumentValueError, "at least one mechanism"),
-        (lambda: compose("KRR"), ArgumentTypeError, "found text"),
+        (lambda: compose([]), ArgumentValueError, "at least one"),
+        (lambda: compose("KRR"), ArgumentTypeError, "found str"),
         (lambda: compose(3), ArgumentTypeError, "found int"),
         (lambda: compose([0.5]), ArgumentTypeError, "found float"),
         (lambda: compose([rr.KRR]), ArgumentTypeError, "found KRR"),

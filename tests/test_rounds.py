@@ -20,6 +20,7 @@ from scripted import Counting, Recorded, every_stream
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
 from rrstats.mechanisms import from_dict
+from rrstats.mechanisms.epsilon import epsilon_from_ratio
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.rappor import Rappor, second_stage, two_rounds
 
@@ -178,7 +179,7 @@ class Survey:
     def __init__(self, channel):
         self.channel = channel
         self.report_space = rr.KRR(range(channel.m), 0.5).domain
-        self.epsilon = rr.privacy.epsilon_from_ratio(channel.max_likelihood_ratio)
+        self.epsilon = epsilon_from_ratio(channel.max_likelihood_ratio)
 
 
 class OnlyEntries:

@@ -16,7 +16,7 @@ import rrstats as rr
 from rrstats import _display as pages
 from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
-from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.metadata import Record
@@ -333,7 +333,7 @@ class Stub:
         self.channel = channel
         self.report_space = rr.KRR(reports, 0.9).domain
         odds = channel.max_likelihood_ratio
-        self.epsilon = rr.privacy.epsilon_from_ratio(odds)
+        self.epsilon = epsilon_from_ratio(odds)
 
 
 def stub_page(monkeypatch, mechanism, **options):
