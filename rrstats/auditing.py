@@ -290,7 +290,7 @@ def _random(count: int, bound: int) -> Codes:
     """(count,) integers below a bound from the operating system, which no function can know."""
     source = SecureGenerator().open()
     sizes = [min(BLOCK_ROWS, count - at) for at in range(0, count, BLOCK_ROWS)]
-    parts = [below(source, 0, block, size, bound) for block, size in enumerate(sizes)]
+    parts = [below(source, 0, block, size, bound=bound) for block, size in enumerate(sizes)]
     return np.concatenate(parts).astype(np.intp)
 
 

@@ -30,7 +30,7 @@ class _Reversing:
 
     def words(self, stream, block, rows, round, bits):
         if stream & 0xFFFF != 0xFFF1:
-            return QUIET.words(stream, block, rows, round, bits)
+            return QUIET.words(stream, block, rows, round=round, bits=bits)
         count = rows if isinstance(rows, int) else len(rows)
         return np.arange(count)[::-1].astype(f"uint{bits}")
 

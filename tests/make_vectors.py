@@ -275,20 +275,20 @@ def primitives():
     for prob in (Fraction(3, 4), Fraction(0.7), Fraction(1, 3), Fraction(2**-70), Fraction(1)):
         for told in [{}, *(near(0, prob) if 1 > prob > 1 / 8 else [{(0, 0): 0, (0, 1): 0}])]:
             source = Told(f"coin {prob}", told)
-            heads = bool(samplers.coin(source, 0, 0, 1, prob)[0])
+            heads = bool(samplers.coin(source, 0, 0, 1, prob=prob)[0])
             coins.append({"prob": _written(prob), "words": source.asked, "heads": heads})
     for bound in (1, 2, 3, 5, 100, 129, 256, 257, 999, 65_536, 65_537, 10**6):
         bits = next((b for b in (8, 16) if bound <= 2**b and 2**b % bound <= 2 ** (b - 6)), 32)
         for told in [{}, *(rejected(0, bound, bits) if bound > 1 else [])]:
             source = Told(f"below {bound}", told)
-            value = int(samplers.below(source, 0, 0, 1, bound)[0])
+            value = int(samplers.below(source, 0, 0, 1, bound=bound)[0])
             integers.append({"bound": bound, "words": source.asked, "value": value})
     cuts = [Fraction(1, 5), Fraction(1, 3), Fraction(1, 3) + Fraction(1, 2**70), Fraction(1, 2)]
     third = digits(Fraction(1, 3), 2)
     ties = [{(0, 0): third[0], (0, 1): third[1] + step} for step in (-1, 0, 1, 2**58, 2**59)]
     for told in [{}, {(0, 0): 0}, {(0, 0): 1 << 63}, {(0, 0): (1 << 63) - 1}, *ties]:
         source = Told("cells", told)
-        cell = int(samplers.cells(source, 0, 0, 1, cuts)[0])
+        cell = int(samplers.cells(source, 0, 0, 1, cuts=cuts)[0])
         cut.append({"cuts": [_written(c) for c in cuts], "words": source.asked, "cell": cell})
     return {"version": 1, "coin": _once(coins), "below": _once(integers), "cells": _once(cut)}
 
@@ -317,7 +317,7 @@ class Logged:
         self.source, self.bits, self.secure, self.asked = source, source.bits, True, {}
 
     def words(self, stream, block, rows, round, bits):
-        found = self.source.words(stream, block, rows, round, bits)
+        found = self.source.words(stream, block, rows, round=round, bits=bits)
         for word in found.tolist():
             self.asked[f"{stream}/{round}"] = f"{word:0{self.bits // 4}x}"
         return found

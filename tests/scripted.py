@@ -11,7 +11,7 @@ A row is counted over the whole call: row r of block b is row b * BLOCK_ROWS + r
 
 >>> from rrstats.randomness.samplers import coin
 >>> source = every_stream(2, {0: 1})
->>> source.law(coin(source, 0, 0, source.rows, Fraction(3, 4)), 2)
+>>> source.law(coin(source, 0, 0, source.rows, prob=Fraction(3, 4)), 2)
 Law(probs=[Fraction(1, 4), Fraction(3, 4)], undecided=Fraction(0, 1))
 """
 
@@ -111,7 +111,7 @@ class EveryStream:
             return words.astype(_word_type(bits))
         # Out of words: these rows count as undecided.  What they get only has to end the loop.
         self.undecided[places] = True
-        return Counting(0, bits).words(stream, block, rows, round, bits)
+        return Counting(0, bits).words(stream, block, rows, round=round, bits=bits)
 
     def law(self, outcomes: Any, k: int) -> Law:
         """The exact law of ``outcomes`` (rows,), integers below k or booleans (then k = 2)."""
@@ -173,7 +173,7 @@ class Recorded:
         which = b"" if everyone else np.asarray(rows, dtype=np.int64).tobytes()
         count = rows if everyone else len(rows)
         self.log.append(Asked(stream, block, count, round, bits, which))
-        return self._source.words(stream, block, rows, round, bits)
+        return self._source.words(stream, block, rows, round=round, bits=bits)
 
     @property
     def addresses(self) -> list[Asked]:

@@ -209,12 +209,12 @@ def test_simulate_checks_its_seed(options, error, match):
 def test_simulated_words_are_addressed_and_cover_their_width(bits):
     """The same address gives the same words, another address others, over the whole width."""
     source = sources.simulated_words(np.random.default_rng(7))
-    words = source.words(1, 2, 5000, 3, bits)
+    words = source.words(1, 2, 5000, round=3, bits=bits)
     assert np.dtype(f"uint{bits}") == words.dtype
-    assert words.tolist() == source.words(1, 2, np.arange(5000), 3, bits).tolist()
+    assert words.tolist() == source.words(1, 2, np.arange(5000), round=3, bits=bits).tolist()
     for other in ((2, 2, 3), (1, 3, 3), (1, 2, 4)):
         stream, block, round = other
-        assert words.tolist() != source.words(stream, block, 5000, round, bits).tolist()
+        assert words.tolist() != source.words(stream, block, 5000, round=round, bits=bits).tolist()
     top = words >> np.array(bits - 4, dtype=words.dtype)
     assert set(range(16)) == set(top.tolist())
     assert not source.secure

@@ -226,7 +226,7 @@ class Scripted:
 
     def words(self, stream, block, rows, round, bits):
         if stream & 0xFFFF not in (0xFFF0, 0xFFF1):
-            return QUIET.words(stream, block, rows, round, bits)
+            return QUIET.words(stream, block, rows, round=round, bits=bits)
         generator = np.random.default_rng([stream, block, round, bits])
         places = np.arange(rows) if isinstance(rows, int) else rows
         return generator.integers(0, 1 << bits, 1 << 15, dtype=f"uint{bits}")[places]

@@ -52,7 +52,7 @@ def test_words_have_the_length_and_type_asked(words_from, bits, rows):
     """One unsigned word a row, whether rows are a number or indices."""
     source = FreshWords()
     for asked in (rows, np.arange(rows)):
-        words = source.words(1, 2, asked, 3, bits)
+        words = source.words(1, 2, asked, round=3, bits=bits)
         assert (rows,) == words.shape
         assert np.dtype(f"uint{bits}") == words.dtype
     assert source.bits is None
@@ -69,7 +69,7 @@ def test_keystream_is_aes_256_in_counter_mode(monkeypatch):
         counter = (stream << 112 | round << 96 | block << 48).to_bytes(16, "big")
         aes = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(counter)).encryptor()
         expected = aes.update(bytes(1000)) + aes.finalize()
-        assert expected == source.words(stream, block, 125, round, 64).tobytes()
+        assert expected == source.words(stream, block, 125, round=round, bits=64).tobytes()
     assert os.urandom.sizes == [32]
 
 
@@ -80,7 +80,8 @@ def test_addresses_never_share_a_cipher_block(monkeypatch):
     monkeypatch.setattr(os, "urandom", Urandom("b"))
     source = FreshWords()
     halves = [
-        source.words(*address[:2], BLOCK_ROWS, address[2], 64)[::2] for address in ADDRESSES[::3]
+        source.words(*address[:2], BLOCK_ROWS, round=address[2], bits=64)[::2]
+        for address in ADDRESSES[::3]
     ]
     assert len(halves) * BLOCK_ROWS // 2 == len(np.unique(np.concatenate(halves)))
     # The position counts cipher blocks in 48 bits; the largest request needs far fewer.
@@ -94,12 +95,12 @@ def test_an_address_that_does_not_fit_is_an_error(stream, block, round):
     """A field that overflows raises instead of running into the next address."""
     pytest.importorskip("cryptography")
     with pytest.raises(OverflowError):
-        FreshWords().words(stream, block, 1, round, 8)
+        FreshWords().words(stream, block, 1, round=round, bits=8)
 
 
 def test_the_zeros_stay_zero(words_from):
     """Key stream is never written over what it is added to; a larger request works too."""
-    words = FreshWords().words(0, 0, BLOCK_ROWS + 100, 0, 64)
+    words = FreshWords().words(0, 0, BLOCK_ROWS + 100, round=0, bits=64)
     assert np.count_nonzero(words[-100:]) > 90
     assert randomness._ZEROS.readonly
     assert not any(randomness._ZEROS[:1000])
@@ -111,9 +112,12 @@ def test_few_words_are_the_first_of_many(bits):
     pytest.importorskip("cryptography")
     source = FreshWords()
     for stream, block, round in ADDRESSES:
-        many = source.words(stream, block, 5000, round, bits)
+        many = source.words(stream, block, 5000, round=round, bits=bits)
         for rows in (1, 3, 128 * 8 // bits, 128 * 8 // bits + 1):
-            assert many[:rows].tolist() == source.words(stream, block, rows, round, bits).tolist()
+            assert (
+                many[:rows].tolist()
+                == source.words(stream, block, rows, round=round, bits=bits).tolist()
+            )
 
 
 def test_every_call_has_a_key_of_its_own(monkeypatch):

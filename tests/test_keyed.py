@@ -94,8 +94,8 @@ def test_words_are_what_the_module_says(id, block, kind):
         expected = [
             word_by_hand(KEY, "answer", M, block, kind, value, stream, turn) for value in (0, 3)
         ]
-        assert expected == words.words(stream, 9, 2, turn, 8).tolist()
-        assert expected[1:] == words.words(stream, 0, np.array([1]), turn, 32).tolist()
+        assert expected == words.words(stream, 9, 2, round=turn, bits=8).tolist()
+        assert expected[1:] == words.words(stream, 0, np.array([1]), round=turn, bits=32).tolist()
 
 
 def test_reports_of_version_1_never_change():
@@ -484,7 +484,7 @@ def test_words_cannot_be_pickled():
             pickle.dumps(one)
     assert "0x" not in repr(column)
     with pytest.raises(rr.errors.ArgumentValueError, match="beyond"):
-        rows.words(slice(0, 1), np.array([0])).words(0, 0, 1, 2**32, 32)
+        rows.words(slice(0, 1), np.array([0])).words(0, 0, 1, round=2**32, bits=32)
 
 
 @pytest.mark.parametrize("id", [" PRIVATE", "PRIVATE\t", "PRIVATE e\u0301", "\u212b PRIVATE"])

@@ -47,7 +47,7 @@ def check_coin(code):
     for bits, depth in ((1, 12), (2, 2), (3, 4), (4, 3), (8, 1)):
         for prob in PROBS:
             source = scripted.every_stream(bits, {COIN: depth})
-            law = source.law(code.coin(source, COIN, 0, source.rows, prob), 2)
+            law = source.law(code.coin(source, COIN, 0, source.rows, prob=prob), 2)
             decided, more = split(prob, bits, depth)
             assert more * Fraction(1, source.rows) == law.undecided
             assert decided == law.probs[True]
@@ -59,7 +59,7 @@ def check_below(code):
     large = [(8, 2, 255), (8, 2, 256), (9, 2, 256), (9, 2, 257), (17, 1, 69_999), (20, 1, 70_000)]
     for bits, depth, bound in [*small, *large]:
         source = scripted.every_stream(bits, {LIE: depth})
-        law = source.law(code.below(source, LIE, 0, source.rows, bound), bound)
+        law = source.law(code.below(source, LIE, 0, source.rows, bound=bound), bound)
         rejected = Fraction((1 << bits) % bound, 1 << bits)
         assert rejected**depth == law.undecided
         assert {(1 - rejected**depth) / bound} == set(law.probs)
@@ -80,7 +80,7 @@ def check_cells(code):
     for bits, depth in ((1, 8), (2, 5), (3, 4), (6, 2), (10, 1)):
         for cuts in CUTS:
             source = scripted.every_stream(bits, {COIN: depth})
-            drawn = code.cells(source, COIN, 0, source.rows, cuts)
+            drawn = code.cells(source, COIN, 0, source.rows, cuts=cuts)
             law = source.law(drawn, len(cuts) + 1)
             inside = {split(c, bits, depth)[0] for c in cuts if split(c, bits, depth)[1]}
             assert Fraction(len(inside), source.rows) == law.undecided
@@ -91,7 +91,7 @@ def check_cells(code):
     for start in range(0, 256, 15):
         rows = np.arange(start, min(start + 15, 256))
         source = scripted.Scripted({COIN: [rows >> 4, rows & 15]}, bits=4)
-        drawn = code.cells(source, COIN, 0, len(rows), [Fraction(c, 256) for c in cuts])
+        drawn = code.cells(source, COIN, 0, len(rows), cuts=[Fraction(c, 256) for c in cuts])
         assert [bisect_right(cuts, row) for row in rows] == drawn.tolist()
 
 
@@ -293,7 +293,7 @@ def test_a_fault_in_the_sampler_is_caught(fault):
 
 
 def lie_may_hit_the_truth(source, stream, block, rows, bound):
-    return samplers.below(source, stream, block, rows, bound + 1).astype(np.int64) - 1
+    return samplers.below(source, stream, block, rows, bound=bound + 1).astype(np.int64) - 1
 
 
 def lie_of_the_neighbour(source, stream, block, rows, bound, only=None):
@@ -301,15 +301,15 @@ def lie_of_the_neighbour(source, stream, block, rows, bound, only=None):
 
 
 def lie_below_one_more(source, stream, block, rows, bound, only=None):
-    return samplers.below(source, stream, block, rows, bound + 1, only)
+    return samplers.below(source, stream, block, rows, bound=bound + 1, only=only)
 
 
 def coin_of_the_lie(source, stream, block, rows, prob):
-    return samplers.coin(source, LIE, block, rows, prob)
+    return samplers.coin(source, LIE, block, rows, prob=prob)
 
 
 def below_by_remainder(source, stream, block, rows, bound, only=None):
-    values = source.words(stream, block, rows, 0, source.bits) % bound
+    values = source.words(stream, block, rows, round=0, bits=source.bits) % bound
     return values if only is None else values[only]
 
 
@@ -325,12 +325,12 @@ class FixedAddress:
         return self.source.words(rows=rows, bits=bits, **address)
 
 
-def below_of_block_0(source, *rest):
-    return samplers.below(FixedAddress(source, block=0), *rest)
+def below_of_block_0(source, *rest, **named):
+    return samplers.below(FixedAddress(source, block=0), *rest, **named)
 
 
-def coin_of_block_0(source, *rest):
-    return samplers.coin(FixedAddress(source, block=0), *rest)
+def coin_of_block_0(source, *rest, **named):
+    return samplers.coin(FixedAddress(source, block=0), *rest, **named)
 
 
 def krr_of_block_0():
@@ -416,7 +416,7 @@ def test_the_last_digit_decides_at_shipped_widths(rows, prob):
             continue
         table = {COIN: [np.full(rows, word, dtype=np.uint64) for word in words]}
         source = scripted.Recorded(scripted.Scripted(table))
-        heads = samplers.coin(source, COIN, 0, rows, Fraction(prob))
+        heads = samplers.coin(source, COIN, 0, rows, prob=Fraction(prob))
         assert [first, *[64] * (len(words) - 1)] == [asked.bits for asked in source.log]
         assert {expected} == set(heads.tolist())
 
@@ -427,7 +427,7 @@ def test_bytes_first_and_only_ties_go_on():
     first = np.tile(np.arange(256), 16)
     second = np.where(np.arange(rows) < rows // 2, digits[1] - 1, digits[1]).astype(np.uint64)
     source = scripted.Recorded(scripted.Scripted({COIN: [first, second]}))
-    heads = samplers.coin(source, COIN, 0, rows, Fraction(0.7))
+    heads = samplers.coin(source, COIN, 0, rows, prob=Fraction(0.7))
     assert [(rows, 8), (16, 64)] == [(asked.rows, asked.bits) for asked in source.log]
     assert heads.sum() == 16 * 179 + 8
 
@@ -437,9 +437,9 @@ def test_cells_at_shipped_widths_agree_with_whole_fractions(rows, first):
     """The cell is the place of 0.w1w2 among the cuts, with 64-bit or 16-bit first words."""
     cuts = sorted({Fraction(m, 1009) for m in range(1, 1009, 40)} | {Fraction(1, 4)})
     source = scripted.Counting(3)
-    drawn = samplers.cells(source, COIN, 0, rows, cuts)
-    one = source.words(COIN, 0, rows, 0, first).tolist()
-    two = source.words(COIN, 0, rows, 1, 64).tolist()
+    drawn = samplers.cells(source, COIN, 0, rows, cuts=cuts)
+    one = source.words(COIN, 0, rows, round=0, bits=first).tolist()
+    two = source.words(COIN, 0, rows, round=1, bits=64).tolist()
     scaled = [cut * (1 << (first + 64)) for cut in cuts]
     expected = [bisect_right(scaled, (a << 64) + b) for a, b in zip(one, two, strict=True)]
     assert expected == drawn.tolist()
@@ -449,7 +449,7 @@ def test_integers_use_the_narrowest_word_that_is_rarely_rejected():
     """Each width of a first integer word, by its bound; rejection is below one in 64."""
     for bound, bits in ((2, 8), (4, 8), (99, 16), (256, 8), (257, 16), (65_536, 16), (69_999, 32)):
         source = scripted.Recorded(scripted.Counting(1))
-        samplers.below(source, LIE, 0, 10, bound)
+        samplers.below(source, LIE, 0, 10, bound=bound)
         assert bits == source.log[0].bits
         assert ((1 << bits) % bound) * 64 <= 1 << bits
 
@@ -459,10 +459,13 @@ def test_integers_of_some_rows_are_those_of_all_rows(bound):
     """Asked for some rows only, the same words are drawn, and these rows get the same."""
     rows = 5000
     all_of_them = scripted.Recorded(scripted.Counting(5))
-    values = samplers.below(all_of_them, LIE, 0, rows, bound)
+    values = samplers.below(all_of_them, LIE, 0, rows, bound=bound)
     for only in (np.array([], dtype=np.intp), np.arange(0, rows, 7), np.arange(rows)):
         some = scripted.Recorded(scripted.Counting(5))
-        assert values[only].tolist() == samplers.below(some, LIE, 0, rows, bound, only).tolist()
+        assert (
+            values[only].tolist()
+            == samplers.below(some, LIE, 0, rows, bound=bound, only=only).tolist()
+        )
         assert all_of_them.log == some.log
 
 
@@ -470,13 +473,13 @@ def test_bounds_that_a_word_cannot_serve_are_refused():
     """A bound beyond the words is an error, never a wrong law."""
     for bound, bits in ((17, 4), (2**32 + 1, None)):
         with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be drawn from"):
-            samplers.below(scripted.Counting(1, bits), LIE, 0, 1, bound)
+            samplers.below(scripted.Counting(1, bits), LIE, 0, 1, bound=bound)
 
 
 def test_certain_coins_and_single_integers_draw_nothing():
     """prob 0 and 1, bound 1 and no cuts need no words."""
     source = scripted.Scripted({})
-    assert samplers.coin(source, COIN, 0, 3, Fraction(0)).tolist() == [False] * 3
-    assert samplers.coin(source, COIN, 0, 3, Fraction(1)).tolist() == [True] * 3
-    assert samplers.below(source, LIE, 0, 3, 1).tolist() == [0] * 3
-    assert samplers.cells(source, COIN, 0, 3, []).tolist() == [0] * 3
+    assert samplers.coin(source, COIN, 0, 3, prob=Fraction(0)).tolist() == [False] * 3
+    assert samplers.coin(source, COIN, 0, 3, prob=Fraction(1)).tolist() == [True] * 3
+    assert samplers.below(source, LIE, 0, 3, bound=1).tolist() == [0] * 3
+    assert samplers.cells(source, COIN, 0, 3, cuts=[]).tolist() == [0] * 3

@@ -419,7 +419,7 @@ class OwnBitOr(UnaryEncoding):
 
     def randomize(self, codes, source, block=0):
         other = samplers.independent_bits(
-            source, block, len(codes), self.k, Fraction(self.prob_other)
+            source, block, len(codes), k=self.k, prob=Fraction(self.prob_other)
         )
         return super().randomize(codes, source, block) | other
 

@@ -80,17 +80,17 @@ def test_shipped_primitives():
     """Coins, integers and cells come out as the vectors say, of the words that they say."""
     for vector in PRIMITIVES["coin"]:
         source = told(vector)
-        heads = samplers.coin(source, 0, 0, 1, Fraction(vector["prob"]))
+        heads = samplers.coin(source, 0, 0, 1, prob=Fraction(vector["prob"]))
         assert [vector["heads"]] == heads.tolist()
         assert vector["words"] == source.asked
     for vector in PRIMITIVES["below"]:
         source = told(vector)
-        values = samplers.below(source, 0, 0, 1, vector["bound"])
+        values = samplers.below(source, 0, 0, 1, bound=vector["bound"])
         assert [vector["value"]] == values.tolist()
         assert vector["words"] == source.asked
     for vector in PRIMITIVES["cells"]:
         source = told(vector)
-        cells = samplers.cells(source, 0, 0, 1, [Fraction(cut) for cut in vector["cuts"]])
+        cells = samplers.cells(source, 0, 0, 1, cuts=[Fraction(cut) for cut in vector["cuts"]])
         assert [vector["cell"]] == cells.tolist()
         assert vector["words"] == source.asked
 

@@ -151,7 +151,7 @@ def test_columns_of_a_frame_share_no_words():
 def test_a_stage_moves_only_the_stream():
     """A substream is the same source behind an offset that no mechanism's streams reach."""
     source = scripted.Recorded(scripted.Counting(1))
-    Substream(source, 2).words(3, 5, 7, 1, 8)
+    Substream(source, 2).words(3, 5, 7, round=1, bits=8)
     assert source.log[0][:5] == (2 * 16 + 3, 5, 7, 1, 8)
 
 

@@ -157,7 +157,7 @@ class Shuffle:
                 self._buckets.append(_Bucket(self._folder, self._plain))
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows.slice(start, BLOCK_ROWS)
-            drawn = below(self._source, BUCKET_STREAM, self._next(), len(block), self._number)
+            drawn = below(self._source, BUCKET_STREAM, self._next(), len(block), bound=self._number)
             sorted_rows = block.take(pa.array(np.argsort(drawn, kind="stable")))
             ends = np.cumsum(np.bincount(drawn, minlength=self._number)).tolist()
             for bucket, first, last in zip(self._buckets, [0, *ends[:-1]], ends, strict=True):

@@ -109,11 +109,11 @@ class KRR(Mechanism):
         """
         check_codes(codes, self.domain)
         rows, k = len(codes), self.k
-        lie = ~coin(source, COIN_STREAM, block, rows, self._exact_prob)
+        lie = ~coin(source, COIN_STREAM, block, rows, prob=self._exact_prob)
         if k == 2:
             # The other of 0 and 1.
             return codes ^ lie.view(np.uint8)
-        shift = below(source, LIE_STREAM, block, rows, k - 1).astype(codes.dtype, copy=False)
+        shift = below(source, LIE_STREAM, block, rows, bound=k - 1).astype(codes.dtype, copy=False)
         shift += codes.dtype.type(1)  # a lie is never the truth
         shift *= lie.view(np.uint8)
         shift += codes

@@ -274,7 +274,7 @@ class Rappor(UnaryEncoding):
         """
         p, q = Fraction(self.p), Fraction(self.q)
         low, more = (
-            independent_bits(Substream(source, stage), block, len(codes), self.k, prob)
+            independent_bits(Substream(source, stage), block, len(codes), k=self.k, prob=prob)
             for stage, prob in enumerate([p, (q - p) / (1 - p)], start=1)
         )
         # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.

@@ -130,7 +130,7 @@ class SubsetSelection(BitReports):
         """
         check_codes(codes, self.domain)
         rows = len(codes)
-        own = coin(source, COIN_STREAM, block, rows, Fraction(self.prob_own)).view(np.uint8)
+        own = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own)).view(np.uint8)
         others = _subsets(source, block, own, self.size, self.k - 1)
         return _with_own(others, codes, own, self.k)
 
@@ -227,7 +227,7 @@ def _taken(
     within, width = column % _COLUMNS_PER_STREAM, min(others, _COLUMNS_PER_STREAM)
     # Few rows: a tie could be timed, so the first digit has 64 bits.
     bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
-    drawn = source.words(stream, block, rows, within, bits)
+    drawn = source.words(stream, block, rows, round=within, bits=bits)
     digit = _next_digits(left, come, bits, size, only_digits=True)[0].astype(drawn.dtype)
     heads: NDArray[np.bool_] = drawn < digit
     if come <= size:  # all that come are taken, for which no digit is large enough
@@ -240,7 +240,7 @@ def _taken(
         turn += 1
         bits = source.bits or 32
         digit, rest = _next_digits(rest, come, bits, come)
-        drawn = source.words(stream, block, tied, turn * width + within, bits)
+        drawn = source.words(stream, block, tied, round=turn * width + within, bits=bits)
         heads[tied[drawn < digit]] = True
         equal = drawn == digit
         tied, rest = tied[equal], rest[equal]

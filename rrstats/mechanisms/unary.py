@@ -235,8 +235,8 @@ class UnaryEncoding(BitReports):
         """
         check_codes(codes, self.domain)
         rows, space = len(codes), self.report_space
-        own = coin(source, COIN_STREAM, block, rows, Fraction(self.prob_own))
-        reports = independent_bits(source, block, rows, self.k, Fraction(self.prob_other))
+        own = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own))
+        reports = independent_bits(source, block, rows, k=self.k, prob=Fraction(self.prob_other))
         flat = reports.reshape(-1)
         places = np.arange(0, rows * space.width, space.width)
         places += codes >> codes.dtype.type(3)

@@ -81,7 +81,7 @@ def randomize_block(
     """
     codes, outside, k = encoded.codes, encoded.outside, mechanism.domain.k
     # Words are drawn for every row, so that they tell nothing of how many were unknown.
-    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), k, only=outside)
+    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), bound=k, only=outside)
     if samples is not None:
         codes = cast(Samples, mechanism).join(codes, samples)
     return mechanism.randomize(codes, source, block)

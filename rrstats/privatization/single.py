@@ -107,7 +107,7 @@ class Client:
             self._check_known(unknown, code < k, type(value).__name__)
         source: Source = FreshWords(stretched=False) if rng is None else open_source(rng)
         # Drawn for every answer, and taken where no category serves it.
-        replacement = below(source, REPLACEMENT_STREAM, 0, 1, k)
+        replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=k)
         codes = np.array([(code, replacement[0])[code >= k]], dtype=self._domain.dtype)
         if sample is not None:
             codes = cast(Samples, self.mechanism).join(codes, sample)

@@ -34,15 +34,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
-from rrstats.randomness.sources import cipher_blocks, secret_bytes
-
-__all__ = ["Identity", "Key", "KeyedColumn", "KeyedRows", "KeyedWords", "check_key", "new_key"]
+from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
 VERSION = 1
 KEY_BYTES = 32
@@ -62,6 +60,8 @@ class Key(bytes):
 
     ``bytes(key)`` is the secret; ``save`` and ``read`` keep it in a file of its own.
 
+    Examples
+    --------
     >>> import rrstats as rr
     >>> rr.new_key()
     <secret key of 32 bytes>
@@ -81,9 +81,19 @@ class Key(bytes):
         return self[:]
 
     def save(self, path: Path | str) -> None:
-        """Write the key to a new file that only its owner may read; FileError if it exists.
+        """Write the key to a new file that only its owner may read.
 
         Keep it apart from the data, and out of their backups.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Raises
+        ------
+        FileError
+            The file exists, or cannot be written.
         """
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -94,7 +104,22 @@ class Key(bytes):
 
     @classmethod
     def read(cls, path: Path | str) -> Key:
-        """The key in a file that `save` wrote."""
+        """Read the key in a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        Key
+
+        Raises
+        ------
+        FileError
+            The file cannot be read.
+        """
         try:
             return check_key(Path(path).read_bytes())
         except OSError as error:
@@ -102,11 +127,17 @@ class Key(bytes):
 
 
 def new_key() -> Key:
-    """A new secret key of 32 bytes from the operating system, for keyed reports.
+    """Draw a new secret key of 32 bytes from the operating system, for keyed reports.
 
-    Not to be stored beside the data, in a notebook or in a repository: whoever has it has nearly
-    every answer.  ``key.save(path)`` keeps it in a file of its own, `Key.read` gives it back.
+    Not to be stored beside the data, in a notebook or in a repository: with it nearly every answer
+    can be read.  ``key.save(path)`` keeps it in a file of its own, `Key.read` gives it back.
 
+    Returns
+    -------
+    Key
+
+    Examples
+    --------
     >>> len(new_key()), new_key() == new_key()
     (32, False)
     """
@@ -137,19 +168,30 @@ def check_key(key: Any) -> Key:
 class Identity:
     """One column of ids.
 
-    rows : how many.  read : from some rows to their (n, 2) words of 64 bits, which are the 16
-    bytes of each id, and (n,) kinds.
+    Parameters
+    ----------
+    rows : int
+        Their number.
+    read : callable
+        From a slice of rows to their (n, 2) words of 64 bits, which are the 16 bytes of each id,
+        and their (n,) kinds.
     """
 
     rows: int
     read: Callable[[slice], tuple[Blocks, NDArray[np.uint32]]]
 
 
-class KeyedColumn:
+class KeyedColumn(Unpicklable):
     """The keyed words of one column.
 
-    key : secret bytes.  column, mechanism : the JSON forms of the column's name and the mechanism.
-    before : of a second round, the earlier rounds' description: it must not meet their words.
+    Parameters
+    ----------
+    key : bytes
+        The secret.
+    column, mechanism : dict
+        JSON forms of the column's name and of the mechanism.
+    before : JSON value, optional
+        Of a second round, the description of the earlier ones: it must not meet their words.
     """
 
     def __init__(
@@ -166,7 +208,7 @@ class KeyedColumn:
         return hmac.new(self._key, text.encode("ascii"), hashlib.sha256).digest()
 
     def rows(self, ids: Sequence[Identity]) -> KeyedRows:
-        """The rows of some ids; several columns of ids name a person together."""
+        """Return the words of rows with ids; several columns of ids name a person together."""
         if not 1 <= len(ids) <= MOST_ID_COLUMNS:
             raise ArgumentValueError(
                 f"id must be one to {MOST_ID_COLUMNS} columns, found {len(ids)}"
@@ -177,11 +219,8 @@ class KeyedColumn:
     def __repr__(self) -> str:
         return "KeyedColumn()"
 
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("a KeyedColumn cannot be pickled; create one where it is used")
 
-
-class KeyedRows:
+class KeyedRows(Unpicklable):
     """The words of rows with known ids, block by block."""
 
     def __init__(self, first: bytes, second: bytes, ids: Sequence[Identity]) -> None:
@@ -189,9 +228,18 @@ class KeyedRows:
         self._ids = list(ids)
 
     def words(self, rows: slice, values: NDArray[Any]) -> KeyedWords:
-        """The source of words of some rows.
+        """Return the source of words of some rows.
 
-        values : (n,) the number of each row's value, below 2**32.
+        Parameters
+        ----------
+        rows : slice
+            Which rows.
+        values : ndarray of int of shape (n,)
+            The number of each row's value, below 2**32.
+
+        Returns
+        -------
+        KeyedWords
         """
         state: Blocks | None = None
         kinds: NDArray[np.uint32] | None = None
@@ -207,11 +255,8 @@ class KeyedRows:
         state[:, 1] ^= kinds.astype(np.uint64) << np.uint64(32)
         return KeyedWords(self._encrypt, state)
 
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("keyed words cannot be pickled; create them where they are used")
 
-
-class KeyedWords:
+class KeyedWords(Unpicklable):
     """Words of one block of rows, each row's its own: neither order nor neighbours count."""
 
     bits: int | None = WORD_BITS
@@ -222,9 +267,9 @@ class KeyedWords:
         self._known: tuple[tuple[int, int], NDArray[np.uint32]] | None = None
 
     def words(
-        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
+        self, stream: int, block: int, rows: Rows, *, round: int, bits: int
     ) -> NDArray[np.uint32]:
-        """Words of 32 bits at (id, value, stream, round); ``block`` does not matter."""
+        """Return words of 32 bits at (id, value, stream, round); ``block`` does not matter."""
         address = (stream // _WORDS_OF_A_BLOCK, round)
         place = stream % _WORDS_OF_A_BLOCK
         if not isinstance(rows, int):
@@ -241,6 +286,3 @@ class KeyedWords:
         blocks = state ^ np.array([turn << 32, group], dtype=np.uint64)
         words: NDArray[np.uint32] = self._encrypt(blocks).view("<u4")
         return words.reshape(-1, _WORDS_OF_A_BLOCK)
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("keyed words cannot be pickled; create them where they are used")

@@ -23,17 +23,6 @@ from numpy.typing import NDArray
 from rrstats.errors import ArgumentTypeError
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
 
-__all__ = [
-    "BITS_STREAM",
-    "CELL_STREAM",
-    "TableSampler",
-    "below",
-    "cells",
-    "coin",
-    "independent_bits",
-    "permutation",
-]
-
 _MOST_TURNS = 64
 """Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
 
@@ -48,9 +37,26 @@ def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
     return digit, scaled - digit
 
 
-def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> NDArray[np.bool_]:
-    """Independent coins, True with probability exactly ``prob``; shape (rows,).
+def coin(
+    source: Source, stream: int, block: int, rows: int, *, prob: Fraction
+) -> NDArray[np.bool_]:
+    """Draw independent coins.
 
+    Parameters
+    ----------
+    source : Source
+        The words.
+    stream, block, rows : int
+        Their address, and how many coins.
+    prob : Fraction
+        The exact probability of True.
+
+    Returns
+    -------
+    ndarray of bool of shape (rows,)
+
+    Notes
+    -----
     A word below the digit of ``prob`` decides True, above it False; a tie goes on with the
     next digit and a fresh word.  When the digits are used up a tie means False.
     """
@@ -58,7 +64,7 @@ def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> 
         return np.full(rows, prob >= 1)
     bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
     digit, rest = _split(prob, bits)
-    drawn = source.words(stream, block, rows, 0, bits)
+    drawn = source.words(stream, block, rows, round=0, bits=bits)
     heads: NDArray[np.bool_] = drawn < digit
     if not rest:
         return heads
@@ -68,7 +74,7 @@ def coin(source: Source, stream: int, block: int, rows: int, prob: Fraction) -> 
         turn += 1
         bits = source.bits or 64
         digit, rest = _split(rest, bits)
-        drawn = source.words(stream, block, tied, turn, bits)
+        drawn = source.words(stream, block, tied, round=turn, bits=bits)
         heads[tied[drawn < digit]] = True
         tied = tied[drawn == digit]
     return heads
@@ -87,16 +93,33 @@ def below(
     stream: int,
     block: int,
     rows: int,
+    *,
     bound: int,
     only: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
-    """Independent integers, each of 0 .. bound-1 with probability exactly 1/bound; shape (rows,).
+    """Draw independent integers, each of 0 .. bound-1 with probability exactly 1/bound.
 
+    Parameters
+    ----------
+    source : Source
+        The words.
+    stream, block, rows : int
+        Their address, and how many rows.
+    bound : int
+        At most 2**32.
+    only : ndarray of int, optional
+        Increasing indices of the rows whose integers are wanted.  Words are drawn for all rows
+        all the same, so that they tell nothing of which rows those are.
+
+    Returns
+    -------
+    ndarray of shape (rows,) or (len(only),)
+
+    Notes
+    -----
     The words are cut into ``bound`` runs of equal length, one for each integer; the few words
     behind the last run are drawn again.  NumPy divides by one number as fast as it multiplies,
-    and nothing has to be wider than the word.  ``bound`` is at most 2**32.
-    only : increasing indices of the rows whose integers are wanted, shape (len(only),).  Words
-    are drawn for all rows all the same, so that they tell nothing of which rows those are.
+    and nothing has to be wider than the word.
     """
     if bound == 1:
         return np.zeros(rows if only is None else len(only), dtype=np.uint8)
@@ -108,7 +131,7 @@ def below(
     def runs(words: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(words // words.dtype.type(length))
 
-    words = source.words(stream, block, rows, 0, bits)
+    words = source.words(stream, block, rows, round=0, bits=bits)
     values = runs(words if only is None else words[only])
     if length * bound == 1 << bits:
         return values
@@ -116,7 +139,7 @@ def below(
     turn = 0
     while pending.size:
         turn += 1
-        again = source.words(stream, block, pending, turn, bits)
+        again = source.words(stream, block, pending, round=turn, bits=bits)
         if only is None:
             values[pending] = runs(again)
         else:
@@ -127,7 +150,7 @@ def below(
 
 
 def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
-    """How many of the increasing digits are at most each word, and where words are ``tying``."""
+    """Number of the increasing digits at most each word, and the words that are ``tying``."""
     known = np.array(digits, dtype=np.uint64)
     if words.size < 1 << bits:
         ties = np.isin(words, np.array(tying, dtype=words.dtype))
@@ -139,13 +162,27 @@ def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int)
 
 
 def cells(
-    source: Source, stream: int, block: int, rows: int, cuts: Sequence[Fraction]
+    source: Source, stream: int, block: int, rows: int, *, cuts: Sequence[Fraction]
 ) -> NDArray[np.intp]:
-    """Independent cells of [0, 1) cut at ``cuts``; cell j lies below cuts[j]; shape (rows,).
+    """Draw independent cells of [0, 1); cell j, below cuts[j], has probability of its length.
 
-    cuts : increasing numbers strictly between 0 and 1; there is one cell more than cuts.
-    Cell j is drawn with probability exactly cuts[j] - cuts[j-1].  A word names an interval
-    of [0, 1); where a cut is inside that interval, further words refine it.
+    Parameters
+    ----------
+    source : Source
+        The words.
+    stream, block, rows : int
+        Their address, and how many cells.
+    cuts : sequence of Fraction
+        Increasing numbers strictly between 0 and 1; there is one cell more than cuts.
+
+    Returns
+    -------
+    ndarray of int of shape (rows,)
+
+    Notes
+    -----
+    A word names an interval of [0, 1); where a cut is inside that interval, further words
+    refine it.
     """
     drawn = np.zeros(rows, dtype=np.intp)
     # Rows in one interval that needs a word: their first cell, and the cuts inside, scaled
@@ -158,7 +195,7 @@ def cells(
         bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else wide)
         # All intervals of a round share an address, so their words are asked for together.
         everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
-        words = source.words(stream, block, everyone, turn, bits)
+        words = source.words(stream, block, everyone, round=turn, bits=bits)
         undecided = []
         for members, first_cell, inside in pending:
             word = words[np.searchsorted(everyone, members)] if turn else words
@@ -182,16 +219,29 @@ def cells(
 
 
 def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[np.intp]:
-    """A uniformly random order of ``rows`` rows, each of the rows! orders equally likely.
+    """Draw a uniformly random order of rows, each of the rows! orders equally likely.
 
-    The order of as many words; words that are not all different are all drawn again, as
+    Parameters
+    ----------
+    source : Source
+        The words.
+    stream, block, rows : int
+        Their address, and how many rows.
+
+    Returns
+    -------
+    ndarray of int of shape (rows,)
+
+    Notes
+    -----
+    It is the order of as many words; words that are not all different are all drawn again, as
     their order would not be uniform.
     """
     bits = source.bits or 64
     if rows > 1 << bits:
         raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
     for turn in range(_MOST_TURNS):
-        words = source.words(stream, block, rows, turn, bits)
+        words = source.words(stream, block, rows, round=turn, bits=bits)
         order = np.argsort(words)
         ordered = words[order]
         if not np.any(ordered[1:] == ordered[:-1]):
@@ -212,12 +262,34 @@ TINY_WORDS = 32
 
 
 def independent_bits(
-    source: Source, block: int, rows: int, k: int, prob: Fraction
+    source: Source, block: int, rows: int, *, k: int, prob: Fraction
 ) -> NDArray[np.uint8]:
-    """(rows, width) packed bits, each 1 with probability exactly ``prob``; those behind k are 0."""
+    """Draw packed bits, each 1 with probability exactly ``prob``.
+
+    Parameters
+    ----------
+    source : Source
+        The words.
+    block, rows : int
+        Their address, and how many reports.
+    k : int
+        Bits of a report.
+    prob : Fraction
+        The exact probability of a 1.
+
+    Returns
+    -------
+    ndarray of uint8 of shape (rows, width)
+        The bits behind k are 0.
+
+    Notes
+    -----
+    A bit is 1 where a uniform number of [0, 1) lies below ``prob``: their binary digits are
+    compared, one random word for a digit of all bits of a report.
+    """
     sizes = _word_sizes(k, source.bits)
     columns = [
-        _bits_of_words(source, block, rows, prob, bits, column, len(sizes))
+        _bits_of_words(source, block, rows, prob, bits=bits, column=column, columns=len(sizes))
         for column, bits in enumerate(sizes)
     ]
     last = columns[-1]
@@ -249,7 +321,7 @@ def _word_sizes(k: int, fixed: int | None) -> list[int]:
 
 
 def _bits_of_words(
-    source: Source, block: int, rows: int, prob: Fraction, bits: int, column: int, columns: int
+    source: Source, block: int, rows: int, prob: Fraction, *, bits: int, column: int, columns: int
 ) -> Words:
     """(rows,) words of independent bits, each 1 with probability exactly ``prob``.
 
@@ -269,7 +341,7 @@ def _bits_of_words(
         # "below" at a 1, and "go on" at a 0; a 0 says "go on" at a 1, and "above" at a 0.
         for place in range(len(digits) - 1, -1, -1):
             address = (turn + place) * columns + column
-            words = source.words(BITS_STREAM, block, which, address, bits)
+            words = source.words(BITS_STREAM, block, which, round=address, bits=bits)
             if digits[place]:
                 below = words.copy() if below is None else np.bitwise_or(below, words, out=below)
                 most = most if most is None else np.bitwise_or(most, words, out=most)
@@ -319,16 +391,25 @@ _MOST_LOTS = 1 << 22
 
 
 class TableSampler:
-    """The lots of a matrix, and the report of each lot for each truth.
+    """Exact sampler of a transition matrix: one lot a row, and the report of each lot and truth.
 
-    entries : m rows (reports) of exact numbers (truths); columns sum to 1.
-    dtype : of the codes of reports.
+    Parameters
+    ----------
+    entries : sequence of m sequences of Fraction
+        P(report | truth), a row for each report; columns sum to 1.
+    dtype : dtype
+        Of the codes of reports.
+
+    Notes
+    -----
+    [0, 1) is cut at the union of all columns' thresholds, so that one cell decides the report of
+    every truth; the report is then looked up.
     """
 
     def __init__(self, entries: Sequence[Sequence[Fraction]], dtype: np.dtype[Any]) -> None:
-        columns = [_thresholds(column) for column in zip(*entries, strict=True)]
+        columns = list(zip(*entries, strict=True))
         self.classes, self.dtype = len(columns), dtype
-        self.cuts, starts = _lots(columns)
+        self.cuts, starts = _cuts(columns)
         lots = self._lots = len(self.cuts) + 1
         self._table: NDArray[Any] | None = None
         self._starts = np.empty(0, dtype=np.intp)
@@ -341,8 +422,23 @@ class TableSampler:
             self._starts = shifted.ravel()
 
     def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
-        """The reports of one block of true codes, as codes of ``dtype``."""
-        drawn = cells(source, CELL_STREAM, block, len(codes), self.cuts)
+        """Draw the reports of one block of true codes.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n,)
+            True codes.
+        source : Source
+            The words.
+        block : int
+            Their address.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Codes of reports.
+        """
+        drawn = cells(source, CELL_STREAM, block, len(codes), cuts=self.cuts)
         if self._table is not None:
             drawn *= self.classes
             drawn += codes
@@ -354,32 +450,23 @@ class TableSampler:
         return np.asarray((reached - before).astype(self.dtype))
 
 
-def _thresholds(column: Sequence[Fraction]) -> tuple[int, list[int]]:
-    """The sums of a column up to each report but the last, and the denominator of all."""
-    common = lcm(*{entry.denominator for entry in column})
-    parts = (entry.numerator * (common // entry.denominator) for entry in column)
-    return common, list(accumulate(parts))[:-1]
-
-
-def _lots(columns: Sequence[tuple[int, list[int]]]) -> tuple[list[Fraction], list[list[int]]]:
-    """The union of all thresholds strictly between 0 and 1, and the lot at which each lies.
+def _cuts(
+    columns: Sequence[Sequence[Fraction]],
+) -> tuple[list[Fraction], list[list[int]]]:
+    """Thresholds of all columns strictly between 0 and 1, and the lot at which each lies.
 
     Whole numbers over few denominators: fractions are slow, and made once for each cut.
     """
-    tops: dict[int, set[int]] = {}
-    for common, sums in columns:
-        tops.setdefault(common, set()).update(sums)
-    exact = {
-        common: {top: Fraction(top, common) for top in found if 0 < top < common}
-        for common, found in tops.items()
-    }
-    union = {cut for found in exact.values() for cut in found.values()}
+    sums: list[list[tuple[int, int]]] = []
+    for column in columns:
+        common = lcm(*{entry.denominator for entry in column})
+        parts = [entry.numerator * (common // entry.denominator) for entry in column]
+        sums.append([(top, common) for top in accumulate(parts)][:-1])
+    exact = {pair: Fraction(*pair) for pair in {pair for column in sums for pair in column}}
+    inside = {cut for cut in exact.values() if 0 < cut < 1}
     # In the order of the doubles, and in that of the fractions where doubles are equal.
-    cuts = sorted(union, key=lambda cut: (float(cut), cut))
-    lot = {cut: place for place, cut in enumerate(cuts, start=1)}
-    place = {
-        # A threshold of 1 lies behind every lot.
-        common: {0: 0, common: len(cuts) + 1} | {top: lot[cut] for top, cut in found.items()}
-        for common, found in exact.items()
-    }
-    return cuts, [[place[common][top] for top in sums] for common, sums in columns]
+    cuts = sorted(inside, key=lambda cut: (float(cut), cut))
+    # A threshold of 1 lies behind every lot.
+    lots = {Fraction(0): 0, Fraction(1): len(cuts) + 1} | {c: i for i, c in enumerate(cuts, 1)}
+    place = {pair: lots[cut] for pair, cut in exact.items()}
+    return cuts, [[place[pair] for pair in column] for column in sums]

@@ -1,14 +1,9 @@
-"""The one door to entropy: addressed words, and exact coins, integers and table cells.
+"""The one door to entropy: addressed words, fresh or simulated.
 
-Nothing here sees data.  A *source* answers `words(stream, block, rows, round, bits)` with
+Nothing here sees data.  A *source* answers `words(stream, block, rows, round=, bits=)` with
 uniform words of ``bits`` bits; the address makes the result independent of the order of
 the calls, so blocks may run in any number of threads.  Fresh noise takes one 32-byte key from
 the operating system for each call of `SecureGenerator.open` and never outlives that call.
-
-Law: the sampled probability *is* the rational number asked for.  A coin compares the binary
-expansion of the probability, digit by digit, with random digits; integers come from equal runs
-of words, with rejection.  Tests enumerate every stream of tiny words through this code.
-Sources: Lemire (2019), "Fast random integer generation in an interval", who compares the ways.
 """
 
 from __future__ import annotations
@@ -23,20 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-
-__all__ = [
-    "BLOCK_ROWS",
-    "FreshWords",
-    "SecureGenerator",
-    "SimulatedWords",
-    "Source",
-    "Substream",
-    "cipher_blocks",
-    "open_source",
-    "secret_bytes",
-    "seeded",
-    "simulated_words",
-]
 
 BLOCK_ROWS = 1 << 18
 """Rows of one block: what is drawn at once, and a part of every address."""
@@ -53,6 +34,9 @@ STAGES_PER_COLUMN = 1 << 16
 REPLACEMENT_STREAM = 0xFFFF
 """The stream that replaces answers outside the categories, for all mechanisms alike."""
 
+Rows = int | NDArray[np.intp]
+"""A number of rows, all of a block; or the indices of some rows of a block."""
+
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
 
 _FEW_BYTES = 128
@@ -64,28 +48,41 @@ _ZEROS = memoryview(bytes(BLOCK_ROWS * 8))
 
 @runtime_checkable
 class Source(Protocol):
-    """Where words come from.
+    """A source of addressed words.
 
-    ``bits`` is None for a source that serves words of any width in {8, 16, 32, 64}, and a
-    number where every word has that many bits (scripted words, keyed words).  ``secure``
-    says whether reports drawn from it may be released.
+    Attributes
+    ----------
+    bits : int or None
+        The width of every word (scripted words, keyed words); None for a source that serves
+        words of any width in {8, 16, 32, 64}.
+    secure : bool
+        Whether reports drawn from it may be released.
     """
 
     bits: int | None
     secure: bool
 
-    def words(
-        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
-    ) -> NDArray[Any]:
-        """Uniform unsigned words below 2**bits, one for each row.
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+        """Return uniform words at an address.
 
-        ``rows`` is a number of rows (all rows of the block) or the indices of those rows
-        of the block that need a word in this round.
+        Parameters
+        ----------
+        stream, block, round : int
+            The address; no two share a word.
+        rows : int or ndarray of int
+            The number of rows of the block, or the indices of those that need a word.
+        bits : int
+            The width of a word.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            Unsigned words below 2**bits, one for each row.
         """
         ...
 
 
-def _row_count(rows: int | NDArray[np.intp]) -> int:
+def _row_count(rows: Rows) -> int:
     return rows if isinstance(rows, int) else len(rows)
 
 
@@ -106,9 +103,22 @@ def secret_bytes(count: int) -> bytes:
 
 
 def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint64]]:
-    """AES-256 of 16-byte blocks, each by itself; (n, 2) in and out, bytes as they stand.
+    """Prepare AES-256 of 16-byte blocks, each by itself.
 
-    Raises MissingPackageError without the `cryptography` package.
+    Parameters
+    ----------
+    key : bytes
+        32 secret bytes.
+
+    Returns
+    -------
+    callable
+        From blocks of shape (n, 2) to their ciphers, bytes as they stand.
+
+    Raises
+    ------
+    MissingPackageError
+        The `cryptography` package is missing.
     """
     if (ciphers := _ciphers()) is None:
         raise MissingPackageError(
@@ -127,7 +137,17 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
     return encrypt
 
 
-class FreshWords:
+class Unpicklable:
+    """Base of what may exist only once: two copies would share their noise."""
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: two copies would share their "
+            "noise; create one where it is used"
+        )
+
+
+class FreshWords(Unpicklable):
     """Words of one call: AES-256 in counter mode under a key that nobody else ever has.
 
     The counter is (stream, round, block, position), so no two addresses share a word.
@@ -147,10 +167,8 @@ class FreshWords:
             self._one_by_one = self._cipher(self._aes, self._modes.ECB()).encryptor()
             self._alone = threading.Lock()
 
-    def words(
-        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
-    ) -> NDArray[Any]:
-        """Uniform words of 8, 16, 32 or 64 bits at this address."""
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+        """Return uniform words of 8, 16, 32 or 64 bits, as `Source.words`."""
         dtype = _WORD_TYPES[bits]
         size = _row_count(rows) * dtype.itemsize
         if self._aes is None:
@@ -169,16 +187,15 @@ class FreshWords:
         self._cipher(self._aes, counter).encryptor().update_into(zeros, buffer)
         return buffer[:size].view(dtype)
 
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
 
-
-class SecureGenerator:
+class SecureGenerator(Unpicklable):
     """The default source of noise, as an object: keyed afresh by the operating system.
 
     It holds no state.  Every call that uses it takes a new 32-byte key, so forked, spawned
     and threaded workers never share noise, and there is nothing to seed, log or recover.
 
+    Examples
+    --------
     >>> import rrstats as rr
     >>> len(rr.privatize(["yes", "no"], ["yes", "no"], 0.75, rng=rr.SecureGenerator()))
     2
@@ -187,22 +204,29 @@ class SecureGenerator:
     __slots__ = ()
 
     def open(self) -> Source:
-        """A source of words under a new key, for one call."""
-        return FreshWords()
+        """Return a source of words under a new key, for one call.
 
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError(
-            "a SecureGenerator cannot be pickled or copied; create one where it is used"
-        )
+        Returns
+        -------
+        Source
+        """
+        return FreshWords()
 
     def __repr__(self) -> str:
         return "SecureGenerator()"
 
 
-class Substream:
+class Substream(Unpicklable):
     """The streams of a later stage, or of some rows: the same source behind an offset.
 
-    mine : (n,) indices of the rows of the block that this is for; all of them by default.
+    Parameters
+    ----------
+    source : Source
+        The source of all stages.
+    stage : int
+        Which stage.
+    mine : ndarray of int, optional
+        Indices of the rows of the block that this is for; all of them by default.
     """
 
     def __init__(self, source: Source, stage: int, mine: NDArray[np.intp] | None = None) -> None:
@@ -212,19 +236,14 @@ class Substream:
         self.bits = source.bits
         self.secure = source.secure
 
-    def words(
-        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
-    ) -> NDArray[Any]:
-        """The words of ``stream`` in this stage."""
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+        """Return the words of ``stream`` in this stage, as `Source.words`."""
         if self._mine is not None:
             rows = self._mine if isinstance(rows, int) else self._mine[rows]
-        return self._source.words(stream + self._offset, block, rows, round, bits)
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+        return self._source.words(stream + self._offset, block, rows, round=round, bits=bits)
 
 
-class SimulatedWords:
+class SimulatedWords(Unpicklable):
     """Addressed words from a NumPy generator: the same address gives the same words."""
 
     bits: int | None = None
@@ -233,24 +252,15 @@ class SimulatedWords:
     def __init__(self, entropy: int) -> None:
         self._entropy = entropy  # from the caller's generator; never shown or stored elsewhere
 
-    def words(
-        self, stream: int, block: int, rows: int | NDArray[np.intp], round: int, bits: int
-    ) -> NDArray[Any]:
-        """Pseudo-random words of this address."""
+    def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
+        """Return pseudo-random words of this address, as `Source.words`."""
         seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
-        size = rows if isinstance(rows, int) else len(rows)
         generator = np.random.Generator(np.random.PCG64DXSM(seed))
-        return generator.integers(0, 1 << bits, size=size, dtype=f"uint{bits}", endpoint=False)
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("words cannot be pickled: two copies would share their noise")
+        return generator.integers(0, 1 << bits, size=_row_count(rows), dtype=f"uint{bits}")
 
 
 def simulated_words(rng: Any) -> Source:
-    """Words drawn from a numpy.random.Generator, whose state moves on.
-
-    Raises ArgumentTypeError for anything else.
-    """
+    """Words drawn from a numpy.random.Generator, whose state moves on; nothing else is taken."""
     if not isinstance(rng, np.random.Generator):
         found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
         raise ArgumentTypeError(
@@ -270,14 +280,25 @@ def seeded(seed: Any) -> np.random.Generator:
 
 
 def open_source(rng: object = None, *, column: int = 0) -> Source:
-    """The source of words for one column of one call.
+    """Open the source of words for one column of one call.
 
-    rng : None or a SecureGenerator (a fresh key), a numpy.random.Generator, which is for
-        teaching only and marks what it makes, or a source (scripted, keyed), which is believed
-        when it says of itself that it is secure.
-    column : the place of the column in the call; columns never share words.
-    Raises ArgumentTypeError for anything else: a seed above all, and the words of an earlier
-    call, which would give both calls the same noise.
+    Parameters
+    ----------
+    rng : None, SecureGenerator, numpy.random.Generator or Source
+        None and a SecureGenerator take a fresh key.  NumPy's generators are for teaching only and
+        mark what they make.  A source (scripted, keyed) is believed when it says that it is secure.
+    column : int, default 0
+        The place of the column in the call; columns never share words.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    ArgumentTypeError
+        Anything else: a seed above all, and the words of an earlier call, which would give both
+        calls the same noise.
     """
     if rng is None:
         return SecureGenerator().open()
