@@ -1,31 +1,5 @@
-"""Metadata of privatized columns, and `carry` after a merge."""
+"""Metadata of privatized columns: read, write, find, and `carry` after a merge."""
 
-from rrstats.mechanisms.records import (
-    KEY,
-    MOST_CATEGORIES,
-    MOST_LEVELS,
-    VERSION,
-    Mechanisms,
-    Record,
-    carry,
-    check_fits,
-    find,
-    read,
-    record_columns,
-    write,
-)
+from rrstats.mechanisms.records import Record, carry, find, read, write
 
-__all__ = [
-    "KEY",
-    "MOST_CATEGORIES",
-    "MOST_LEVELS",
-    "VERSION",
-    "Mechanisms",
-    "Record",
-    "carry",
-    "check_fits",
-    "find",
-    "read",
-    "record_columns",
-    "write",
-]
+__all__ = ["Record", "carry", "find", "read", "write"]

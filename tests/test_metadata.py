@@ -19,6 +19,7 @@ import rrstats as rr
 from rrstats import mechanisms, metadata
 from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
+from rrstats.mechanisms.records import MOST_LEVELS, Mechanisms, record_columns
 from rrstats.metadata import Record
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
@@ -199,7 +200,7 @@ def nested(levels):
 
 def test_nested_documents():
     """However deep a document is nested, it is refused before anything walks down into it."""
-    for levels in (metadata.MOST_LEVELS, 5_000):
+    for levels in (MOST_LEVELS, 5_000):
         for document in nested(levels):
             frame = pd.DataFrame({"answer": ["yes"]})
             with pytest.raises(MetadataError, match=r"nested too deeply|must hold 'v'"):
@@ -449,7 +450,7 @@ def test_survives_parquet(frame, tmp_path):
     path = tmp_path / "reports.parquet"
     m = rr.KRR([True, False], 0.75)
     frame["flag"] = rr.privatize(pd.Series([True, False] * 50, name="flag"), m, rng=Counting(4))
-    metadata.record_columns(frame.attrs, {"flag": (m, {})})
+    record_columns(frame.attrs, {"flag": (m, {})})
     frame.to_parquet(path)
     back = pd.read_parquet(path)
     assert frame.attrs == back.attrs
@@ -584,7 +585,7 @@ def test_one_fingerprint_holds_nothing_up():
     """All names are there; only a column of which a fingerprint is kept asks for its mechanism."""
     towns = rr.KRR(range(101), 0.75)
     records = [Record.of("town", towns), Record.of("answer", YES_NO)]
-    found = metadata.Mechanisms(records)
+    found = Mechanisms(records)
     assert list(found) == ["town", "answer"]
     assert len(found) == 2
     assert "town" in found._records
@@ -594,7 +595,7 @@ def test_one_fingerprint_holds_nothing_up():
     with pytest.raises(KeyError):
         found["age"]
     assert "<KRR: only a fingerprint of its categories is kept>" in repr(found)
-    assert found == metadata.Mechanisms(records)
-    assert found != metadata.Mechanisms(records[:1])
-    assert metadata.Mechanisms(records[1:]) == {"answer": YES_NO}
-    assert metadata.Mechanisms([]) == {}
+    assert found == Mechanisms(records)
+    assert found != Mechanisms(records[:1])
+    assert Mechanisms(records[1:]) == {"answer": YES_NO}
+    assert Mechanisms([]) == {}

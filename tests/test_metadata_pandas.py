@@ -24,7 +24,8 @@ from rrstats.errors import (
     ImplausibleReportsWarning,
     MetadataError,
 )
-from rrstats.metadata import Record, carry, check_fits
+from rrstats.mechanisms.records import check_fits
+from rrstats.metadata import Record, carry
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 OFTEN = rr.KRR([0, 1, 2], epsilon=1.0)

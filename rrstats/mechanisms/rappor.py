@@ -254,18 +254,16 @@ class Rappor(UnaryEncoding):
 
     def _record(self, kept: Any, reports: pd.Series[Any], secure: bool) -> None:
         """Say beside the reports how they were made, checked against what the kept ones say."""
-        from rrstats import metadata
+        from rrstats.mechanisms.records import find, record_columns
 
-        said = metadata.find(kept.attrs, kept.name)
+        said = find(kept.attrs, kept.name)
         if said is not None:
             said.resolve(self.permanent)
         facts: dict[str, Any] = {}
         if said is not None:
             facts = {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
         simulated = not secure or (said is not None and said.simulated)
-        metadata.record_columns(
-            reports.attrs, {kept.name: (self, {**facts, "simulated": simulated})}
-        )
+        record_columns(reports.attrs, {kept.name: (self, {**facts, "simulated": simulated})})
 
     def _turned(self, codes: NDArray[np.uint8], source: Source, block: int) -> NDArray[np.uint8]:
         """The second round of packed reports, drawn without looking at them.
