@@ -270,7 +270,8 @@ class SummaryTable:
         width = max((len(name) for name, _ in self.header), default=0)
         top = [f"{name:<{width}}  {value}" for name, value in self.header]
         rule = "-" * max(len(line) for line in body.splitlines())
-        return "\n".join([self.title, rule, *top, rule, body, rule, *self.notes])
+        top += [rule] * bool(top)
+        return "\n".join([self.title, rule, *top, body, rule, *self.notes])
 
     __repr__ = __str__
 
@@ -287,8 +288,8 @@ class SummaryTable:
         return [""] * len(levels) + list(self.heads), rows
 
     def _repr_html_(self) -> str:
-        header = [list(pair) for pair in self.header]
-        blocks = [("text", self.title), ("table", (["", ""], header)), ("table", self._cells())]
+        header = [("table", (["", ""], [list(pair) for pair in self.header]))]
+        blocks = [("text", self.title), *(header if self.header else []), ("table", self._cells())]
         return as_fragment([*blocks, *(("text", note) for note in self.notes)])
 
     def as_latex(self) -> str:

@@ -43,12 +43,14 @@ __all__ = [
     "clopper_pearson_rates",
     "implausible_counts",
     "likelihood_rates",
+    "likely_counts",
     "mover_difference",
     "population_interval",
     "rows_interval",
     "rows_score_interval",
     "rows_variance_interval",
     "score_interval",
+    "upper_tail",
     "wald_rates",
     "wilson_rates",
 ]
@@ -212,16 +214,16 @@ def blaker_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interv
     return Interval(_blaker_low(x, size, level), 1 - _blaker_low(size - x, size, level))
 
 
-def _upper_tail(x: Floats, size: Floats, rate: ArrayLike) -> Floats:
-    """P(X >= x) for X ~ Bin(size, rate)."""
+def upper_tail(x: Any, size: Any, rate: ArrayLike) -> Floats:
+    """P(X >= x) for X ~ Bin(size, rate); of weighted surveys neither need be whole."""
     safe = np.maximum(x, 1.0)
     tail = scipy.special.betainc(safe, np.maximum(size - safe + 1, 0.5), rate)
-    return np.where(x <= 0, 1.0, tail)
+    return np.where(x <= 0, 1.0, np.where(x > size, 0.0, tail))
 
 
 def _lower_tail(x: Floats, size: Floats, rate: ArrayLike) -> Floats:
     """P(X <= x) for X ~ Bin(size, rate)."""
-    return _upper_tail(size - x, size, 1 - np.asarray(rate))
+    return upper_tail(size - x, size, 1 - np.asarray(rate))
 
 
 def _bisect(accept: Callable[[Floats], Booleans], inside: Floats, outside: Floats) -> Floats:
@@ -246,13 +248,13 @@ def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
 
     # The piece ends where the next count's lower tail falls to the upper tail of x.
     def before_jump(rate: Floats) -> Booleans:
-        return np.asarray(_lower_tail(other + 1, size, rate) > _upper_tail(x, size, rate))
+        return np.asarray(_lower_tail(other + 1, size, rate) > upper_tail(x, size, rate))
 
     jump = _bisect(before_jump, start, np.ones_like(x))
 
     def accept(rate: Floats) -> Booleans:
         left = np.where(other >= 0, _lower_tail(np.maximum(other, 0.0), size, rate), 0.0)
-        return np.asarray(_upper_tail(x, size, rate) + left > alpha)
+        return np.asarray(upper_tail(x, size, rate) + left > alpha)
 
     edge = np.where(accept(jump), _bisect(accept, jump, start), jump)
     return np.where(x <= 0, 0.0, edge)
@@ -488,8 +490,8 @@ class _Rows:
 
     def _upper_tail(self, x: int, ones: int) -> float:
         """P(C >= x) where so many rows are ones."""
-        first, weights = _likely(ones, self.p)
-        start, rest = _likely(self.n - ones, self.q)
+        first, weights = likely_counts(ones, self.p)
+        start, rest = likely_counts(self.n - ones, self.q)
         # tails[i] = P(the other part >= start + i), with 1 before the first and 0 after the last
         tails = np.concatenate([rest[::-1].cumsum()[::-1], [0.0]])
         needed = x - first - np.arange(len(weights)) - start
@@ -538,7 +540,7 @@ class _Rows:
         return -2 * float(scipy.special.logsumexp(terms))
 
 
-def _likely(size: int, rate: float) -> tuple[int, Floats]:
+def likely_counts(size: int, rate: float) -> tuple[int, Floats]:
     """Bin(size, rate): its first likely count, and the probabilities from there on.
 
     All but 1e-20 of it (Bernstein's bound), from the ratios of neighbours, whose logarithms
@@ -584,5 +586,5 @@ def implausible_counts(
     x, size, q, p = _arrays(counts, n, false_positive_rate, true_positive_rate)
     limit = false_alarm / max(2 * x.size, 1)
     low = _lower_tail(x, size, np.minimum(q, p))
-    high = _upper_tail(x, size, np.maximum(q, p))
+    high = upper_tail(x, size, np.maximum(q, p))
     return np.asarray((size > 0) & ((low < limit) | (high < limit)))

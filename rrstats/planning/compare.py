@@ -42,7 +42,7 @@ from rrstats._checks import (
     check_proportions,
     check_whole_number,
 )
-from rrstats._display import Block, as_fragment, as_text
+from rrstats._display import SummaryTable, wrap
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
@@ -211,29 +211,35 @@ def break_even(
 
 
 class _Comparison:
-    """A result that is shown as blocks: text in a terminal, HTML in a notebook."""
+    """A comparison of designs: a table in a terminal and in a notebook."""
 
-    def _blocks(self) -> list[Block]:
+    def summary(self) -> SummaryTable:
+        """The comparison as a table for people.
+
+        Returns
+        -------
+        SummaryTable
+            Text in a terminal and HTML in a notebook.
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return as_text(self._blocks()).rstrip("\n")
+        return str(self.summary())
 
     def _repr_html_(self) -> str:
-        return as_fragment(self._blocks())
+        return self.summary()._repr_html_()
 
 
-def _cell(value: Any) -> str:
-    """A cell as people read it: four digits, whole numbers with separators."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+def _shown(title: str, table: pd.DataFrame, *notes: str) -> SummaryTable:
+    """A table whose numbers have four digits, or separators where they are whole."""
 
+    def cell(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:.4g}"
 
-def _columns(table: pd.DataFrame) -> list[list[str]]:
-    """The columns of a table as texts, each below its name."""
-    texts = {
-        name: table[name].map(_cell, na_action="ignore") for name in table.select_dtypes("number")
-    }
-    return [[str(name), *texts.get(name, table[name])] for name in table]
+    heads = list(map(str, table))
+    return SummaryTable(title, (), table, heads, dict.fromkeys(heads, cell), list(map(wrap, notes)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,13 +283,17 @@ class DesignsAtEpsilon(_Comparison):
             f"{100 * self.proportion:g}% +- {100 * self.half_width:g} points"
         )
 
-    def _blocks(self) -> list[Block]:
-        header, *rows = (list(row) for row in zip(*_columns(self.table), strict=True))
-        blocks: list[Block] = [("text", self._title), ("table", (header, rows))]
-        if self.left_out:
-            others = ", ".join(self.left_out)
-            blocks += [("text", f"left out, as they take more than 2**40 people: {others}")]
-        return blocks
+    def summary(self) -> SummaryTable:
+        """The designs as a table for people.
+
+        Returns
+        -------
+        SummaryTable
+            One row for each design, and a note of those left out.
+        """
+        others = f"left out, as they take more than 2**40 people: {', '.join(self.left_out)}"
+        notes = [others] if self.left_out else []
+        return _shown(self._title, self.table.set_index("design").rename_axis(None), *notes)
 
     def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
         """Draw the people that each design takes.
@@ -580,13 +590,18 @@ class Recommendation(_Comparison):
             ]
         return " ".join(said)
 
-    def _blocks(self) -> list[Block]:
+    def summary(self) -> SummaryTable:
+        """The designs as a table for people, with the reason below.
+
+        Returns
+        -------
+        SummaryTable
+            One column for each design: so many numbers are wider than a terminal.
+        """
         size = "" if self.n is None else f", n={self.n:,}"
         title = f"{self.k} categories at epsilon {self.epsilon:g}{size}, target {self.target!r}"
-        # Across, not down: so many columns are wider than a terminal.
-        (_, *names), *rows = _columns(self.table)
-        table = ("table", (["", *names], rows))
-        return [("text", f"{self.best} for {title}"), table, ("text", self.reason)]
+        across = self.table.set_index("mechanism").T.rename_axis(columns=None)
+        return _shown(f"{self.best} for {title}", across, self.reason)
 
     def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
         """Draw how many times the people of the best design each design takes.

@@ -23,7 +23,7 @@ from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_bool,
@@ -34,6 +34,7 @@ from rrstats._checks import (
 )
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.inference.binomial import upper_tail
 from rrstats.inference.optimize import first_accepted
 from rrstats.planning.precision import MOST_PEOPLE, Question, ask, check_people
 
@@ -397,7 +398,7 @@ class _Test:
         size, found = n.astype(np.float64), np.zeros(len(n))
         for side in sides:
             rate, null = rates if side > 0 else (1 - rates[0], 1 - rates[1])
-            found += _upper_tail(_critical(size, null, self.tail), size, rate)
+            found += upper_tail(_critical(size, null, self.tail), size, rate)
         return found
 
     def _pair(self, n: int, rates: list[float], side: int) -> float:
@@ -406,7 +407,7 @@ class _Test:
         m = max(1, round(n * self.ratio))
         reach = _TAIL * math.sqrt(n * rate * (1 - rate)) + 40
         x = np.arange(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
-        below = _upper_tail(np.append(x, x[-1] + 1), np.float64(n), rate)
+        below = upper_tail(np.append(x, x[-1] + 1), n, rate)
 
         def rejected(second: Floats) -> Booleans:
             y = np.maximum(second, 0)
@@ -422,7 +423,7 @@ class _Test:
             middle = np.ceil((low + high) / 2)
             kept = rejected(middle) & (middle >= 0)
             low, high = np.where(kept, middle, low), np.where(kept, high, middle - 1)
-        second = np.where(low < 0, 0.0, 1 - _upper_tail(low + 1, np.float64(m), other))
+        second = np.where(low < 0, 0.0, 1 - upper_tail(low + 1, m, other))
         return float(-np.diff(below) @ second)
 
     def settle(self, n: int, wanted: float) -> int:
@@ -442,13 +443,6 @@ class _Test:
         return n
 
 
-def _upper_tail(x: ArrayLike, size: ArrayLike, rate: float) -> Floats:
-    """P(X >= x) for X ~ Bin(size, rate)."""
-    inner = np.clip(x, 1, size)
-    tail = scipy.special.betainc(inner, np.asarray(size) - inner + 1, rate)
-    return np.where(np.asarray(x) <= 0, 1.0, np.where(np.asarray(x) > size, 0.0, tail))
-
-
 def _critical(size: Floats, rate: float, tail: float) -> Floats:
     """The least count whose upper tail is at most this; size + 1 where none is."""
     z = float(-scipy.special.ndtri(tail))
@@ -456,8 +450,8 @@ def _critical(size: Floats, rate: float, tail: float) -> Floats:
     near = np.ceil(size * rate + z * np.sqrt(size * rate * (1 - rate)) + skew + 0.5)
     place = np.clip(near, 0, size)
     # Steps of 1 to the edge: the tail falls from 1 to 0 on the way through 0 .. size + 1.
-    while (short := _upper_tail(place, size, rate) > tail).any():
+    while (short := upper_tail(place, size, rate) > tail).any():
         place += short
-    while (ample := (place > 0) & (_upper_tail(place - 1, size, rate) <= tail)).any():
+    while (ample := (place > 0) & (upper_tail(place - 1, size, rate) <= tail)).any():
         place -= ample
     return place

@@ -63,8 +63,8 @@ _ROWS_MOST, _ROWS_SMOOTH, _ROWS_REST, _ROWS_FEW = 100, 40, 1e-6, 24
 computed; where there are more, so many for a mean; the probability beyond them to each side; and
 up to how many rows nothing is left beyond."""
 
-_ROWS_ADDED = 10**7
-"""Products of a convolution above which the distribution of the rows' count is the normal one."""
+_NORMAL = 250
+"""Standard deviation above which the distribution of the rows' count is taken as normal."""
 
 _AHEAD, _MOST_AHEAD = 40, 500
 """With an assurance, so many larger n must hold as well: counts are whole numbers."""
@@ -489,28 +489,22 @@ def _counts(n: int, rate: float, most: int) -> tuple[Floats, Floats]:
     first, last = max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach))
     step = -(-(last - first + 1) // most)
     edges = np.append(np.arange(first, last + 1, step), last + 1).astype(np.float64)
-    inner = np.clip(edges, 1, n)
-    below = scipy.special.betaincc(inner, n - inner + 1, rate)  # P(X < edge)
-    below = np.where(edges <= 0, 0.0, np.where(edges > n, 1.0, below))
-    return (edges[:-1] + edges[1:] - 1) / 2, np.diff(below)
+    return (edges[:-1] + edges[1:] - 1) / 2, -np.diff(binomial.upper_tail(edges, n, rate))
 
 
 def _counts_of_rows(n: int, ones: int, base: float, top: float) -> tuple[Floats, Floats]:
     """The likely counts of just these rows, Bin(ones, top) + Bin(n - ones, base)."""
-    variances = [ones * top * (1 - top), (n - ones) * base * (1 - base)]
-    sizes = [min(2 * _REACH * math.sqrt(v) + 80, n + 1) for v in variances]
-    if sizes[0] * sizes[1] > _ROWS_ADDED:
-        mean, deviation = ones * top + (n - ones) * base, math.sqrt(sum(variances))
+    mean, variance = ones * top + (n - ones) * base, ones * top * (1 - top)
+    deviation = math.sqrt(variance + (n - ones) * base * (1 - base))
+    if deviation > _NORMAL:
         reach = -float(scipy.special.ndtri(_ROWS_REST)) * deviation
         # Of many millions of counts some thousands are enough.
         step = max(1, math.floor(deviation / 100))
         counts = np.arange(max(0, math.floor(mean - reach)), min(n, mean + reach) + 1, step)
         return counts, np.exp(-(((counts - mean) / deviation) ** 2) / 2)
-    parts = [_counts(ones, top, n + 1), _counts(n - ones, base, n + 1)]
+    parts = binomial.likely_counts(ones, top), binomial.likely_counts(n - ones, base)
     weights = np.convolve(parts[0][1], parts[1][1])
-    counts = parts[0][0][0] + parts[1][0][0] + np.arange(float(len(weights)))
-    if n <= _ROWS_FEW:
-        return counts, weights
-    below, above = weights.cumsum(), weights[::-1].cumsum()[::-1]
-    likely = (below > _ROWS_REST) & (above > _ROWS_REST)
-    return counts[likely], weights[likely]
+    counts = parts[0][0] + parts[1][0] + np.arange(float(len(weights)))
+    beyond = np.minimum(weights.cumsum(), weights[::-1].cumsum()[::-1])
+    kept = (beyond > _ROWS_REST) | (n <= _ROWS_FEW)
+    return counts[kept], weights[kept]
