@@ -1,4 +1,4 @@
-"""One table on every engine that is there: pandas, Polars, pyarrow, DuckDB, Dask and Spark.
+"""One table on every engine that is there: Polars, pyarrow, DuckDB, Ibis, SQLFrame, Dask, Spark.
 
     frame = engine_frames.make("duckdb", {"answer": ["yes", None], "age": [31, 42]})
 
@@ -22,6 +22,8 @@ ENGINES = [
     "polars lazy",
     "pyarrow",
     "duckdb",
+    "ibis",
+    "sqlframe",
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("dask", "pyspark")),
 ]
 
@@ -51,6 +53,11 @@ def of_arrow(engine: str, table: Any) -> Any:
         return frame.lazy() if engine.endswith("lazy") else frame
     if engine == "duckdb":
         return pytest.importorskip("duckdb").from_arrow(table)
+    if engine == "ibis":
+        return pytest.importorskip("ibis").memtable(table)
+    if engine == "sqlframe":
+        session = pytest.importorskip("sqlframe.duckdb").DuckDBSession()
+        return session.createDataFrame(table.to_pandas())
     if engine == "dask":
         dd = pytest.importorskip("dask.dataframe")
         held = table.to_pandas(types_mapper=pd.ArrowDtype)

@@ -116,7 +116,8 @@ class Reports:
 
 def blocks(rows: int) -> Iterator[slice]:
     """Slices of so many rows, in blocks that stay in cache."""
-    return (slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS))
+    for start in range(0, rows, BLOCK_ROWS):
+        yield slice(start, start + BLOCK_ROWS)
 
 
 def reports_of(
@@ -132,13 +133,15 @@ def reports_of(
 
     times : (n,) how many reports of the data each stands for, where they were counted already.
     """
-    rows = open_column(values).rows
-    check_aligned(values, mechanism, "mechanism")
-    if (listed := _by_row(mechanism, rows)) is not None:
-        mechanism, group = listed
+    if not is_mechanism(mechanism):
+        check_aligned(values, mechanism, "mechanism")
+        if (listed := _by_row(mechanism, open_column(values).rows)) is not None:
+            mechanism, group = listed
     described = mechanism_of(values, mechanism, prob, epsilon)
     container, reader = open_reports(values, described.report_space)
-    samples = sample_codes(described, group, container.rows, values)
+    samples = None
+    if group is not None or described.groups is not None:
+        samples = sample_codes(described, group, container.rows, values)
     return Reports(described, container, reader, samples, times)
 
 
@@ -176,9 +179,10 @@ def mechanism_of(
     """
     given = None
     if mechanism is not None or prob is not None or epsilon is not None:
-        given = as_mechanism(mechanism, prob, epsilon)
+        simple = is_mechanism(mechanism) and prob is None and epsilon is None
+        given = mechanism if simple else as_mechanism(mechanism, prob, epsilon)
     attrs = getattr(reports, "attrs", None) or {}
-    record = find(attrs, getattr(reports, "name", None))
+    record = find(attrs, getattr(reports, "name", None)) if attrs else None
     if record is not None:
         return record.resolve(given)
     if given is None:

@@ -25,9 +25,9 @@ from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.estimation.analysis_columns import mechanism_of
 from rrstats.estimation.sample_design import (
-    SIMPLE,
     Multiples,
     SampleDesign,
+    Selection,
     refuse_probabilities,
     refuse_weights,
 )
@@ -541,27 +541,6 @@ class ColumnRequest:
     def name(self) -> Hashable:
         """The column, or all of them."""
         return self.columns[0] if len(self.columns) == 1 else self.columns
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """The columns of one tally, and what made its reports.
-
-    by : columns of labels.  design : with columns for names.
-    multiples : how many rows of the data each row stands for; None where it is itself.
-    """
-
-    by: Any = None
-    group: Any = None
-    design: SampleDesign = SIMPLE
-    reports: Any = None
-    mechanism: Any = None
-    multiples: Multiples | None = None
-
-    @property
-    def times(self) -> NDArray[np.int64] | None:
-        """(n,) how many rows of the data each row stands for; None where it is itself."""
-        return None if self.multiples is None else self.multiples.times
 
 
 def _header_of(frame: pd.DataFrame | EngineFrame) -> pd.DataFrame:

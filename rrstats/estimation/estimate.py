@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_count, check_level, check_numbers, check_one_of
+from rrstats._checks import check_bool, check_level, check_numbers, check_one_of
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
@@ -108,8 +108,8 @@ class Estimate(Result):
 
     def __post_init__(self) -> None:
         check_target(self.target)
-        if check_count(self.ddof, "ddof") not in (0, 1):
-            raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof}")
+        if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
+            raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof!r}")
         if self.designed and self.target != "population":
             raise ArgumentValueError(
                 "weights, strata, clusters and a population are about the population; for target "

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -19,10 +18,9 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.arrays import condition_number
-from rrstats.estimation.engine_frames import Selection
 from rrstats.estimation.estimate import IMPLAUSIBLE_TEXT, Estimate
 from rrstats.estimation.groups import Estimates, GroupEstimates
-from rrstats.estimation.sample_design import SampleDesign, design_of
+from rrstats.estimation.sample_design import SampleDesign, Selection, design_of
 from rrstats.estimation.tally import Tally, count_reports
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.serialization import as_mechanism
@@ -157,19 +155,17 @@ def estimate(
         _check_tally(reports, (categories, prob, epsilon), beside)
         return _checked(Estimate(reports, *settings, design.without_rows()))
     found = count_reports(reports, (categories, prob, epsilon), columns, beside, observed)
-
-    def one_column(counted: Any) -> Any:
-        told = design.without_rows()
+    made: dict[Any, Any] = {}
+    told = design.without_rows()
+    for name, counted in found.tallies.items():
         if found.by is None:
-            return _checked(Estimate(counted, *settings, told))
+            made[name] = _checked(Estimate(counted, *settings, told))
+            continue
         left_out = found.rows - sum(one.n + one.missing for one in counted.values())
-        each = {
-            label: _checked(Estimate(one, *settings, told), alone=False)
-            for label, one in counted.items()
-        }
-        return GroupEstimates(found.by, each, left_out)
-
-    made: Mapping[Any, Any] = {name: one_column(one) for name, one in found.tallies.items()}
+        each = {label: Estimate(one, *settings, told) for label, one in counted.items()}
+        for one in each.values():
+            _checked(one, alone=False)
+        made[name] = GroupEstimates(found.by, each, left_out)
     return next(iter(made.values())) if found.single else Estimates(made)
 
 

@@ -161,6 +161,27 @@ class Multiples:
 
 
 @dataclass(frozen=True, eq=False)
+class Selection:
+    """The columns of one tally, and what made its reports.
+
+    by : columns of labels.  design : with columns for names.
+    multiples : how many rows of the data each row stands for; None where it is itself.
+    """
+
+    by: Any = None
+    group: Any = None
+    design: SampleDesign = SIMPLE
+    reports: Any = None
+    mechanism: Any = None
+    multiples: Multiples | None = None
+
+    @property
+    def times(self) -> Counts | None:
+        """(n,) how many rows of the data each row stands for; None where it is itself."""
+        return None if self.multiples is None else self.multiples.times
+
+
+@dataclass(frozen=True, eq=False)
 class Rows:
     """How the rows of a survey are grouped and weighted.
 
@@ -230,6 +251,8 @@ def rows_of(
 
     multiples : where each row stands for several; then they hold the weights.
     """
+    if by is None and (design is None or design is SIMPLE):
+        return Rows(multiples=multiples)
     design = design or SIMPLE
     strata, clusters, listed = design.strata, design.clusters, [] if by is None else columns_of(by)
     given = [reports, *listed, strata, clusters, design.weights, design.probabilities]

@@ -22,7 +22,6 @@ from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, reports_of
 from rrstats.estimation.engine_frames import (
-    Selection,
     is_frame,
     open_frame,
     refuse_unopened,
@@ -33,6 +32,7 @@ from rrstats.estimation.sample_design import (
     EVERYONE,
     Rows,
     SampleDesign,
+    Selection,
     design_of,
     group_names,
     rows_of,
@@ -354,7 +354,8 @@ def count_reports(
 
     made : mechanism, prob and epsilon.  beside : names of a frame's columns, or columns.
     """
-    if is_frame(reports):
+    plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
+    if not plain and is_frame(reports):
         mechanism, *more = made
         frame = open_frame(reports)
         given = any(one is not None for one in more)
