@@ -426,11 +426,9 @@ class FrameAccessor:
         records = self._records()
         if not records:
             raise MetadataError(
-                "this frame does not say how it was made (pandas loses that in a merge, and files "
-                "of other tools never have it), so its epsilon is unknown; put it back from the "
-                "data before with rr.metadata.carry(frame, reports), or from a file with "
-                "rr.metadata.carry(frame, rr.files.describe_file(path)), or add up the mechanisms "
-                "with rr.privacy.total_epsilon([m.epsilon, ...])"
+                "this frame does not say how it was made, so its epsilon is unknown; pandas drops "
+                "that in a merge, and files of other tools never have it.  Put it back: df = "
+                "rr.metadata.carry(df, reports)"
             )
         for record in records:
             try:
@@ -438,9 +436,9 @@ class FrameAccessor:
             except ArgumentValueError:
                 raise MetadataError(
                     f"the frame speaks of a privatized column {record.name!r} that is not there "
-                    "just once, so its epsilon is unknown; say what became of it with "
-                    "rr.metadata.carry(frame, names={...} or dropped=[...]), or add up what was "
-                    "released with rr.privacy.total_epsilon([m.epsilon, ...])"
+                    "just once, so its epsilon is unknown.  Say what became of it: df = "
+                    f"rr.metadata.carry(df, names={{{record.name!r}: new}}), or dropped=["
+                    f"{record.name!r}]"
                 ) from None
             check_fits(column, record)
         return records

@@ -619,7 +619,7 @@ BAD = [
     (lambda: debias_reports(["maybe"], ["no", "yes"], 0.75), "1 of 1 reports are not among"),
     (lambda: debias_reports(["no"], ["no", "yes"]), "give prob or epsilon"),
     (lambda: rr.estimate(["maybe", "no"], ["no", "yes"], 0.75), "1 of 2 reports are not among"),
-    (lambda: rr.estimate(["no"]), "give the mechanism"),
+    (lambda: rr.estimate(["no"]), "Give the mechanism"),
     (lambda: rr.estimate(["no"], ["no", "yes"], 0.5), "no information"),
     (lambda: rr.estimate(["no"], ["no", "yes"], 0.75, target="people"), "target must be"),
     (lambda: rr.estimate(["no"], ["no", "yes"], 0.75, ddof=2), "ddof must be 0 or 1"),

@@ -142,7 +142,7 @@ def test_lost(name):
     assert other.rr.mechanisms == {}
     with pytest.raises(MetadataError, match="epsilon is unknown"):
         _ = other.rr.epsilon
-    with pytest.raises(ArgumentTypeError, match=r"do not say how .* give the mechanism"):
+    with pytest.raises(ArgumentTypeError, match=r"do not say how .* Give the mechanism"):
         other.rr.estimate("answer")
     expected = rr.estimate(list(other["answer"]), YES_NO).to_frame()
     pd.testing.assert_frame_equal(expected, other.rr.estimate("answer", YES_NO).to_frame())
@@ -348,11 +348,32 @@ def test_sources_of_every_kind():
         carry(lost, "reports.parquet")
     with pytest.raises(ArgumentTypeError, match="found list"):
         carry(lost, [frame])
-    with pytest.raises(ArgumentTypeError, match="target must be a DataFrame, found Series"):
-        carry(frame["answer"], frame)
+    with pytest.raises(ArgumentTypeError, match="a DataFrame or a Series, found list"):
+        carry(["yes"], frame)
     for silent_sources in ([], [plain()], [[]]):
         with pytest.raises(MetadataError, match="nothing to carry"):
             carry(lost, *silent_sources)
+
+
+def test_an_assigned_column_names_the_call_that_helps():
+    """``df["v"] = df["vote"].rr.privatize(...)`` and ``.assign`` lose it; two sentences help."""
+    df = pd.DataFrame({"vote": ["yes", "no", "no"] * 9})
+    reports = df["vote"].rr.privatize(YES_NO)
+    df["v"] = reports
+    for lost in (df, df[["vote"]].assign(v=reports)):
+        for use in (lambda lost=lost: lost.rr.estimate("v"), lost["v"].rr.estimate):
+            with pytest.raises(ArgumentTypeError, match="of column 'v' do not say") as caught:
+                use()
+            assert "df = rr.metadata.carry(df, reports, names={old: 'v'})" in str(caught.value)
+            assert len(str(caught.value)) < 300
+        kept = carry(lost, reports, names={"vote": "v"})
+        assert {"v": YES_NO} == kept.rr.mechanisms
+        column = carry(lost["v"], reports, names={"vote": "v"})
+        assert column.attrs == kept.attrs
+        assert column.rr.estimate().n == len(df)
+    assert df.attrs == df["v"].attrs == {}
+    with pytest.raises(ArgumentTypeError, match=r"names=\{'v': 'w'\}"):
+        kept.rename(columns={"v": "w"}).rr.estimate("w")
 
 
 def test_carrying_changes_nothing_else():

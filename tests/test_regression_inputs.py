@@ -167,7 +167,7 @@ def test_renamed_reports_are_refused(people, formula):
     renamed = people.rename(columns={"smoker": "s"})
     fit = rr.linear if formula.startswith("pay") else rr.logit
     if formula == "s ~ age":  # nothing else is privatized: then a mechanism is asked for
-        with pytest.raises(ArgumentTypeError, match="give the mechanism"):
+        with pytest.raises(ArgumentTypeError, match="Give the mechanism"):
             fit(formula, renamed)
         return
     with pytest.raises(MetadataError, match="column 's' may hold reports"):

@@ -166,11 +166,7 @@ def mechanism_of(
     prob: float | None,
     epsilon: float | None,
     *,
-    silence: str = (
-        "only pandas keeps that, and loses it in a merge or a CSV file, from where "
-        "rr.metadata.carry(frame, reports) brings it back, or of a file rr.metadata.carry(frame, "
-        "rr.files.describe_file(path))"
-    ),
+    silence: str = "pandas drops that where a column is assigned, merged or read from a file",
 ) -> Mechanism:
     """The mechanism of reports: from the arguments, from what the reports say, or both.
 
@@ -187,15 +183,16 @@ def mechanism_of(
         return record.resolve(given)
     if given is None:
         others = [record.name for record in read(attrs)]
-        why = silence
+        name = getattr(reports, "name", None)
         if others:
-            why = (
-                f"the data speak of {others}, not of {reports.name!r}; was it renamed? then "
-                "rr.metadata.carry(frame, names={old: new})"
-            )
+            silence = f"the data speak of {others}, not of {name!r}; was it renamed"
+        whose = "these reports do" if name is None else f"the reports of column {name!r} do"
+        old = repr(others[0]) if len(others) == 1 else "old"
+        named = "" if name is None else f", names={{{old}: {name!r}}}"
         raise ArgumentTypeError(
-            f"these reports do not say how they were made ({why}); give the mechanism, or "
-            "categories and prob, that made them; true answers must be privatized first"
+            f"{whose} not say how they were made: {silence}.  Give the mechanism, or categories "
+            f"and prob, or put it back: df = rr.metadata.carry(df, reports{named}); true answers "
+            "must be privatized first"
         )
     return given
 

@@ -22,7 +22,7 @@ import copy
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -111,17 +111,12 @@ class Record:
                     "data hold only a fingerprint of them; give the mechanism"
                 )
             return from_dict(self.mechanism)
-        if shortened:
-            agrees = _fingerprint(given) == self.mechanism
-            said = f"{self.mechanism.get('type')} over other categories, or with another prob"
-        else:
-            recorded = from_dict(self.mechanism)
-            agrees, said = given == recorded, repr(recorded)
-        if not agrees:
+        mine = _fingerprint(given)
+        if mine != self.mechanism if shortened else given != from_dict(self.mechanism):
             raise MetadataError(
                 f"the mechanism given for column {self.name!r} contradicts what the data say of "
-                f"it: {said} (the order of categories counts); leave the argument out, or, if you "
-                "know better, drop the claim (of a frame: df.attrs.pop('rrstats'))"
+                f"it: {_difference(mine or {}, self.mechanism)}; leave the argument out, or, if "
+                "you know better, drop the claim with df.attrs.pop('rrstats')"
             )
         return given
 
@@ -252,6 +247,25 @@ def _fingerprint(given: Mechanism) -> dict[str, Any] | None:
         return None
 
 
+def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
+    """The parts in which a described mechanism differs from the recorded one, in words."""
+    if given.get("type") != recorded.get("type"):
+        return f"{given.get('type', 'no JSON form')} instead of {recorded.get('type')}"
+    found = []
+    for key in {**recorded, **given}:
+        one, other = given.get(key), recorded.get(key)
+        if one == other:
+            continue
+        if isinstance(one, list) and isinstance(other, list):
+            same = sorted(map(repr, one)) == sorted(map(repr, other))
+            found.append(f"{'the order of the' if same else 'other'} {key}")
+        elif isinstance(one, dict | list) or isinstance(other, dict | list):
+            found.append(f"another {key}")
+        else:
+            found.append(f"{key} {str(one)[:40]} instead of {str(other)[:40]}")
+    return ", ".join(found) or "other labels"
+
+
 def read(attrs: Mapping[Any, Any]) -> list[Record]:
     """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
 
@@ -369,34 +383,68 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
 # -- after a merge ------------------------------------------------------------------------------
 
 
+Data = TypeVar("Data", pd.DataFrame, "pd.Series[Any]")
+
+
 def carry(
-    target: pd.DataFrame,
+    target: Data,
     *sources: Any,
     names: Mapping[Hashable, Hashable] | None = None,
     dropped: Iterable[Hashable] = (),
-) -> pd.DataFrame:
-    """The frame, saying of its columns what the data that they came from say of them.
+) -> Data:
+    """Record of columns what the data that they came from say of them.
 
-    target : a frame after a merge, a concat or a renaming; it is not changed, and what comes
-        back shares its data.
-    sources : the data before: frames, Series, a document, or Records, such as
-        `rr.files.describe_file` of the file that a frame was read from.  What target still says
-        of itself counts too.
-    names : where columns were renamed, a mapping from the name in the sources to that in target.
-    dropped : names of privatized columns of the sources that are not in target, under no name.
-    Returns a frame whose document speaks of the columns that are there, and of no others.
-    Raises MetadataError where the sources contradict each other, where a column's type does not
-    fit what is said of it, where nothing is said, and where a privatized column is not there and
-    may have been renamed: that is, unless the sources have all columns of target by name.
+    Parameters
+    ----------
+    target : DataFrame or Series
+        Data after a merge, a concat, an assignment or a renaming; not changed.
+    *sources : DataFrame, Series, mapping, Record or list of Records
+        The data before, or their document, such as `rr.files.describe_file` of the file that a
+        frame was read from.  What target still says of itself counts too.
+    names : mapping, optional
+        Where columns were renamed, from the name in the sources to that in target.
+    dropped : iterable of hashables, optional
+        Privatized columns of the sources that are not in target, under no name.
 
+    Returns
+    -------
+    DataFrame or Series
+        Shares its data with target; its document speaks of the columns that are there alone.
+
+    Raises
+    ------
+    MetadataError
+        Where the sources contradict each other, where a column's type does not fit what is said
+        of it, where nothing is said, and where a privatized column is not there and may have
+        been renamed: that is, unless the sources have all columns of target by name.
+
+    Examples
+    --------
     >>> import pandas as pd, rrstats as rr
     >>> answers = pd.DataFrame({"id": [1, 2, 3], "answer": ["yes", "no", "no"]})
     >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
     >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
     >>> rr.metadata.carry(merged, reports).rr.epsilon
     1.0986122886681098
+    >>> answers["kept"] = reports["answer"]
+    >>> rr.metadata.carry(answers[["kept"]], reports, names={"answer": "kept"}).rr.epsilon
+    1.0986122886681098
     """
-    check_instance(target, "target", pd.DataFrame, "a DataFrame")
+    check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
+    frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
+    records = _carried(frame, sources, dict(names or {}), dropped)
+    carried = target.copy(deep=False)
+    carried.attrs = {**target.attrs, KEY: write(records)}
+    return carried
+
+
+def _carried(
+    target: pd.DataFrame,
+    sources: Iterable[Any],
+    moved: dict[Hashable, Hashable],
+    dropped: Iterable[Hashable],
+) -> list[Record]:
+    """The records of the columns of target."""
     opened = [_opened(source) for source in sources]
     own = read(target.attrs)
     made = {record.name: record for record in own if record.name in target.columns}
@@ -408,7 +456,7 @@ def carry(
             "neither target nor the sources say how a column was made, so there is nothing to "
             "carry; give the data that rr.privatize made, or the mechanism when you estimate"
         )
-    moved, spoken = dict(names or {}), {record.name for record, _ in said}
+    spoken = {record.name for record, _ in said}
     gone: list[Hashable] = [dropped] if isinstance(dropped, str) else list(dropped)
     if strange := [name for name in [*moved, *gone] if name not in spoken]:
         raise ArgumentValueError(
@@ -433,9 +481,7 @@ def carry(
         made[found.name] = _joined(made[found.name], found) if found.name in made else found
     for record in made.values():
         check_fits(column_of(target, record.name), record)
-    carried = target.copy(deep=False)
-    carried.attrs = {**target.attrs, KEY: write(made.values())}
-    return carried
+    return list(made.values())
 
 
 def _opened(source: Any) -> tuple[list[Record], list[Hashable]]:
