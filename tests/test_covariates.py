@@ -27,6 +27,7 @@ from rrstats.regression.links import family_of
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 THREE = rr.KRR(["a", "b", "c"], 0.7)
+ONE_CLUSTER = rr.SampleDesign(clusters=np.zeros(600))
 
 
 def _reported(codes, mechanism, seed=1):
@@ -337,7 +338,8 @@ def test_the_covariance_of_scores_is_that_of_the_equations():
     fit = linear(y, frame, **options)
     assert beta == pytest.approx(fit.estimates)
     assert bread @ each.T @ each @ bread * 600 / 596 == pytest.approx(fit.covariance)
-    fit = linear(y, frame, **options, clusters=groups)
+    del options["weights"]
+    fit = linear(y, frame, **options, design=rr.SampleDesign(w, clusters=groups))
     factor = 150 / 149 * 599 / 596
     assert bread @ summed.T @ summed @ bread * factor == pytest.approx(fit.covariance)
 
@@ -416,7 +418,7 @@ def test_clusters_of_one_are_people(method):
     frame, y, _ = _world(n=300)
     options = {"covariates": {"x": THREE}, "intercept": True, "method": method}
     one = linear(y, frame, **options, vcov="robust")
-    other = linear(y, frame, clusters=np.arange(300)[::-1], **options)
+    other = linear(y, frame, design=rr.SampleDesign(clusters=np.arange(300)[::-1]), **options)
     factor = 300 / 299 * (299 / (300 - len(one.params)) if method == "likelihood" else 299 / 300)
     assert one.covariance * factor == pytest.approx(other.covariance, rel=1e-9)
     assert "clustered" == other.vcov
@@ -601,7 +603,7 @@ def test_nested_fits_on_privatized_covariates_compare():
         fitted(["v", "x"]).compare(small)
     with pytest.raises(ArgumentValueError, match="must be of the same reports"):
         large.compare(logit(y > 1, frame[["z", "x"]], **how))
-    clustered = fitted(["z", "x"], clusters=np.arange(600) // 4)
+    clustered = fitted(["z", "x"], design=rr.SampleDesign(clusters=np.arange(600) // 4))
     with pytest.raises(ArgumentValueError, match="use wald_test"):
         large.compare(clustered)
     assert "AIC" not in str(clustered.summary())
@@ -745,7 +747,11 @@ def test_the_higher_of_two_maxima_is_found():
         ({"covariate_model": "logistic"}, ArgumentValueError, "are for method='likelihood'"),
         ({"method": "likelihood", "covariate_model": "x"}, ArgumentValueError, "'constant'"),
         ({"method": "likelihood", "vcov": "best"}, ArgumentValueError, "vcov must be one of"),
-        ({"clusters": np.zeros(600)}, ArgumentValueError, "at least 2, found 1"),
+        (
+            {"design": rr.SampleDesign(clusters=np.zeros(600))},
+            ArgumentValueError,
+            "at least 2, found 1",
+        ),
         ({"weights": -np.ones(600)}, ArgumentValueError, "at least 0"),
         ({"missing": "keep"}, ArgumentValueError, "'raise' or 'drop'"),
     ],
@@ -875,11 +881,10 @@ def test_direct_answers_are_worth_themselves(clustered, weighted, noisy):
     y = 1 + 2 * x + rng.normal(size=n) * np.where(x == noisy, 1, 0.05)
     y += rng.normal(size=100)[labels]
     frame = pd.DataFrame({"x": np.array(["no", "yes"])[x]})
-    fit = linear(
-        y, frame, covariates={"x": surveys.direct(["no", "yes"])}, intercept=True,
-        clusters=labels if clustered else None,
-        weights=rng.random(n) if weighted else None,
-    )  # fmt: skip
+    weights = rng.random(n) if weighted else None
+    design = rr.SampleDesign(weights, clusters=labels if clustered else None)
+    direct = {"x": surveys.direct(["no", "yes"])}
+    fit = linear(y, frame, covariates=direct, intercept=True, design=design)
     assert [n] == pytest.approx(fit.effective_n.tolist())
     assert fit.effective_n.iloc[0] <= n
 

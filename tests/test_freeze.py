@@ -353,8 +353,8 @@ TERMS = "vote ~ age + C(tv)"
 def arrays(link="logit", names="", column="vote", **options):
     """A regression on age and news, in arrays."""
     data = survey()[["age", "tv_news_days"]] / 10
-    fit, sample = getattr(rr, link), {name: survey()[name] for name in names.split()}
-    return fit(survey()[column], data, intercept=True, **options, **sample)
+    fit = getattr(rr, link)
+    return fit(survey()[column], data, intercept=True, **options, **sampled(names))
 
 
 @cache

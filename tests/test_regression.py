@@ -282,7 +282,9 @@ def test_the_sandwich_is_the_one_written_out():
         found.cov_params().to_numpy(), rel=1e-3
     )
     sums = np.array([scores[labels == label].sum(axis=0) for label in range(17)])
-    grouped = logit(frame["answer"], columns, mechanism=DICE, weights=weights, clusters=labels)
+    grouped = logit(
+        frame["answer"], columns, mechanism=DICE, design=rr.SampleDesign(weights, clusters=labels)
+    )
     assert "clustered" == grouped.vcov
     assert 17 / 16 * 199 / 198 * bread @ sums.T @ sums @ bread == pytest.approx(
         grouped.cov_params().to_numpy(), rel=1e-3
@@ -294,7 +296,7 @@ def test_clusters_are_judged_by_students_t(method):
     """8 clusters less 3 parameters leave t with 5 df: 2.570582 and 4.032143 in Student's table."""
     frame = world(n=400)
     frame["x"] = np.random.default_rng(2).normal(size=400)
-    how = {"intercept": True, "clusters": np.arange(400) % 8}
+    how = {"intercept": True, "design": rr.SampleDesign(clusters=np.arange(400) % 8)}
     fits = {
         "logit": lambda: logit(frame["answer"], frame[["age", "x"]], mechanism=DICE, **how),
         "scores": lambda: rr.linear(frame["x"] + frame["club"], frame[["age", "x"]], **how),
@@ -662,20 +664,20 @@ def test_clustered_people_have_no_likelihood_ratio():
     frame = world(n=300)
     homes, columns = np.arange(300) % 50, frame[["age", "club"]]
     how = {"mechanism": DICE, "intercept": True}
-    found = logit(frame["answer"], columns, clusters=homes, **how)
-    less = logit(frame["answer"], columns[["age"]], clusters=homes, **how)
+    found = logit(frame["answer"], columns, design=rr.SampleDesign(clusters=homes), **how)
+    less = logit(frame["answer"], columns[["age"]], design=rr.SampleDesign(clusters=homes), **how)
     for call in (
         lambda: found.compare(less),
         lambda: found.conf_int(method="profile"),
         lambda: found.with_vcov("observed").goodness_of_fit(),
     ):
-        with pytest.raises(ArgumentValueError, match=r"clusters= they are not.*use wald_test"):
+        with pytest.raises(ArgumentValueError, match=r"in clusters they are not.*use wald_test"):
             call()
     test, text = found.wald_test(["age", "club"]), str(found.summary())
     assert f"against one prevalence  Wald chi2(2) = {test.statistic:.2f}, p =" in text
     assert "AIC" not in text
     assert "in clusters they are not" in text
-    few = logit(frame["answer"], columns, clusters=homes % 39, **how)
+    few = logit(frame["answer"], columns, design=rr.SampleDesign(clusters=homes % 39), **how)
     assert "not tested: 39 clusters are few for 2 coefficients" in str(few.summary())
     robust = logit(frame["answer"], columns, vcov="robust", **how)
     assert f"Wald chi2(2) = {robust.wald_test(['age', 'club']).statistic:.2f}" in str(
@@ -779,10 +781,10 @@ def test_a_formula_and_arrays_agree():
     """A formula is the arrays that it makes; columns may be named for every option."""
     pytest.importorskip("formulaic")
     frame = world().assign(n=lambda d: d["club"] + 1, home=lambda d: d["age"] % 29)
-    one = logit("answer ~ age", frame, mechanism=DICE, weights="n", clusters="home")
+    one = logit("answer ~ age", frame, mechanism=DICE, design=rr.SampleDesign("n", clusters="home"))
     other = logit(
         frame["answer"].to_numpy(), frame["age"].to_numpy(), mechanism=DICE, intercept=True,
-        weights=frame["n"].to_numpy(), clusters=frame["home"].to_numpy(),
+        design=rr.SampleDesign(frame["n"].to_numpy(), clusters=frame["home"].to_numpy()),
     )  # fmt: skip
     assert one.params.tolist() == pytest.approx(other.params.tolist(), rel=1e-10)
     assert one.bse.tolist() == pytest.approx(other.bse.tolist(), rel=1e-10)
@@ -847,9 +849,13 @@ def test_missing_rows_are_refused_or_dropped():
         ({"weights": lambda f: 0 * f["club"]}, "must leave somebody"),
         ({"frequencies": lambda f: f["club"] + 0.5}, "whole numbers"),
         ({"frequencies": lambda f: f["answer"]}, "must be numbers"),
-        ({"clusters": lambda f: 0 * f["club"]}, "at least 2, found 1"),
+        ({"design": lambda f: rr.SampleDesign(clusters=0 * f["club"])}, "at least 2, found 1"),
         ({"vcov": lambda f: "hessian"}, "vcov must be one of"),
-        ({"vcov": lambda f: "clustered"}, "needs clusters"),
+        ({"vcov": lambda f: "clustered"}, "needs a design with clusters"),
+        (
+            {"design": lambda f: rr.SampleDesign(strata=f["club"])},
+            "has weights and clusters, found strata",
+        ),
         ({"event": lambda f: "maybe"}, "event must be one of"),
         ({"missing": lambda f: "skip"}, "'raise' or 'drop'"),
         ({"offset": lambda f: [1.0]}, "one value for each of 200 rows"),

@@ -22,6 +22,16 @@ COIN = rr.KRR(["no", "yes"], 0.8)
 SECRET = "S3CR3T"
 
 
+def in_clusters(labels):
+    """The design of a sample in clusters."""
+    return {"design": rr.SampleDesign(clusters=labels)}
+
+
+def given(name, column):
+    """A column of the sample as an argument."""
+    return in_clusters(column) if name == "clusters" else {name: column}
+
+
 @pytest.fixture(scope="module")
 def people():
     """Pay that rises by 2 for smokers and by 1 for drinkers; of both only reports are seen."""
@@ -61,11 +71,15 @@ def bare(frame):
         lambda f, turned: rr.logit(turned.voted, f[["drinker"]], intercept=True),
         lambda f, turned: rr.logit(turned.smoker, f.age, intercept=True),
         lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), weights=turned.weight),
-        lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), clusters=turned.region),
+        lambda f, turned: rr.logit(
+            f.smoker, f[["age"]].to_numpy(), design=rr.SampleDesign(clusters=turned.region)
+        ),
         lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), offset=turned.weight),
         lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), frequencies=turned.pay),
         lambda f, turned: rr.linear(f.pay, f[["age"]].to_numpy(), weights=turned.weight),
-        lambda f, turned: rr.linear(f.pay, f[["age"]].to_numpy(), clusters=turned.region),
+        lambda f, turned: rr.linear(
+            f.pay, f[["age"]].to_numpy(), design=rr.SampleDesign(clusters=turned.region)
+        ),
         lambda f, turned: rr.logit(f.voted, f[["drinker"]], weights=turned.weight),
     ],
 )
@@ -144,10 +158,10 @@ def test_reports_are_no_weights_and_no_clusters(people):
     data = people[["age"]]
     for name in ("weights", "clusters", "offset", "frequencies"):
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
-            rr.logit(people.smoker, data, intercept=True, **{name: people.drinker})
+            rr.logit(people.smoker, data, intercept=True, **given(name, people.drinker))
     for name in ("weights", "clusters"):
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
-            rr.linear(people.pay, data, intercept=True, **{name: people.drinker})
+            rr.linear(people.pay, data, intercept=True, **given(name, people.drinker))
     with pytest.raises(ArgumentValueError, match=r"'smoker' is privatized.* use logit"):
         rr.linear(people.smoker, data, intercept=True)
 
@@ -157,7 +171,7 @@ def test_columns_of_reports_are_no_weights_and_no_clusters(people):
     pytest.importorskip("formulaic")
     for name in ("weights", "clusters", "offset", "frequencies"):
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
-            rr.logit("smoker ~ age", people, **{name: "drinker"})
+            rr.logit("smoker ~ age", people, **given(name, "drinker"))
 
 
 @pytest.mark.parametrize("formula", ["pay ~ s", "s ~ drinker", "s ~ age", "voted ~ drinker + s"])

@@ -784,7 +784,7 @@ class Fit:
         model, theta = self.model, self.theta
         if kind == "clustered":
             if clusters is None:
-                raise ArgumentValueError("vcov 'clustered' needs clusters=")
+                raise ArgumentValueError("vcov 'clustered' needs a design with clusters")
             sums = model.cluster_scores(theta, clusters)
             groups = len(sums)
             factor = groups / (groups - 1) * (people - 1) / max(people - model.size, 1)

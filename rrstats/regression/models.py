@@ -33,6 +33,7 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import Variable, ordinary, variable
 from rrstats.estimation.means import numbers
+from rrstats.estimation.sample_design import SampleDesign
 from rrstats.mechanisms.records import read
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.design_matrix import check_ordinary, outcome_name
@@ -72,7 +73,7 @@ def logit(
     intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
-    clusters: Any = None,
+    design: SampleDesign | None = None,
     offset: Any = None,
     missing: str = "raise",
     vcov: str | None = None,
@@ -107,9 +108,10 @@ def logit(
         population, and vcov is "robust" unless named.
     frequencies : array-like of shape (n,), or str, optional
         How many people each row stands for, whole numbers.
-    clusters : array-like of shape (n,), or str, optional
-        Labels; then vcov is "clustered" unless named, and intervals and tests are by Student's t
-        with as many degrees of freedom as there are clusters less parameters.
+    design : SampleDesign, optional
+        Weights and clusters of a survey.  With clusters vcov is "clustered" unless named, and
+        intervals and tests are by Student's t with as many degrees of freedom as there are clusters
+        less parameters.
     offset : array-like of shape (n,), or str, optional
         Numbers added to the linear predictor.
     missing : {"raise", "drop"}
@@ -174,7 +176,7 @@ def probit(
     intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
-    clusters: Any = None,
+    design: SampleDesign | None = None,
     offset: Any = None,
     missing: str = "raise",
     vcov: str | None = None,
@@ -193,7 +195,7 @@ def probit(
         How the reports were made, and the sample of each row.
     event : hashable, optional
         The category whose probability is modelled, by default the last.
-    intercept, weights, frequencies, clusters, offset, missing, vcov : optional
+    intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
         Privatized covariates, as in `logit`.
@@ -228,7 +230,7 @@ def cloglog(
     intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
-    clusters: Any = None,
+    design: SampleDesign | None = None,
     offset: Any = None,
     missing: str = "raise",
     vcov: str | None = None,
@@ -247,7 +249,7 @@ def cloglog(
         How the reports were made, and the sample of each row.
     event : hashable, optional
         The category whose probability is modelled, by default the last.
-    intercept, weights, frequencies, clusters, offset, missing, vcov : optional
+    intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
         Privatized covariates, as in `logit`.
@@ -282,7 +284,7 @@ def cauchit(
     intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
-    clusters: Any = None,
+    design: SampleDesign | None = None,
     offset: Any = None,
     missing: str = "raise",
     vcov: str | None = None,
@@ -301,7 +303,7 @@ def cauchit(
         How the reports were made, and the sample of each row.
     event : hashable, optional
         The category whose probability is modelled, by default the last.
-    intercept, weights, frequencies, clusters, offset, missing, vcov : optional
+    intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
         Privatized covariates, as in `logit`.
@@ -378,7 +380,7 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
         else (request.record.mechanism)
     )
     sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
-    group = request.column("group", rows) if sampled or not latent else None
+    group = request.column("group", request.group, rows) if sampled or not latent else None
     try:
         return variable(
             values, request.mechanism, request.prob, epsilon=request.epsilon, group=group
@@ -423,7 +425,7 @@ def linear(
     covariate_model: str | None = None,
     group: Any = None,
     weights: Any = None,
-    clusters: Any = None,
+    design: SampleDesign | None = None,
     missing: str = "raise",
     vcov: str | None = None,
     intercept: bool = False,
@@ -449,8 +451,10 @@ def linear(
         For method="likelihood", as in `logit`.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several.
-    weights, clusters : array-like of shape (n,), or str, optional
-        Sampling weights, and labels of people who belong together.
+    weights : array-like of shape (n,), or str, optional
+        Sampling weights.
+    design : SampleDesign, optional
+        Weights, and clusters of people who belong together.
     missing : {"raise", "drop"}
         What to do with rows in which anything is missing.
     vcov : {"observed", "opg", "robust", "clustered"}, optional
@@ -502,7 +506,7 @@ def linear(
         raise ArgumentValueError(f"method must be 'scores' or 'likelihood', got {method!r}")
     request = ModelRequest(
         outcome=outcome, data=data, covariates=covariates, group=group, weights=weights,
-        clusters=clusters, missing=missing, vcov=vcov, intercept=intercept,
+        design=design, missing=missing, vcov=vcov, intercept=intercept,
         covariate_model=covariate_model,
     )  # fmt: skip
     if request.record is not None:

@@ -27,6 +27,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
 from rrstats.estimation.arrays import has_scores
 from rrstats.estimation.result import said
+from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import find, read
 from rrstats.regression.design_matrix import (
@@ -377,7 +378,7 @@ class ModelRequest:
     intercept: bool = False
     weights: Any = None
     frequencies: Any = None
-    clusters: Any = None
+    design: SampleDesign | None = None
     offset: Any = None
     missing: str = "raise"
     vcov: str | None = None
@@ -413,9 +414,22 @@ class ModelRequest:
         told = (self.mechanism, self.prob, self.epsilon, self.record)
         return any(one is not None for one in told)
 
-    def column(self, name: str, rows: int) -> Any:
-        """An argument that is a column of data or values."""
-        return column_or_values(getattr(self, name), self.frame, rows, name, self.values)
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Weights, clusters, frequencies and offset, where they are given."""
+        design = design_of(self.weights, self.design)
+        if strange := sorted(set(design.columns) - {"weights", "clusters"}) or design.finite:
+            told = "a population" if strange is True else strange[0]
+            raise ArgumentValueError(
+                f"the design of a regression has weights and clusters, found {told} too; give "
+                "weights that say it, such as 1 / probabilities"
+            )
+        found = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
+        return {name: column for name, column in found.items() if column is not None}
+
+    def column(self, name: str, given: Any, rows: int) -> Any:
+        """A column of data by its name, or values."""
+        return column_or_values(given, self.frame, rows, name, self.values)
 
     def sources(self) -> list[Hashable]:
         """The columns that the model may use."""
@@ -480,12 +494,11 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
         check_index(request.values, data, "the outcome")
     private = open_private(data, request.covariates, request.sources(), request.group)
     private.check_informative()
+    columns = request.columns
+    labels = request.column("clusters", columns.pop("clusters", None), rows)
     numbers = {
-        name: _numbers(request.column(name, rows), name)
-        for name in ("weights", "frequencies", "offset")
-        if getattr(request, name) is not None
+        name: _numbers(request.column(name, given, rows), name) for name, given in columns.items()
     }
-    labels = request.column("clusters", rows)
     codes = None if labels is None else pd.factorize(pd.Series(labels))[0]
     opened = _ordinary_covariates(request, private, rows)
     gaps = {**absent, **opened.missing(), **private.missing()}

@@ -519,7 +519,7 @@ class LikelihoodResult(RegressionResult):
             )
         if self.data.clusters is not None:
             raise ArgumentValueError(
-                f"{what} needs people who are independent, and with clusters= they are not, so "
+                f"{what} needs people who are independent, and in clusters they are not, so "
                 "that it would find too much; use wald_test, whose errors know of the clusters"
             )
         if not self.converged:
