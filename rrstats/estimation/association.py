@@ -109,7 +109,9 @@ class Association:
     __repr__ = interpret
 
 
-def _measured(table: Crosstab, measure: str, found: Found, level: float, note: str) -> Association:
+def _measured(
+    table: Crosstab, measure: str, found: Found, *, level: float, note: str
+) -> Association:
     return Association(measure, (table.names[0], table.names[1]), *found, level, note)
 
 
@@ -245,7 +247,7 @@ def _correlated(
         note = "not defined: a column's estimated variance is not above 0"
     elif abs(found[0]) > 1 + 1e-12:
         note = "outside -1 to 1, which is noise around a strong association"
-    return _measured(table, measure, found, level, note)
+    return _measured(table, measure, found, level=level, note=note)
 
 
 def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> Association:
@@ -369,7 +371,7 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
         with np.errstate(over="ignore"):
             factor = float(np.exp(np.sqrt(limit) * error / value))
         low, high = min(low, value / factor), max(high, value * factor)
-    return _measured(table, "odds ratio", (value, error, low, high), level, note)
+    return _measured(table, "odds ratio", (value, error, low, high), level=level, note=note)
 
 
 def _positive_ratios(
@@ -432,11 +434,11 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     name, unknown = "Cramer's V", (np.nan, np.nan, 0.0, 1.0)
     if scale < 1:
         note = "not defined: a column has fewer than two categories"
-        return _measured(table, name, unknown, level, note)
+        return _measured(table, name, unknown, level=level, note=note)
     means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
     if not (np.isfinite(means).all() and (means[1:, 0] > 0).all() and (means[0, 1:] > 0).all()):
         note = "not defined: a category is not estimated to be above 0; merge or drop it"
-        return _measured(table, name, unknown, level, note)
+        return _measured(table, name, unknown, level=level, note=note)
     away, slopes = _residuals(means)
     spread = slopes @ covariance @ slopes.T
     seen, noise = float(away @ away), float(np.trace(spread))
@@ -447,7 +449,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
         error = np.sqrt(2 * central + 4 * along * seen) / (2 * scale * np.float64(value))
     # Less than the noise that is expected is no sign of less than no association.
     ends = [
-        _true_distance(sum_seen, noise, central, along, tail)
+        _true_distance(sum_seen, tail, noise=noise, central=central, along=along)
         for sum_seen, tail in ((seen, (1 + level) / 2), (max(seen, noise), (1 - level) / 2))
     ]
     low, high = np.clip(np.sqrt(np.array(ends) / scale), 0, 1)
@@ -455,7 +457,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     if value > 1 + 1e-12:
         note = "above 1, which is noise around a strong association"
     shown = float(error) if np.isfinite(error) else np.nan
-    return _measured(table, name, (value, shown, float(low), float(high)), level, note)
+    return _measured(table, name, (value, shown, float(low), float(high)), level=level, note=note)
 
 
 def _residuals(means: Floats) -> tuple[Floats, Floats]:
@@ -474,7 +476,9 @@ def _residuals(means: Floats) -> tuple[Floats, Floats]:
     return away.ravel(), slopes.reshape(r * c, -1)
 
 
-def _true_distance(seen: float, noise: float, central: float, along: float, tail: float) -> float:
+def _true_distance(
+    seen: float, tail: float, *, noise: float, central: float, along: float
+) -> float:
     """The sum of squares of true residuals under which that seen has this probability below it.
 
     Its mean is the true sum plus noise, its variance 2 central + 4 along times the true sum;

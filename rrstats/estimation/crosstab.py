@@ -180,9 +180,9 @@ class Crosstab(Result):
             )
         whole = np.array([check_count(one, "counts") for one in listed.ravel()], dtype=np.int64)
         absent = check_count(missing, "missing")
-        return cls(axes, whole.reshape(shape), absent, check_target(target)).checked()
+        return cls(axes, whole.reshape(shape), absent, check_target(target))._checked()
 
-    def checked(self) -> Self:
+    def _checked(self) -> Self:
         """The table; raises for reports that no design makes, or that carry no information."""
         for axis in self.axes:
             _ = axis.scores
@@ -385,7 +385,7 @@ class Crosstab(Result):
 
     @property
     def has_likelihood(self) -> bool:
-        """Whether the empirical likelihood takes less than some seconds, and there are rows."""
+        """True where the empirical likelihood takes less than some seconds, and there are rows."""
         values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MOST_VALUES
 
@@ -453,7 +453,7 @@ class Crosstab(Result):
 
     # -- other tables ----------------------------------------------------------------------
 
-    def place(self, name: Hashable) -> int:
+    def _place(self, name: Hashable) -> int:
         """The axis of a column; raises where it is none."""
         check_instance(name, "a column", Hashable, "given by its name")
         if name not in self.names:
@@ -475,7 +475,7 @@ class Crosstab(Result):
         Crosstab
             Of the same rows.
         """
-        places = [self.place(name) for name in names]
+        places = [self._place(name) for name in names]
         if not places or len(set(places)) < len(places):
             raise ArgumentValueError(
                 f"margin needs some of the columns {list(self.names)}, each once"
@@ -566,7 +566,7 @@ class Crosstab(Result):
         30% of the people in the north smoke, and 10% of those in the south.
         """
         of_names, given_names = self._listed(of), self._listed(given)
-        asked = {*map(self.place, of_names), *map(self.place, given_names)}
+        asked = {*map(self._place, of_names), *map(self._place, given_names)}
         if set(of_names) & set(given_names) or not of_names or not given_names:
             raise ArgumentValueError(
                 f"of and given must name different columns of {list(self.names)}"
@@ -1154,7 +1154,7 @@ def crosstab(
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
-    found = replace(found, missing=rows - found.n).checked()
+    found = replace(found, missing=rows - found.n)._checked()
     if design is not SIMPLE:
         placed = rows_of(frame.index.to_series(), len(frame), design=beside, multiples=multiples)
         tally = joint_tally(read, axes, placed)

@@ -15,7 +15,7 @@ Sources: Newcombe (1998), method 10; Zou and Donner (2008), with their correlati
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -30,7 +30,14 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.homogeneity import TestResult, check_comparable, homogeneity, wald_tail
+from rrstats.estimation.homogeneity import (
+    TestResult,
+    by_wald,
+    check_comparable,
+    covariance_df,
+    draft_of,
+    homogeneity,
+)
 from rrstats.estimation.result import (
     FORMATS,
     LabelledInterval,
@@ -45,7 +52,6 @@ from rrstats.inference.contrasts import (
     normal_quantile,
     student_quantile,
     wald,
-    wald_statistic,
 )
 from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import recode_matrix
@@ -149,20 +155,12 @@ class Difference(Result):
         Never more than the reports of both together have, of which two groups in the same
         clusters have no more than one.
         """
-        both = (self.first, self.second)
-        if not any(one.designed for one in both):
-            return np.full(self.k, np.inf)
-        own = [float(one.df) if one.designed else one.n - 1.0 for one in both]
-        if min(own) < 1:
-            return np.zeros(self.k)
-        parts = [_trusted(one) for one in both]
-        total = parts[0] + parts[1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = total**2 / (parts[0] ** 2 / own[0] + parts[1] ** 2 / own[1])
-        found = np.where(np.isfinite(found) & (total > 0), found, min(own))
-        most = sum(own) if self.shared is None else min(own)
-        if self.groups:
-            most = self.first.df_with(self.second) or most
+        both = [self.first, self.second]
+        pairs = zip(*map(_trusted, both), strict=True)
+        found = [covariance_df(both, [np.array([[one]]) for one in parts]) for parts in pairs]
+        most = np.inf
+        if self.shared is not None and not self.groups and any(one.designed for one in both):
+            most = min(float(one.df) if one.designed else one.n - 1.0 for one in both)
         return np.minimum(found, most)
 
     @cached_property
@@ -236,7 +234,7 @@ class Difference(Result):
 
     @property
     def _is_one_number(self) -> bool:
-        """Whether one difference says both."""
+        """True where one difference says both."""
         sums = [one.proportions.sum() for one in (self.first, self.second)]
         return self.k == 2 and bool(np.allclose(sums, 1, rtol=0, atol=1e-9))
 
@@ -265,13 +263,13 @@ class Difference(Result):
         """
         if self.shared is None or self.groups:
             return homogeneity(self.first, self.second)
-        statistic, df = wald_statistic(self.differences, self.covariance())
-        p_value, name, notes = wald_tail(statistic, df, float(self.df.min()))
-        if np.isnan(statistic):
-            notes = ["too few reports for this test: a share has no variance that is estimated"]
-        method = "Wald test of a difference of shares, some people in both samples" + name
-        null = "the shares of both are the same"
-        return TestResult(null, statistic, df, p_value, method, self.n, notes=tuple(notes))
+        method = "Wald test of a difference of shares, some people in both samples"
+        draft = replace(draft_of("the shares of both are the same", self.n), method=method)
+        found = by_wald(draft, self.differences, self.covariance(), float(self.df.min()))
+        if np.isnan(found.statistic):
+            note = "too few reports for this test: a share has no variance that is estimated"
+            found = replace(found, notes=(note,))
+        return found
 
     # -- for people ------------------------------------------------------------------------
 

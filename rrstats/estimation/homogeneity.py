@@ -15,7 +15,7 @@ Sources: Rao (1948); Cochran (1954) for the counts that chi-squared needs; Krish
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -55,10 +55,10 @@ __all__ = ["TestResult", "homogeneity"]
 
 STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
 
-NO_REPORTS = "there are no reports"
-
 _SMALL = 24
 """Reports of the smallest sample, up to which the level of homogeneity is off by more than 1%."""
+
+_LEVEL = "with two samples of so few the test rejects up to 6.5% of true nulls at 5%"
 
 _EXPECTED, _LEAST, _PART = 5, 1, 0.2
 """Cochran: no expected count below 1, and at most a fifth of them below 5."""
@@ -173,19 +173,65 @@ class TestResult(Result):
 # -- shared by all tests ---------------------------------------------------------------------
 
 
-def untested(null: str, df: int, n: int = 0, *notes: str) -> TestResult:
+def draft_of(null: str, n: int, effective_n: float = np.nan) -> TestResult:
+    """A result before its test, and what stays where there are no reports."""
+    effective = None if np.isnan(effective_n) else float(effective_n)
+    return TestResult(null, np.nan, 0, np.nan, "none", int(n), effective)
+
+
+def untested(draft: TestResult, df: int, *notes: str) -> TestResult:
     """The result where there is nothing to test."""
-    return TestResult(null, np.nan, df, np.nan, "none", n, None, notes or (NO_REPORTS,))
+    return replace(draft, df=df, notes=(*draft.notes, *(notes or ("there are no reports",))))
+
+
+def by_chi_squared(
+    draft: TestResult, value: float, df: int, *, expected: Floats, remedy: str
+) -> TestResult:
+    """The result by chi-squared, which needs expected counts of some size."""
+    notes = draft.notes + few_expected(expected, remedy)
+    return replace(draft, statistic=value, df=df, p_value=chi_squared_tail(value, df), notes=notes)
+
+
+def by_wald(
+    draft: TestResult, shift: Floats, covariance: Floats, covariance_df: float = np.inf
+) -> TestResult:
+    """The result of Wald's test of a shift that sums to 0.
+
+    By Hotelling's F distribution where the covariance rests on so many degrees of freedom.
+    """
+    value, df = wald_statistic(shift, covariance)
+    draft = replace(draft, statistic=value, df=df)
+    if covariance_df == np.inf:
+        return replace(draft, p_value=chi_squared_tail(value, df))
+    p_value, left = hotelling_tail(value, df, covariance_df), max(covariance_df - df + 1, 0)
+    few = ("too few clusters, or rows, for this test",) if np.isnan(p_value) else ()
+    method = f"{draft.method}, F with {df} and {left:.4g} degrees of freedom"
+    return replace(draft, p_value=p_value, method=method, notes=draft.notes + few)
+
+
+def by_table(
+    draft: TestResult, table: Floats, kind: str, *, simulations: int | None, seed: Any
+) -> TestResult:
+    """The result of the ordinary test of a table of counts, by chi-squared or simulated."""
+    observed = table[table.any(axis=1)][:, table.any(axis=0)]
+    if dropped := sum(table.shape) - sum(observed.shape):
+        note = f"{dropped} categories that nobody reported are left out"
+        draft = replace(draft, notes=(*draft.notes, note))
+    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / observed.sum()
+    value = float(distance(observed.ravel(), expected.ravel(), kind))
+    df = (observed.shape[0] - 1) * (observed.shape[1] - 1)
+    draft = replace(draft, method=f"{STATISTICS[kind]} test of {draft.method}")
+    if simulations is None:
+        remedy = "simulations= with seed= draws tables with these margins"
+        return by_chi_squared(draft, value, df, expected=expected, remedy=remedy)
+    p_value = simulated_table_p_value(observed, expected, kind, simulations=simulations, seed=seed)
+    method = f"{draft.method}, {simulations:,} simulations"
+    return replace(draft, statistic=value, df=df, p_value=p_value, method=method)
 
 
 def check_statistic(statistic: object) -> str:
     """One of "pearson" and "likelihood-ratio"."""
     return str(check_one_of(statistic, "statistic", STATISTICS))
-
-
-def known(number: float) -> float | None:
-    """A number, and None for NaN."""
-    return None if np.isnan(number) else float(number)
 
 
 def as_estimate(given: Any, **design: Any) -> Any:
@@ -205,12 +251,12 @@ def as_estimate(given: Any, **design: Any) -> Any:
 
 
 def is_simple(estimate: Any) -> bool:
-    """Whether an estimate is of a simple random sample, without weights or a design."""
+    """True of an estimate from a simple random sample, without weights or a design."""
     return isinstance(estimate, Estimate) and not estimate.designed
 
 
 def has_cells(estimate: Any) -> bool:
-    """Whether the counts of reports follow from the proportions of the categories alone."""
+    """True where counts of reports follow from the proportions of the categories alone."""
     if not is_simple(estimate) or estimate.target != "population":
         return False
     channel = estimate.mechanism.channel
@@ -240,31 +286,18 @@ def null_covariance(estimate: Any, proportions: Floats) -> Floats:
     return found
 
 
-def wald_tail(value: float, df: int, covariance_df: float | None) -> tuple[float, str, list[str]]:
-    """The p-value of a Wald statistic, an addition to the method's name, and notes.
-
-    covariance_df : degrees of freedom of the covariance; None for chi-squared.
-    """
-    if covariance_df is None or covariance_df == np.inf:
-        return chi_squared_tail(value, df), "", []
-    p_value = hotelling_tail(value, df, covariance_df)
-    notes = ["too few clusters, or rows, for this test"] if np.isnan(p_value) else []
-    left = max(covariance_df - df + 1, 0)
-    return p_value, f", F with {df} and {left:.4g} degrees of freedom", notes
-
-
-def few_expected(expected: Floats, remedy: str) -> list[str]:
+def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
     """A note, also given as a warning, where expected counts are too small for chi-squared."""
     cells = np.asarray(expected)[np.asarray(expected) > 0]
     small = int((cells < _EXPECTED).sum())
     if not cells.size or (cells.min() >= _LEAST and small <= _PART * cells.size):
-        return []
+        return ()
     text = (
         f"{small} of {cells.size} expected counts of reports are below {_EXPECTED}, the least is "
         f"{cells.min():.2g}: the p-value from chi-squared may be far off; {remedy}"
     )
     warn(text, LowPrecisionWarning)
-    return [text]
+    return (text,)
 
 
 def information(channel: Channel, proportions: Floats, counts: Floats, n: int) -> Floats | None:
@@ -374,11 +407,12 @@ def homogeneity(
     g, n = len(given), sum(int(one.n) for one in given)
     null = f"all {g} samples have the same shares"
     if g < 2:
-        return untested(null, 0, n, *notes, "fewer than two samples have reports")
-    effective = known(float(np.sum([_effective_n(one, given) for one in given])))
-    cells = all(map(has_cells, given))
+        draft = replace(draft_of(null, n), notes=notes)
+        return untested(draft, 0, "fewer than two samples have reports")
+    effective = float(np.sum([_effective_n(one, given) for one in given]))
+    draft = replace(draft_of(null, n, effective), notes=notes)
+    cells, channel = all(map(has_cells, given)), given[0].mechanism.channel
     alike = cells and all(one.mechanism == given[0].mechanism for one in given)
-    channel = given[0].mechanism.channel
     plain = alike and not channel.samples.any() and len(channel.samples) == channel.k
     if (simulations is not None and not plain) or (kind != "pearson" and not cells):
         raise ArgumentValueError(
@@ -387,40 +421,23 @@ def homogeneity(
             "design with as many kinds of reports as categories; leave them out"
         )
     if not cells:
-        together = _joint_covariances(given)
-        value, df, covariance_df = _wald_against_common(given, together)
-        p_value, name, doubts = wald_tail(value, df, covariance_df)
-        method = "Wald test against common shares" + " of groups of one sample" * bool(together)
-        notes += doubts
-        return TestResult(null, value, df, p_value, method + name, n, effective, tuple(notes))
+        return _against_common(draft, given)
     if plain:
         table = np.stack([one.reported for one in given]).astype(np.float64)
-        table = table[:, table.any(axis=0)]
-        if absent := channel.k - table.shape[1]:
-            notes.append(f"{absent} categories that nobody reported are left out")
-        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-        value = float(distance(table.ravel(), expected.ravel(), kind))
-        df, method = (g - 1) * (table.shape[1] - 1), "test of samples by reports"
-        method, remedy = f"{STATISTICS[kind]} {method}", "simulations= draws tables like this one"
+        draft = replace(draft, method="samples by reports")
+        found = by_table(draft, table, kind, simulations=simulations, seed=seed)
     else:
-        value, df, expected = _different_designs(given, kind)
         method = "score test" if kind == "pearson" else "likelihood ratio test"
         method += " against one vector of shares fitted to all samples"
-        remedy = "merge some"
-    if simulations is not None:
-        p_value = simulated_table_p_value(table, expected, kind, simulations=simulations, seed=seed)
-        method += f", {simulations:,} simulations"
-    else:
-        p_value, notes = chi_squared_tail(value, df), notes + few_expected(expected, remedy)
-        if (few := min(int(one.n) for one in given)) <= _SMALL:
-            notes.append(
-                f"a sample has only {few} reports: with two samples of so few the test rejects up "
-                "to 6.5% of true nulls at 5%"
-            )
-    return TestResult(null, value, df, p_value, method, n, effective, tuple(notes))
+        value, df, expected = _different_designs(given, kind)
+        draft = replace(draft, method=method)
+        found = by_chi_squared(draft, value, df, expected=expected, remedy="merge some")
+    few = min(int(one.n) for one in given)
+    note = f"a sample has only {few} reports: {_LEVEL}"
+    return found if few > _SMALL or simulations else replace(found, notes=(*found.notes, note))
 
 
-def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], list[str]]:
+def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[str, ...]]:
     """The estimates that have reports, and a note about the others."""
     listed = samples.values() if isinstance(samples, Mapping) else samples
     listed = [*(listed if isinstance(samples, Mapping | list | tuple) else [listed]), *others]
@@ -436,8 +453,8 @@ def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], list[str
     check_comparable(given)
     there = [one for one in given if one.n]
     empty = len(given) - len(there)
-    notes = [f"{empty} of {len(given)} samples have no reports and are left out"] if empty else []
-    return there or given[:1], notes
+    note = f"{empty} of {len(given)} samples have no reports and are left out"
+    return there or given[:1], (note,) if empty else ()
 
 
 def check_comparable(given: list[Any]) -> None:
@@ -495,13 +512,11 @@ def _different_designs(given: list[Any], kind: str) -> tuple[float, int, Floats]
     return value, df + held, np.concatenate(expected)
 
 
-def _wald_against_common(
-    given: list[Any], together: dict[tuple[int, int], Floats]
-) -> tuple[float, int, float | None]:
-    """Wald's statistic of all proportions against a common vector, and its degrees of freedom.
-
-    And those of the covariance; None where no sample has weights or a design.
-    """
+def _against_common(draft: TestResult, given: list[Any]) -> TestResult:
+    """Wald's test of all proportions against a common vector."""
+    together = _joint_covariances(given)
+    of_groups = " of groups of one sample" if together else ""
+    draft = replace(draft, method=f"Wald test against common shares{of_groups}")
     k, g = len(given[0].categories), len(given)
     found = [np.asarray(one.proportions, dtype=np.float64) for one in given]
     n = np.array([float(one.n) for one in given])
@@ -517,21 +532,20 @@ def _wald_against_common(
         joint[other, :, one] = joint[one, :, other].T
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
     shift = contrast @ np.concatenate([values for values, _ in moved])
-    value, df = wald_statistic(shift, contrast @ joint.reshape(g * k, g * k) @ contrast.T)
-    blocks = contrast.reshape(-1, g, k)
+    blocks, total = contrast.reshape(-1, g, k), contrast @ joint.reshape(g * k, g * k) @ contrast.T
     parts = [blocks[:, i] @ spread @ blocks[:, i].T for i, (_, spread) in enumerate(moved)]
-    return value, df, _covariance_df(given, parts, df)
+    return by_wald(draft, shift, total, covariance_df(given, parts))
 
 
-def _covariance_df(given: list[Any], parts: list[Floats], df: int) -> float | None:
-    """Degrees of freedom of the covariance of all contrasts; None without weights or a design.
+def covariance_df(given: list[Any], parts: list[Floats]) -> float:
+    """Degrees of freedom of the covariance of some contrasts; infinite without a design.
 
-    parts : (c, c) what each sample adds to the covariance of the contrasts.  The number that
-    gives the sum's trace, and that of its square, the right spread, and never more than all
-    reports together have: groups in the same clusters have no more than one.
+    parts : (c, c) what each sample adds to it.  The number that gives the sum's trace, and that of
+    its square, the right spread, and never more than all reports together have: groups in the same
+    clusters have no more than one.
     """
     if all(map(is_simple, given)):
-        return None
+        return np.inf
     own = [float(one.n - 1 if is_simple(one) else one.df) for one in given]
     total = np.sum(parts, axis=0)
     if min(own) < 1 or not np.isfinite(total).all():
@@ -547,7 +561,8 @@ def _covariance_df(given: list[Any], parts: list[Floats], df: int) -> float | No
         together = given[first].df_with(*(given[one] for one in alike)) if alike else None
         most += sum(own[one] for one in (first, *alike)) if together is None else together
         left = [one for one in rest if one not in alike]
-    return min((df + df**2) / spread, most) if spread > 0 else most
+    rank = int(np.linalg.matrix_rank(total, tol=1e-10 * np.trace(total), hermitian=True))
+    return min((rank + rank**2) / spread, most) if spread > 0 else min(own)
 
 
 def joint_covariance(one: Any, other: Any) -> Floats | None:

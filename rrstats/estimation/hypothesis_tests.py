@@ -40,26 +40,27 @@ from rrstats.estimation.homogeneity import (
     STATISTICS,
     TestResult,
     as_estimate,
+    by_chi_squared,
+    by_table,
+    by_wald,
     cells_of,
     check_statistic,
+    draft_of,
     few_expected,
     has_cells,
     homogeneity,
     information,
     information_left,
+    is_simple,
     joint_covariance,
-    known,
     null_covariance,
     untested,
-    wald_tail,
 )
 from rrstats.estimation.result import said
 from rrstats.inference.contingency import (
-    chi_squared_tail,
     exact_p_value,
     fit_margins,
     simulated_p_value,
-    simulated_table_p_value,
 )
 from rrstats.inference.contrasts import (
     known_sum_map,
@@ -202,62 +203,80 @@ def goodness_of_fit(
     made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
     found = as_estimate(reports, **made)
     wanted = _proportions(proportions, tuple(found.categories), "proportions")
+    channel, simple = found.mechanism.channel, is_simple(found) and found.target == "population"
+    effective = np.nan
+    if simple:
+        effective = found.n * information_left(channel, wanted, found.reported, found.n)
     pairs = [f"{x:.1%} {said(label)}" for label, x in zip(found.categories, wanted, strict=True)]
-    null = f"the shares are {', '.join(pairs) if len(pairs) <= 6 else 'the given ones'}"
+    listed = ", ".join(pairs) if len(pairs) <= 6 else "the given ones"
+    draft = draft_of(f"the shares are {listed}", found.n, effective)
     if not found.n:
-        return untested(null, len(wanted) - 1)
-    cells, by_tables = has_cells(found), exact or simulations is not None
-    channel = found.mechanism.channel
+        return untested(draft, len(wanted) - 1)
+    cells = has_cells(found)
     plain = cells and not channel.samples.any() and len(channel.samples) == channel.k
-    if (by_tables or kind != "pearson") and not plain:
+    if (exact or simulations is not None or kind != "pearson") and not plain:
         raise ArgumentValueError(_PLAIN)
     if not cells:
-        return _wald_fit(found, wanted, null)
+        return _wald_fit(draft, found, wanted)
+    if exact:
+        if simulations is not None:
+            raise ArgumentTypeError("give exact=True or simulations, found both")
+        return _exact_fit(draft, found, wanted, kind)
+    return _fit(draft, found, wanted, kind, simulations=simulations, seed=seed)
+
+
+def _statistic(
+    draft: TestResult, found: Any, wanted: Floats, kind: str
+) -> tuple[TestResult, Floats, Floats]:
+    """The result without its p-value, the rates under the null, and the expected counts."""
     matrix, counts, sizes = cells_of(found)
-    rates, notes = expected_rates(channel, wanted), []
+    rates = expected_rates(found.mechanism.channel, wanted)
     value, df = score_statistic(matrix, counts, rates, sizes)
-    method = "Pearson's test of the reports" if plain else "score test of the reports"
+    square = matrix.shape[0] == matrix.shape[1]
+    method = "Pearson's test of the reports" if square else "score test of the reports"
     if kind != "pearson":
         value, method = float(distance(counts, sizes * rates, kind)), "likelihood ratio of reports"
-        df = int((rates > 0).sum()) - 1
-    if exact and simulations is not None:
-        raise ArgumentTypeError("give exact=True or simulations, found both")
-    if exact:
-        p_value = exact_p_value(rates, found.n, value, kind)
-        method += ", exact"
-    elif by_tables:
-        p_value = simulated_p_value(
-            lambda generator, size: generator.multinomial(found.n, rates, size=size),
-            lambda drawn: distance(drawn, found.n * rates, kind),
-            value,
-            cells=len(rates),
-            simulations=simulations,
-            seed=seed,
-        )
-        method += f", {simulations:,} simulations"
-    else:
+    return replace(draft, statistic=value, df=df, method=method), rates, sizes * rates
+
+
+def _exact_fit(draft: TestResult, found: Any, wanted: Floats, kind: str) -> TestResult:
+    """The test by all tables of as many reports."""
+    draft, rates, _ = _statistic(draft, found, wanted, kind)
+    p_value = exact_p_value(rates, found.n, draft.statistic, kind)
+    return replace(draft, p_value=p_value, method=f"{draft.method}, exact")
+
+
+def _fit(
+    draft: TestResult, found: Any, wanted: Floats, kind: str, *, simulations: Any, seed: Any
+) -> TestResult:
+    """The test by chi-squared, or by simulated surveys."""
+    draft, rates, expected = _statistic(draft, found, wanted, kind)
+    if simulations is None:
         remedy = "exact=True lists all tables, simulations= with seed= draws some"
-        notes = few_expected(sizes * rates, remedy if plain else "merge categories")
-        p_value = chi_squared_tail(value, df)
-    effective = information_left(channel, wanted, counts, found.n) * found.n
-    return TestResult(null, value, df, p_value, method, found.n, known(effective), tuple(notes))
+        if draft.method.startswith("score"):
+            remedy = "merge categories"
+        return by_chi_squared(draft, draft.statistic, draft.df, expected=expected, remedy=remedy)
+    p_value = simulated_p_value(
+        lambda generator, size: generator.multinomial(found.n, rates, size=size),
+        lambda drawn: distance(drawn, expected, kind),
+        draft.statistic,
+        cells=len(rates),
+        simulations=simulations,
+        seed=seed,
+    )
+    return replace(draft, p_value=p_value, method=f"{draft.method}, {simulations:,} simulations")
 
 
-def _wald_fit(found: Any, wanted: Floats, null: str) -> TestResult:
+def _wald_fit(draft: TestResult, found: Any, wanted: Floats) -> TestResult:
     """Wald's test of unbiased proportions, with their covariance under the null where known."""
-    channel, effective = found.mechanism.channel, None
-    design_df = getattr(found, "df", np.inf)
-    notes = []
-    if design_df == np.inf and not channel.is_multinomial:
+    channel = found.mechanism.channel
+    draft = replace(draft, method="Wald test of the shares")
+    if is_simple(found) and not channel.is_multinomial:
         rates = expected_rates(channel, wanted)
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
-    if design_df == np.inf and found.target == "population":
-        effective = known(information_left(channel, wanted, found.reported, found.n) * found.n)
+        draft = replace(draft, notes=notes)
     shift = np.asarray(found.proportions) - wanted
-    value, df = wald_statistic(shift, null_covariance(found, wanted))
-    p_value, name, doubts = wald_tail(value, df, design_df)
-    method, notes = "Wald test of the shares" + name, notes + doubts
-    return TestResult(null, value, df, p_value, method, int(found.n), effective, tuple(notes))
+    return by_wald(draft, shift, null_covariance(found, wanted), found.df)
 
 
 def goodness_of_fit_power(
@@ -401,37 +420,30 @@ def independence(
     crossed = two_way(table, mechanisms)
     if crossed.combined is not None:
         return _pair_independence(crossed.combined, None, kind)
-    n, shape, observed, notes = crossed.n, crossed.shape, crossed.counted.astype(np.float64), []
-    if not n:
-        return untested(_INDEPENDENT, (shape[0] - 1) * (shape[1] - 1))
-    effective = float(n)
-    for axis in crossed.axes:
+    return _column_independence(crossed, kind, simulations, seed)
+
+
+def _column_independence(
+    crossed: Crosstab, kind: str, simulations: int | None, seed: Any
+) -> TestResult:
+    """The test of columns that were privatized apart."""
+    n, shape, effective = crossed.n, crossed.shape, float(crossed.n)
+    for axis in crossed.axes if n else ():
         alone = crossed.margin(axis.name)
         sizes = alone.counted[: axis.m].astype(np.float64)
         effective *= information_left(axis.channel, alone.proportions, sizes, n)
-    if observed.shape != shape or not all(axis.is_multinomial for axis in crossed.axes):
-        if kind != "pearson" or simulations is not None:
-            raise ArgumentValueError(_PLAIN)
-        value, df = score_covariance(crossed)
-        method, p_value = "test of the covariance of debiased answers", chi_squared_tail(value, df)
-        return TestResult(_INDEPENDENT, value, df, p_value, method, n, known(effective))
-    observed = observed[observed.any(axis=1)][:, observed.any(axis=0)]
-    if dropped := sum(shape) - sum(observed.shape):
-        notes = [f"{dropped} categories that nobody reported are left out"]
-    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / n
-    value = float(distance(observed.ravel(), expected.ravel(), kind))
-    df = (observed.shape[0] - 1) * (observed.shape[1] - 1)
-    method = f"{STATISTICS[kind]} test of the reported table"
-    if simulations is not None:
-        p_value = simulated_table_p_value(
-            observed, expected, kind, simulations=simulations, seed=seed
-        )
-        method += f", {simulations:,} simulations"
-    else:
-        notes += few_expected(expected, "simulations= with seed= draws tables with these margins")
-        p_value = chi_squared_tail(value, df)
-    found = TestResult(_INDEPENDENT, value, df, p_value, method, n, known(effective))
-    return replace(found, notes=tuple(notes))
+    draft = draft_of(_INDEPENDENT, n, effective)
+    if not n:
+        return untested(draft, (shape[0] - 1) * (shape[1] - 1))
+    if crossed.counted.shape == shape and all(axis.is_multinomial for axis in crossed.axes):
+        draft = replace(draft, method="the reported table")
+        table = crossed.counted.astype(np.float64)
+        return by_table(draft, table, kind, simulations=simulations, seed=seed)
+    if kind != "pearson" or simulations is not None:
+        raise ArgumentValueError(_PLAIN)
+    value, df = score_covariance(crossed)
+    draft = replace(draft, method="test of the covariance of debiased answers")
+    return by_chi_squared(draft, value, df, expected=np.empty(0), remedy="")
 
 
 def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
@@ -495,13 +507,13 @@ def _pair_independence(
 ) -> TestResult:
     """The test of the two parts of the categories."""
     cells, shape = _grid(tuple(found.categories), pairs)
+    draft, channel = draft_of(_INDEPENDENT, found.n), found.mechanism.channel
     if not found.n:
-        return untested(_INDEPENDENT, (shape[0] - 1) * (shape[1] - 1))
-    channel = found.mechanism.channel
+        return untested(draft, (shape[0] - 1) * (shape[1] - 1))
     if kind != "pearson" and (not has_cells(found) or len(channel.samples) != channel.k):
         raise ArgumentValueError(_PLAIN)
     if not has_cells(found):
-        return _wald_pairs(found, cells, shape)
+        return _wald_pairs(draft, found, cells, shape)
     matrix, counts, sizes = cells_of(found)
     matrix = matrix[:, cells]
     start = start_inside(matrix, found.proportions[cells]).reshape(shape)
@@ -516,19 +528,19 @@ def _pair_independence(
     by_first, by_second = empty @ second, np.einsum("mij,i->mj", empty, first)
     held = np.hstack([np.diff(by_first), np.diff(by_second)])
     df = within - (sum(shape) - 2 - (int(np.linalg.matrix_rank(held)) if held.size else 0))
-    notes = few_expected(sizes * rates, "merge categories")
-    if df < 1:
-        notes.append("all reports are alike, and nothing is left to test")
     near = [project_to_simplex(margin) for margin in (first, second)]
     proportions = np.empty(channel.k)
     proportions[cells] = np.outer(*near).ravel()
     form = information(channel, proportions, counts, found.n)
-    effective = None
+    method = f"{STATISTICS[kind]} test with both margins fitted through the channel"
+    draft = replace(draft, method=method)
     if form is not None and (proportions > 0).all():
         effective = found.n * _interaction_information(form[np.ix_(cells, cells)], *near)
-    method = f"{STATISTICS[kind]} test with both margins fitted through the channel"
-    p_value = chi_squared_tail(value, df)
-    return TestResult(_INDEPENDENT, value, df, p_value, method, found.n, effective, tuple(notes))
+        draft = replace(draft, effective_n=effective)
+    result = by_chi_squared(draft, value, df, expected=sizes * rates, remedy="merge categories")
+    if df < 1:
+        result = untested(result, df, "all reports are alike, and nothing is left to test")
+    return result
 
 
 def _grid(
@@ -582,7 +594,9 @@ def _contrasts(proportions: Floats) -> Floats:
     return np.asarray(root[:, None] * np.linalg.svd(root[None])[2][1:].T)
 
 
-def _wald_pairs(found: Any, cells: NDArray[np.intp], shape: tuple[int, int]) -> TestResult:
+def _wald_pairs(
+    draft: TestResult, found: Any, cells: NDArray[np.intp], shape: tuple[int, int]
+) -> TestResult:
     """Wald's test of the joint proportions less the product of their margins."""
     r, c = shape
     joint = np.asarray(found.proportions)[cells]
@@ -595,10 +609,9 @@ def _wald_pairs(found: Any, cells: NDArray[np.intp], shape: tuple[int, int]) -> 
     slope = np.eye(r * c) - np.kron(np.eye(r), columns[:, None]) @ sum_rows
     slope -= np.kron(rows[:, None], np.eye(c)) @ sum_columns
     shift = joint - np.outer(rows, columns).ravel()
-    value, df = wald_statistic(shift, slope @ covariance @ slope.T)
-    p_value, name, notes = wald_tail(value, df, getattr(found, "df", np.inf))
-    method = "Wald test of the joint shares against the product of their margins" + name
-    return TestResult(_INDEPENDENT, value, df, p_value, method, int(found.n), notes=tuple(notes))
+    method = "Wald test of the joint shares against the product of their margins"
+    draft = replace(draft, method=method)
+    return by_wald(draft, shift, slope @ covariance @ slope.T, found.df)
 
 
 # -- two waves -------------------------------------------------------------------------------
@@ -665,22 +678,20 @@ def _equal_margins(table: Crosstab) -> TestResult:
         raise ArgumentValueError(
             f"both waves must have the same categories in the same order, found {k} and {other}"
         )
+    method = "Stuart and Maxwell's test of equal margins, on debiased answers"
+    draft = replace(draft_of(_UNCHANGED, table.n), method=method)
     if not table.n:
-        return untested(_UNCHANGED, k - 1)
+        return untested(draft, k - 1)
     if table.combined is not None:
-        sums = np.kron(np.eye(k), np.ones((1, k))), np.kron(np.ones((1, k)), np.eye(k))
-        contrast = sums[1] - sums[0]
+        draft = replace(draft, method="Wald test of equal margins")
+        contrast = np.kron(np.ones((1, k)), np.eye(k)) - np.kron(np.eye(k), np.ones((1, k)))
         shift = contrast @ table.proportions.ravel()
-        value, df = wald_statistic(shift, contrast @ table.covariance() @ contrast.T)
-        p_value, name, doubts = wald_tail(value, df, table.df)
-        method = "Wald test of equal margins" + name
-        return TestResult(_UNCHANGED, value, df, p_value, method, table.n, notes=tuple(doubts))
+        return by_wald(draft, shift, contrast @ table.covariance() @ contrast.T, table.df)
     margins, spreads = _moments(table)
     shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
     # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
     moments = spreads[0] + spreads[1] - cross - cross.T + np.outer(shift, shift)
-    value, df = wald_statistic(shift, moments / table.n)
-    method = "Stuart and Maxwell's test of equal margins, on debiased answers"
-    notes = () if not np.isnan(value) else ("too few reports differ for this test",)
-    p_value = chi_squared_tail(value, df)
-    return TestResult(_UNCHANGED, value, df, p_value, method, table.n, None, notes)
+    found = by_wald(draft, shift, moments / table.n)
+    if np.isnan(found.p_value):
+        found = untested(found, found.df, "too few reports differ for this test")
+    return found

@@ -87,7 +87,7 @@ class Axis:
 
     @property
     def is_multinomial(self) -> bool:
-        """Whether each report falls into one cell."""
+        """True where each report falls into one cell."""
         return self.channel is None or self.channel.is_multinomial
 
     @property

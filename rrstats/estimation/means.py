@@ -53,7 +53,7 @@ _MOST_PAIRED = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class GroupSums:
     """Sums over the rows; g samples that need one another, k groups, values less their mean.
 
     rows : (g,) how many.
@@ -73,7 +73,7 @@ class Sums:
 
 def sums_of_cells(
     grouped: Variable, y: Floats, w: Floats | None, out: NDArray[np.bool_]
-) -> tuple[Sums, Floats]:
+) -> tuple[GroupSums, Floats]:
     """Sums over rows that fall into one cell each, from a few sums by cell; and naive means."""
     m = grouped.m
     powers = ((1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (4, 0))
@@ -94,7 +94,7 @@ def sums_of_cells(
     scores, samples = _scores(grouped, counts, by_cell[0])
     member, squares = np.eye(int(samples.max()) + 1)[samples].T, scores**2
     paired = grouped.k <= _MOST_PAIRED
-    sums = Sums(
+    sums = GroupSums(
         rows=member @ counts,
         first=np.stack([(member * part) @ scores for part in by_cell[:2]]),
         own=by_cell[2:5] @ scores,
@@ -133,7 +133,7 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
 
 def sums_of_rows(
     grouped: Variable, y: Floats, w: Floats | None, out: NDArray[np.bool_]
-) -> tuple[Sums, Floats]:
+) -> tuple[GroupSums, Floats]:
     """Sums over rows whose reports name several groups, by the scores of each row."""
     k = grouped.k
     n, first, own, second = 0, np.zeros((2, 1, k)), np.zeros((3, k)), np.zeros((3, k))
@@ -154,7 +154,7 @@ def sums_of_rows(
         fourth += weight**4 @ squares**2
         if pairs is not None:
             pairs += np.stack([(scores.T * each) @ scores for each in heavy])
-    return Sums(np.array([float(n)]), first, own, second, fourth, pairs), np.full(k, np.nan)
+    return GroupSums(np.array([float(n)]), first, own, second, fourth, pairs), np.full(k, np.nan)
 
 
 # -- the result ------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class Means(Result):
     target: str
     naive: Floats
     _centre: float = field(repr=False)
-    _sums: Sums = field(repr=False)
+    _sums: GroupSums = field(repr=False)
 
     @property
     def k(self) -> int:
@@ -566,21 +566,9 @@ def means(
         grouped = variable(reports, mechanism, prob, epsilon=epsilon, group=group)
     check_aligned(values, weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and take conditional proportions")
-    y, w = numbers(values, "values", grouped.rows), None
-    out = np.isnan(y)
-    if weights is not None:
-        w = numbers(weights, "weights", grouped.rows)
-        if negative := int((w < 0).sum()):
-            raise ArgumentValueError(
-                f"weights must not be negative, found {negative} of {grouped.rows}"
-            )
-        if grouped.rows and not np.nansum(w) > 0:
-            raise ArgumentValueError("weights must not all be 0 or missing")
-        out |= np.isnan(w)
-        w = np.where(out, 0.0, w)
-    some = bool(out.any())
-    centre = 0.0 if out.all() else float(y[~out].mean() if some else y.mean())
-    y = np.where(out, 0.0, y - centre) if some else y - centre
+    y, w, out = _usable(values, weights, grouped.rows)
+    centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
+    y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = (sums_of_cells if grouped.one_cell_each else sums_of_rows)(grouped, y, w, out)
     n = round(float(sums.rows.sum()))
     absent = grouped.rows - n
@@ -599,6 +587,22 @@ def means(
     for note in found.notes:
         warn(note, LowPrecisionWarning)
     return found
+
+
+def _usable(
+    values: Any, weights: Any, rows: int
+) -> tuple[Floats, Floats | None, NDArray[np.bool_]]:
+    """Values, weights, and the rows that lack one of them."""
+    y = numbers(values, "values", rows)
+    if weights is None:
+        return y, None, np.isnan(y)
+    w = numbers(weights, "weights", rows)
+    if negative := int((w < 0).sum()):
+        raise ArgumentValueError(f"weights must not be negative, found {negative} of {rows}")
+    if rows and not np.nansum(w) > 0:
+        raise ArgumentValueError("weights must not all be 0 or missing")
+    out = np.isnan(y) | np.isnan(w)
+    return y, np.where(out, 0.0, w), out
 
 
 def numbers(values: Any, name: str, rows: int) -> Floats:

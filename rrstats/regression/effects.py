@@ -372,7 +372,7 @@ def goodness(people: Population) -> Goodness:
     one_p, other_p = (float(scipy.special.chdtrc(df, value)) for value in (pearson, deviance))
     if sparse:
         one_p = other_p = float("nan")
-    notes = tuple(few_expected(np.asarray(expected, dtype=np.float64), remedy))
+    notes = few_expected(np.asarray(expected, dtype=np.float64), remedy)
     least = float(expected.min())
     return Goodness(pearson, deviance, df, one_p, other_p, len(one), least, notes)
 
