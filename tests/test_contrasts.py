@@ -42,13 +42,15 @@ def test_difference_of_two_groups_is_newcombes():
     assert (0.0524, 0.3339) == pytest.approx(tuple(map(float, found)), abs=5e-5)
 
 
-def test_difference_is_cut_and_works_on_arrays():
-    """Only the difference is cut to [-1, 1]; exchanging the groups mirrors it."""
+def test_difference_works_on_arrays():
+    """Exchanging the groups mirrors it; without an end of one it has none."""
     one = Interval(np.array([-0.4, 0.1]), np.array([0.3, 0.5]))
     two = Interval(np.array([0.7, 0.2]), np.array([1.6, 0.4]))
     low, high = contrasts.mover_difference([0.0, 0.3], one, [1.1, 0.3], two)
     back = contrasts.mover_difference([1.1, 0.3], two, [0.0, 0.3], one)
-    assert -1.0 == low[0]
+    assert -1.0 > low[0]
+    endless = contrasts.mover_difference(0.5, Interval(-np.inf, 0.6), 0.2, Interval(0.1, 0.3))
+    assert (-math.inf, 0.441421) == pytest.approx(tuple(map(float, endless)), abs=1e-6)
     assert (-high).tolist() == back.low.tolist()
     assert (-low).tolist() == back.high.tolist()
 

@@ -18,6 +18,7 @@ from scipy import stats
 from rrstats.estimators import confidence_interval
 from rrstats.inference import binomial as intervals
 from rrstats.inference.binomial import METHODS, Interval
+from rrstats.inference.contrasts import mover_difference
 
 SIZES = (50, 200, 1000, 10_000)
 SHARES = (0.0, 0.01, 0.05, 0.2, 0.5)
@@ -306,7 +307,7 @@ def difference_coverage(rates_of=intervals.wilson_rates):
         x, y, gap = np.arange(n + 1), np.arange(m + 1), prob - other
         one = intervals.carry(rates_of(x, n), other, prob)
         two = intervals.carry(rates_of(y, m), other, prob)
-        low, high = intervals.mover_difference(
+        low, high = mover_difference(
             ((x / n - other) / gap)[:, None],
             Interval(one.low[:, None], one.high[:, None]),
             (y / m - other) / gap,

@@ -48,7 +48,7 @@ from rrstats.estimation.result import (
 from rrstats.inference.binomial import carry, rows_variance_interval, wilson_rates
 from rrstats.inference.contrasts import (
     Interval,
-    joined_distance,
+    mover_difference,
     normal_quantile,
     student_quantile,
     wald,
@@ -229,8 +229,8 @@ class Difference(Result):
             product = np.sqrt(_trusted(self.first) * _trusted(self.second))
             with np.errstate(divide="ignore", invalid="ignore"):
                 correlation = np.nan_to_num(np.diagonal(self.shared) / product).clip(-1, 1)
-        below = joined_distance(a - of_a.low, of_b.high - b, correlation)
-        return below, joined_distance(of_a.high - a, b - of_b.low, correlation)
+        low, high = mover_difference(a, of_a, b, of_b, correlation=correlation)
+        return a - b - low, high - (a - b)
 
     @property
     def _is_one_number(self) -> bool:

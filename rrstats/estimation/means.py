@@ -31,7 +31,7 @@ from rrstats.estimation import arrays
 from rrstats.estimation.analysis_columns import Variable, refuse_reports, variable
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.result import FORMATS, Result, label_column, proportion_rows
-from rrstats.inference.contrasts import Interval, fieller, joined_distance, ratio_variance
+from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.plots import PlotOptions, plot_intervals
@@ -368,13 +368,14 @@ class Means(Result):
         (one, both), (_, other) = self.covariance()[np.ix_(places, places)]
         error = float(np.sqrt(np.maximum(one + other - 2 * both, 0.0)))
         correlation = both / np.sqrt(one * other) if one * other > 0 else 0.0
-        low, high = self.interval(level)
-        down, up = (self.means - low)[places], (high - self.means)[places]
+        (down, less), (up, more) = (np.array(self.interval(level)) - self.means)[:, places]
+        mine, its = Interval(value + down, value + up), Interval(less, more)
+        low, high = mover_difference(value, mine, 0.0, its, correlation=correlation)
         return MeanDifference(
             value,
             error,
-            float(value - joined_distance(down[0], up[1], correlation)),
-            float(value + joined_distance(up[0], down[1], correlation)),
+            float(low),
+            float(high),
             float(2 * scipy.special.ndtr(-abs(value) / error)) if error > 0 else np.nan,
         )
 

@@ -27,7 +27,6 @@ from rrstats.inference.contrasts import (
     Interval,
     cut_to_unit,
     hull,
-    mover_difference,
     normal_quantile,
 )
 from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
@@ -44,7 +43,6 @@ __all__ = [
     "implausible_counts",
     "likelihood_rates",
     "likely_counts",
-    "mover_difference",
     "population_interval",
     "rows_interval",
     "rows_score_interval",
