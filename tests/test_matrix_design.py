@@ -231,7 +231,7 @@ def test_a_frame_is_aligned_by_its_labels():
             r"the reports: missing \['no', 'yes'\], not expected \['n', 'y'\]",
         ),
         (pd.DataFrame(THIRDS, index=["n", "n"], columns=["no", "yes"]), None, "distinct"),
-        (pd.DataFrame({"no": [1.0], "yes": [1.0]}), None, "at least 2 rows"),
+        (pd.DataFrame({"no": [1.0], "yes": [1.0]}), None, "at least two"),
     ],
 )
 def test_labels_that_do_not_match(frame, reports, message):
@@ -310,27 +310,27 @@ def test_malformed_documents(changed, message):
         (
             [[0.8, 0.2], [0.1, 0.8]],
             ArgumentValueError,
-            r"that of the category 'no' sums to 0\.9, off by -0\.1$",
+            "category 'no' must sum to 1, found 0.9: 0.1 too little",
         ),
         (
             [[0.8, 0.2], [0.2, 0.8 + 2e-9]],
             ArgumentValueError,
-            r"that of the category 'yes' sums to 1\.000000002, off by 2e-09$",
+            "category 'yes' must sum to 1, found 1.000000002: 2e-09 too much",
         ),
         (
             [[0.7, 0.3], [0.1, 0.9]],
             ArgumentValueError,
-            r"\(2 of 2 columns are off\); its rows sum to 1, so it looks transposed",
+            "has rows for reports; the column of category 'no' must sum to 1, found 0.8",
         ),
         (
             [[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]],
             ArgumentValueError,
-            "each of the 2 categories .* found 3 columns and 2 rows; its rows sum to 1",
+            "each of the 2 categories .* found 2 rows and 3 columns",
         ),
         (
             [[1.1, 0.5], [-0.1, 0.5]],
             ArgumentValueError,
-            "must not be negative, found -0.1 for the report 'yes' of the category 'no'",
+            "must be probabilities, which is not so for the category 'no'",
         ),
         ([[1, 1]], ArgumentValueError, "at least 2 rows"),
         ([[0.5, 0.5], [0.5]], ArgumentValueError, "rows of equal length"),
@@ -348,7 +348,7 @@ def test_malformed_documents(changed, message):
         (
             [[1e308, 0.5], [1e308, 0.5]],
             ArgumentValueError,
-            r"'no' sums to 2\.0+e\+308, off by 2\.00e\+308$",
+            "must be probabilities, which is not so for the category 'no'",
         ),
     ],
 )
@@ -369,14 +369,14 @@ def test_bad_matrices(matrix, kind, message):
 )
 def test_sums_beyond_the_largest_double(matrix):
     """A channel's numbers may be too large for a double, and its errors are still its own."""
-    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=r"e\+(308|400)|largest"):
+    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=r"probabilities|largest"):
         MatrixDesign(["a", "b"], matrix)
 
 
 def test_an_inverse_beyond_the_largest_double():
-    """An inverse far off is refused with what it gives, as one that is off by little."""
+    """An inverse far off is refused as one that is off by little."""
     inverse = [[10**300, 0], [0, 1]]
-    with pytest.raises(ArgumentValueError, match=r"found 5e\+299 for category 0, truth 0"):
+    with pytest.raises(ArgumentValueError, match="it is not for category 0, truth 0"):
         MatrixDesign(["a", "b"], [[0.5, 0.25], [0.5, 0.75]], inverse=inverse)
 
 
@@ -441,9 +441,9 @@ def test_bad_reports(reports, kind, message):
 @pytest.mark.parametrize("index", [["no", "yes"], ["yes", "no"]])
 @pytest.mark.parametrize("columns", [["no", "yes", "refused"], ["a", "b"], ["a", "b", "yes"]])
 def test_a_transposed_frame(index, columns):
-    """A frame whose index holds the categories, and whose columns do not, looks transposed."""
+    """A frame whose columns are not the categories is told which axis holds what."""
     frame = pd.DataFrame(np.full((2, len(columns)), 0.5), index=index, columns=columns)
-    with pytest.raises(ArgumentValueError, match="index holds the categories, so it looks transp"):
+    with pytest.raises(ArgumentValueError, match="rows are reports and columns are true answers"):
         MatrixDesign(["no", "yes"], frame)
     named = MatrixDesign(["no", "yes"], frame.T * 2 / len(columns))
     assert named.report_space.k == len(columns)

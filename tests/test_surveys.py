@@ -19,7 +19,13 @@ import pytest
 from scripted import Counting, every_stream
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    LowPrecisionWarning,
+    MetadataError,
+    NotIdentifiableError,
+)
 from rrstats.estimation.arrays import debias
 from rrstats.mechanisms import from_dict, surveys
 from rrstats.mechanisms.channel import recode_matrix
@@ -920,7 +926,7 @@ def test_reading_for_the_classes_keeps_the_scores():
 )
 def test_a_design_without_information_warns_when_it_is_built(build):
     """Before the field work: an estimate would be refused only after it."""
-    with pytest.warns(rr.LowPrecisionWarning, match="carries no information by itself"):
+    with pytest.warns(LowPrecisionWarning, match="carries no information by itself"):
         build()
 
 
@@ -964,6 +970,6 @@ def test_refusals_of_documents_are_short():
         {"type": "KRR", "categories": [long, long], "prob": 0.5},
         {"type": "SurveyDesign", "design": "warner", "categories": [long, "b"], "yes": "c"},
     ):
-        with pytest.raises(rr.MetadataError) as caught:
+        with pytest.raises(MetadataError) as caught:
             from_dict(document)
         assert len(str(caught.value)) < 800

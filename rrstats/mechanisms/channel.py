@@ -15,7 +15,8 @@ Heijden (2002) (matrices).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, cast
@@ -31,13 +32,24 @@ __all__ = [
     "BinomialRates",
     "Channel",
     "MultinomialChannel",
+    "Number",
     "as_fraction",
     "check_target",
     "expected_rates",
     "has_latent_classes",
+    "numbers",
+    "probability",
     "recode_matrix",
     "transition_matrix",
+    "whole_sum",
 ]
+
+Number = float | Fraction
+"""A number as a description keeps it: a double where it is one, and any other fraction."""
+
+_CLOSE = Fraction(1, 10**9)
+_MOST_DIGITS = 6000
+_MOST_BITS = 20_000
 
 TARGETS = ("population", "rows")
 """Whom a statement is about: the population these people come from, or just these rows."""
@@ -186,3 +198,75 @@ def as_fraction(number: Any, name: str = "matrix[report, truth]") -> Fraction:
         # Whatever is no number may be an answer: only infinity and NaN are quoted.
         found = repr(number) if isinstance(number, float) else type(number).__name__
         raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None
+
+
+def number(value: Any, name: str) -> Number:
+    """A finite number: the double where it is one, else the fraction.
+
+    >>> number(Fraction(3, 4), "prob"), number(Fraction(1, 3), "prob")
+    (0.75, Fraction(1, 3))
+    """
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value) + 0.0  # no negative zero
+    exact = as_fraction(value.item() if isinstance(value, np.generic) else value, name)
+    try:
+        double = float(exact)
+    except OverflowError:
+        raise ArgumentTypeError(
+            f"{name} must be finite numbers, found one beyond the largest double"
+        ) from None
+    return double if Fraction(double) == exact else exact
+
+
+def numbers(values: Any, name: str) -> tuple[Number, ...]:
+    """A list of finite numbers."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"{name} must be a list of numbers, found {type(values).__name__}")
+    return tuple(number(value, name) for value in values)
+
+
+def probability(value: Any, name: str, interval: str = "[0, 1]") -> Number:
+    """A number in an interval, of which a bracket says whether an end belongs to it.
+
+    Raises ArgumentValueError with the interval for any other number.
+
+    >>> probability(0.7, "prob_statement", "(0, 1)")
+    0.7
+    """
+    chance = number(value, name)
+    low, high = (Fraction(end) for end in interval[1:-1].split(","))
+    above = low <= chance if interval[0] == "[" else low < chance
+    below = chance <= high if interval[-1] == "]" else chance < high
+    if not (above and below):
+        raise ArgumentValueError(f"{name} must be in {interval}, got {chance}")
+    return chance
+
+
+def check_digits(parts: Iterable[Fraction], name: str) -> int:
+    """The common denominator; raises where it is so large that sums would take long."""
+    common = 1
+    for part in parts:
+        common = math.lcm(common, part.denominator)
+        if common.bit_length() > _MOST_BITS:
+            raise ArgumentValueError(
+                f"{name} must be fractions with a common denominator of at most "
+                f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"
+            )
+    return common
+
+
+def whole_sum(parts: Iterable[Number], what: str) -> Fraction:
+    """The exact sum of probabilities, which is 1 up to rounding.
+
+    what : says in the error what must sum to 1, by how much it does not, and which way.
+    """
+    exact = [Fraction(part) for part in parts]
+    common = check_digits(exact, what)
+    total = Fraction(sum(part.numerator * (common // part.denominator) for part in exact), common)
+    if abs(total - 1) > _CLOSE:
+        off = float(abs(total - 1))
+        raise ArgumentValueError(
+            f"{what} must sum to 1, found {float(total):.12g}: {off:.3g} too "
+            f"{'much' if total > 1 else 'little'}"
+        )
+    return total

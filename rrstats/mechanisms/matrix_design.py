@@ -11,9 +11,10 @@ Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomn
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import datetime
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -23,15 +24,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.data.categories import Categories, categories_to_json
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
-from rrstats.mechanisms.exact_numbers import Number, check_digits, listed, numbers, to_json
+from rrstats.mechanisms.channel import Number, numbers, whole_sum
 from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
 
-__all__ = ["MatrixDesign", "labels_of"]
+__all__ = ["MatrixDesign", "found", "from_json", "labels_of", "listed", "to_json"]
+
+_LONGEST = 60
+_WRITTEN = re.compile(r"-?[0-9]{1,4000}/[0-9]{1,4000}")
 
 Rows = tuple[tuple[Number, ...], ...]
 
@@ -87,9 +91,8 @@ class MatrixDesign(Mechanism):
         if isinstance(matrix, pd.DataFrame):
             matrix, reports = _aligned(matrix, domain, reports)
         rows = _rows(matrix, "matrix[report, truth]")
-        _check_shape(rows, domain)
+        _check_matrix(rows, domain)
         space = _report_space(domain, len(rows), reports)
-        _check_columns(rows, domain, space)
         categories, codes = shown_codes(domain, shows)
         own = None if inverse is None else _rows(inverse, "inverse[category, report]")
         for name, value in {
@@ -222,25 +225,12 @@ def _check_inverse(channel: MatrixChannel) -> None:
         )
     for category, row in enumerate(inverse):
         for truth, column in enumerate(zip(*channel.entries, strict=True)):
-            found = exact_sum([a * b for a, b in zip(row, column, strict=True)])
-            if found != int(channel.class_of[truth] == category):
+            total = exact_sum([a * b for a, b in zip(row, column, strict=True)])
+            if total != int(channel.class_of[truth] == category):
                 raise ArgumentValueError(
-                    "inverse times the matrix must be 1 where a truth shows a category and 0 "
-                    f"elsewhere; found {shortened(found, 12)} for category {category}, truth "
-                    f"{truth}"
+                    "inverse times the matrix must be exactly 1 where a truth shows a category "
+                    f"and 0 elsewhere; it is not for category {category}, truth {truth}"
                 )
-
-
-def shortened(number: Fraction, digits: int) -> str:
-    """A fraction of any size in so many digits.
-
-    >>> shortened(Fraction(2, 3), 3), shortened(Fraction(2 * 10**400), 3)
-    ('0.667', '2.00e+400')
-    """
-    try:
-        return f"{float(number):.{digits}g}"
-    except OverflowError:
-        return f"{Decimal(number.numerator) / Decimal(number.denominator):.{digits}g}"
 
 
 def _rows(matrix: Any, name: str) -> Rows:
@@ -260,53 +250,22 @@ def _rows(matrix: Any, name: str) -> Rows:
     return rows
 
 
-def _is_one(parts: Sequence[Number]) -> bool:
-    return abs(exact_sum([Fraction(part) for part in parts]) - 1) <= Fraction(1, 10**9)
+_NAME = "matrix[report, truth]"
 
 
-_TRANSPOSED = (
-    "so it looks transposed: rows are reports and columns are true answers here, pass the transpose"
-)
-
-
-def _hint(rows: Rows) -> str:
-    """What to say of a matrix whose rows sum to 1 although its columns should."""
-    return f"; its rows sum to 1, {_TRANSPOSED}" if all(_is_one(row) for row in rows) else ""
-
-
-def _check_shape(rows: Rows, domain: Categories) -> None:
-    if len(rows[0]) != domain.k:
+def _check_matrix(rows: Rows, domain: Categories) -> None:
+    """Raise unless there is a column of probabilities for each true answer."""
+    if len(rows) < 2 or len(rows[0]) != domain.k:
         raise ArgumentValueError(
-            f"matrix[report, truth] must have a column for each of the {domain.k} categories "
-            f"{domain.describe()}, found {len(rows[0])} columns and {len(rows)} rows{_hint(rows)}"
+            f"{_NAME} must have at least 2 rows (reports) and a column for each of the {domain.k} "
+            f"categories {domain.describe()}, found {len(rows)} rows and {len(rows[0])} columns"
         )
-    if len(rows) < 2:
-        raise ArgumentValueError(
-            "matrix[report, truth] must have at least 2 rows (reports), found 1"
-        )
-
-
-def _check_columns(rows: Rows, domain: Categories, space: Categories) -> None:
-    """Raise for entries below 0 and columns that do not sum to 1."""
-    columns = list(zip(*rows, strict=True))
-    for truth, column in zip(domain.categories, columns, strict=True):
-        for report, entry in zip(space.categories, column, strict=True):
-            if entry < 0:
-                raise ArgumentValueError(
-                    f"matrix[report, truth] must not be negative, found {float(entry)!r} for the "
-                    f"report {report!r} of the category {truth!r}"
-                )
-    for column in columns:
-        check_digits(column, "matrix[report, truth]")
-    wrong = [place for place, column in enumerate(columns) if not _is_one(column)]
-    if wrong:
-        total = exact_sum([Fraction(part) for part in columns[wrong[0]]])
-        more = f" ({len(wrong)} of {domain.k} columns are off)" if len(wrong) > 1 else ""
-        raise ArgumentValueError(
-            f"matrix[report, truth] must have columns that sum to 1, that of the category "
-            f"{domain.categories[wrong[0]]!r} sums to {shortened(total, 12)}, off by "
-            f"{shortened(total - 1, 3)}{more}{_hint(rows)}"
-        )
+    for truth, column in zip(domain.categories, zip(*rows, strict=True), strict=True):
+        if not all(0 <= entry <= 2 for entry in column):
+            raise ArgumentValueError(
+                f"{_NAME} must be probabilities, which is not so for the category {truth!r}"
+            )
+        whole_sum(column, f"{_NAME} has rows for reports; the column of category {truth!r}")
 
 
 def labels_of(value: Any, name: str) -> Categories:
@@ -343,36 +302,76 @@ def _places(named: Categories, wanted: Categories, what: str) -> list[int]:
     if extra or absent:
         raise ArgumentValueError(
             f"{what}: missing {listed(absent)}, not expected {listed(extra)} "
-            "(1 and '1' are different labels)"
+            "(1 and '1' are different labels; rows are reports and columns are true answers)"
         )
     return [named.code(label) for label in wanted.categories]
 
 
-def _holds(named: Categories, wanted: Categories, only: bool = False) -> bool:
-    """Whether all wanted labels are among the named ones, or are just these."""
-    held = all(named.code(label) < named.k for label in wanted.categories)
-    return held and (not only or named.k == wanted.k)
-
-
 def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any, list[Hashable]]:
     """The numbers of a labelled matrix in the order of the labels, and the reports."""
-    if frame.shape[0] < 2 or frame.shape[1] < 2:
-        raise ArgumentValueError(
-            f"matrix must have at least 2 rows and 2 columns, found {frame.shape[0]} and "
-            f"{frame.shape[1]}"
-        )
     index = labels_of(frame.index, "the index of matrix")
     named = labels_of(frame.columns, "the columns of matrix")
-    if _holds(index, domain) and not _holds(named, domain, only=True):
-        raise ArgumentValueError(
-            f"the columns of matrix must be the categories {domain.describe()}, found "
-            f"{named.describe()}; its index holds the categories, {_TRANSPOSED}"
-        )
     columns = _places(named, domain, "the columns of matrix must be the categories")
     if reports is not None:
         space = labels_of(reports, "reports")
     else:
-        space = domain if _holds(index, domain, only=True) else index
+        codes = {domain.code(label) for label in index.categories}
+        space = domain if codes == set(range(domain.k)) else index
     rows = _places(index, space, "the index of matrix must be the reports")
     values = frame.to_numpy(dtype=object)
     return values[np.ix_(rows, columns)].tolist(), list(space.categories)
+
+
+# -- numbers and labels in documents and errors -------------------------------------------------
+
+
+def found(value: Any) -> str:
+    """How an error shows a label that it was given: anything but one label by its type.
+
+    >>> found("Yes"), found(["no", "yes"])
+    ("'Yes'", 'list')
+    """
+    one = str | bytes | bool | int | float | Fraction | datetime.date | np.generic | None
+    text = repr(value) if isinstance(value, one) else type(value).__name__
+    return text if len(text) <= _LONGEST else f"{type(value).__name__} of {len(text)} letters"
+
+
+def listed(labels: Iterable[Any], most: int = 8) -> str:
+    """Labels as a list, shortened where there are many.
+
+    >>> listed(range(20))
+    '[0, 1, 2, 3, 4, 5, ... 20 in all]'
+    """
+    every = [found(label) for label in labels]
+    if len(every) > most:
+        every = [*every[: most - 2], f"... {len(every)} in all"]
+    return f"[{', '.join(every)}]"
+
+
+def to_json(value: Any) -> Any:
+    """A number, or a list of them, as JSON.
+
+    >>> to_json([0.25, Fraction(1, 6)])
+    [0.25, '1/6']
+    """
+    if isinstance(value, tuple | list):
+        return [to_json(part) for part in value]
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    return value
+
+
+def from_json(value: Any) -> Any:
+    """What `to_json` wrote; raises MetadataError for a string that is no fraction."""
+    if isinstance(value, list):
+        return [from_json(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        if _WRITTEN.fullmatch(value):
+            return Fraction(value)
+    except ZeroDivisionError:
+        pass
+    raise MetadataError(
+        f'a number in a document must be a number or such as "1/6", found {value!r}'
+    )

@@ -11,9 +11,8 @@ from rrstats.data.categories import categories_from_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
-from rrstats.mechanisms.exact_numbers import from_json
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection

@@ -43,17 +43,16 @@ from rrstats._checks import check_instance, check_whole_number
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
-from rrstats.mechanisms.exact_numbers import (
+from rrstats.mechanisms.channel import numbers, probability, whole_sum
+from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel
+from rrstats.mechanisms.matrix_design import (
+    MatrixDesign,
     found,
     from_json,
+    labels_of,
     listed,
-    numbers,
-    probability,
     to_json,
-    whole_sum,
 )
-from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel
-from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
 from rrstats.mechanisms.samples import Samples
 
 __all__ = [
