@@ -290,7 +290,7 @@ def test_json_keeps_fractions():
         ({"matrix": {"0": 1}}, "rows of numbers"),
         ({"matrix": 1}, "rows of numbers"),
         ({"reports": ["a", "b", "c"]}, "reports must have one label"),
-        ({"shows": ["a"]}, "shows must have one label"),
+        ({"shows": ["a"]}, "shows must be a mapping"),
         ({"rows": 2}, "unknown keys"),
     ],
 )
@@ -515,7 +515,7 @@ def test_bad_labels():
         with pytest.raises(ArgumentValueError, match="shows must give each of the classes"):
             MatrixDesign(["no", "yes"], THIRDS, shows=shows)
     with pytest.raises(ArgumentTypeError, match="shows must be a mapping"):
-        MatrixDesign(["no", "yes"], THIRDS, shows=["a", "b"])
+        MatrixDesign(["no", "yes"], THIRDS, shows="ab")
     with pytest.raises(ArgumentValueError, match="at least two"):
         MatrixDesign(["no", "yes"], THIRDS, shows={"no": 1, "yes": 1})
 

@@ -408,13 +408,13 @@ def test_group_without_samples():
     [
         ({}, None, "at least two samples, found 0"),
         ({1: warner(0.75)}, None, "at least two samples, found 1"),
-        ({1: warner(0.75), 2: 0.9}, None, "parts must hold mechanisms"),
+        ({1: warner(0.75), 2: 0.9}, None, "parts must be mechanisms such as"),
         ([warner(0.75)], None, "parts must be a mapping"),
         ({1: warner(0.75), 2: rr.KRR(["yes", "no"], 0.75)}, None, "the same true answers"),
         ({1: warner(0.75), 2: Samples(MIXED)}, None, "one sample each"),
         (MIXED, {"no": "a"}, "shows must give each of the classes"),
         (MIXED, {"no": "a", "yes": "a"}, "at least two distinct values"),
-        (MIXED, ["a", "b"], "shows must be a mapping"),
+        (MIXED, ["a", "b", "c"], "shows must be a mapping"),
     ],
 )
 def test_bad_samples(parts, shows, text):

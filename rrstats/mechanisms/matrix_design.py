@@ -93,14 +93,14 @@ class MatrixDesign(Mechanism):
         rows = _rows(matrix, "matrix[report, truth]")
         _check_matrix(rows, domain)
         space = _report_space(domain, len(rows), reports)
-        categories, codes = shown_codes(domain, shows)
+        shown, codes = shown_codes(domain, shows)
         own = None if inverse is None else _rows(inverse, "inverse[category, report]")
         for name, value in {
             "domain": domain,
             "matrix": rows,
             "reports": space,
-            "shown": Categories(categories),
-            "codes_shown": codes or tuple(range(domain.k)),
+            "shown": shown,
+            "codes_shown": codes,
             "inverse": own,
         }.items():
             object.__setattr__(self, name, value)
@@ -171,26 +171,6 @@ class MatrixDesign(Mechanism):
         if self.inverse is not None:
             document["inverse"] = to_json(self.inverse)
         return document
-
-    @classmethod
-    def from_rows(
-        cls,
-        categories: Any,
-        matrix: Any,
-        *,
-        reports: Any = None,
-        shows: Any = None,
-        inverse: Any = None,
-    ) -> MatrixDesign:
-        """The design of a document, whose ``shows`` is a list of labels, one for each class."""
-        if shows is not None:
-            if len(shows) != len(categories):
-                raise ArgumentValueError(
-                    f"shows must have one label for each of the {len(categories)} classes, found "
-                    f"{len(shows)}"
-                )
-            shows = dict(zip(categories, shows, strict=True))
-        return cls(categories, matrix, reports=reports, shows=shows, inverse=inverse)
 
     @property
     def _usual_reports(self) -> Categories:

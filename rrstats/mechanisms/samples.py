@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import check_instance
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.columns import codec_of, encode, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.mechanisms.base import Mechanism, is_mechanism, warn_if_uninformative
+from rrstats.mechanisms.base import Mechanism, warn_if_uninformative
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.stacked_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
@@ -32,20 +33,21 @@ _MOST_STAGES = 4000
 """Each sample draws from streams of its own, of which one column has so many."""
 
 
-def shown_codes(
-    classes: Categories, shows: Mapping[Any, Hashable] | None
-) -> tuple[tuple[Hashable, ...], tuple[int, ...] | None]:
+def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int, ...]]:
     """The categories that classes show, and the category's code for each class.
 
-    shows : class to category; None where the classes are the categories.
-    Raises ArgumentValueError where a class has no category, or there are fewer than two.
+    shows : class to category, or a category for each class in their order (as in documents); None
+        where the classes are the categories.
     """
     if shows is None:
-        return classes.categories, None
+        return classes, tuple(range(classes.k))
     if not isinstance(shows, Mapping):
-        raise ArgumentTypeError(
-            f"shows must be a mapping from class to category, found {type(shows).__name__}"
-        )
+        if not isinstance(shows, list) or len(shows) != classes.k:
+            raise ArgumentTypeError(
+                f"shows must be a mapping from class to category, or a list of {classes.k} "
+                f"categories, found {type(shows).__name__}"
+            )
+        shows = dict(zip(classes.categories, shows, strict=True))
     given = {classes.code(name): shown for name, shown in shows.items()}
     if set(given) != set(range(classes.k)) or len(given) != len(shows):
         raise ArgumentValueError(
@@ -54,7 +56,7 @@ def shown_codes(
         )
     shown = [given[code] for code in range(classes.k)]
     categories = Categories(list(dict.fromkeys(shown)))
-    return categories.categories, tuple(categories.code(one) for one in shown)
+    return categories, tuple(categories.code(one) for one in shown)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -83,25 +85,14 @@ class Samples(Mechanism):
     def __init__(
         self, parts: Mapping[Any, Mechanism], *, shows: Mapping[Any, Hashable] | None = None
     ) -> None:
-        if not isinstance(parts, Mapping):
-            raise ArgumentTypeError(
-                f"parts must be a mapping from sample to mechanism, found {type(parts).__name__}"
-            )
-        strange = [type(part).__name__ for part in parts.values() if not is_mechanism(part)]
-        if strange:
-            raise ArgumentTypeError(
-                "parts must hold mechanisms such as rr.KRR(['yes', 'no'], 0.75), found "
-                f"{strange[0]}"
-            )
-        if len(parts) < 2:
+        check_instance(parts, "parts", Mapping, "a mapping from sample to mechanism")
+        mechanisms, rule = tuple(parts.values()), "mechanisms such as rr.KRR(['yes', 'no'], 0.75)"
+        for part in mechanisms:
+            check_instance(part, "parts", Mechanism, rule)
+        if len(parts) < 2 or any(part.groups is not None for part in mechanisms):
             raise ArgumentValueError(
-                f"parts must hold at least two samples, found {len(parts)}; a single one is an "
-                "ordinary mechanism"
-            )
-        mechanisms = tuple(parts.values())
-        if any(part.groups is not None for part in mechanisms):
-            raise ArgumentValueError(
-                "parts must be mechanisms of one sample each; put all samples in one mapping"
+                "parts must hold the mechanisms, of one sample each, of at least two samples, "
+                f"found {len(parts)}"
             )
         for what in ("domain", "report_space"):
             spaces = [getattr(part, what) for part in mechanisms]
@@ -114,19 +105,20 @@ class Samples(Mechanism):
                 )
         if not all(codec_of(part.report_space).is_label for part in mechanisms):
             raise ArgumentValueError(
-                "parts must be mechanisms whose reports are single labels: of reports that name "
-                "several categories, counts do not say how many respondents a sample has; estimate "
-                "each sample by itself"
+                "parts must be mechanisms whose reports are single labels; estimate each sample "
+                "of another by itself"
             )
         if sum(len(part.rounds) for part in mechanisms) > _MOST_STAGES:
             raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
-        groups = Categories(list(parts))
-        categories, codes = shown_codes(mechanisms[0].domain, shows)
-        object.__setattr__(self, "groups", groups.categories)
-        object.__setattr__(self, "parts", mechanisms)
-        object.__setattr__(self, "shown", Categories(categories))
-        object.__setattr__(self, "domain", mechanisms[0].domain)
-        object.__setattr__(self, "shows", codes)
+        shown, codes = shown_codes(mechanisms[0].domain, shows)
+        for name, value in {
+            "groups": Categories(list(parts)).categories,
+            "parts": mechanisms,
+            "shown": shown,
+            "shows": None if shows is None else codes,
+            "domain": mechanisms[0].domain,
+        }.items():
+            object.__setattr__(self, name, value)
         warn_if_uninformative(self.channel)
 
     @cached_property
@@ -197,20 +189,10 @@ class Samples(Mechanism):
         }
 
     @classmethod
-    def from_parts(cls, groups: Any, parts: Any, *, shows: Any = None) -> Samples:
-        """The samples of a document, whose ``shows`` is a list of labels, one for each class."""
-        if len({*map(len, (groups, parts, {*groups}))}) > 1 or len(parts) < 2:
-            raise MetadataError(
-                "the description of Samples must have one part for each of at least two groups"
-            )
-        if shows is not None:
-            classes = parts[0].domain.categories
-            if len(shows) != len(classes):
-                raise MetadataError(
-                    f"shows must have one category for each of {len(classes)} classes, found "
-                    f"{len(shows)}"
-                )
-            shows = dict(zip(classes, shows, strict=True))
+    def from_parts(cls, groups: list[Any], parts: list[Mechanism], *, shows: Any = None) -> Samples:
+        """The samples of a document."""
+        if len(groups) != len(parts) or len(set(groups)) != len(parts):
+            raise MetadataError("the description of Samples must have one part for each group")
         return cls(dict(zip(groups, parts, strict=True)), shows=shows)
 
     def _call(self, name: str = "Samples") -> str:

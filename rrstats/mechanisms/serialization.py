@@ -23,7 +23,7 @@ __all__ = ["as_mechanism", "from_dict"]
 _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Chain": Chain,
     "KRR": KRR,
-    "MatrixDesign": MatrixDesign.from_rows,
+    "MatrixDesign": MatrixDesign,
     "OptimizedUnary": UnaryEncoding.optimized,
     "Rappor": Rappor,
     "Samples": Samples.from_parts,
