@@ -6,10 +6,10 @@ OpenDP writes a measurement as the call that makes it (``dp.serialize``, read by
     {"__function__": "make_randomized_response", "__module__": "measurements",
      "__kwargs__": {"categories": ["a", "b"], "prob": 0.75, "T": "String"}, "__version__": "0.16.0"}
 
-Both follow the same law: the truth with ``prob``, each other category with (1 - prob) / (k - 1),
-and uniform over all k for a value that is none of them.  `to_json` serves every mechanism with that
-law, whatever it is called; what OpenDP has no words for is refused.  The order of categories, which
-OpenDP does not mind, is kept.
+Both follow the same distribution: the truth with ``prob``, each other category with
+(1 - prob) / (k - 1), and uniform over all k for a value that is none of them.  `to_json` serves
+every mechanism with that distribution, whatever it is called; what OpenDP has no words for is
+refused.  The order of categories, which OpenDP does not mind, is kept.
 The epsilon that OpenDP computes is not below ours, but for the double nearest to 1/k: there it
 says 0, and ours is the tiny one that the double has.
 Format and limits: OpenDP 0.16 (tried); its constructors `make_randomized_response` and
@@ -19,13 +19,13 @@ Format and limits: OpenDP 0.16 (tried); its constructors `make_randomized_respon
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, cast
 
-from rrstats.data.columns import codec_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats._checks import check_instance
+from rrstats.errors import ArgumentValueError
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.krr import KRR
 
@@ -47,188 +47,154 @@ A type that holds the categories only would be one in which other answers cannot
 OpenDP raises for them, and quotes them, where it should answer at random.
 """
 
-
-# -- writing -------------------------------------------------------------------------------
+KINDS = {"bool": bool, "String": str} | dict.fromkeys(INTEGERS, int)
 
 
 def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
-    """A mechanism as the JSON from which OpenDP makes a measurement of the same law.
+    """A mechanism as the JSON from which OpenDP makes a measurement of the same probabilities.
 
-    mechanism : k-ary randomized response, or any other mechanism with its law.
-    version : the version of OpenDP that is to be named; another OpenDP than that warns.
-    Returns text for ``opendp.prelude.deserialize``.
-    Raises ArgumentValueError where OpenDP has no such measurement: another law, a prob that is
-    no double, categories that are not all text, all whole numbers (64 bits), or True and False.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        k-ary randomized response, or any other mechanism with its transition probabilities.
+    version : str
+        The version of OpenDP that is to be named; another OpenDP than that warns.
 
+    Returns
+    -------
+    str
+        Text for ``opendp.prelude.deserialize``.
+
+    Raises
+    ------
+    ArgumentValueError
+        Where OpenDP has no such measurement: other probabilities, a prob that is no double,
+        categories that are not all text, all whole numbers (64 bits), or True and False.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> text = to_json(rr.KRR(["never", "once", "often"], 0.75))
     >>> from_json(text)
     KRR(['never', 'once', 'often'], prob=0.75)  # epsilon 1.792 per report
     """
-    if not is_mechanism(mechanism):
-        raise ArgumentTypeError(f"mechanism must be one, found {type(mechanism).__name__}")
-    alike = _as_krr(mechanism)
-    called: dict[str, Any] = {
-        "categories": list(alike.categories),
-        "prob": alike.prob,
-        "T": _type_of(alike.categories),
-    }
-    return json.dumps(
-        {FUNCTION: CATEGORICAL, MODULE: "measurements", KWARGS: called, VERSION: version},
-        allow_nan=False,
-    )
+    alike = _as_krr(check_instance(mechanism, "mechanism", Mechanism, "a mechanism"))
+    kind = _type_of(alike.categories)
+    called = {"categories": list(alike.categories), "prob": alike.prob, "T": kind}
+    document = {FUNCTION: CATEGORICAL, MODULE: "measurements", KWARGS: called, VERSION: version}
+    return json.dumps(document, allow_nan=False)
 
 
 def _as_krr(mechanism: Mechanism) -> KRR:
-    """The k-ary randomized response with the mechanism's law; raises where there is none."""
-    channel, alike = mechanism.channel, None
-    has_categories = (
-        mechanism.groups is None
-        and codec_of(mechanism.report_space).is_label
-        and mechanism.report_space == mechanism.domain
-    )
+    """The k-ary randomized response with the same probabilities; raises where there is none."""
+    channel, k = mechanism.channel, mechanism.k
     worst = channel.max_likelihood_ratio
-    if has_categories and isinstance(worst, Fraction):
-        # prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
-        for ratio in (worst, 1 / worst):
-            try:
-                candidate = KRR(mechanism.categories, float(ratio / (ratio + mechanism.k - 1)))
-            except ArgumentValueError:  # below 1/k
-                continue
-            law = candidate.channel
-            if law == channel or law.entries == cast(MultinomialChannel, channel).entries:
-                alike = candidate
-    if alike is None:
-        raise ArgumentValueError(
-            "OpenDP's make_randomized_response gives the truth with a prob that is a double, at "
-            "least 1/k and below 1, and each other category equally likely; found a mechanism of "
-            f"another law: {type(mechanism).__name__} over {mechanism.k} categories"
-        )
-    return alike
-
-
-def _type_of(categories: Iterable[Hashable]) -> str:
-    """OpenDP's name of the categories' type."""
-    listed = list(categories)
-    kinds = {type(category) for category in listed}
-    if kinds == {bool}:
-        return "bool"
-    if kinds == {str}:
-        _check_text(listed)
-        return "String"
-    if kinds == {int}:
-        for name in ("i64", "u64"):
-            low, high = INTEGERS[name]
-            if all(low <= category <= high for category in listed):  # type: ignore[operator]  # int
-                return name
-        raise ArgumentValueError("OpenDP's categories must be whole numbers of 64 bits")
-    if type(None) in kinds:
-        raise ArgumentValueError(
-            "OpenDP has no missing category; a missing answer must be a word or a number there"
-        )
-    found = sorted(kind.__name__ for kind in kinds)
+    plain = mechanism.groups is None and mechanism.report_space == mechanism.domain
+    # prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
+    ratios = (worst, 1 / worst) if plain and isinstance(worst, Fraction) else ()
+    for ratio in ratios:
+        prob = float(ratio / (ratio + k - 1))
+        if not 1 / k <= prob < 1:
+            continue
+        alike = KRR(mechanism.categories, prob)
+        entries = alike.channel.entries
+        if alike.channel == channel or entries == cast(MultinomialChannel, channel).entries:
+            return alike
     raise ArgumentValueError(
-        "OpenDP's categories must be all text, all whole numbers, or True and False, found "
-        f"{' and '.join(found)}"
+        "OpenDP's make_randomized_response gives the truth with a prob that is a double, at "
+        "least 1/k and below 1, and each other category equally likely; found a mechanism of "
+        f"other probabilities: {type(mechanism).__name__} over {k} categories"
     )
 
 
-def _check_text(listed: Iterable[Any]) -> None:
-    for text in listed:
-        if "\0" in text or not _is_utf8(text):
-            raise ArgumentValueError(
-                f"OpenDP cuts text at a zero byte and needs valid Unicode, found {text!r}"
-            )
+def _fits(categories: Sequence[Any], kind: str) -> bool:
+    """True where OpenDP's type holds all of them."""
+    low, high = INTEGERS.get(kind, (0, 0))
+    right = all(type(category) is KINDS[kind] for category in categories)
+    return right and (kind not in INTEGERS or all(low <= number <= high for number in categories))
 
 
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-# -- reading -------------------------------------------------------------------------------
+def _type_of(categories: Sequence[Any]) -> str:
+    """OpenDP's name of the categories' type."""
+    for text in categories:
+        if isinstance(text, str) and (
+            "\0" in text or text.encode(errors="ignore").decode() != text
+        ):
+            raise ArgumentValueError("OpenDP cuts text at a zero byte and needs valid Unicode")
+    for kind in ("bool", "String", "i64", "u64"):
+        if _fits(categories, kind):
+            return kind
+    found = sorted({type(category).__name__ for category in categories})
+    raise ArgumentValueError(
+        "OpenDP's categories must be all text, all whole numbers of 64 bits, or True and False, "
+        f"none of them missing; found {' and '.join(found)}"
+    )
 
 
 def from_json(text: str | bytes) -> KRR:
     """The mechanism of a measurement that OpenDP wrote with ``dp.serialize``.
 
-    text : JSON of `make_randomized_response` or `make_randomized_response_bool`; nothing is
+    Parameters
+    ----------
+    text : str or bytes
+        JSON of `make_randomized_response` or `make_randomized_response_bool`; nothing is
         imported and nothing called.
-    Of the second the categories are [False, True].  Whether OpenDP flips its coin in constant
-    time is no part of the law and passed over.
-    Raises ArgumentValueError for anything else, such as a chain of measurements, and where what
-    it says is no k-ary randomized response (a prob of 1, a category twice).
 
+    Returns
+    -------
+    KRR
+        Of the second function the categories are [False, True].  Whether OpenDP flips its coin
+        in constant time does not matter here.
+
+    Raises
+    ------
+    ArgumentValueError
+        For anything else, such as a chain of measurements, and where the text describes no k-ary
+        randomized response (a prob of 1, a category twice).
+
+    Examples
+    --------
     >>> from_json('{"__function__": "make_randomized_response_bool", "__module__": "measurements",'
     ...     ' "__kwargs__": {"prob": 0.75, "constant_time": false}, "__version__": "0.16.0"}')
     KRR([False, True], prob=0.75)  # epsilon 1.099 per report
     """
-    if not isinstance(text, str | bytes):
-        raise ArgumentTypeError(
-            "text must be what opendp.prelude.serialize(measurement) gives, found "
-            f"{type(text).__name__}"
-        )
+    check_instance(text, "text", (str, bytes), "what opendp.prelude.serialize(measurement) gives")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         raise ArgumentValueError("text is not JSON, or nested too deeply") from None
-    function, called = _call(document)
+    document = document if isinstance(document, dict) else {}
+    function, called = document.get(FUNCTION), document.get(KWARGS)
+    known = {CATEGORICAL: {"prob", "categories", "T"}, BOOLEAN: {"prob", "constant_time"}}
+    if (
+        not isinstance(function, str)
+        or function not in known
+        or document.get(MODULE) != "measurements"
+        or not isinstance(called, dict)
+    ):
+        raise ArgumentValueError(
+            f"text must be OpenDP's {CATEGORICAL} or {BOOLEAN}, as opendp.prelude.serialize "
+            "writes it; of a chain serialize the measurement in it"
+        )
+    strange = set(document) - {FUNCTION, MODULE, KWARGS, VERSION} | set(called) - known[function]
+    if strange:
+        raise ArgumentValueError(
+            f"text has {min(strange)[:60]!r}, which this rrstats does not know"
+        )
     prob = called.get("prob")
     if type(prob) not in (int, float):
         raise ArgumentValueError(f"prob of {function} must be a number")
-    if function == BOOLEAN:
-        _check_names(function, called, {"prob", "constant_time"})
-        return KRR([False, True], prob)
-    _check_names(function, called, {"prob", "categories", "T"})
-    return KRR(_categories(called), prob)
-
-
-def _call(document: Any) -> tuple[str, dict[str, Any]]:
-    """The function that is to be called, and its arguments."""
-    if not isinstance(document, dict) or FUNCTION not in document:
-        raise ArgumentValueError(
-            f"text holds no measurement of OpenDP: it needs {FUNCTION!r}, as "
-            "opendp.prelude.serialize writes it"
-        )
-    function, module = document[FUNCTION], document.get(MODULE)
-    if function not in (CATEGORICAL, BOOLEAN) or module != "measurements":
-        found = function if isinstance(function, str) else type(function).__name__
-        raise ArgumentValueError(
-            f"text must be of OpenDP's {CATEGORICAL} or {BOOLEAN}, found {found!r}; of a chain "
-            "serialize the measurement in it"
-        )
-    _check_names("text", document, {FUNCTION, MODULE, KWARGS, VERSION})
-    called = document.get(KWARGS)
-    if not isinstance(called, dict):
-        raise ArgumentValueError(f"{KWARGS!r} of {function} must be an object")
-    return function, called
-
-
-def _check_names(where: str, found: dict[str, Any], known: set[str]) -> None:
-    if strange := sorted(set(found) - known):
-        raise ArgumentValueError(f"{where} has {strange[0]!r}, which this rrstats does not know")
+    return KRR([False, True] if function == BOOLEAN else _categories(called), prob)
 
 
 def _categories(called: dict[str, Any]) -> list[Any]:
     """The categories, if they are of the type that is named."""
-    listed = called.get("categories")
+    listed, kind = called.get("categories"), called.get("T")
     if isinstance(listed, dict) and set(listed) == {"__tuple__"}:
         listed = listed["__tuple__"]
     if not isinstance(listed, list) or not listed:
         raise ArgumentValueError(f"categories of {CATEGORICAL} must be a list")
     _type_of(listed)  # raises where they are not of one type that OpenDP has
-    named = called.get("T")
-    kinds = {"bool": bool, "String": str} | dict.fromkeys(INTEGERS, int)
-    limits = INTEGERS.get(named) if isinstance(named, str) else None
-    if named is None:
-        return listed
-    if (
-        not isinstance(named, str)
-        or type(listed[0]) is not kinds.get(named)
-        or (limits and not all(limits[0] <= item <= limits[1] for item in listed))
-    ):
-        raise ArgumentValueError(f"categories do not fit their type T, {named!r}")
+    if kind is not None and not (isinstance(kind, str) and kind in KINDS and _fits(listed, kind)):
+        raise ArgumentValueError("categories do not fit their type T")
     return listed
