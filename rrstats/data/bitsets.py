@@ -1,8 +1,8 @@
-"""The space of reports that are subsets: which there are, and reading them back from any cells.
-Packed bits of many reports at once: unpacked, counted by report, and added up by category.
+"""Reports that are subsets of the categories, packed as bits: reading, writing and counting them.
 
-Everything goes through the reports in parts that stay in the cache, so that nothing of the size of
-the column stands beside the result.
+A report in NumPy is a row of k booleans; elsewhere it is ceil(k / 8) bytes, category i at bit
+i % 8, the lowest first, of byte i // 8.  Everything goes through the reports in parts that stay in
+the cache, so that nothing of the size of the column stands beside the result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AT_ONCE_BYTES = 1 << 18
 
 
 def sizes(codes: Packed) -> NDArray[np.int64]:
-    """(n,) how many bits of each report are 1, in parts."""
+    """(n,) numbers of bits of each report that are 1, in parts."""
     found = np.empty(len(codes), dtype=np.int64)
     for rows in _parts(codes):
         found[rows] = np.bitwise_count(codes[rows]).sum(axis=1, dtype=np.int64)
@@ -79,9 +79,18 @@ _WIDE = 256
 
 
 def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
-    """How many reports hold each category; shape (k,).
+    """Count the reports that hold each category.
 
-    codes : (n, width) packed reports.  In parts: memory does not grow with n.
+    Parameters
+    ----------
+    codes : ndarray of uint8 of shape (n, width)
+        Packed reports; they are counted in parts, so memory does not grow with n.
+    k : int
+        The number of categories.
+
+    Returns
+    -------
+    ndarray of int of shape (k,)
     """
     width = codes.shape[1]
     counts = np.zeros(8 * width, dtype=np.int64)
@@ -98,7 +107,7 @@ def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
 
 
 def _column_sums(codes: Packed) -> NDArray[np.int64]:
-    """(8 width,) how often each bit is 1.
+    """(8 width,) numbers of reports in which each bit is 1.
 
     Three rows become two in five operations on all their bits, as in a full adder: the sums
     modulo 2, and the carries, which count twice (Harley and Seal's population count).
@@ -124,11 +133,22 @@ NOT_IN_TEXT = "CSV and other text cannot hold packed reports; Parquet and Feathe
 
 @dataclass(frozen=True)
 class Subsets(ReportCodec):
-    """The space of reports that are subsets of k categories.
+    """The space of reports that are subsets of k categories, and their codec.
 
-    domain : the categories.  size : how many of them are in each report; None for any number.
-    Raises ArgumentValueError for a size that no subset has.
+    Parameters
+    ----------
+    domain : Categories
+        The categories.
+    size : int, optional
+        The number of categories in each report; any number by default.
 
+    Raises
+    ------
+    ArgumentValueError
+        No subset has that size.
+
+    Examples
+    --------
     >>> space = Subsets(Categories(["red", "green", "blue"]))
     >>> space.width, space.pack([[True, False, True]]).tolist()
     (1, [[5]])
@@ -151,11 +171,11 @@ class Subsets(ReportCodec):
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """What the bits of a report stand for, and the cells of a tally."""
+        """Labels of a report's bits, and of the cells of a tally."""
         return self.domain.categories
 
     def code(self, label: object) -> int:
-        """The place of a category's bit; k for a label that is none."""
+        """Return the place of a category's bit; k for a label that is none."""
         return min(self.domain.code(label), self.k)
 
     @property
@@ -179,18 +199,30 @@ class Subsets(ReportCodec):
         return None
 
     def describe(self) -> str:
-        """The space in words."""
+        """Return the space in words."""
         which = "subsets" if self.size is None else f"subsets of {self.size}"
         return f"{which} of the {self.k} categories {self.domain.describe()}"
 
     def empty(self, rows: int) -> Packed:
-        """Builder for ``rows`` packed reports."""
+        """Return an empty array for ``rows`` packed reports."""
         return np.empty((rows, self.width), dtype=np.uint8)
 
     def pack(self, bits: Any) -> Packed:
-        """(n, k) booleans, or whole numbers 0 and 1, to (n, width) bytes.
+        """Pack booleans.
 
-        Raises ArgumentValueError for anything else, and for subsets that are no report.
+        Parameters
+        ----------
+        bits : array-like of shape (n, k)
+            Booleans, or whole numbers 0 and 1.
+
+        Returns
+        -------
+        ndarray of uint8 of shape (n, width)
+
+        Raises
+        ------
+        ArgumentValueError
+            Anything else, and subsets that are no report.
         """
         found = np.asarray(bits)
         if found.ndim != 2 or found.shape[1] != self.k or found.dtype.kind not in "biu":
@@ -201,10 +233,22 @@ class Subsets(ReportCodec):
         return self._none_outside(self._read_bits(found)).codes
 
     def unpack(self, reports: Any) -> Bits:
-        """Reports in any container that rrstats gives back, to (n, k) booleans.
+        """Unpack reports.
 
-        A missing report is a row without any category.
-        Raises ArgumentValueError for values that are no such report, as many as there are.
+        Parameters
+        ----------
+        reports : container
+            Any that `privatize` gives back.
+
+        Returns
+        -------
+        ndarray of bool of shape (n, k)
+            A missing report is a row without any category.
+
+        Raises
+        ------
+        ArgumentValueError
+            Some values are no such report; it says how many.
         """
         container, read = open_reports(reports, self)
         found = self._none_outside(read(container.cells))
@@ -222,8 +266,6 @@ class Subsets(ReportCodec):
                 + ("" if self.size is None else f", and {self.size} of its bits are 1")
             )
         return found
-
-    # -- codec: reading reports, and the form of new ones --------------------------------------
 
     def _checked(
         self, codes: Packed, wrong: Bits | None = None, absent: Bits | None = None
@@ -243,22 +285,27 @@ class Subsets(ReportCodec):
         """(n, k) booleans, or whole numbers, of which 0 and 1 are bits."""
         # A bool of a file may hold other bytes than 0 and 1.
         held = bits.view(np.uint8) if bits.dtype.kind == "b" else bits
-        wrong = ((held != 0) & (held != 1)).any(axis=1)
+        few = held.dtype == np.uint8 and held.max(initial=0) < 2
+        wrong = None if few else np.asarray((held & ~held.dtype.type(1)).any(axis=1))
         return self._checked(np.packbits(bits, axis=1, bitorder=BIT_ORDER), wrong)
 
     def _read_objects(self, cells: Any) -> Encoded:
         """Bytes objects, in a list or an array; None and its like are missing."""
         listed = cells if isinstance(cells, list) else cells.tolist()
-        if any(isinstance(cell, str) and cell.startswith(("b'", 'b"')) for cell in listed):
-            raise ArgumentTypeError(
-                f"reports must be {self.describe()}, found them written out as text; {NOT_IN_TEXT}"
-            )
         width, blank = self.width, bytes(self.width)
         fits = [isinstance(cell, bytes) and len(cell) == width for cell in listed]
-        parts = [cell if fit else blank for cell, fit in zip(listed, fits, strict=True)]
-        absent = [not fit and is_missing(cell) for cell, fit in zip(listed, fits, strict=True)]
-        codes = np.frombuffer(b"".join(parts), np.uint8).reshape(len(listed), width)
-        return self._checked(codes, ~np.array(fits, bool), np.array(absent, bool))
+        wrong, absent = ~np.array(fits, dtype=bool), np.zeros(len(listed), dtype=np.bool_)
+        if misfits := np.flatnonzero(wrong).tolist():
+            others = [listed[row] for row in misfits]
+            if any(isinstance(cell, str) and cell.startswith(("b'", 'b"')) for cell in others):
+                raise ArgumentTypeError(
+                    f"reports must be {self.describe()}, found them written out as text; "
+                    f"{NOT_IN_TEXT}"
+                )
+            absent[misfits] = [is_missing(cell) for cell in others]
+            listed = [cell if fit else blank for cell, fit in zip(listed, fits, strict=True)]
+        codes = np.frombuffer(b"".join(listed), np.uint8).reshape(len(fits), width)
+        return self._checked(codes, wrong, absent)
 
     def _read_arrow(self, cells: Any) -> Encoded:
         """Arrow's binary of any kind, chunked or not."""
@@ -325,8 +372,6 @@ class Subsets(ReportCodec):
                 return lambda cells: self._checked(
                     np.ascontiguousarray(cells).view(np.uint8).reshape(-1, self.width)
                 )
-            if dtype.kind in "SV":
-                return lambda cells: self._read_objects([b""] * len(cells))
         if (arrow := arrow_type(dtype)) is not None:
             import pyarrow as pa
 

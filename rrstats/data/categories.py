@@ -1,12 +1,8 @@
-"""The declared categories, and the code of one answer.
+"""The declared categories, the code of one answer, and their form in JSON.
 
-A `Categories` is declared, never inferred from data.  The code of an answer is 0 .. k-1, k for an
+Categories are declared, never inferred from data.  The code of an answer is 0 .. k-1, k for an
 answer outside the categories, and k+1 for a missing one (or its category, where missing is one).
-
 Traps handled here: ``True == 1 == 1.0``, NaN, pandas' silent conversions, hostile objects.
-The way from containers of answers to codes is `encoding`, the way back is in `containers`.
-
-Categories as plain JSON and back, with their types.
 
 JSON cannot tell 1 from 1.0 in every reader, nor write bytes, dates, tuples or NaN, so each
 category is tagged with its type: ``{"int": 1}``, ``{"str": "never"}``, ``{"date":
@@ -25,6 +21,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sized
 from decimal import Decimal
+from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, cast
 
@@ -39,16 +36,22 @@ Codes = NDArray[Any]
 MOST_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
 
-_TOO_MANY = (
-    f"categories must be at most {MOST_CATEGORIES:,}, found more; merge answers, or ask in parts"
-)
-
 _KINDS = {"int": int, "float": float, "str": str, "bytes": bytes}
 _KINDS |= {"date": datetime.date, "duration": datetime.timedelta}
 
 
 def is_missing(value: object) -> bool:
-    """Whether one value is missing: None, NaN, NaT and pandas.NA are all the same."""
+    """Tell a missing value: None, NaN, NaT and pandas.NA are all the same.
+
+    Parameters
+    ----------
+    value : object
+        One value, of any type; it is never changed, and no error of its own comes out.
+
+    Returns
+    -------
+    bool
+    """
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     try:
@@ -135,11 +138,16 @@ def _as_sequence(categories: object) -> list[Any]:
             "categories must be a list of the possible answers, "
             f"found {type(categories).__name__}; pass for example ['yes', 'no']"
         )
-    if isinstance(categories, Sized) and len(categories) > MOST_CATEGORIES:
-        raise ArgumentValueError(_TOO_MANY)
+    too_many = isinstance(categories, Sized) and len(categories) > MOST_CATEGORIES
+    to_list = getattr(categories, "to_pylist", categories.__iter__)
+    listed = [] if too_many else list(islice(to_list(), MOST_CATEGORIES + 1))
+    if too_many or len(listed) > MOST_CATEGORIES:
+        raise ArgumentValueError(
+            f"categories must be at most {MOST_CATEGORIES:,}, found more; merge answers"
+        )
     if isinstance(categories, set | frozenset):
         try:
-            listed = sorted(categories)
+            listed = sorted(listed)
             # NaN and nested sets sort without an error, but in no fixed order.
             in_order = all(bool(a < b) for a, b in pairwise(listed))
         except Exception:
@@ -149,51 +157,33 @@ def _as_sequence(categories: object) -> list[Any]:
                 "categories given as a set must be sortable, because their order is part of "
                 "the design; pass a list"
             )
-        return listed
-    to_list = getattr(categories, "to_pylist", categories.__iter__)
-    listed = list(islice(to_list(), MOST_CATEGORIES + 1))
-    if len(listed) > MOST_CATEGORIES:
-        raise ArgumentValueError(_TOO_MANY)
     return listed
 
 
 class Categories:
-    """The k declared categories, in their declared order.
+    """The k declared categories, in their declared order; they never look at data.
 
-    bool_codes, value_codes : the codes of True and False, and of all other categories (dates
-        as midnights); both with None, as which anything missing counts.
-    objects : (k,) the categories as Python objects.  integers : (k,), where all are int64.
+    Parameters
+    ----------
+    categories : list, set or other collection
+        At least two distinct hashable values: bool, int, float, str, bytes, date, tuple or any
+        other; a missing value (None, NaN, NA: all one) may be among them.  A set is sorted.
+        Values that pandas or Python would confuse (True and 1 and 1.0, 0.0 and -0.0, two
+        spellings of one accented word) are refused together.
 
-    categories : at least two distinct hashable values: bool, int, float, str, bytes, date,
-        tuple or any other; a missing value (None, NaN, NA: all one) may be among them.
-        A set is sorted.  Values that pandas or Python would confuse (True and 1 and 1.0,
-        0.0 and -0.0, two spellings of one accented word) are refused together.
-    Raises ArgumentValueError or ArgumentTypeError for anything else; never looks at data.
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        Anything else.
 
+    Examples
+    --------
     >>> Categories(["never", "once", "often"]).k
     3
     """
 
-    __slots__ = (
-        "_key",
-        "bool_codes",
-        "categories",
-        "integers",
-        "k",
-        "kind",
-        "missing_code",
-        "objects",
-        "value_codes",
-    )
-
     categories: tuple[Hashable, ...]
     k: int
-    kind: str
-    missing_code: int | None
-    bool_codes: dict[bool | None, int]
-    value_codes: dict[Any, int]
-    objects: NDArray[np.object_]
-    integers: NDArray[np.int64] | None
 
     def __init__(self, categories: object) -> None:
         plain = tuple(_plain(c) for c in _as_sequence(categories))
@@ -212,33 +202,58 @@ class Categories:
                     f"({type(category).__name__}) are equal or would be taken for one another; "
                     "drop or rename one"
                 )
-        kinds = {_kind(c) for c in plain if c is not None}
-        self.categories = plain
-        self.k = len(plain)
-        self.kind = (
-            "float" if kinds == {"int", "float"} else kinds.pop() if len(kinds) == 1 else "other"
-        )
-        self.missing_code = plain.index(None) if None in plain else None
-        absent = {None: self.k + 1 if self.missing_code is None else self.missing_code}
-        self.bool_codes = absent | {c: i for i, c in enumerate(plain) if isinstance(c, bool)}
-        self.value_codes = absent | {
-            _comparable(c): i
-            for i, c in enumerate(plain)
-            if c is not None and not isinstance(c, bool)
-        }
-        self.objects = np.fromiter(plain, dtype=object, count=self.k)
-        self.objects.flags.writeable = False
-        # All categories at once, where they are whole numbers of 64 bits and none is missing.
-        self.integers = None
-        if self.kind == "int" and self.missing_code is None:
-            with contextlib.suppress(OverflowError):
-                self.integers = np.array(plain, dtype=np.int64)
-        self._key = tuple((type(c).__name__, c) for c in plain)
+        self.__dict__.update(categories=plain, k=len(plain))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if hasattr(self, "_key"):
-            raise AttributeError("a Categories cannot be changed; declare a new one")
-        object.__setattr__(self, name, value)
+        raise AttributeError("categories cannot be changed; declare new ones")
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of all categories; "other" where there are several."""
+        kinds = {_kind(c) for c in self.categories if c is not None}
+        if kinds == {"int", "float"}:
+            return "float"
+        return kinds.pop() if len(kinds) == 1 else "other"
+
+    @cached_property
+    def missing_code(self) -> int | None:
+        """The code of the missing category, if there is one."""
+        return self.categories.index(None) if None in self.categories else None
+
+    @property
+    def _absent(self) -> dict[Any, int]:
+        return {None: self.k + 1 if self.missing_code is None else self.missing_code}
+
+    @cached_property
+    def bool_codes(self) -> dict[bool | None, int]:
+        """Codes of True and False, and of None, as which anything missing counts."""
+        codes = enumerate(self.categories)
+        return self._absent | {c: i for i, c in codes if isinstance(c, bool)}
+
+    @cached_property
+    def value_codes(self) -> dict[Any, int]:
+        """Codes of all other categories, dates as midnights, and of None."""
+        others = (pair for pair in enumerate(self.categories) if not isinstance(pair[1], bool))
+        return self._absent | {_comparable(c): i for i, c in others if c is not None}
+
+    @cached_property
+    def objects(self) -> NDArray[np.object_]:
+        """(k,) the categories as Python objects, read-only."""
+        found = np.fromiter(self.categories, dtype=object, count=self.k)
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def integers(self) -> NDArray[np.int64] | None:
+        """(k,) the categories, where all are whole numbers of 64 bits and none is missing."""
+        if self.kind == "int" and self.missing_code is None:
+            with contextlib.suppress(OverflowError):
+                return np.array(self.categories, dtype=np.int64)
+        return None
+
+    @cached_property
+    def _key(self) -> tuple[tuple[str, Hashable], ...]:
+        return tuple((type(c).__name__, c) for c in self.categories)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Categories) and self._key == other._key
@@ -253,7 +268,7 @@ class Categories:
         return Categories, (self.categories,)
 
     def describe(self, most: int = 8) -> str:
-        """The categories in words, shortened where there are many."""
+        """Return the categories in words, shortened where there are more than ``most``."""
         if self.k <= most:
             return repr(list(self.categories))
         first = ", ".join(repr(c) for c in self.categories[: most - 2])
@@ -266,11 +281,22 @@ class Categories:
         return np.dtype(np.uint8 if size <= 256 else np.uint16 if size <= 65536 else np.uint32)
 
     def empty(self, rows: int) -> Codes:
-        """Builder for the codes of ``rows`` reports."""
+        """Return an empty array for the codes of ``rows`` reports."""
         return np.empty(rows, dtype=self.dtype)
 
     def code(self, value: object) -> int:
-        """The code of one value: 0 .. k-1, k if it is no category, k+1 if it is missing."""
+        """Return the code of one value.
+
+        Parameters
+        ----------
+        value : object
+            One answer, of any type.
+
+        Returns
+        -------
+        int
+            0 .. k-1, k if it is no category, k+1 if it is missing.
+        """
         if is_missing(value):
             return self.value_codes[None]
         try:
@@ -284,10 +310,24 @@ class Categories:
 
 
 def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
-    """Categories as a list of tagged JSON values.
+    """Write categories as a list of tagged JSON values.
 
-    Raises ArgumentValueError for a category of a type that has no tag.
+    Parameters
+    ----------
+    categories : iterable of hashables
+        Categories, or names of columns.
 
+    Returns
+    -------
+    list of dict
+
+    Raises
+    ------
+    ArgumentValueError
+        A category is of a type that has no tag.
+
+    Examples
+    --------
     >>> categories_to_json(["never", 1, None])
     [{'str': 'never'}, {'int': 1}, {'missing': True}]
     """
@@ -316,10 +356,24 @@ def _to_json(category: Hashable) -> dict[str, Any]:
 
 
 def categories_from_json(document: Iterable[Any]) -> list[Hashable]:
-    """The categories that `categories_to_json` described.
+    """Read the categories that `categories_to_json` described.
 
-    Raises MetadataError for anything else.
+    Parameters
+    ----------
+    document : list
+        Tagged JSON values, or bare ones.
 
+    Returns
+    -------
+    list of hashables
+
+    Raises
+    ------
+    MetadataError
+        Anything else.
+
+    Examples
+    --------
     >>> categories_from_json([{"str": "never"}, {"int": 1}, "by hand"])
     ['never', 1, 'by hand']
     """
@@ -365,9 +419,16 @@ def _float_from_json(value: Any) -> float:
 
 
 def categories_digest(document: Iterable[Any]) -> str:
-    """A fingerprint of declared categories (public), where the list itself is too long.
+    """Fingerprint of declared categories (public), where the list itself is too long.
 
-    document : what `categories_to_json` says of them.
+    Parameters
+    ----------
+    document : iterable of dict
+        The result of `categories_to_json`.
+
+    Returns
+    -------
+    str
     """
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

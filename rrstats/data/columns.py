@@ -503,7 +503,7 @@ def _of_objects(categories: Categories) -> Encoder:
 
 
 def is_arrow_text(cells: Any) -> bool:
-    """Whether these are strings that Arrow holds, in pandas or by itself."""
+    """Tell strings that Arrow holds, in pandas or by itself."""
     arrow = arrow_type(getattr(cells, "dtype", getattr(cells, "type", None)))
     return arrow is not None and arrow_kind(arrow) == "str"
 

@@ -334,7 +334,7 @@ def _bits_of_words(
     turn = 0
 
     def compared(which: int | NDArray[np.intp], digits: list[int]) -> tuple[Words, Words]:
-        """Whether each bit is below the digits, and whether it is if a tie counts as below."""
+        """Bits below the digits, and the same with ties counted as below."""
         below: Words | None = None
         most: Words | None = None
         # The last digit first: then each is one operation.  A 1 among the random digits says
