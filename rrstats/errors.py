@@ -1,4 +1,4 @@
-"""What can go wrong, in one tree.
+"""Errors and warnings, in one tree.
 
 Every error of rrstats is an `RRStatsError` and also the built-in kind that Python users
 expect (`ValueError` or `TypeError`).  No message ever quotes a respondent's answer: messages
@@ -54,7 +54,7 @@ class NotIdentifiableError(ArgumentValueError):
 
 
 class MetadataError(ArgumentValueError):
-    """What the data say of themselves contradicts the data or an argument.
+    """The metadata of a column contradict the data or an argument.
 
     Documents may hold labels and keys of any length, so long messages are cut in the middle.
     """

@@ -101,7 +101,7 @@ class _Column:
 
     @property
     def shows_who_answered(self) -> bool:
-        """Whether missing answers stayed missing; where missing is a category, none can."""
+        """True where missing answers stayed missing; where missing is a category, none can."""
         return self.record.missing == "keep" and None not in self.mechanism.domain.categories
 
     @property
@@ -110,7 +110,7 @@ class _Column:
 
     @property
     def reports_answers(self) -> bool:
-        """Whether the reports are the possible answers themselves."""
+        """True where the reports are the possible answers themselves."""
         channel, own = self.mechanism.channel, self.mechanism.domain.categories
         same = len(channel.class_of) == len(channel.samples)
         return same and own == self.mechanism.report_space.categories

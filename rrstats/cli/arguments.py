@@ -199,7 +199,7 @@ class Design:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is said of how columns are made."""
+        """True where nothing is said of the design."""
         return self == Design(self.names)
 
     def words(self) -> list[str | None]:

@@ -120,7 +120,7 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
 
 
 def _picture(text: str) -> Path:
-    """Where to draw, checked as far as that goes before anything is computed."""
+    """The file of the picture, checked before anything is computed."""
     path = Path(text)
     if not path.suffix or path.is_dir():
         raise ArgumentValueError(f"--plot must name a file such as shares.png, got {text!r}")
@@ -191,7 +191,7 @@ def _report(
 
 
 def _odds(plan: Mapping[str, KRR]) -> str:
-    """What the epsilon of a row means, in plain words."""
+    """The meaning of a row's epsilon in plain words."""
     total = total_epsilon(mechanism.epsilon for mechanism in plan.values())
     factor = math.exp(total)
     highest = posterior(DEMO_PRIOR, factor)

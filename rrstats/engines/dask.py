@@ -106,7 +106,7 @@ def client_of(client: Any) -> Any:
 
 
 def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
-    """How Dask runs calls, each with its partition where there are any."""
+    """A function that runs calls by Dask, each with its partition where there are any."""
 
     def run(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
         why = None
@@ -144,7 +144,7 @@ def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
 
 
 def _of_the_cluster(error: Exception) -> str | None:
-    """What is wrong with the cluster, with the next step; None for anything else.
+    """The fault of the cluster, with the next step; None for any other error.
 
     Told by the error's kind alone: its message may quote a cell, and so may a module's name.
     """
@@ -306,7 +306,7 @@ def _sample(meta: pd.DataFrame) -> pd.DataFrame:
 
 
 def _why_not(sample: pd.DataFrame) -> str:
-    """Which column Arrow cannot hold, and what to do."""
+    """The column that Arrow cannot hold, and the next step."""
     twice = sample.columns[sample.columns.duplicated()]
     if len(twice):
         return f"more than one column has the name {twice[0]!r}; rename them"
@@ -322,7 +322,7 @@ def _why_not(sample: pd.DataFrame) -> str:
 
 
 def _plain(attrs: dict[Any, Any]) -> bytes:
-    """What pandas keeps of attrs in a file: all of them, or of odd ones only how it was made."""
+    """The attrs that pandas keeps in a file: all, or of odd ones only our document."""
     try:
         return json.dumps(attrs).encode()
     except (TypeError, ValueError):

@@ -54,7 +54,7 @@ Result = TypeVar("Result")
 
 
 def retold(text: str, work: Callable[[], Result]) -> Result:
-    """What the work returns; an error of Spark or Java as FileError, by its kind alone.
+    """The result of the work; an error of Spark or Java as FileError, by its kind alone.
 
     Their messages may quote cells, and so may the errors that they carry along.
     """
@@ -81,7 +81,7 @@ def _kind(error: Any) -> str:
 
 
 def _next_step(error: Any) -> str:
-    """What helps against the commonest causes, told by words that no cell can bring in."""
+    """Help against the commonest causes, told by words that no cell can bring in."""
     with suppress(Exception):
         said = str(error)
         for package in ("rrstats", "pyarrow", "numpy", "pandas", "cryptography"):
@@ -224,7 +224,7 @@ class Staging:
             raise FileError(f"{self._name} was made by somebody meanwhile; nothing was published")
 
     def _check(self) -> bool:
-        """Whether there is something to be replaced; FileError where nothing may be."""
+        """True where there is something to be replaced; FileError where nothing may be."""
         if not self._system.exists(self._target.getParent()):
             raise FileError(
                 f"cannot write {self._name}: the folder {self._target.getParent()} is not there"

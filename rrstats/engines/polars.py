@@ -62,7 +62,7 @@ Result = TypeVar("Result")
 
 
 def retold(text: str, work: Callable[[], Result], told: Sequence[RRStatsError] = ()) -> Result:
-    """What the work returns; an error of Polars as FileError, by its kind alone.
+    """The result of the work; an error of Polars as FileError, by its kind alone.
 
     told : errors of ours, which Polars wraps in its own; the first of them is raised instead.
     """
@@ -277,7 +277,7 @@ def _file(path: object) -> Path:
 
 
 class _Counting:
-    """What frames and lazy frames share: counts come back, and nothing else."""
+    """Methods of frames and of lazy frames that return counts alone."""
 
     def __init__(self, data: Any) -> None:
         self._data = data

@@ -200,7 +200,7 @@ def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
 
 
 def one_document(places: Iterable[list[Record]]) -> bytes:
-    """What several places say of how columns were made, in one document."""
+    """The records of several places in one document."""
     found: dict[str, Record] = {}
     for record in (record for place in places for record in place):
         if found.setdefault(str(record.name), record) != record:
@@ -295,19 +295,19 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Adding(AccumulatorParam[Seen]):
-    """How Spark adds up what finished tasks saw; each task of a job counts once."""
+    """Sum of the counts of finished tasks; each task of a job counts once."""
 
     def zero(self, value: Seen) -> Seen:
         """Nothing seen."""
         return Seen()
 
     def addInPlace(self, value1: Seen, value2: Seen) -> Seen:
-        """What two tasks saw."""
+        """The counts of two tasks."""
         return value1 + value2
 
 
 class Listing(AccumulatorParam[dict[int, str | None]]):
-    """How Spark brings together which task had which file."""
+    """Union of the files of tasks."""
 
     def zero(self, value: object) -> dict[int, str | None]:
         """No task."""
@@ -322,7 +322,7 @@ class Listing(AccumulatorParam[dict[int, str | None]]):
 
 @dataclass(frozen=True)
 class Task:
-    """What an attempt does with the batches of one partition, on any machine, under its own keys.
+    """Work of an attempt on the batches of one partition, on any machine, under keys of its own.
 
     names : of the columns, by place.  seen : where to add what was seen, if anywhere.
     files : where to add which file this was, if batches have its mark.
@@ -651,7 +651,7 @@ class _Job:
         return rows
 
     def _seen(self, failed: str, work: Callable[[Task], None]) -> Seen:
-        """What all tasks of one job saw."""
+        """The counts of all tasks of one job."""
         context = self.source.sparkSession.sparkContext
         total = context.accumulator(Seen(), Adding())
         retold(failed, lambda: work(replace(self.task, seen=total)))
