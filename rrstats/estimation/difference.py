@@ -15,7 +15,7 @@ Sources: Newcombe (1998), method 10; Zou and Donner (2008), with their correlati
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -30,13 +30,14 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.homogeneity import (
+from rrstats.estimation.hypothesis_tests import (
     TestResult,
-    by_wald,
     check_comparable,
-    covariance_df,
-    draft_of,
+    contrast_df,
     homogeneity,
+    paired_covariance,
+    paired_test,
+    trusted_variance,
 )
 from rrstats.estimation.result import (
     FORMATS,
@@ -155,13 +156,7 @@ class Difference(Result):
         Never more than the reports of both together have, of which two groups in the same
         clusters have no more than one.
         """
-        both = [self.first, self.second]
-        pairs = zip(*map(_trusted, both), strict=True)
-        found = [covariance_df(both, [np.array([[one]]) for one in parts]) for parts in pairs]
-        most = np.inf
-        if self.shared is not None and not self.groups and any(one.designed for one in both):
-            most = min(float(one.df) if one.designed else one.n - 1.0 for one in both)
-        return np.minimum(found, most)
+        return contrast_df(self.first, self.second, self.shared is not None and not self.groups)
 
     @cached_property
     def z(self) -> Floats:
@@ -226,7 +221,7 @@ class Difference(Result):
         of_a, of_b = (uncut_interval(one, level, self.df) for one in (self.first, self.second))
         correlation = np.zeros(self.k)
         if self.shared is not None:
-            product = np.sqrt(_trusted(self.first) * _trusted(self.second))
+            product = np.sqrt(trusted_variance(self.first) * trusted_variance(self.second))
             with np.errstate(divide="ignore", invalid="ignore"):
                 correlation = np.nan_to_num(np.diagonal(self.shared) / product).clip(-1, 1)
         low, high = mover_difference(a, of_a, b, of_b, correlation=correlation)
@@ -263,13 +258,7 @@ class Difference(Result):
         """
         if self.shared is None or self.groups:
             return homogeneity(self.first, self.second)
-        method = "Wald test of a difference of shares, some people in both samples"
-        draft = replace(draft_of("the shares of both are the same", self.n), method=method)
-        found = by_wald(draft, self.differences, self.covariance(), float(self.df.min()))
-        if np.isnan(found.statistic):
-            note = "too few reports for this test: a share has no variance that is estimated"
-            found = replace(found, notes=(note,))
-        return found
+        return paired_test(self.first, self.second, self.shared)
 
     # -- for people ------------------------------------------------------------------------
 
@@ -453,42 +442,9 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
         check_instance(given, name, Estimate, "an Estimate, as estimate() makes it")
     check_comparable([first, second])
     if paired is not None:
-        return Difference(first, second, _paired_covariance(first, second, paired))
+        return Difference(first, second, paired_covariance(first, second, paired))
     shared = first.covariance_with(second)
     return Difference(first, second, shared, groups=shared is not None)
-
-
-def _paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Floats:
-    """(k, k) covariance of the proportions of the first with those of the second."""
-    k = first.k
-    check_instance(table, "paired", Crosstab, "the crosstab of both columns")
-    if table.shape != (k, k):
-        raise ArgumentValueError(
-            f"paired must be the crosstab of both columns, {k} by {k} categories, found the shape "
-            f"{table.shape}"
-        )
-    if table.combined is not None:
-        raise ArgumentValueError(
-            "paired must be a crosstab without weights or a design; test its margins with "
-            "rr.hypotheses.change"
-        )
-    if table.n > min(first.n, second.n):
-        raise ArgumentValueError(
-            f"paired has {table.n} people who gave both reports, but the estimates have "
-            f"{first.n} and {second.n} reports"
-        )
-    if first.target == "rows" or table.n < 2:  # fresh noise: only the people were the same
-        return np.zeros((k, k))
-    one, other = (table.margin(name).proportions for name in table.names)
-    # The people in the table are some of those in each estimate.
-    each = table.proportions - np.outer(one, other)
-    unbiased = table.n / (table.n - first.ddof)
-    return np.asarray(each * (unbiased * table.n / (first.n * second.n)))
-
-
-def _trusted(one: Estimate) -> Floats:
-    """(k,) the variance that intervals take: no less than that of strata and weights."""
-    return np.nan_to_num(np.fmax(one.variance, one.least_variance))
 
 
 def uncut_interval(estimate: Estimate, level: float, df: Floats | None = None) -> Interval:

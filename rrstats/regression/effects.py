@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.homogeneity import few_expected
+from rrstats.estimation.hypothesis_tests import few_expected
 from rrstats.regression.likelihood import Fit, Likelihood, NormalOutcome
 from rrstats.regression.private_covariates import ModelData, ShareColumns
 
