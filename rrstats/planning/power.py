@@ -174,14 +174,10 @@ def people_for_power(
     wanted = check_number(power, "power", 0, 1, ends="()", hint=why)
     planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
     planned.check_possible(wanted)
-    most, why = MOST_PEOPLE, "2**40"
-    if planned.exact:
-        most = _MOST_EXACT if planned.other is None else _MOST_EXACT_PAIRS
-        why = "the exact distribution is added up for: leave exact out"
     start = planned.guess(wanted)
-    if start > most:
+    if start > MOST_PEOPLE:
         raise ArgumentValueError(
-            f"a power of {wanted:g} takes about {start:.2g} people, more than {why}"
+            f"a power of {wanted:g} takes about {start:.2g} people, more than 2**40"
         )
 
     def reached(n: int) -> bool:
@@ -387,23 +383,20 @@ class _Test:
 
     def _exact(self, n: NDArray[Any]) -> Floats:
         """The probability of the region of rejection, at each n."""
-        falling = np.diff(self.question.rates or (0.0, 1.0))[0] < 0
-        sides = [-side if falling else side for side in self.sides]
-        rates = [self.question.rate(each) for each in (self.proportion, self.expected)]
-        if self.other is not None:
-            rates[1] = self.question.rate(self.other)
-            return np.array(
-                [sum(self._pair(int(size), rates, side) for side in sides) for size in n]
-            )
-        size, found = n.astype(np.float64), np.zeros(len(n))
-        for side in sides:
-            rate, null = rates if side > 0 else (1 - rates[0], 1 - rates[1])
-            found += upper_tail(_critical(size, null, self.tail), size, rate)
+        second = self.expected if self.other is None else self.other
+        rates = [self.question.rate(each) for each in (self.proportion, second)]
+        rising = self.question.rate(1.0) > self.question.rate(0.0)
+        found = np.zeros(len(n))
+        for side in self.sides:  # counts that fall are counted the other way round
+            rate, other = rates if (side > 0) == rising else (1 - rates[0], 1 - rates[1])
+            if self.other is None:
+                found += upper_tail(_critical(n, other, self.tail), n, rate)
+            else:
+                found += [self._pair(size, rate, other) for size in n.tolist()]
         return found
 
-    def _pair(self, n: int, rates: list[float], side: int) -> float:
-        """P(the first proportion exceeds the second by z pooled standard errors), for side 1."""
-        rate, other = rates if side > 0 else (1 - rates[0], 1 - rates[1])
+    def _pair(self, n: int, rate: float, other: float) -> float:
+        """P(the first reported proportion exceeds the second by z pooled standard errors)."""
         m = max(1, round(n * self.ratio))
         reach = _TAIL * math.sqrt(n * rate * (1 - rate)) + 40
         x = np.arange(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
@@ -443,7 +436,7 @@ class _Test:
         return n
 
 
-def _critical(size: Floats, rate: float, tail: float) -> Floats:
+def _critical(size: NDArray[Any], rate: float, tail: float) -> Floats:
     """The least count whose upper tail is at most this; size + 1 where none is."""
     z = float(-scipy.special.ndtri(tail))
     skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the edge itself
