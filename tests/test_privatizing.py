@@ -14,8 +14,8 @@ from scripted import Counting, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
-from rrstats.privatization.frame import SIMULATED_TEXT, UNKNOWN_TEXT
-from rrstats.randomness.sources import BLOCK_ROWS
+from rrstats.privatization.frame import UNKNOWN_TEXT
+from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT
 
 ANSWERS = ["a", "b", "zz", None, "a"]
 

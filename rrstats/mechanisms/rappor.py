@@ -40,7 +40,13 @@ from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.randomness.samplers import independent_bits
-from rrstats.randomness.sources import BLOCK_ROWS, Source, Substream, open_source
+from rrstats.randomness.sources import (
+    BLOCK_ROWS,
+    SIMULATED_TEXT,
+    Source,
+    Substream,
+    open_source,
+)
 
 __all__ = ["Rappor", "second_stage", "two_rounds"]
 
@@ -247,8 +253,6 @@ class Rappor(UnaryEncoding):
         if isinstance(reports, pd.Series):
             self._record(kept, reports, source.secure)
         if not source.secure:
-            from rrstats.privatization.frame import SIMULATED_TEXT
-
             warn(SIMULATED_TEXT, SimulationWarning)
         return reports
 

@@ -32,7 +32,7 @@ from rrstats.mechanisms.samples import sample_codes
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.column import MISSING, UNKNOWN, ColumnRelease, rounds_before
 from rrstats.randomness.keyed import KeyedRows
-from rrstats.randomness.sources import SecureGenerator, seeded
+from rrstats.randomness.sources import SIMULATED_TEXT, SecureGenerator, seeded
 
 __all__ = [
     "MISSING",
@@ -49,10 +49,6 @@ UNKNOWN_TEXT = (
     "which pulls every estimate towards 1/k (or the part of classes that show a category): a share "
     "u of them turns a true share f into (1-u) f + u/k; df.rr.check counts them, unknown='raise' "
     "refuses them, and None among the categories makes non-response an answer"
-)
-SIMULATED_TEXT = (
-    "the noise comes from a generator that is not cryptographic: whoever learns its seed or state "
-    "reads the true answers; never release these reports"
 )
 
 

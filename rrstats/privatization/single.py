@@ -34,9 +34,14 @@ from rrstats.errors import (
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.serialization import as_mechanism
-from rrstats.privatization.frame import SIMULATED_TEXT
 from rrstats.randomness.samplers import below
-from rrstats.randomness.sources import REPLACEMENT_STREAM, FreshWords, Source, open_source
+from rrstats.randomness.sources import (
+    REPLACEMENT_STREAM,
+    SIMULATED_TEXT,
+    FreshWords,
+    Source,
+    open_source,
+)
 
 __all__ = [
     "Client",

@@ -243,6 +243,12 @@ class Substream(Unpicklable):
         return self._source.words(stream + self._offset, block, rows, round=round, bits=bits)
 
 
+SIMULATED_TEXT = (
+    "the noise comes from a generator that is not cryptographic: whoever learns its seed or state "
+    "reads the true answers; never release these reports"
+)
+
+
 class SimulatedWords(Unpicklable):
     """Addressed words from a NumPy generator: the same address gives the same words."""
 
