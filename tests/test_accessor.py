@@ -351,3 +351,11 @@ def test_a_column_called_rr_does_not_hide_the_accessor():
     frame = pd.DataFrame({"rr": ["a", "b"]})
     assert isinstance(frame.rr, rr.FrameAccessor)
     assert frame.rr.privatize("rr", CATEGORIES, 0.99, rng=QUIET)["rr"].tolist() == ["a", "b"]
+
+
+def test_a_column_of_levels_with_an_empty_one_is_there_once():
+    """pandas finds ("a", "") as a slice of one column."""
+    df = pd.DataFrame([["yes", 1], ["no", 2]] * 50)
+    df.columns = pd.MultiIndex.from_tuples([("a", ""), ("b", "x")])
+    released = df.rr.privatize(("a", ""), ["yes", "no"], 0.75)
+    assert {"yes", "no"} >= set(released[("a", "")])

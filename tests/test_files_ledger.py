@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import hmac
 import json
 import math
 import os
@@ -39,6 +40,12 @@ def source(tmp_path):
     return path
 
 
+def sealed(document, digest):
+    """A fingerprint under the key of a ledger."""
+    key = bytes.fromhex(document["key"])
+    return "hmac-sha256:" + hmac.new(key, digest.encode(), "sha256").hexdigest()
+
+
 def release(ledger, *records, again=False, target="out.csv", digest=None):
     """A release that publishes nothing but the entry."""
     digest = digest or digest_of(ledger.source)
@@ -70,11 +77,13 @@ def test_the_ledger_lies_beside_its_source_and_is_private(source):
         "columns": [YES_NO.to_dict(), OFTEN.to_dict()],
         "epsilon": {"smoker": YES_NO.epsilon, "drinks": OFTEN.epsilon},
         "target": str((source.parent.cwd() / "out.csv").absolute()),
-        "digest": digest_of(source),
+        "digest": sealed(document, digest_of(source)),
         "rows": 1,
         "rrstats": rr.__version__,
     } == entry
-    assert {"v": 1, "source": "survey.csv", "releases": [entry]} == document
+    key = document.pop("key")
+    assert 32 == len(bytes.fromhex(key))
+    assert {"v": 2, "source": "survey.csv", "releases": [entry]} == document
 
 
 def test_releases_come_back_as_they_were_written(source):
@@ -90,7 +99,8 @@ def test_releases_come_back_as_they_were_written(source):
     assert ((YES_NO,), "second.csv") == (second.records, second.target.rpartition(os.sep)[2])
     assert first.when.tzinfo is not None
     assert first.when <= second.when
-    assert (1, digest_of(source), rr.__version__) == (second.rows, second.digest, second.rrstats)
+    digest = sealed(json.loads(Ledger.of(source).path.read_text()), digest_of(source))
+    assert (1, digest, rr.__version__) == (second.rows, second.digest, second.rrstats)
 
 
 def test_an_infinite_epsilon_can_be_written(source, monkeypatch):
@@ -318,6 +328,27 @@ def test_a_folder_with_a_very_long_name_is_served(tmp_path):
     assert 1 == len(Ledger.of(source).releases)
 
 
+def test_an_old_ledger_gets_a_key_with_its_next_entry(source):
+    """Version 1 held a bare SHA-256, by which a guess of the whole source could be confirmed."""
+    ledger = Ledger.of(source)
+    release(ledger, YES_NO)
+    document = json.loads(ledger.path.read_text())
+    del document["key"]
+    document["v"], document["releases"][0]["digest"] = 1, digest_of(source)
+    ledger.path.write_text(json.dumps(document))
+    with pytest.raises(SecondReleaseError) as caught:
+        ledger.refuse([YES_NO], again=False)
+    assert "changed since" not in str(caught.value)
+    assert 1 == json.loads(ledger.path.read_text())["v"]
+    release(ledger, YES_NO, again=True)
+    document = json.loads(ledger.path.read_text())
+    expected = sealed(document, digest_of(source))
+    assert [expected, expected] == [entry["digest"] for entry in document["releases"]]
+    source.write_text("smoker\nno\n")
+    with pytest.raises(SecondReleaseError, match="changed since"):
+        ledger.refuse([YES_NO], again=False)
+
+
 # -- the entry and what it stands for -----------------------------------------------------------
 
 
@@ -328,7 +359,7 @@ def test_the_entry_stands_before_anything_is_published(source):
         (entry,) = Ledger.of(source).releases
     assert [entry] == ledger.releases
     assert ["out"] == [os.path.relpath(known.target) for known in known]
-    assert (5, "sha256:1") == (entry.rows, entry.digest)
+    assert 5 == entry.rows
 
 
 @pytest.mark.parametrize("error", [FileError, KeyboardInterrupt, MemoryError])
@@ -563,7 +594,9 @@ def damages():
         "null": lambda document: "null",
         "deep": lambda document: "[" * 100_000,
         "long number": lambda document: '{"v": ' + "1" * 5000 + "}",
-        "version": put_top("v", 2),
+        "version": put_top("v", 3),
+        "an old version": put_top("v", 1),
+        "key": put_top("key", "ab"),
         "true is no version": put_top("v", True),
         "more keys": put_top("note", ""),
         "other source": put_top("source", "other.csv"),

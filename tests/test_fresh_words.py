@@ -182,3 +182,30 @@ def test_a_small_call_follows_the_law_too(words_from):
     n = 3000
     reports = [rr.privatize("a", ["a", "b"], 0.75) for _ in range(n)]
     chance.assert_law([reports.count("a"), reports.count("b")], [0.75, 0.25])
+
+
+@pytest.mark.parametrize("which", ["counter mode", "blocks"])
+def test_a_cipher_that_writes_less_than_it_was_asked_is_noticed(monkeypatch, which):
+    """What lies behind its last byte is memory, not noise."""
+    pytest.importorskip("cryptography")
+    cipher, aes, modes = randomness._ciphers()
+
+    class Short:
+        def __init__(self, *given):
+            self.real = cipher(*given).encryptor()
+
+        def encryptor(self):
+            return self
+
+        def update(self, data):
+            return self.real.update(data)
+
+        def update_into(self, data, room):
+            return self.real.update_into(data, room) - 16
+
+    monkeypatch.setattr(randomness, "_ciphers", lambda: (Short, aes, modes))
+    encrypt, words = randomness.cipher_blocks(bytes(32)), FreshWords()
+    with pytest.raises(RuntimeError, match="the cipher wrote"):
+        encrypt(np.zeros((4, 2), dtype=np.uint64)) if which == "blocks" else words.words(
+            0, 0, 100_000, round=0, bits=64
+        )

@@ -969,7 +969,9 @@ def place_of(data: pd.DataFrame, name: Any) -> int:
         places = slice(0)
     if isinstance(places, int | np.integer):
         return int(places)
-    times = len(np.arange(len(data.columns))[places])
+    found_at = np.arange(len(data.columns))[places]
+    if (times := len(found_at)) == 1:  # a slice of labels in levels, such as ("a", "")
+        return int(found_at[0])
     found = f"is there {times} times" if times else "is not there"
     near = difflib.get_close_matches(str(name), [str(c) for c in data.columns], n=1)
     hint = f"; did you mean {near[0]!r}" if near and not times else ""

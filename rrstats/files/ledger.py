@@ -1,8 +1,8 @@
 """The private ledger beside a source: which of its columns were released, when and where.
 
-    {"v": 1, "source": "survey.parquet", "releases": [
+    {"v": 2, "source": "survey.parquet", "key": "...", "releases": [
         {"when": "2026-11-21T08:00:00+00:00", "columns": [{...}], "epsilon": {"smoker": 1.0987},
-         "target": "out.parquet", "digest": "sha256:...", "rows": 1000, "rrstats": "0.1.0"}]}
+         "target": "out.parquet", "digest": "hmac-sha256:...", "rows": 1000, "rrstats": "0.1.0"}]}
 
 Two releases of one column tell more together than each alone, and many give the true answers
 back: their epsilons add up.  So the second one is refused until somebody says ``again``.  A new
@@ -11,14 +11,17 @@ and the files in it hold the same answers: what the ledger of one says counts fo
 What no ledger beside them tells is not known: a copy of a source, a hard link to it, a source
 that was renamed or moved without its ledger, or whose releases were written elsewhere.
 
-The ledger holds no counts of answers.  It is private all the same (mode 0600), as it tells who
-got what.  One that is damaged is never passed over and never replaced.
+The ledger holds no counts of answers.  Its fingerprint of the source is keyed by random bytes of
+the ledger, so that where it is seen alone it confirms no guess at an answer.  It is private all
+the same (mode 0600), as it tells who got what.  One that is damaged is never passed over and
+never replaced; one of version 1, without a key, gets one with its next entry.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import hmac
 import json
 import math
 import os
@@ -27,7 +30,7 @@ import threading
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,12 +49,37 @@ from rrstats.files.atomic import (
 )
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record
+from rrstats.randomness.sources import secret_bytes
 
 __all__ = ["Ledger", "Release", "digest_of", "files_in", "is_data", "reading"]
 
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 1 << 28
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class _Book:
+    """What a ledger holds: its text, the key of its fingerprints, and its releases."""
+
+    text: bytes | None = None
+    key: bytes = b""
+    releases: list[Release] = field(default_factory=list)
+
+    def sealed(self, digest: str) -> str:
+        """A fingerprint as the ledger keeps it; as it is where there is no key yet."""
+        if not self.key:
+            return digest
+        return f"hmac-sha256:{hmac.new(self.key, digest.encode(), 'sha256').hexdigest()}"
+
+    def keyed(self) -> _Book:
+        """The same with a key, and all fingerprints under it."""
+        if self.key:
+            return self
+        book = replace(self, key=secret_bytes(KEY_BYTES))
+        sealed = [replace(r, digest=book.sealed(r.digest)) for r in self.releases]
+        return replace(book, releases=sealed)
 
 
 class Ledger:
@@ -80,7 +108,7 @@ class Ledger:
 
         Raises FileError for a ledger that cannot be read, DamagedDocumentError for a damaged one.
         """
-        return self._read()[1]
+        return self._read().releases
 
     @property
     def related(self) -> list[Release]:
@@ -102,8 +130,8 @@ class Ledger:
         written.
         """
         with self._locked():
-            releases = self._read()[1]
-        self._refuse(releases, records, again)
+            book = self._read()
+        self._refuse(book, records, again)
 
     @contextmanager
     def entry(
@@ -120,17 +148,17 @@ class Ledger:
         published = False
         try:
             with self._locked():
-                before, releases = self._read()
-                self._refuse(releases, records, again, digest)
-                new = Release.of(records, target, digest, rows)
-                self._write([*releases, new])
+                book = self._read().keyed()
+                self._refuse(book, records, again, digest)
+                new = Release.of(records, target, book.sealed(digest), rows)
+                self._write(replace(book, releases=[*book.releases, new]))
                 try:
                     # Once more: of two runs for a folder and a file in it, each with a lock of
                     # its own, one at least sees the entry of the other.
-                    self._refuse(releases, records, again, digest)
-                    yield [*releases, new, *self.related]
+                    self._refuse(book, records, again, digest)
+                    yield [*book.releases, new, *self.related]
                 except BaseException as error:
-                    self._take_back(before, error)
+                    self._take_back(book.text, error)
                     raise
                 published = True
                 done()
@@ -172,24 +200,24 @@ class Ledger:
             "where it can be, and must then be given for every release of this source"
         )
 
-    def _read(self) -> tuple[bytes | None, list[Release]]:
-        """The ledger's bytes, None where there is none yet, and the releases in it."""
+    def _read(self) -> _Book:
+        """What the ledger holds; nothing where there is none yet."""
         try:
             if not stat.S_ISREG(self.path.lstat().st_mode):
                 raise FileError(f"the ledger {self.path} is no regular file; name another")
             with self.path.open("rb") as file:
                 text = file.read(MOST_BYTES + 1)
         except FileNotFoundError:
-            return None, []
+            return _Book()
         except FileError:
             raise
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                return None, []
+                return _Book()
             why = (error.strerror or str(error)).lower()
             raise FileError(f"the ledger {self.path} cannot be read: {why}") from error
         try:
-            return text, self._parse(text)
+            return self._parse(text)
         except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:300]
             raise DamagedDocumentError(
@@ -198,31 +226,37 @@ class Ledger:
                 "released"
             ) from None
 
-    def _parse(self, text: bytes) -> list[Release]:
+    def _parse(self, text: bytes) -> _Book:
         if len(text) > MOST_BYTES:
             raise ValueError("it is too large")
         try:
             document = json.loads(text)
         except ValueError:
             raise ValueError("it is not JSON") from None
-        if not isinstance(document, dict) or set(document) != {"v", "source", "releases"}:
-            raise ValueError("it must hold 'v', 'source' and 'releases', no more")
-        if type(document["v"]) is not int or document["v"] != VERSION:
-            raise ValueError(f"it has another version than {VERSION}; a newer rrstats may read it")
+        version = document.get("v") if isinstance(document, dict) else None
+        if type(version) is int and not 1 <= version <= VERSION:
+            raise ValueError(f"its version is not {VERSION}; a newer rrstats may read it")
+        keys = {"v", "source", "releases"} | ({"key"} if version == VERSION else set())
+        if type(version) is not int or set(document) != keys:
+            raise ValueError(f"it must hold {', '.join(sorted(keys))}, no more")
         if not isinstance(document["releases"], list):
             raise ValueError("'releases' must be a list")
         if document["source"] != self.source.name:
             raise ValueError(
-                f"it belongs to another source, {document['source']!r} (if that is the old name of "
-                f'{self.source.name!r}, change "source" in it)'
+                f"it belongs to another source, {str(document['source'])[:200]!r} (if that is the "
+                f'old name of {self.source.name!r}, change "source" in it)'
             )
-        return [Release.from_dict(item) for item in document["releases"]]
+        key = bytes.fromhex(document.get("key", ""))
+        if version == VERSION and len(key) != KEY_BYTES:
+            raise ValueError(f"'key' must be {KEY_BYTES} bytes")
+        return _Book(text, key, [Release.from_dict(item) for item in document["releases"]])
 
-    def _write(self, releases: Iterable[Release]) -> None:
+    def _write(self, book: _Book) -> None:
         document = {
             "v": VERSION,
             "source": self.source.name,
-            "releases": [release.to_dict() for release in releases],
+            "key": book.key.hex(),
+            "releases": [release.to_dict() for release in book.releases],
         }
         text = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
         replace_private(self.path, text)
@@ -243,18 +277,14 @@ class Ledger:
     # -- the rule --
 
     def _refuse(
-        self,
-        releases: list[Release],
-        records: Sequence[Record],
-        again: bool,
-        digest: str | None = None,
+        self, book: _Book, records: Sequence[Record], again: bool, digest: str | None = None
     ) -> None:
         related = list(self._related())  # damaged ones are never passed over
         if again:
             return
         found: list[str] = []
         columns = {record.name for record in records}
-        own = [release for release in releases if columns & set(release.epsilon)]
+        own = [release for release in book.releases if columns & set(release.epsilon)]
         others = [(path, release) for path, release in related if columns & set(release.epsilon)]
         for record in records:
             earlier = [r for r in [*own, *(r for _, r in others)] if record.name in r.epsilon]
@@ -271,7 +301,7 @@ class Ledger:
             )
         if own:
             last = max(own, key=lambda release: release.when)
-            if (digest or digest_of(self.source)) != last.digest:
+            if book.sealed(digest or digest_of(self.source)) != last.digest:
                 found.append(
                     "the source has changed since, and what it tells of the same people adds up "
                     "all the same"

@@ -39,7 +39,7 @@ from rrstats.files.formats import ENDINGS, PARQUET, ParquetFile, Source, check_t
 from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
-from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record, write
 from rrstats.privatization.frame import warn_of
 from rrstats.randomness.sources import secret_bytes
@@ -66,7 +66,7 @@ __all__ = [
 Progress = Callable[[int, int | None], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Receipt:
     """What a release did.
 
@@ -83,7 +83,7 @@ class Receipt:
     seconds: float
     epsilon_per_row: float
     account: dict[str, tuple[int, float]]
-    private: dict[str, dict[str, int]] = field(repr=False)
+    private: dict[str, dict[str, int]]
 
     def to_dict(self) -> dict[str, Any]:
         """What may be printed and kept: plain JSON, nothing private."""
@@ -99,8 +99,17 @@ class Receipt:
             "rows": self.rows,
             "columns": columns,
             "epsilon_per_row": _plain(self.epsilon_per_row),
-            "seconds": round(self.seconds, 3),
         }
+
+    def __repr__(self) -> str:
+        columns = ", ".join(
+            f"{record.name!r} at epsilon {round_up(record.epsilon)}" for record in self.records[:5]
+        )
+        more = f" and {len(self.records) - 5} more" if len(self.records) > 5 else ""
+        return (
+            f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
+            f"{round_up(self.epsilon_per_row)}>"
+        )
 
 
 def _plain(epsilon: float) -> float | str:

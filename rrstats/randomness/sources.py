@@ -131,10 +131,16 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
         # update_into asks for one cipher block more than it writes.
         room = np.empty(blocks.size + 2, dtype="<u8")
         given = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8)
-        prepared.encryptor().update_into(given, room.view(np.uint8))
+        _filled(prepared.encryptor().update_into(given, room.view(np.uint8)), given.size)
         return room[: blocks.size].reshape(-1, 2)
 
     return encrypt
+
+
+def _filled(count: int, size: int) -> None:
+    """Raise unless so many bytes were encrypted: what lies behind them is no noise."""
+    if count != size:
+        raise RuntimeError(f"the cipher wrote {count} of {size} bytes")
 
 
 class Unpicklable:
@@ -184,7 +190,7 @@ class FreshWords(Unpicklable):
         # update_into asks for one cipher block more than it writes.
         buffer = np.empty(size + 16, dtype=np.uint8)
         counter = self._modes.CTR(address + bytes(6))
-        self._cipher(self._aes, counter).encryptor().update_into(zeros, buffer)
+        _filled(self._cipher(self._aes, counter).encryptor().update_into(zeros, buffer), size)
         return buffer[:size].view(dtype)
 
 
