@@ -83,7 +83,12 @@ from rrstats.mechanisms.epsilon import prob_from_uniform_draw, uniform_draw_from
 from rrstats.mechanisms.support_channel import report_variance
 from rrstats.privatization import single as client
 
-ATTRIBUTES: dict[str, str] = {"degrees_of_freedom": "df"}
+ATTRIBUTES: dict[str, str] = {
+    "degrees_of_freedom": "df",
+    "log_likelihood": "llf",
+    "log_likelihood_null": "llnull",
+    "pvalue": "p_value",
+}
 """Names of attributes in these tests, to the names that they have now."""
 
 COLUMNS: dict[str, str] = {}

@@ -7,22 +7,13 @@
 from rrstats.errors import ConvergenceWarning
 from rrstats.regression.corrected_scores import ScoreResult
 from rrstats.regression.models import cauchit, cloglog, linear, logit, probit
-from rrstats.regression.results import (
-    GoodnessOfFit,
-    LikelihoodRatioTest,
-    LikelihoodResult,
-    RegressionResult,
-    WaldTest,
-)
+from rrstats.regression.results import LikelihoodResult, RegressionResult
 
 __all__ = [
     "ConvergenceWarning",
-    "GoodnessOfFit",
-    "LikelihoodRatioTest",
     "LikelihoodResult",
     "RegressionResult",
     "ScoreResult",
-    "WaldTest",
     "cauchit",
     "cloglog",
     "linear",

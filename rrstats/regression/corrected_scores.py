@@ -194,7 +194,7 @@ def score_fit(y: Floats, data: ModelData, outcome: str) -> ScoreResult:
         covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
         vcov="robust" if data.clusters is None else "clustered",
         nobs=len(y),
-        log_likelihood=np.nan,
+        llf=np.nan,
         converged=True,
         iterations=1,
         sigma2=sigma2,

@@ -323,8 +323,23 @@ def class_share(people: Population, mine: Booleans) -> tuple[float, float]:
 # -- goodness of fit -----------------------------------------------------------------------------
 
 
-class Goodness(NamedTuple):
-    """The fields of a GoodnessOfFit."""
+@dataclass(frozen=True, repr=False)
+class GoodnessOfFit:
+    """Counts of reports in groups of equal covariates against those that the model expects.
+
+    Attributes
+    ----------
+    pearson, deviance : float
+        Chi-squared statistics, on ``df`` degrees of freedom.
+    pearson_pvalue, deviance_pvalue : float
+        Their p-values; NaN where most expected counts are small.
+    groups : int
+        The number of groups.
+    smallest_expected : float
+        The smallest expected count.
+    notes : tuple of str
+        What is to be said where expected counts are too small for these p-values.
+    """
 
     pearson: float
     deviance: float
@@ -333,10 +348,26 @@ class Goodness(NamedTuple):
     deviance_pvalue: float
     groups: int
     smallest_expected: float
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [
+                f"Fit of the model in {self.groups:,} groups of equal covariates, the smallest "
+                f"expected count {self.smallest_expected:.2g}:",
+                f"Pearson: {verdict(self.pearson, self.df, self.pearson_pvalue)}",
+                f"deviance: {verdict(self.deviance, self.df, self.deviance_pvalue)}",
+                *self.notes,
+            ]
+        )
 
 
-def goodness(people: Population) -> Goodness:
+def verdict(statistic: float, df: int, p: float) -> str:
+    """A test by chi-squared in a line."""
+    return f"chi2({df}) = {statistic:.2f}, p = {p:.3g}"
+
+
+def goodness(people: Population) -> GoodnessOfFit:
     """Observed against expected reports in groups of rows with equal predictors and sample."""
     model, theta = people.fit.model, people.fit.theta
     outcome = model.outcome
@@ -374,7 +405,7 @@ def goodness(people: Population) -> Goodness:
         one_p = other_p = float("nan")
     notes = few_expected(np.asarray(expected, dtype=np.float64), remedy)
     least = float(expected.min())
-    return Goodness(pearson, deviance, df, one_p, other_p, len(one), least, notes)
+    return GoodnessOfFit(pearson, deviance, df, one_p, other_p, len(one), least, notes)
 
 
 # -- nested models -------------------------------------------------------------------------------

@@ -593,7 +593,7 @@ def _fit(
         covariance=fit.natural(inner),
         vcov=vcov,
         nobs=data.people,
-        log_likelihood=fit.log_likelihood,
+        llf=fit.log_likelihood,
         converged=fit.converged,
         iterations=fit.iterations,
         df=clusters_df(data.clusters if vcov == "clustered" else None, model.size),

@@ -29,8 +29,10 @@ from rrstats.errors import (
     LowPrecisionWarning,
     RRStatsWarning,
 )
+from rrstats.estimation.hypothesis_tests import TestResult
 from rrstats.regression.design_matrix import by_source, offset_of, table_of
 from rrstats.regression.effects import (
+    GoodnessOfFit,
     Population,
     check_nested,
     class_share,
@@ -42,6 +44,7 @@ from rrstats.regression.effects import (
     student_quantile,
     student_tail,
     tested,
+    verdict,
 )
 from rrstats.regression.likelihood import (
     Fit,
@@ -56,26 +59,13 @@ from rrstats.regression.likelihood import (
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
 
 
-@dataclass(frozen=True, repr=False)
-class WaldTest:
-    """A test of several coefficients at once: chi-squared, its degrees of freedom, the p-value."""
-
-    statistic: float
-    df: int
-    pvalue: float
-
-    def __repr__(self) -> str:
-        what = "the coefficient is" if self.df == 1 else "the coefficients are all"
-        return f"Wald test: {verdict(self.statistic, self.df, self.pvalue, f'{what} 0')}"
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RegressionResult:
     """Coefficients of a fitted regression.
 
     title : what was fitted, in a line.  index : names of the parameters.
     estimates : (p,) their values.  covariance : (p, p), NaN where there is none.
-    vcov : which covariance it is.  nobs : number of people.  log_likelihood : at the maximum.
+    vcov : which covariance it is.  nobs : number of people.  llf : log-likelihood at the maximum.
     converged, iterations : how the maximum was reached.
     df : degrees of freedom of Student's t, clusters less parameters; infinite without clusters.
     """
@@ -86,7 +76,7 @@ class RegressionResult:
     covariance: Floats
     vcov: str
     nobs: int
-    log_likelihood: float
+    llf: float
     converged: bool
     iterations: int
     df: float = np.inf
@@ -146,12 +136,12 @@ class RegressionResult:
     @property
     def aic(self) -> float:
         """Akaike's criterion, -2 log L + 2 p."""
-        return -2 * self.log_likelihood + 2 * self.df_model
+        return -2 * self.llf + 2 * self.df_model
 
     @property
     def bic(self) -> float:
         """Schwarz's criterion, -2 log L + p log n."""
-        return -2 * self.log_likelihood + self.df_model * float(np.log(self.nobs))
+        return -2 * self.llf + self.df_model * float(np.log(self.nobs))
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Wald intervals of the coefficients: columns low and high.
@@ -161,7 +151,7 @@ class RegressionResult:
         half = student_quantile(confidence(level), self.df) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
 
-    def wald_test(self, terms: Any) -> WaldTest:
+    def wald_test(self, terms: Any) -> TestResult:
         """Test that some coefficients are all 0.
 
         With clusters by F on clusters less parameters; with few of them it still rejects too often.
@@ -180,11 +170,12 @@ class RegressionResult:
                 "one follows from the others"
             )
         statistic = float(value @ np.linalg.solve(spread, value))
-        if np.isinf(self.df):
-            return WaldTest(statistic, rank, float(scipy.special.chdtrc(rank, statistic)))
-        return WaldTest(
-            statistic, rank, float(scipy.special.fdtrc(rank, self.df, statistic / rank))
-        )
+        method, p = "Wald test", scipy.special.chdtrc(rank, statistic)
+        if np.isfinite(self.df):
+            method += f", F on {rank} and {self.df:.0f}"
+            p = scipy.special.fdtrc(rank, self.df, statistic / rank)
+        null = "the coefficient is 0" if rank == 1 else "the coefficients are all 0"
+        return TestResult(null, statistic, rank, float(p), method, self.nobs)
 
     def _contrasts(self, terms: Any) -> Floats:
         nested = isinstance(terms, list) and any(isinstance(one, list) for one in terms)
@@ -266,6 +257,27 @@ class RegressionResult:
             self.notes,
         )
 
+    def interpret(self, level: float = 0.95) -> str:
+        """The coefficients in sentences.
+
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        str
+            A line for each coefficient: its value, interval and p-value.
+        """
+        values = self.to_frame(level)[["coef", "low", "high", "p"]].to_numpy()
+        return "\n".join(
+            f"{name if isinstance(name, str) else ', '.join(map(str, name))}: "
+            f"{_written(value)}, with {level:.0%} confidence between "
+            f"{_written(low)} and {_written(high)} (p = {p:.3g})"
+            for name, (value, low, high, p) in zip(self.index, values, strict=True)
+        )
+
     def __repr__(self) -> str:
         return str(self.summary())
 
@@ -280,18 +292,6 @@ def _equal(label: Any, name: Any) -> bool:
         and isinstance(label, bool) == isinstance(name, bool)
         and bool(label == name)
     )
-
-
-def verdict(statistic: float, df: int, p: float, null: str = "") -> str:
-    """What a test by chi-squared says of its null; without a null its numbers alone."""
-    told = f"chi2({df}) = {statistic:.2f}, p = {p:.3g}"
-    if not null:
-        return told
-    if np.isnan(p):
-        return f"{told}; nothing can be said of whether {null}"
-    if p <= 0.05:
-        return f"{told}; the reports speak against it that {null}"
-    return f"{told}; the reports do not contradict that {null}"
 
 
 def confidence(level: object) -> float:
@@ -349,51 +349,6 @@ def _written(number: float) -> str:
 
 def _rounded(number: float, digits: int) -> str:
     return "" if np.isnan(number) else f"{number:.{digits}f}"
-
-
-@dataclass(frozen=True, repr=False)
-class LikelihoodRatioTest:
-    """Twice the gain in log-likelihood, its degrees of freedom, the p-value by chi-squared."""
-
-    statistic: float
-    df: int
-    pvalue: float
-
-    def __repr__(self) -> str:
-        null = "the smaller model is enough"
-        return f"Likelihood-ratio test: {verdict(self.statistic, self.df, self.pvalue, null)}"
-
-
-@dataclass(frozen=True, repr=False)
-class GoodnessOfFit:
-    """Counts of reports in groups of equal covariates against those that the model expects.
-
-    pearson, deviance : chi-squared statistics, on ``df`` degrees of freedom.
-    smallest_expected : the smallest expected count.
-    notes : what is to be said where expected counts are too small for these p-values.
-    """
-
-    pearson: float
-    deviance: float
-    df: int
-    pearson_pvalue: float
-    deviance_pvalue: float
-    groups: int
-    smallest_expected: float
-    notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        lines = [
-            f"Fit of the model in {self.groups:,} groups of equal covariates, the smallest "
-            f"expected count {self.smallest_expected:.2g}:"
-        ]
-        for name, value, p in (
-            ("Pearson", self.pearson, self.pearson_pvalue),
-            ("deviance", self.deviance, self.deviance_pvalue),
-        ):
-            null = "" if self.notes else "the model holds"  # doubtful p-values get no sentence
-            lines.append(f"{name}: {verdict(value, self.df, p, null)}")
-        return "\n".join([*lines, *self.notes])
 
 
 _CLUSTERS = 20
@@ -480,14 +435,14 @@ class LikelihoodResult(RegressionResult):
     # -- likelihood ---------------------------------------------------------------------------
 
     @cached_property
-    def log_likelihood_null(self) -> float:
+    def llnull(self) -> float:
         """The largest log-likelihood of one prevalence for everyone."""
         if self._latent:
-            raise ArgumentTypeError("log_likelihood_null is for fits on ordinary covariates")
+            raise ArgumentTypeError("llnull is for fits on ordinary covariates")
         ones = np.ones((self.fit.model.rows, 1))
         return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).log_likelihood
 
-    def compare(self, other: LikelihoodResult) -> LikelihoodRatioTest:
+    def compare(self, other: LikelihoodResult) -> TestResult:
         """A likelihood-ratio test of two nested fits, whichever is given first.
 
         Both must have the same privatized covariates, whose reports are part of the likelihood;
@@ -505,9 +460,11 @@ class LikelihoodResult(RegressionResult):
         for one in (large, small):
             one._check_likelihood("a likelihood-ratio test")
         check_nested(large.fit, small.fit, f"compare aic: {large.aic:.2f} and {small.aic:.2f}")
-        statistic = max(0.0, 2 * (large.log_likelihood - small.log_likelihood))
+        statistic = max(0.0, 2 * (large.llf - small.llf))
         df = large.df_model - small.df_model
-        return LikelihoodRatioTest(statistic, df, float(scipy.special.chdtrc(df, statistic)))
+        p = float(scipy.special.chdtrc(df, statistic))
+        null = "the smaller model is enough"
+        return TestResult(null, statistic, df, p, "likelihood-ratio test", self.nobs)
 
     lr_test = compare
 
@@ -717,7 +674,7 @@ class LikelihoodResult(RegressionResult):
                 "larger one (compare), of interactions say"
             )
         self._check_likelihood("a test of fit")
-        return GoodnessOfFit(*goodness(self._people))
+        return goodness(self._people)
 
     # -- precision, and what is open ----------------------------------------------------------
 
@@ -756,7 +713,7 @@ class LikelihoodResult(RegressionResult):
     def _header(self) -> list[tuple[str, str]]:
         found = [("people", f"{self.nobs:,}")]
         if not self.data.weighted:
-            found.append(("log-likelihood", f"{self.log_likelihood:.3f}"))
+            found.append(("log-likelihood", f"{self.llf:.3f}"))
         if self.index[0] == "Intercept" and self.event is not None and not self._latent:
             found += self._against_one_prevalence()
         if not self.data.weighted and self.data.clusters is None:
@@ -779,9 +736,9 @@ class LikelihoodResult(RegressionResult):
                 test = self.wald_test(np.eye(self.df_model)[1 : 1 + df])
             except ArgumentValueError:  # some have no standard error
                 return []
-            told = f"Wald {verdict(test.statistic, df, test.pvalue)}"
+            told = f"Wald {verdict(test.statistic, df, test.p_value)}"
         else:
-            gain = max(0.0, 2 * (self.log_likelihood - self.log_likelihood_null))
+            gain = max(0.0, 2 * (self.llf - self.llnull))
             told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
         return [("against one prevalence", told)]
 
@@ -941,7 +898,7 @@ def _mixture_notes(result: LikelihoodResult) -> Iterator[str]:
     if others:
         yield (
             f"{len(others) + 1} maxima were found from 5 starts; the others are lower "
-            f"by {result.log_likelihood - others[0]:.2f} or more."
+            f"by {result.llf - others[0]:.2f} or more."
         )
     worth = "; ".join(f"{name} {n:,.0f}" for name, n in result.effective_n.dropna().items())
     yield f"{result.nobs:,} reports tell as much as so many known answers: {worth or 'none'}."
