@@ -66,6 +66,7 @@ class FrameAccessor:
         threads: int | None = None,
         key: Any = None,
         id: Any = None,
+        question: Any = None,
     ) -> pd.DataFrame:
         """Return a new frame in which some columns hold reports instead of true answers.
 
@@ -76,7 +77,7 @@ class FrameAccessor:
             mechanism.
         categories, prob, epsilon
             The design: categories with prob = P(report = truth) or epsilon, or a mechanism.
-        unknown, missing, again, rng, threads, key
+        unknown, missing, again, rng, threads, key, question
             As for `rrstats.privatize`, for all these columns.
         group, id : hashable, optional
             The column of each row's sample, for mechanisms with several; and the column, or a
@@ -106,6 +107,7 @@ class FrameAccessor:
             threads=threads,
             key=key,
             id=id,
+            question=question,
         )
         return released
 
@@ -479,13 +481,13 @@ class SeriesAccessor:
         threads: int | None = None,
         key: Any = None,
         id: Any = None,
-        column: Hashable = None,
+        question: Hashable = None,
     ) -> pd.Series[Any]:
         """Return a Series of reports, with the same index and name.
 
         Parameters
         ----------
-        categories, prob, epsilon, unknown, missing, group, again, rng, threads, key, id, column
+        categories, prob, epsilon, unknown, missing, group, again, rng, threads, key, id, question
             As for `rrstats.privatize`.
 
         Returns
@@ -512,7 +514,7 @@ class SeriesAccessor:
             threads=threads,
             key=key,
             id=id,
-            column=column,
+            question=question,
         )
         return reports
 

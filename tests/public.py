@@ -117,6 +117,11 @@ def alpha(level: float) -> dict[str, float]:
     return {"alpha": level}
 
 
+def question(name: str) -> dict[str, str]:
+    """What was asked, of keyed reports."""
+    return {"question": name}
+
+
 def covariates(mechanisms: Any) -> dict[str, Any]:
     """The covariates of a regression that hold reports, and their mechanisms."""
     return {"covariates": mechanisms}

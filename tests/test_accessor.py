@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import pydoc
+import sys
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from scripted import Counting
 
 import rrstats as rr
 
+MOST_MODULES, MOST_FUNCTIONS = 14, 120
 YES = rr.KRR(["a", "b"], 0.75)
 CATEGORIES = ["a", "b", "c"]
 M = rr.KRR(CATEGORIES, 0.75)
@@ -178,6 +180,27 @@ def test_a_column_must_be_there_just_once(columns, name, message):
     ):
         with pytest.raises(rr.errors.RRStatsError, match=message):
             call()
+
+
+def test_a_warm_call_passes_few_functions():
+    """The way of an answer can be read: so many modules and named functions, and no more."""
+    frame = pd.DataFrame({"answer": ["a", "b", "c"] * 1000, "age": range(3000)})
+    passed = set()
+
+    def note(called, event, _):
+        name = called.f_code.co_qualname
+        if event == "call" and "rrstats" in called.f_code.co_filename and name[-1] != ">":
+            passed.add((called.f_globals["__name__"], name))
+
+    frame.rr.privatize("answer", CATEGORIES, 0.75)
+    sys.setprofile(note)
+    try:
+        frame.rr.privatize("answer", CATEGORIES, 0.75)
+    finally:
+        sys.setprofile(None)
+    modules = {module for module, _ in passed if module.startswith("rrstats")}
+    assert len(modules) <= MOST_MODULES
+    assert len([name for module, name in passed if module in modules]) <= MOST_FUNCTIONS
 
 
 @pytest.mark.parametrize("columns", [np.array(["a"]), {"answer"}, slice(1)])

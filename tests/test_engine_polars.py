@@ -286,7 +286,7 @@ def test_keyed_reports_are_the_same_however_they_are_computed(form):
         options = {"key": KEY, "unknown": "uniform"}
         if form == "frame":
             return lazy.rr.privatize("answer", M, id="id", **options)
-        drawn = pl.col("answer").rr.privatize(M, id=pl.col("id"), column="answer", **options)
+        drawn = pl.col("answer").rr.privatize(M, id=pl.col("id"), question="answer", **options)
         return lazy.with_columns(drawn)
 
     def found(lazy, engine="auto"):

@@ -118,8 +118,8 @@ def simulated(mechanism, rows=12):
 def keyed(mechanism):
     """Reports under a fixed key."""
     values, group = answers(mechanism)
-    options = {"key": rr.Key(bytes(range(32))), "id": list(range(12)), "column": "answer"}
-    return rr.privatize(values, mechanism, **options, **group)
+    options = {"key": rr.Key(bytes(range(32))), "id": list(range(12))}
+    return rr.privatize(values, mechanism, **options, **rr.question("answer"), **group)
 
 
 def texts(mechanism):

@@ -43,7 +43,7 @@ def answers_of(mechanism, rows):
 def released(mechanism, answers, ids, **options):
     if mechanism.groups is not None:
         options["group"] = [mechanism.groups[i % len(mechanism.groups)] for i in ids]
-    options = {"unknown": "uniform", "column": "answer", "key": KEY, **options}
+    options = {"unknown": "uniform", "question": "answer", "key": KEY, **options}
     return rr.privatize(list(answers), mechanism, id=list(ids), **options)
 
 
@@ -100,10 +100,10 @@ def test_words_are_what_the_module_says(id, block, kind):
 
 def test_reports_of_version_1_never_change():
     """Frozen: the reports of ten ids under a known key, as first computed on 2026-11-21."""
-    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=range_of(10), column="answer")
+    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=range_of(10), question="answer")
     assert "".join(found) == "abcdabbdab"
     names = [f"P{i:03}" for i in range(10)]
-    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=names, column="answer")
+    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=names, question="answer")
     assert "".join(found) == "aaddccabdc"
 
 
@@ -116,15 +116,17 @@ def test_two_blocks_and_two_columns_of_ids():
     n = 1000
     answers = ["a"] * n
     one, two = list(range(n)), [i % 7 for i in range(n)]
-    both = rr.privatize(answers, M, key=KEY, id=[one, two], column="q")
-    assert both == rr.privatize(answers, M, key=KEY, id=[np.array(one), pd.Series(two)], column="q")
+    both = rr.privatize(answers, M, key=KEY, id=[one, two], question="q")
+    assert both == rr.privatize(
+        answers, M, key=KEY, id=[np.array(one), pd.Series(two)], question="q"
+    )
     others = [[two, one], [one, one], [one], one]
-    found = [rr.privatize(answers, M, key=KEY, id=other, column="q") for other in others]
+    found = [rr.privatize(answers, M, key=KEY, id=other, question="q") for other in others]
     for other in found[:2]:
         assert other != both
     assert found[2] == found[3] != both
     swapped = [str(i) for i in two]
-    assert rr.privatize(answers, M, key=KEY, id=[one, swapped], column="q") != both
+    assert rr.privatize(answers, M, key=KEY, id=[one, swapped], question="q") != both
 
 
 # -- the same, whatever the way ------------------------------------------------------------
@@ -153,11 +155,11 @@ def test_small_and_large_calls_agree():
     ids = np.arange(n)
     for m in (M, rr.KRR(range(1000), 0.5), rr.UnaryEncoding.optimized(range(9), epsilon=1.0)):
         answers = np.resize(np.array(m.categories), n)
-        whole = rr.privatize(answers, m, key=KEY, id=ids, column="q")
+        whole = rr.privatize(answers, m, key=KEY, id=ids, question="q")
         for part in (slice(0, 10), slice(n - 4500, n)):
-            again = rr.privatize(answers[part], m, key=KEY, id=ids[part], column="q")
+            again = rr.privatize(answers[part], m, key=KEY, id=ids[part], question="q")
             assert np.array_equal(again, whole[part])
-    threads = rr.privatize(answers, m, key=KEY, id=ids, column="q", threads=3)
+    threads = rr.privatize(answers, m, key=KEY, id=ids, question="q", threads=3)
     assert np.array_equal(threads, whole)
 
 
@@ -168,8 +170,8 @@ def test_every_container_gives_the_same_reports():
     whole = released(M, answers, ids)
     frame = pd.DataFrame({"id": ids, "answer": answers, "age": 1})
     found = [
-        rr.privatize(tuple(answers), M, key=KEY, id=ids, column="answer"),
-        rr.privatize(np.array(answers), M, key=KEY, id=np.array(ids), column="answer"),
+        rr.privatize(tuple(answers), M, key=KEY, id=ids, question="answer"),
+        rr.privatize(np.array(answers), M, key=KEY, id=np.array(ids), question="answer"),
         rr.privatize(frame["answer"], M, key=KEY, id=frame["id"]),
         rr.privatize(frame["answer"].astype("category"), M, key=KEY, id=frame["id"]),
         frame["answer"].rr.privatize(M, key=KEY, id=frame["id"]),
@@ -241,7 +243,7 @@ ROWS = 100_000
 
 def codes_of(answers, ids=None, mechanism=M, column="answer", key=KEY):
     ids = np.arange(ROWS) if ids is None else ids
-    reports = rr.privatize(answers, mechanism, key=key, id=ids, column=column)
+    reports = rr.privatize(answers, mechanism, key=key, id=ids, question=column)
     _, read = open_reports(reports, mechanism.report_space)
     return read(reports).codes.astype(int)
 
@@ -278,6 +280,28 @@ def test_noise_is_no_two_time_pad(what):
     assert_law(*share_that_cancels(one, other, -1 if answers is OTHER else 0))
 
 
+def test_a_question_separates_columns_of_one_name():
+    """`question=` names what is asked; by default it is the column's name, with its words."""
+    frame = pd.DataFrame({"q": SAME[:500], "r": SAME[:500], "who": range(500)})
+    given = {"key": KEY, "id": "who"}
+    plain = frame.rr.privatize("q", M, **given)
+    named = frame.rr.privatize("q", M, question="q", **given)
+    other = frame.rr.privatize("q", M, question="smokes", **given)
+    pd.testing.assert_frame_equal(plain, named)
+    assert plain["q"].tolist() != other["q"].tolist()
+    both = frame.rr.privatize(["q", "r"], M, question={"r": "smokes"}, **given)
+    assert plain["q"].tolist() == both["q"].tolist()
+    assert other["q"].tolist() == both["r"].tolist()
+    alone = frame["r"].rr.privatize(M, question="smokes", key=KEY, id=frame["who"])
+    assert other["q"].tolist() == alone.tolist()
+    assert both.rr.mechanisms == {"q": M, "r": M}
+    for wrong in ("smokes", {"z": "smokes"}):
+        with pytest.raises(rr.errors.RRStatsError, match="question must be"):
+            frame.rr.privatize(["q", "r"], M, question=wrong, **given)
+    with pytest.raises(rr.errors.RRStatsError, match="question belongs to keyed"):
+        frame.rr.privatize("q", M, question="smokes")
+
+
 def test_the_version_separates(monkeypatch):
     """A later version of the words shares no noise with this one; false alarm 1e-9."""
     one = codes_of(SAME)
@@ -310,7 +334,7 @@ def test_samples_share_no_noise():
     """One person in two samples gets independent noise, though the answer is the same."""
     mixed = rr.Samples({"one": rr.KRR([0, 1], 0.75), "two": rr.KRR([0, 1], 0.75)})
     ids, answers = np.arange(ROWS), np.zeros(ROWS, dtype=int)
-    options = {"key": KEY, "id": ids, "column": "q"}
+    options = {"key": KEY, "id": ids, "question": "q"}
     first, second = (
         rr.privatize(answers, mixed, group=np.full(ROWS, g), **options) for g in ("one", "two")
     )
@@ -321,12 +345,12 @@ def test_samples_share_no_noise():
 def test_unknown_and_missing_answers_are_uniform():
     """An answer that is no category is answered uniformly, alike for missing; false alarm 1e-9."""
     ids = np.arange(40_000)
-    options = {"key": KEY, "id": ids, "column": "q", "unknown": "uniform"}
+    options = {"key": KEY, "id": ids, "question": "q", "unknown": "uniform"}
     unknown = rr.privatize(["?"] * len(ids), M, **{**options, "id": list(ids)})
     missing = rr.privatize([None] * len(ids), M, **{**options, "id": list(ids)})
     assert unknown == missing
     assert_law([unknown.count(c) for c in M.categories], [0.25] * 4)
-    kept = rr.privatize(["a", None], M, key=KEY, id=[1, 2], column="q", missing="keep")
+    kept = rr.privatize(["a", None], M, key=KEY, id=[1, 2], question="q", missing="keep")
     assert kept[1] is None
 
 
@@ -404,7 +428,7 @@ REFUSED = {
     "number": ({"key": 7}, "found int"),
     "no id": ({"id": None}, "give id="),
     "no key": ({"key": None}, "give key= too"),
-    "no name": ({"column": None}, "the column's name"),
+    "no name": ({"question": None}, "question="),
     "missing id": ({"id": [1, None]}, "1 of 2 missing"),
     "NaN": ({"id": pd.Series([1.0, None])}, "1 of 2 missing"),
     "floats": ({"id": np.array([1.0, 2.0])}, "held as floats"),
@@ -417,7 +441,7 @@ REFUSED = {
     "no columns": ({"id": []}, "found 0"),
     "many columns": ({"id": [[1, 2]] * 5}, "one to 4 columns, found 5"),
     "generator too": ({"rng": rr.SecureGenerator()}, "give one"),
-    "column": ({"column": object()}, "JSON"),
+    "question": ({"question": object()}, "JSON"),
 }
 
 
@@ -425,7 +449,7 @@ REFUSED = {
 def test_bad_keys_and_ids_are_refused(what):
     """The error names the argument and the rule, and quotes neither key nor id."""
     changed, message = REFUSED[what]
-    options = {"key": KEY, "id": [1, 2], "column": "q", **changed}
+    options = {"key": KEY, "id": [1, 2], "question": "q", **changed}
     with pytest.raises(rr.errors.RRStatsError, match=message) as caught:
         rr.privatize(["a", "b"], M, **options)
     assert "password" not in str(caught.value).replace("a password or a number", "")
@@ -466,7 +490,7 @@ def test_categories_without_a_json_form_are_refused():
     """What the words depend on must be the same tomorrow."""
     odd = rr.KRR([frozenset({1}), frozenset({2})], 0.75)
     with pytest.raises(rr.errors.ArgumentValueError, match="JSON form"):
-        rr.privatize([frozenset({1})], odd, key=KEY, id=[1], column="q")
+        rr.privatize([frozenset({1})], odd, key=KEY, id=[1], question="q")
 
 
 def test_nothing_is_drawn_from_the_operating_system(monkeypatch):
@@ -492,7 +516,7 @@ def test_ids_with_two_spellings_are_refused(id):
     """Text that is not NFC, or has space around it, is neither changed nor quoted."""
     for ids in ([id, "b"], np.array([id, "b"]), pd.Series([id, "b"]), pd.Series([id, 5])):
         with pytest.raises(rr.errors.ArgumentValueError, match="surrounding space") as caught:
-            rr.privatize(["a", "b"], M, key=KEY, column="q", id=ids)
+            rr.privatize(["a", "b"], M, key=KEY, question="q", id=ids)
         assert "PRIVATE" not in str(caught.value)
     composed = ["\xe9"]
-    assert rr.privatize(["a"], M, key=KEY, column="q", id=composed)
+    assert rr.privatize(["a"], M, key=KEY, question="q", id=composed)

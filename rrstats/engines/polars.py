@@ -387,16 +387,16 @@ class ExprNamespace:
         missing: str = "unknown",
         key: Any = None,
         id: Any = None,
-        column: str | None = None,
+        question: str | None = None,
     ) -> pl.Expr:
         """The expression of keyed reports; as `LazyFrame.rr.privatize`, which knows the types.
 
         dtype : of the answers.  id : a column's name or an expression, or a list of them.
-        column : the name under which words are drawn; by default the expression's own.
+        question : the name under which words are drawn; by default the expression's own.
         """
         if key is None or id is None:
             raise ArgumentTypeError(LAZY.format(what="expression"))
-        name = self._data.meta.output_name() if column is None else column
+        name = self._data.meta.output_name() if question is None else question
         ids = [pl.col(one) if isinstance(one, str) else one for one in _listed(id)]
         places = [f"id {place}" for place in range(len(ids))]
         schema = {name: dtype} | dict.fromkeys(places, pl.Null)

@@ -407,7 +407,7 @@ class ReleasedColumn:
 
     def record(self) -> Record:
         """How the reports are made."""
-        return Record.of(self.name, self.recorded, **self.release.facts_after(self.said))
+        return Record.of(self.name, self.recorded, **self.release.facts(self.said))
 
 
 class BatchRelease:
@@ -460,7 +460,7 @@ class BatchRelease:
             said = next((record for record in told if str(record.name) == name), None)
             options: dict[str, Any] = {"column": place, "threads": threads}
             if key is not None:
-                options |= {"key": key, "name": name}
+                options |= {"key": key, "question": name}
             column = ReleasedColumn.prepare(asked, like, said, again=again, rng=rng, **options)
             if column.release.may_refuse:
                 self._lookers[name] = ColumnRelease(

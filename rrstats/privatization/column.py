@@ -16,6 +16,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._checks import check_one_of, check_whole_number
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.columns import Column, Encoded, is_arrow_text, open_column, reader
 from rrstats.data.identifiers import identity
@@ -35,13 +36,8 @@ MISSING = ("unknown", "uniform", "keep", "raise")
 
 
 def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
-    for name, value, allowed in (("unknown", unknown, UNKNOWN), ("missing", missing, MISSING)):
-        if not isinstance(value, str):
-            raise ArgumentTypeError(
-                f"{name} must be one of {list(allowed)}, found {type(value).__name__}"
-            )
-        if value not in allowed:
-            raise ArgumentValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
+    check_one_of(unknown, "unknown", UNKNOWN)
+    check_one_of(missing, "missing", MISSING)
     if domain.missing_code is not None and missing != "unknown":
         raise ArgumentValueError(
             f"missing={missing!r} contradicts the categories, which have a missing value: there, "
@@ -50,15 +46,11 @@ def _check_policies(unknown: object, missing: object, domain: Categories) -> Non
 
 
 def _check_threads(threads: object, cells: Any) -> int:
-    if threads is None:
-        # Arrow works on a block of text for milliseconds, and without the interpreter; blocks of
-        # codes are so short that threads would wait for one another.
-        return min(_cores(), 4) if is_arrow_text(cells) else 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer):
-        raise ArgumentTypeError(f"threads must be an integer, found {type(threads).__name__}")
-    if threads < 1:
-        raise ArgumentValueError(f"threads must be at least 1, got {threads}")
-    return int(threads)
+    if threads is not None:
+        return check_whole_number(threads, "threads", 1)
+    # Arrow works on a block of text for milliseconds, and without the interpreter; blocks of
+    # codes are so short that threads would wait for one another.
+    return min(_cores(), 4) if is_arrow_text(cells) else 1
 
 
 def _cores() -> int:
@@ -98,18 +90,18 @@ def rounds_before(record: Record | None, again: bool) -> Any:
 
 
 def _keyed_column(
-    key: Any, name: Hashable, mechanism: Mechanism, rng: Any, before: Any
+    key: Any, question: Hashable, mechanism: Mechanism, rng: Any, before: Any
 ) -> KeyedColumn:
     if rng is not None:
         raise ArgumentTypeError("key and rng both say where the noise comes from; give one")
-    if name is None:
+    if question is None:
         raise ArgumentTypeError(
-            "keyed reports need the column's name, so that no two columns share noise: give a "
-            "Series that has a name, or column="
+            "keyed reports need a name of what was asked, so that no two columns share noise: give "
+            "a Series that has a name, or question="
         )
     # Both raise for what has no JSON form: words must follow from the same document tomorrow.
-    (column,) = categories_to_json([name])
-    return KeyedColumn(key, column, mechanism.to_dict(), before)
+    (asked,) = categories_to_json([question])
+    return KeyedColumn(key, asked, mechanism.to_dict(), before)
 
 
 def is_list_of_columns(ids: Any) -> bool:
@@ -124,7 +116,7 @@ class ColumnRelease:
     like : the column, or any cells of its type: only the type counts here.
     mechanism, unknown, missing, rng, threads : as for `privatize`.
     column : the place of the column in the release; columns never share words.
-    key, name : for keyed reports, the secret and the column's name; see `keyed`.
+    key, question : for keyed reports, the secret and what was asked; see `keyed`.
     before : what is known of earlier rounds, from `rounds_before`.
     Each part gets the next blocks of words of one key, so parts never share noise either, from
     whatever thread they come; a forked process must make its own, and a copy is refused.
@@ -149,11 +141,11 @@ class ColumnRelease:
         column: int = 0,
         threads: int | None = None,
         key: Any = None,
-        name: Hashable = None,
+        question: Hashable = None,
         before: Any = None,
     ) -> None:
         _check_policies(unknown, missing, mechanism.domain)
-        self._keyed = None if key is None else _keyed_column(key, name, mechanism, rng, before)
+        self._keyed = None if key is None else _keyed_column(key, question, mechanism, rng, before)
         container = open_column(like)
         self._threads = _check_threads(threads, container.cells)
         self.mechanism = mechanism
@@ -251,11 +243,11 @@ class ColumnRelease:
         container = open_column(values)
         samples = sample_codes(self.mechanism, group, container.rows, values)
         keyed = ids if isinstance(ids, KeyedRows) else self.rows_of(ids, container.rows, values)
-        keep = self._policies["missing"] == "keep"
+        keep, k = self._policies["missing"] == "keep", self.mechanism.domain.k
         builder = self._layout.builder(container.rows)
         parts = list(enumerate(self._parts(container)))
         first = self._take_blocks(len(parts)) if keyed is None else 0
-        fresh = self.source if keyed is None else None
+        fresh: Any = self.source if keyed is None else None
 
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
@@ -263,7 +255,12 @@ class ColumnRelease:
             absent = encoded.absent
             found = encoded.unknown, len(absent)
             mine = None if samples is None else samples[rows]
-            source = fresh or self._keyed_words(keyed, rows, encoded, mine)
+            source = fresh
+            if keyed is not None:  # unknown and missing answers are one value more
+                asked = np.minimum(encoded.codes.astype(np.uint64), k)
+                if mine is not None:
+                    asked += mine.astype(np.uint64) * np.uint64(k + 1)
+                source = keyed.words(rows, asked)
             codes = randomize_block(self.mechanism, encoded, source, first + block, mine)
             builder.write(rows, codes, absent if keep else None)
             return found
@@ -303,29 +300,13 @@ class ColumnRelease:
             )
         return self._keyed.rows(found)
 
-    def _keyed_words(
-        self, keyed: Any, rows: slice, encoded: Encoded, samples: NDArray[np.intp] | None
-    ) -> Source:
-        """The source of some rows: unknown and missing answers are one value more."""
-        k = self.mechanism.domain.k
-        values = np.minimum(encoded.codes.astype(np.uint64), k)
-        if samples is not None:
-            values += samples.astype(np.uint64) * np.uint64(k + 1)
-        words: Source = keyed.words(rows, values)
-        return words
-
-    def facts(self) -> tuple[Mechanism, dict[str, Any]]:
-        """The mechanism and the other facts of the column's record."""
-        keyed = self._keyed is not None
-        return self.mechanism, {**self._policies, "simulated": not self.secure, "keyed": keyed}
-
-    def facts_after(self, record: Record | None) -> dict[str, Any]:
-        """The facts of reports made of those that ``record`` tells of, if any.
+    def facts(self, record: Record | None = None) -> dict[str, Any]:
+        """The facts of the column's record, where ``record`` tells of its reports before, if any.
 
         Whoever has the key of an earlier round sees through it.
         """
-        facts = self.facts()[1]
-        return {**facts, "keyed": facts["keyed"] or (record is not None and record.keyed)}
+        keyed = self._keyed is not None or (record is not None and record.keyed)
+        return {**self._policies, "simulated": not self.secure, "keyed": keyed}
 
     @staticmethod
     def _parts(container: Column) -> list[slice]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -97,40 +96,31 @@ def recorded_mechanism(
 
 def warn_of(releases: Iterable[ColumnRelease]) -> None:
     """The named warnings, after the results exist: fixed texts, no counts, no values."""
-    releases = list(releases)
-    if any(release.warns for release in releases):
+    listed = list(releases)
+    if True in [release.warns for release in listed]:
         warn(UNKNOWN_TEXT, UnknownAnswersWarning)
-    if not all(release.secure for release in releases):
+    if False in [release.secure for release in listed]:
         warn(SIMULATED_TEXT, SimulationWarning)
 
 
-@dataclass(frozen=True)
-class _Job:
+class _Job(NamedTuple):
     """One column of pandas or of any other container, all arguments checked."""
 
     values: Any
-    release: ColumnRelease
-    recorded: Mechanism
     group: Any
     keyed: KeyedRows | None
+    release: ColumnRelease
+    recorded: Mechanism
     record: Record | None
 
     @classmethod
     def prepare(
-        cls,
-        values: Any,
-        mechanism: Mechanism,
-        again: bool,
-        rng: Any,
-        group: Any,
-        ids: Any,
-        **options: Any,
+        cls, values: Any, mechanism: Mechanism, group: Any, ids: Any, again: bool, **options: Any
     ) -> _Job:
         record = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
-        before = rounds_before(record, again)
-        release = ColumnRelease(values, mechanism, rng=rng, before=before, **options)
+        release = ColumnRelease(values, mechanism, before=rounds_before(record, again), **options)
         _check_index(values)
-        missing = options["missing"]
+        missing, rng = options["missing"], options["rng"]
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
         rows = open_column(values).rows
         sample_codes(mechanism, group, rows, values)  # raises before words are drawn
@@ -138,14 +128,12 @@ class _Job:
         if release.may_refuse:
             release.look(values)
             release.refuse()
-        return cls(values, release, recorded, group, keyed, record)
+        return cls(values, group, keyed, release, recorded, record)
 
-    def run(self) -> Any:
-        return self.release.reports(self.values, self.group, self.keyed)
-
-    def facts(self) -> tuple[Mechanism, dict[str, Any]]:
-        """How the reports were made, to be recorded beside them."""
-        return self.recorded, self.release.facts_after(self.record)
+    def run(self) -> tuple[Any, tuple[Mechanism, dict[str, Any]]]:
+        """The reports, and how they were made, to be recorded beside them."""
+        reports = self.release.reports(self.values, self.group, self.keyed)
+        return reports, (self.recorded, self.release.facts(self.record))
 
 
 def column_mechanisms(
@@ -194,7 +182,7 @@ def privatize(
     threads: int | None = None,
     key: Any = None,
     id: Any = None,
-    column: Hashable = None,
+    question: Hashable = None,
 ) -> Any:
     """Replace each true answer by a randomized report.
 
@@ -235,8 +223,10 @@ def privatize(
         32 secret bytes from `rr.new_key`, for keyed reports: the same whenever they are computed.
     id : array-like, list of array-likes, or column names, optional
         The persons of keyed reports, as whole numbers, 16 bytes or text.
-    column : hashable, optional
-        The column's name, which keyed noise depends on; a Series has one.
+    question : hashable or mapping, optional
+        A name of what was asked, which keyed noise depends on; by default the column's name.  Of
+        several columns a mapping from column to question.  Two questions under one name, design,
+        key and ids share their noise: reports that differ show for certain that answers do.
 
     Returns
     -------
@@ -270,7 +260,10 @@ def privatize(
     >>> list(released["age"]), released.rr.mechanisms["smoker"].prob
     ([31, 42, 53], 0.75)
     """
-    options = {"unknown": unknown, "missing": missing, "threads": threads, "key": key}
+    options: dict[str, Any] = {"unknown": unknown, "missing": missing, "threads": threads}
+    options |= {"again": again, "key": key, "rng": rng}
+    if question is not None and key is None:
+        raise ArgumentTypeError("question belongs to keyed reports; give key= too")
     if isinstance(values, pd.DataFrame):
         if columns is None and not isinstance(categories, Mapping):
             raise ArgumentTypeError(
@@ -280,17 +273,17 @@ def privatize(
         if columns is None:
             columns, categories = categories, None
         plan = column_mechanisms(columns, categories, prob, epsilon)
-        return _privatize_frame(values, plan, group, id, again=again, rng=rng, **options)
+        return _privatize_frame(values, plan, group, id, question, options)
     if columns is not None:
         raise ArgumentTypeError(
             f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
         )
     mechanism = as_mechanism(categories, prob, epsilon)
-    named = getattr(values, "name", None) if column is None else column
-    job = _Job.prepare(values, mechanism, again, rng, group, id, name=named, **options)
-    reports = job.run()
+    asked = getattr(values, "name", None) if question is None else question
+    job = _Job.prepare(values, mechanism, group, id, question=asked, **options)
+    reports, facts = job.run()
     if isinstance(reports, pd.Series):
-        record_columns(reports.attrs, {reports.name: job.facts()})
+        record_columns(reports.attrs, {reports.name: facts})
     warn_of([job.release])
     return reports
 
@@ -300,7 +293,8 @@ def _privatize_frame(
     plan: Mapping[Hashable, Mechanism],
     group: Hashable,
     id: Any,
-    **options: Any,
+    question: Any,
+    options: dict[str, Any],
 ) -> pd.DataFrame:
     """A new frame with some columns privatized; everything is checked before anything is drawn."""
     jobs: dict[Hashable, _Job] = {}
@@ -309,12 +303,16 @@ def _privatize_frame(
         raise ArgumentValueError("id must name at least one column, found an empty list")
     names = id if isinstance(id, list) else [id]
     ids = None if id is None else [column_of(data, one) for one in names]
+    if question is not None and not isinstance(question, Mapping) and len(plan) > 1:
+        raise ArgumentTypeError("question must be a mapping from column to question")
+    asked = question if isinstance(question, Mapping) else dict.fromkeys(plan, question)
+    if strange := [name for name in asked if name not in plan]:
+        raise ArgumentValueError(f"question must be of columns to privatize, found {strange[0]!r}")
     for place, (name, mechanism) in enumerate(plan.items()):
         column = column_of(data, name)
         mine = None if mechanism.groups is None else samples
-        jobs[column.name] = _Job.prepare(
-            column, mechanism, group=mine, ids=ids, column=place, name=column.name, **options
-        )
+        options["question"] = column.name if asked.get(name) is None else asked[name]
+        jobs[column.name] = _Job.prepare(column, mechanism, mine, ids, column=place, **options)
     if secret := [one.name for one in ids or [] if one.name in jobs]:
         raise ArgumentValueError(
             f"id must be a public column, and {secret[0]!r} is to be privatized"
@@ -332,11 +330,13 @@ def _privatize_frame(
     if type(released) is not pd.DataFrame:  # a subclass may keep what it counted of the answers
         released, attrs = pd.DataFrame(released), released.attrs
         released.attrs = dict(attrs)
+    facts = {}
     for name, job in jobs.items():
-        released.isetitem(place_of(data, name), job.run())
+        reports, facts[name] = job.run()
+        released.isetitem(place_of(data, name), reports)
     released = released.copy()
-    record_columns(released.attrs, {name: job.facts() for name, job in jobs.items()})
-    warn_of(job.release for job in jobs.values())
+    record_columns(released.attrs, facts)
+    warn_of([job.release for job in jobs.values()])
     return released
 
 
