@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -211,17 +211,49 @@ def break_even(
 
 
 class _Comparison:
-    """A comparison of designs: a table in a terminal and in a notebook."""
+    """Designs in a table, the best first; the base of both results.
+
+    A subclass has ``table``, whose first column names the designs, ``title`` and ``notes``.
+    """
+
+    table: Any
+    title: Any
+    notes: Any
+    _bars: ClassVar[str]
+    _across: ClassVar[bool] = False
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a copy of the table.
+
+        Returns
+        -------
+        DataFrame
+            One row for each design.
+        """
+        return pd.DataFrame(self.table.copy())
 
     def summary(self) -> SummaryTable:
-        """The comparison as a table for people.
+        """Write the table for people: four digits, and whole numbers with separators.
 
         Returns
         -------
         SummaryTable
-            Text in a terminal and HTML in a notebook.
+            Text in a terminal and HTML in a notebook; many numbers have a row each.
         """
-        raise NotImplementedError
+
+        def cell(value: Any) -> str:
+            if isinstance(value, str):
+                return value
+            return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:.4g}"
+
+        found = self._by_name.T if self._across else self._by_name
+        heads, notes = list(map(str, found)), [wrap(note) for note in self.notes]
+        return SummaryTable(self.title, (), found, heads, dict.fromkeys(heads, cell), notes)
+
+    @property
+    def _by_name(self) -> pd.DataFrame:
+        table = self.to_frame()
+        return table.set_index(table.columns[0]).rename_axis(None)
 
     def __repr__(self) -> str:
         return str(self.summary())
@@ -229,17 +261,22 @@ class _Comparison:
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
+    def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
+        """Draw the people that each design takes, or how many times those of the best.
 
-def _shown(title: str, table: pd.DataFrame, *notes: str) -> SummaryTable:
-    """A table whose numbers have four digits, or separators where they are whole."""
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        **options
+            figsize, title, sort and top; see `PlotOptions`.
 
-    def cell(value: Any) -> str:
-        if isinstance(value, str):
-            return value
-        return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:.4g}"
-
-    heads = list(map(str, table))
-    return SummaryTable(title, (), table, heads, dict.fromkeys(heads, cell), list(map(wrap, notes)))
+        Returns
+        -------
+        Axes
+            A bar for each design.
+        """
+        return plot_bars(self._by_name[self._bars], ax, **({"title": self.title} | options))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,52 +303,21 @@ class DesignsAtEpsilon(_Comparison):
     table: pd.DataFrame
     left_out: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a copy of the table.
-
-        Returns
-        -------
-        DataFrame
-            One row for each design.
-        """
-        return self.table.copy()
+    _bars: ClassVar[str] = "people"
 
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
+        """The epsilon and the precision."""
         return (
             f"designs at epsilon {round_up(self.epsilon)}: people for a proportion of "
             f"{100 * self.proportion:g}% +- {100 * self.half_width:g} points"
         )
 
-    def summary(self) -> SummaryTable:
-        """The designs as a table for people.
-
-        Returns
-        -------
-        SummaryTable
-            One row for each design, and a note of those left out.
-        """
-        others = f"left out, as they take more than 2**40 people: {', '.join(self.left_out)}"
-        notes = [others] if self.left_out else []
-        return _shown(self._title, self.table.set_index("design").rename_axis(None), *notes)
-
-    def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
-        """Draw the people that each design takes.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; by default new ones.
-        **options
-            figsize, title, sort and top; see `PlotOptions`.
-
-        Returns
-        -------
-        Axes
-            A bar for each design.
-        """
-        people = self.table.set_index("design")["people"]
-        return plot_bars(people, ax, **({"title": self._title} | options))
+    @property
+    def notes(self) -> list[str]:
+        """The designs that are left out, in a sentence."""
+        others = ", ".join(self.left_out)
+        return [f"left out, as they take more than 2**40 people: {others}"] * bool(others)
 
 
 def at_epsilon(
@@ -465,6 +471,9 @@ class Recommendation(_Comparison):
     target: str = "population"
     categories: tuple[Hashable, ...] | None = None
 
+    _bars: ClassVar[str] = "ratio"
+    _across: ClassVar[bool] = True
+
     @cached_property
     def _mechanisms(self) -> dict[str, Mechanism]:
         """One of each design, over numbers, by name."""
@@ -590,37 +599,19 @@ class Recommendation(_Comparison):
             ]
         return " ".join(said)
 
-    def summary(self) -> SummaryTable:
-        """The designs as a table for people, with the reason below.
-
-        Returns
-        -------
-        SummaryTable
-            One column for each design: so many numbers are wider than a terminal.
-        """
+    @property
+    def title(self) -> str:
+        """The best design, and the question."""
         size = "" if self.n is None else f", n={self.n:,}"
-        title = f"{self.k} categories at epsilon {self.epsilon:g}{size}, target {self.target!r}"
-        across = self.table.set_index("mechanism").T.rename_axis(columns=None)
-        return _shown(f"{self.best} for {title}", across, self.reason)
+        return (
+            f"{self.best} for {self.k} categories at epsilon {self.epsilon:g}{size}, target "
+            f"{self.target!r}"
+        )
 
-    def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
-        """Draw how many times the people of the best design each design takes.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; by default new ones.
-        **options
-            figsize, title, sort and top; see `PlotOptions`.
-
-        Returns
-        -------
-        Axes
-            A bar for each design.
-        """
-        ratios = self.table.set_index("mechanism")["ratio"].rename("times the people of the best")
-        title = f"{self.k} categories at epsilon {self.epsilon:g}"
-        return plot_bars(ratios, ax, **({"title": title} | options))
+    @property
+    def notes(self) -> list[str]:
+        """The reason."""
+        return [self.reason]
 
 
 def recommend(
