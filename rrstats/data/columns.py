@@ -904,11 +904,9 @@ def _open_arrow(values: Any) -> Column | None:
     if library == "pyarrow" or (library == "polars" and not hasattr(values, "name")):
         return None  # a table
     make = getattr(type(values), "from_arrow", type(values))
-    if library == "polars" and hasattr(values, "name"):
-        make = partial(_polars_series, values)
     try:
         if library == "polars":
-            cells = values.to_arrow()
+            cells, make = values.to_arrow(), partial(_polars_series, values)
         else:
             cells = pa.chunked_array(values) if streams else pa.array(values)
         if pa.types.is_struct(cells.type):
@@ -919,9 +917,8 @@ def _open_arrow(values: Any) -> Column | None:
             f"values of type {type(values).__name__} ({library}) cannot be read as one Arrow "
             "array, or not be built of one; convert them to an array of pyarrow"
         ) from None
-    return Column(
-        cells, "chunked" if streams and library != "polars" else "arrow", (len(cells),), back=make
-    )
+    family = "arrow" if isinstance(cells, pa.Array) else "chunked"
+    return Column(cells, family, (len(cells),), back=make)
 
 
 def _polars_series(like: Any, reports: Any) -> Any:
@@ -959,24 +956,21 @@ def engine_hint(values: Any) -> str:
 
 def place_of(data: pd.DataFrame, name: Any) -> int:
     """Position of one column of a frame; raises where it is not there just once."""
-    places: Any
     if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
         # Not quoted: it may hold answers.
         raise ArgumentTypeError(f"a column is given by its name, found {type(name).__name__}")
     try:
-        places = data.columns.get_loc(name)
+        found = data.columns.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
-        places = slice(0)
-    if isinstance(places, int | np.integer):
-        return int(places)
-    found_at = np.arange(len(data.columns))[places]
-    if (times := len(found_at)) == 1:  # a slice of labels in levels, such as ("a", "")
-        return int(found_at[0])
-    found = f"is there {times} times" if times else "is not there"
+        found = slice(0)
+    places = np.atleast_1d(np.arange(len(data.columns))[found])
+    if (times := len(places)) == 1:
+        return int(places[0])
+    there = f"is there {times} times" if times else "is not there"
     near = difflib.get_close_matches(str(name), [str(c) for c in data.columns], n=1)
     hint = f"; did you mean {near[0]!r}" if near and not times else ""
     listed = ", ".join(repr(c) for c in list(data.columns)[:20])
-    raise ArgumentValueError(f"column {name!r} {found}{hint}; the columns are {listed}")
+    raise ArgumentValueError(f"column {name!r} {there}{hint}; the columns are {listed}")
 
 
 def column_of(data: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
@@ -1037,9 +1031,7 @@ class ReportCodec:
         try:
             with np.errstate(all="ignore"):
                 if column.family in _ARROW:
-                    own = plain_type(column.dtype)
-                    integer = partial(_integer_type, categories)
-                    table = category_array(categories, result_type(categories, own, integer))
+                    table = _arrow_table(categories, column.dtype)
                     made = _arrow_layout(table, column.dtype, column.family, keep_missing)
                 elif column.family == "numpy":
                     table = _numpy_table(categories, column.dtype, holds_missing)
@@ -1137,6 +1129,12 @@ def _numpy_table(categories: Categories, own: np.dtype[Any], holds_missing: bool
     return np.array([absent if c is None else c for c in categories.categories], dtype=target)
 
 
+def _arrow_table(categories: Categories, own: Any) -> Any:
+    """The categories as a plain Arrow array of the reports' type."""
+    integer = partial(_integer_type, categories)
+    return category_array(categories, result_type(categories, plain_type(own), integer))
+
+
 def _pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
     """The categories as an array of the type that reports of a pandas column get."""
     values: list[Any] = list(categories.categories)
@@ -1150,24 +1148,19 @@ def _pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
         index = pd.Index(labels, tupleize_cols=False)
         return pd.Categorical.from_codes(codes, index, ordered=bool(own.ordered))
     if isinstance(own, pd.ArrowDtype):
-        arrow = own.pyarrow_dtype
-        integer = partial(_integer_type, categories)
-        table = category_array(categories, result_type(categories, plain_type(arrow), integer))
-        table = restore(table, arrow)
+        table = restore(_arrow_table(categories, own.pyarrow_dtype), own.pyarrow_dtype)
         return pd.array(table, dtype=pd.ArrowDtype(table.type))
     if (isinstance(own, pd.StringDtype) and categories.kind == "str") or (
         isinstance(own, pd.BooleanDtype) and categories.kind == "bool"
     ):
         return pd.array(values, dtype=own)
-    if masked is not None and categories.kind == "int":
-        fitting = _integer_type(categories, masked)
+    if masked is not None and categories.kind in ("int", "float"):
+        fitting = _numpy_type(categories, masked, holds_missing=False)
         if fitting is not None:
-            # pandas names its masked integers Int64, UInt8 and so on.
-            name: Any = fitting.name.replace("i", "I").replace("u", "U")
+            # pandas names its masked numbers Int64, UInt8, Float64 and so on.
+            letters = {"i": "Int", "u": "UInt", "f": "Float"}[fitting.kind]
+            name: Any = f"{letters}{8 * fitting.itemsize}"
             return pd.array(values, dtype=name)
-    if masked is not None and categories.kind == "float":
-        floating: Any = own if masked.kind == "f" else "Float64"
-        return pd.array(values, dtype=floating)
     if categories.kind in ("str", "date", "instant", "duration"):
         # A unit or a time zone of the column may come from one answer, so it does not count.
         of_days = categories.kind == "date" and isinstance(own, np.dtype) and own.kind == "M"
