@@ -282,8 +282,19 @@ class FrameAccessor:
     ) -> Means:
         """`rrstats.means`: means of a column of numbers in the true groups of a privatized column.
 
-        values, by, group, weights : names of columns.  mechanism : of ``by``, where the frame does
-            not say it.  For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
+        Parameters
+        ----------
+        values, by, group, weights
+            Names of columns.
+        mechanism
+            Of ``by``, where the frame does not say it.
+        target, missing
+            As there.
+
+        Returns
+        -------
+        Means
+            For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
         """
         return means(
             column_of(self._data, values),

@@ -95,6 +95,10 @@ COLUMNS: dict[str, str] = {}
 """Names of columns that they have now, to the names that were recorded."""
 
 
+COLUMNS_OF: dict[str, dict[str, str]] = {"Means": {"proportion": "share"}}
+"""The same for the frames of one type of results."""
+
+
 def ask(result: Any, name: str) -> Any:
     """An attribute or a method by the name that these tests have for it."""
     now = ATTRIBUTES.get(name, name)
@@ -104,7 +108,7 @@ def ask(result: Any, name: str) -> Any:
 def table(result: Any, *args: Any, **options: Any) -> pd.DataFrame:
     """The frame of a result, or a frame, with its columns under the names that were recorded."""
     found = result if isinstance(result, pd.DataFrame) else result.to_frame(*args, **options)
-    return found.rename(columns=COLUMNS)
+    return found.rename(columns={**COLUMNS, **COLUMNS_OF.get(type(result).__name__, {})})
 
 
 def design(**columns: Any) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_a_table_of_sums_gives_the_true_means():
     y = np.repeat(np.divide(sums, counts), counts)
     found = means(y, np.repeat(["a", "b", "c"], counts), THREE)
     assert [10.0, 12.0, 20.0] == pytest.approx(found.means.tolist(), rel=1e-12)
-    assert [1 / 2, 1 / 3, 1 / 6] == pytest.approx(found.shares.tolist(), rel=1e-12)
+    assert [1 / 2, 1 / 3, 1 / 6] == pytest.approx(found.proportions.tolist(), rel=1e-12)
     assert np.divide(sums, counts).tolist() == pytest.approx(found.naive.tolist())
 
 
@@ -233,7 +233,7 @@ def test_samples_that_need_one_another_may_differ_in_size():
             chance += (size * classes * entries).tolist()
     found = _quiet(y * 50, told * 50, design, group=group * 50, weights=chance * 50)
     assert [1.0, (0.3 * 3 + 0.2 * 4) / 0.5] == pytest.approx(found.means.tolist())
-    assert [0.5, 0.5] == pytest.approx(found.shares.tolist())
+    assert [0.5, 0.5] == pytest.approx(found.proportions.tolist())
 
 
 def test_samples_that_need_one_another_give_means_together():
@@ -276,7 +276,17 @@ def test_the_frame_has_a_line_for_each_group():
     """Columns are named for what they hold, labels are those of the design."""
     y, _, reports = _data(THREE)
     table = means(y, reports, THREE).to_frame(0.9)
-    heads = ["category", "n", "share", "effective_n", "naive", "mean", "std_error", "low", "high"]
+    heads = [
+        "category",
+        "n",
+        "proportion",
+        "effective_n",
+        "naive",
+        "mean",
+        "std_error",
+        "low",
+        "high",
+    ]
     assert heads == list(table)
     assert ["a", "b", "c"] == table["category"].tolist()
 

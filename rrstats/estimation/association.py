@@ -220,17 +220,17 @@ def _product_moment(moments: Floats, covariance: Floats, level: float, df: float
     top_slope = np.array([1.0, -y, -x, 0.0, 0.0])
     bottom_slope = bottom / 2 * np.array([0, -2 * x / of_x, -2 * y / of_y, 1 / of_x, 1 / of_y])
     slopes = np.stack([top_slope, bottom_slope])
-    spread = _spread(slopes @ covariance @ slopes.T)
+    of_ratio = _ratio_moments(slopes @ covariance @ slopes.T)
     found = float(top / bottom)
-    error = float(np.sqrt(max(ratio_variance(found, spread), 0.0)) / bottom)
+    error = float(np.sqrt(max(ratio_variance(found, of_ratio), 0.0)) / bottom)
     limit, near = student_quantile(check_level(level), df) ** 2, float(np.clip(found, -1, 1))
     if near != found:
-        limit += (top - near * bottom) ** 2 / max(ratio_variance(near, spread), 1e-300)
-    low, high = np.clip(fieller(top, bottom, spread, limit), -1, 1)
+        limit += (top - near * bottom) ** 2 / max(ratio_variance(near, of_ratio), 1e-300)
+    low, high = np.clip(fieller(top, bottom, of_ratio, limit), -1, 1)
     return found, error, float(low), float(high)
 
 
-def _spread(covariance: Floats) -> tuple[float, float, float]:
+def _ratio_moments(covariance: Floats) -> tuple[float, float, float]:
     """Variance of the numerator, covariance, variance of the denominator."""
     return float(covariance[0, 0]), float(covariance[0, 1]), float(covariance[1, 1])
 
@@ -358,15 +358,15 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     f, limit = means.ravel(), student_quantile(check_level(level), table.df) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])
-    spread = _spread(slopes @ covariance @ slopes.T)
-    known, note, value, error = bool(np.isfinite(spread).all()), "", np.nan, np.nan
+    of_ratio = _ratio_moments(slopes @ covariance @ slopes.T)
+    known, note, value, error = bool(np.isfinite(of_ratio).all()), "", np.nan, np.nan
     if not known or (f <= 0).sum() > 1 or products[1] <= 0:
         note = "not defined: a cell of the table is not estimated to be above 0"
     else:
         value = float(products[0] / products[1])
-        error = float(np.sqrt(max(ratio_variance(value, spread), 0.0)) / products[1])
+        error = float(np.sqrt(max(ratio_variance(value, of_ratio), 0.0)) / products[1])
         note = "below 0, which is noise around an empty cell" if value < 0 else ""
-    low, high = _positive_ratios(products, spread, limit) if known else (0.0, np.inf)
+    low, high = _positive_ratios(products, of_ratio, limit) if known else (0.0, np.inf)
     if known and (f > 0).all():
         with np.errstate(over="ignore"):
             factor = float(np.exp(np.sqrt(limit) * error / value))
@@ -375,7 +375,7 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
 
 
 def _positive_ratios(
-    products: Floats, spread: tuple[float, float, float], limit: float
+    products: Floats, of_ratio: tuple[float, float, float], limit: float
 ) -> tuple[float, float]:
     """The hull of the ratios in [0, infinity) that are accepted, these two among them.
 
@@ -383,7 +383,7 @@ def _positive_ratios(
     """
     if not products.any():
         return 0.0, np.inf
-    (top, bottom), (a, b, c) = products, spread
+    (top, bottom), (a, b, c) = products, of_ratio
     with np.errstate(divide="ignore", invalid="ignore"):
         limit += float(np.nansum(np.minimum(products, 0.0) ** 2 / np.array([a, c])))
     square, half_b, rest = bottom**2 - limit * c, top * bottom - limit * b, top**2 - limit * a
@@ -440,10 +440,10 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
         note = "not defined: a category is not estimated to be above 0; merge or drop it"
         return _measured(table, name, unknown, level=level, note=note)
     away, slopes = _residuals(means)
-    spread = slopes @ covariance @ slopes.T
-    seen, noise = float(away @ away), float(np.trace(spread))
-    central = float((spread * spread.T).sum())
-    along = float(away @ spread @ away) / max(seen, 1e-300)
+    noise_covariance = slopes @ covariance @ slopes.T
+    seen, noise = float(away @ away), float(np.trace(noise_covariance))
+    central = float((noise_covariance * noise_covariance.T).sum())
+    along = float(away @ noise_covariance @ away) / max(seen, 1e-300)
     value = float(np.sqrt(max(seen - noise, 0.0) / scale))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(2 * central + 4 * along * seen) / (2 * scale * np.float64(value))

@@ -366,12 +366,12 @@ class Crosstab(Result):
         The total variance of all proportions, beside that of as many direct answers,
         (1 - sum f^2) / n, with the noise taken out of the sum of squares.
         """
-        spread = float(self.row_variance.sum())
-        if not self.n or not spread > 0:
+        total = float(self.row_variance.sum())
+        if not self.n or not total > 0:
             return float(self.n)
-        direct = 1 - float((self.proportions**2).sum()) + spread / self.n
+        direct = 1 - float((self.proportions**2).sum()) + total / self.n
         direct = min(max(direct, 0.0), 1 - 1 / self.size)
-        return min(self.n * direct / spread, float(self.n))
+        return min(self.n * direct / total, float(self.n))
 
     # -- intervals -------------------------------------------------------------------------
 
@@ -897,8 +897,8 @@ class ConditionalProportions(Result):
     @cached_property
     def std_error(self) -> Floats:
         """Standard errors of the proportions, by the delta method."""
-        spread = ratio_variance(self.proportions, self._moments)
-        return fixed(np.sqrt(np.maximum(spread, 0.0)) / self.people)
+        variance = ratio_variance(self.proportions, self._moments)
+        return fixed(np.sqrt(np.maximum(variance, 0.0)) / self.people)
 
     def interval(self, level: float = 0.95) -> Interval:
         """Intervals of the proportions, in [0, 1]; all of it where the given people may be nobody.

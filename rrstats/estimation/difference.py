@@ -382,15 +382,15 @@ class Difference(Result):
         ]
 
 
-def _crossing(quantiles: Floats, reach: Floats, shift: Floats) -> Floats:
+def _crossing(quantiles: Floats, margins: Floats, shift: Floats) -> Floats:
     """(k,) the quantile at which an interval reaches as far as the shift.
 
-    quantiles : (q,) increasing.  reach : (q, k) at each.  Reach over quantile is nearly
+    quantiles : (q,) increasing.  margins : (q, k) at each.  Reach over quantile is nearly
     constant, and taken for linear between two of them.
     """
-    slope = reach / quantiles[:, None]
+    slope = margins / quantiles[:, None]
     k = len(shift)
-    at = np.minimum((reach < shift).cumprod(axis=0).sum(axis=0), len(quantiles))
+    at = np.minimum((margins < shift).cumprod(axis=0).sum(axis=0), len(quantiles))
     before, after = np.maximum(at - 1, 0), np.minimum(at, len(quantiles) - 1)
     every = np.arange(k)
     z0, z1, h0, h1 = quantiles[before], quantiles[after], slope[before, every], slope[after, every]
@@ -471,9 +471,9 @@ def _normal_ends(estimate: Estimate, level: float) -> Interval:
     counts, samples = estimate.reported.astype(np.float64), channel.samples
     if not np.isfinite(found).all():
         return Interval(found, found)
-    spread = arrays.score_variances(channel, counts)
-    if estimate.target == "rows" and spread is not None:
-        return rows_variance_interval(found, n, spread, recode_matrix(channel) > 0, level=level)
+    variances = arrays.score_variances(channel, counts)
+    if estimate.target == "rows" and variances is not None:
+        return rows_variance_interval(found, n, variances, recode_matrix(channel) > 0, level=level)
     if (rates := channel.binomial_rates) is not None:
         low, high = rates.false_positive_rate, rates.true_positive_rate
         return carry(wilson_rates(counts, n, level), low, high)

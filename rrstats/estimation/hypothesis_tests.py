@@ -591,17 +591,17 @@ def _against_common(draft: TestResult, given: list[Any]) -> TestResult:
     near = project_to_simplex(np.average(found, axis=0, weights=n))
     own = [null_covariance(one, near) for one in given]
     moved = [with_known_sum(*pair) for pair in zip(found, own, strict=True)]
-    keep = [known_sum_map(spread) for spread in own]
+    keep = [known_sum_map(covariance) for covariance in own]
     joint = np.zeros((g, k, g, k))
-    for place, (_, spread) in enumerate(moved):
-        joint[place, :, place] = spread
+    for place, (_, covariance) in enumerate(moved):
+        joint[place, :, place] = covariance
     for (one, other), both in together.items():
         joint[one, :, other] = keep[one] @ both @ keep[other].T
         joint[other, :, one] = joint[one, :, other].T
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
     shift = contrast @ np.concatenate([values for values, _ in moved])
     blocks, total = contrast.reshape(-1, g, k), contrast @ joint.reshape(g * k, g * k) @ contrast.T
-    parts = [blocks[:, i] @ spread @ blocks[:, i].T for i, (_, spread) in enumerate(moved)]
+    parts = [blocks[:, i] @ covariance @ blocks[:, i].T for i, (_, covariance) in enumerate(moved)]
     return by_wald(draft, shift, total, covariance_df(given, parts))
 
 
@@ -618,10 +618,10 @@ def covariance_df(given: list[Any], parts: list[Floats]) -> float:
     total = np.sum(parts, axis=0)
     if min(own) < 1 or not np.isfinite(total).all():
         return 0.0
-    inverse, spread = np.linalg.pinv(total, rcond=1e-10, hermitian=True), 0.0
+    inverse, squares = np.linalg.pinv(total, rcond=1e-10, hermitian=True), 0.0
     for part, its in zip(parts, own, strict=True):
         scaled = part @ inverse
-        spread += (float(np.trace(scaled @ scaled)) + float(np.trace(scaled)) ** 2) / its
+        squares += (float(np.trace(scaled @ scaled)) + float(np.trace(scaled)) ** 2) / its
     most, left = 0.0, list(range(len(given)))
     while left:
         first, *rest = left
@@ -630,7 +630,7 @@ def covariance_df(given: list[Any], parts: list[Floats]) -> float:
         most += sum(own[one] for one in (first, *alike)) if together is None else together
         left = [one for one in rest if one not in alike]
     rank = int(np.linalg.matrix_rank(total, tol=1e-10 * np.trace(total), hermitian=True))
-    return min((rank + rank**2) / spread, most) if spread > 0 else min(own)
+    return min((rank + rank**2) / squares, most) if squares > 0 else min(own)
 
 
 def joint_covariance(one: Any, other: Any) -> Floats | None:
@@ -1016,13 +1016,13 @@ def score_covariance(table: Crosstab) -> tuple[float, int]:
     return float(table.n * ((first @ shift @ second.T) ** 2).sum()), len(first) * len(second)
 
 
-def _inverse_root(spread: Floats) -> Floats:
+def _inverse_root(covariance: Floats) -> Floats:
     """(rank, k) R with R' R the inverse of a covariance among shifts that sum to 0."""
-    _, moved = with_known_sum(np.zeros(len(spread)), spread)
+    _, moved = with_known_sum(np.zeros(len(covariance)), covariance)
     values, vectors = np.linalg.eigh(moved)
     kept = values > 1e-10 * max(values[-1], 0.0)
     root = (vectors[:, kept] / np.sqrt(values[kept])).T
-    return np.asarray(root @ known_sum_map(spread))
+    return np.asarray(root @ known_sum_map(covariance))
 
 
 # -- a pair privatized as one answer ---------------------------------------------------------

@@ -127,8 +127,8 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
         )
     sizes = np.bincount(channel.samples, weight)[channel.samples]
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.where(sizes > 0, weight.sum() / sizes, 0.0)
-    return arrays.weights(channel, counts).T * spread[:, None], channel.samples
+        expansion = np.where(sizes > 0, weight.sum() / sizes, 0.0)
+    return arrays.weights(channel, counts).T * expansion[:, None], channel.samples
 
 
 def sums_of_rows(
@@ -191,7 +191,7 @@ class Means(Result):
     formats: ClassVar[Any] = {
         **FORMATS,
         **dict.fromkeys(("mean", "naive", "low", "high", "std_error"), "{:.4g}".format),
-        "share": "{:.1%}".format,
+        "proportion": "{:.1%}".format,
     }
 
     categories: tuple[Hashable, ...]
@@ -222,8 +222,8 @@ class Means(Result):
         return np.asarray(self._centred + self._centre)
 
     @property
-    def shares(self) -> Floats:
-        """(k,) the estimated share of each group among these rows, weighted; unbiased."""
+    def proportions(self) -> Floats:
+        """(k,) the estimated proportion of each group among these rows, weighted; unbiased."""
         total = self._sizes.sum()
         return np.asarray(self._sizes / total if total else np.full(self.k, np.nan))
 
@@ -245,8 +245,8 @@ class Means(Result):
         For the population NaN where there is one row only, of which nothing can vary.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
-            return fixed(np.sqrt(spread) / np.abs(self._sizes))
+            variance = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
+            return fixed(np.sqrt(variance) / np.abs(self._sizes))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
@@ -397,14 +397,14 @@ class Means(Result):
         Returns
         -------
         DataFrame
-            Columns category, n, share, effective_n, naive, mean, std_error, low and high.
+            Columns category, n, proportion, effective_n, naive, mean, std_error, low and high.
         """
         low, high = self.interval(level)
         return pd.DataFrame(
             {
                 "category": label_column(self.categories),
                 "n": self.n,
-                "share": self.shares,
+                "proportion": self.proportions,
                 "effective_n": self.effective_n,
                 "naive": self.naive,
                 "mean": self.means,
@@ -439,8 +439,8 @@ class Means(Result):
         if not np.isfinite(high - low):
             return (
                 f"nothing can be said of the mean of {group}: the size of the group, estimated as "
-                f"{self.shares[place]:.1%} of {self.n:,} rows, is within noise of 0 (it tells as "
-                f"much as {known})"
+                f"{self.proportions[place]:.1%} of {self.n:,} rows, is within noise of 0 (it tells "
+                f"as much as {known})"
             )
         whom = "the population behind these rows" if self.target == "population" else "these rows"
         return (
@@ -474,7 +474,7 @@ class Means(Result):
     @property
     def shown(self) -> tuple[str, ...]:
         """The means first."""
-        return ("mean", "low", "high", "std_error", "naive", "share", "effective_n")
+        return ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
 
     @property
     def header(self) -> list[tuple[str, str]]:

@@ -303,7 +303,18 @@ class ConstrainedProportions(Result):
         return np.asarray(self.proportions * self.n) if self.n else np.zeros(self.proportions.shape)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """The labels of each category or cell, proportion and count."""
+        """One row for each category or cell.
+
+        Parameters
+        ----------
+        level : float
+            Of no effect: there are no intervals.
+
+        Returns
+        -------
+        DataFrame
+            The labels, proportion and count.
+        """
         return long_frame(*self._axes, {"proportion": self.proportions, "count": self.counts})
 
     def table(self) -> pd.DataFrame:
