@@ -35,7 +35,6 @@ from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally
 from rrstats.inference.binomial import Interval as Interval
-from rrstats.mechanisms import rappor as _rappor
 from rrstats.mechanisms import surveys as surveys
 from rrstats.mechanisms.base import Chain as Chain
 from rrstats.mechanisms.base import Mechanism as Mechanism
@@ -49,6 +48,7 @@ from rrstats.mechanisms.subset_selection import SubsetSelection as SubsetSelecti
 from rrstats.mechanisms.surveys import SurveyDesign as SurveyDesign
 from rrstats.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from rrstats.privacy import explain as explain
+from rrstats.privatization import rounds as rounds
 from rrstats.privatization import single as _single
 from rrstats.privatization.frame import check as check
 from rrstats.privatization.frame import privatize as privatize
@@ -65,4 +65,3 @@ from rrstats.regression.results import RegressionResult as RegressionResult
 
 client = _single
 hypotheses = _hypothesis_tests
-rounds = _rappor

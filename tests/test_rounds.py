@@ -322,9 +322,11 @@ def test_law_of_the_instantaneous_round(kept):
     """Every stream of tiny words: a kept 1 is reported with q, a kept 0 with p, independently."""
     m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
     recorded = Recorded(Counting(0, 2))
-    m.instantaneous(np.array([kept], dtype=bool), rng=recorded)
+    rr.rounds.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
     source = every_stream(2, dict.fromkeys(recorded.streams(), 1))
-    reports = m.instantaneous(np.tile(np.array(kept, dtype=bool), (source.rows, 1)), rng=source)
+    reports = rr.rounds.instantaneous(
+        np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source
+    )
     law = source.law(reports @ [2, 1], 4)
     chances = [Fraction(3, 4) if bit else Fraction(1, 2) for bit in kept]
     expected = [
@@ -354,7 +356,7 @@ def test_waves_from_kept_bits_are_estimated_by_the_whole():
     """Three waves of one permanent round: each is new, each estimates the true shares."""
     m = Rappor(["a", "b", "c"], 0.25, 0.25, 0.75)
     kept = rr.privatize(np.array(list("aaabbc") * 1000), m.permanent, rng=Counting(1))
-    waves = [m.instantaneous(kept, rng=Counting(seed)) for seed in (2, 3, 4)]
+    waves = [rr.rounds.instantaneous(kept, m, rng=Counting(seed)) for seed in (2, 3, 4)]
     assert len({wave.tobytes() for wave in waves}) == 3
     for wave in waves:  # words are fixed, so this is no matter of luck
         assert kept.shape == wave.shape
@@ -369,16 +371,19 @@ def test_instantaneous_reports_come_in_the_same_container():
     m = Rappor(range(11), 0.5, 0.25, 0.75)
     bits = np.random.default_rng(3).random((40, 11)) < 0.4
     before = bits.copy()
-    expected = m.instantaneous(bits, rng=Counting(5))
+    expected = rr.rounds.instantaneous(bits, m, rng=Counting(5))
     assert (bits == before).all()
     assert not np.shares_memory(bits, expected)
     packed = [row.tobytes() for row in m.pack(bits)]
-    assert [row.tobytes() for row in m.pack(expected)] == m.instantaneous(packed, rng=Counting(5))
+    assert [row.tobytes() for row in m.pack(expected)] == rr.rounds.instantaneous(
+        packed, m, rng=Counting(5)
+    )
     assert (
-        expected.reshape(4, 10, 11) == m.instantaneous(bits.reshape(4, 10, 11), rng=Counting(5))
+        expected.reshape(4, 10, 11)
+        == rr.rounds.instantaneous(bits.reshape(4, 10, 11), m, rng=Counting(5))
     ).all()
     held = pd.Series(packed, index=range(5, 45), name="wave", dtype=object)
-    found = m.instantaneous(held, rng=Counting(5))
+    found = rr.rounds.instantaneous(held, m, rng=Counting(5))
     assert ("wave", list(range(5, 45))) == (found.name, list(found.index))
     assert (expected == m.unpack(found)).all()
 
@@ -387,8 +392,8 @@ def test_missing_kept_reports_stay_missing():
     """Who keeps no report has none in any wave."""
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     kept = [bytes([1]), None, bytes([6])]
-    assert [False, True, False] == [report is None for report in m.instantaneous(kept)]
-    series = m.instantaneous(pd.Series(kept, dtype=object))
+    assert [False, True, False] == [report is None for report in rr.rounds.instantaneous(kept, m)]
+    series = rr.rounds.instantaneous(pd.Series(kept, dtype=object), m)
     assert [False, True, False] == list(series.isna())
 
 
@@ -397,8 +402,8 @@ def test_missing_kept_reports_are_refused_where_none_can_be():
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     kept = np.array([bytes([1]), None, bytes([6]), None], dtype=object)
     with pytest.raises(ArgumentValueError, match="2 of 4 kept reports are missing"):
-        m.instantaneous(kept)
-    assert m.instantaneous(kept[[0, 2]]).shape == (2, 3)
+        rr.rounds.instantaneous(kept, m)
+    assert rr.rounds.instantaneous(kept[[0, 2]], m).shape == (2, 3)
 
 
 def test_both_rounds_from_one_source_share_no_words():
@@ -406,7 +411,7 @@ def test_both_rounds_from_one_source_share_no_words():
     m = Rappor(range(10), 0.3, 0.2, 0.7)
     first, second = Recorded(Counting(7)), Recorded(Counting(7))
     kept = rr.privatize(np.arange(10), m.permanent, rng=first)
-    m.instantaneous(kept, rng=second)
+    rr.rounds.instantaneous(kept, m, rng=second)
     asked = [{(a.stream, a.block, a.round) for a in source.addresses} for source in (first, second)]
     assert all(asked)
     assert set() == asked[0] & asked[1]
@@ -417,17 +422,17 @@ def test_arrow_reports():
     pa = pytest.importorskip("pyarrow")
     m = Rappor(range(9), 0.5, 0.25, 0.75)
     kept = rr.privatize(pa.array([1, 8, 3]), m.permanent)
-    wave = m.instantaneous(kept)
+    wave = rr.rounds.instantaneous(kept, m)
     assert (pa.binary(2), 3) == (wave.type, len(wave))
 
 
 def test_words_do_not_depend_on_what_was_kept(monkeypatch):
     """The same words are asked for whatever was kept, in every block."""
-    monkeypatch.setattr("rrstats.mechanisms.rappor.BLOCK_ROWS", 64)
+    monkeypatch.setattr("rrstats.privatization.rounds.BLOCK_ROWS", 64)
     m, logs = Rappor(range(10), 0.3, 0.2, 0.7), []
     for bits in (np.zeros((150, 10), bool), np.ones((150, 10), bool)):
         recorded = Recorded(Counting(7))
-        m.instantaneous(bits, rng=recorded)
+        rr.rounds.instantaneous(bits, m, rng=recorded)
         logs.append(recorded.addresses)
     assert logs[0] == logs[1]
     assert {0, 1, 2} == {asked.block for asked in logs[0]}
@@ -438,7 +443,10 @@ def test_words_do_not_depend_on_what_was_kept(monkeypatch):
 def test_a_kept_one_is_reported_whenever_a_kept_zero_is():
     """Under the same words no bit falls when the kept bit rises: one draw serves both."""
     m = Rappor(range(20), 0.5, 0.25, 0.75)
-    low, high = (m.instantaneous(np.full((500, 20), bit), rng=Counting(9)) for bit in (False, True))
+    low, high = (
+        rr.rounds.instantaneous(np.full((500, 20), bit), m, rng=Counting(9))
+        for bit in (False, True)
+    )
     assert (low <= high).all()
     assert 0.25 == pytest.approx(low.mean(), abs=0.01)
     assert 0.75 == pytest.approx(high.mean(), abs=0.01)
@@ -448,7 +456,7 @@ def test_simulated_noise_is_said():
     """A generator of NumPy makes reports that warn not to be released."""
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     with pytest.warns(SimulationWarning, match="not cryptographic"):
-        m.instantaneous(np.zeros((2, 3), bool), rng=np.random.default_rng(1))
+        rr.rounds.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
 
 
 def test_rappor_is_a_description():
@@ -507,7 +515,7 @@ def test_rappor_parameters(arguments, error, words):
 def test_what_was_not_kept(kept, error, words):
     """Values that the permanent round never makes are refused, and counted."""
     with pytest.raises(error, match=words):
-        Rappor(range(3), 0.5, 0.25, 0.75).instantaneous(kept)
+        rr.rounds.instantaneous(kept, Rappor(range(3), 0.5, 0.25, 0.75))
 
 
 def test_second_stage_needs_categories():

@@ -281,7 +281,7 @@ def test_rounds_are_counted():
 SEVERAL = {
     "unary": lambda: rr.UnaryEncoding.optimized(list("abc"), epsilon=1.0),
     "selection": lambda: rr.SubsetSelection(list("abcdef"), epsilon=1.0, size=2),
-    "rappor": lambda: rr.rounds.Rappor(list("abc"), 0.5, 0.5, 0.75),
+    "rappor": lambda: rr.Rappor(list("abc"), 0.5, 0.5, 0.75),
 }
 
 

@@ -150,7 +150,7 @@ class MultinomialChannel(Channel, Protocol):
 
 
 def has_latent_classes(channel: Channel) -> bool:
-    """Whether the design tells classes apart that are finer than the categories."""
+    """True where the design tells classes apart that are finer than the categories."""
     return len(channel.class_of) != channel.k
 
 

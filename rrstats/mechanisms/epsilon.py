@@ -100,8 +100,19 @@ def epsilon_from_ratio(ratio: Fraction | float) -> float:
 
 
 def total_epsilon(epsilons: Iterable[float]) -> float:
-    """The sum of several epsilons, rounded up: what they spend together on one person.
+    """The sum of several epsilons, rounded up, as they add up for one person.
 
+    Parameters
+    ----------
+    epsilons : iterable of float
+        Nats, each at least 0.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> total_epsilon([0.1, 0.2])
     0.30000000000000004
     """
@@ -160,6 +171,17 @@ def epsilon_from_prob(prob: float, k: int) -> float:
 def largest_epsilon(k: int) -> float:
     """The epsilon of the largest double below 1, rounded up: no double expresses more.
 
+    Parameters
+    ----------
+    k : int
+        Number of categories, at least 2.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> largest_epsilon(2)
     36.73680056967711
     """
@@ -254,10 +276,21 @@ def nearest_to_epsilon(
 def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
     """P(report = truth) where the report is a uniform draw over all k with a given probability.
 
-    prob_uniform_draw : P(a draw replaces the truth), in (0, 1]; the draw may hit the truth.
-    Returns the nearest double to 1 - d + d/k that is below 1; the derivation by epsilon has
-    d = k / (k - 1 + e^epsilon), and `prob_from_epsilon` rounds that towards privacy.
+    Parameters
+    ----------
+    prob_uniform_draw : float
+        P(a draw replaces the truth), in (0, 1]; the draw may hit the truth.
+    k : int
+        Number of categories, at least 2.
 
+    Returns
+    -------
+    float
+        The nearest double to 1 - d + d/k that is below 1; the derivation by epsilon has
+        d = k / (k - 1 + e^epsilon), and `prob_from_epsilon` rounds that towards privacy.
+
+    Examples
+    --------
     >>> prob_from_uniform_draw(0.5, 2)
     0.75
     """
@@ -269,8 +302,20 @@ def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
 def uniform_draw_from_prob(prob: float, k: int) -> float:
     """The probability of a uniform draw, which may hit the truth, behind P(report = truth).
 
-    Formula: k (1 - prob) / (k - 1).
+    Parameters
+    ----------
+    prob : float
+        P(report = truth), in [1/k, 1).
+    k : int
+        Number of categories, at least 2.
 
+    Returns
+    -------
+    float
+        k (1 - prob) / (k - 1).
+
+    Examples
+    --------
     >>> uniform_draw_from_prob(0.75, 2)
     0.5
     """
@@ -283,6 +328,19 @@ def prob_from_noise_parameter(noise_parameter: float, k: int) -> float:
 
     The same number as the probability of a uniform draw, under Google's name.
 
+    Parameters
+    ----------
+    noise_parameter : float
+        In (0, 1].
+    k : int
+        Number of categories, at least 2.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> prob_from_noise_parameter(0.5, 2)
     0.75
     """
@@ -292,6 +350,19 @@ def prob_from_noise_parameter(noise_parameter: float, k: int) -> float:
 def noise_parameter_from_prob(prob: float, k: int) -> float:
     """dp-accounting's ``noise_parameter`` (k buckets) for P(report = truth).
 
+    Parameters
+    ----------
+    prob : float
+        P(report = truth), in [1/k, 1).
+    k : int
+        Number of categories, at least 2.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> noise_parameter_from_prob(0.75, 2)
     0.5
     """

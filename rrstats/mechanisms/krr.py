@@ -2,7 +2,7 @@
 
 A respondent reports their own category with probability ``prob``, otherwise one of the
 other k - 1, each equally likely.  1 is no privacy; 1/k is no information.
-Law: p on the truth, q = (1 - p) / (k - 1) elsewhere; epsilon = ln(p / q).
+Report probabilities: p of the truth, q = (1 - p) / (k - 1) elsewhere; epsilon = ln(p / q).
 For many categories and little epsilon other mechanisms need far fewer people: k-RR's
 variance grows with k.
 Sources: Warner (1965) for k = 2; Kairouz, Bonawitz and Ramage (2016); OpenDP, proof of
@@ -37,21 +37,36 @@ COIN_STREAM, LIE_STREAM = 0, 1
 class KRR(Mechanism):
     """k-ary randomized response over declared categories.
 
-    categories : k >= 2 distinct hashable answers, in the order of the design; a missing value
-        may be one of them.  Declared, never inferred from data.
-    prob : P(report = truth), in [1/k, 1), taken as the exact rational that the double is.
-    epsilon : instead of prob: nats; the largest double prob whose exact epsilon is at most
-        the request, so that ``m.epsilon <= epsilon``.
-    Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
+    Parameters
+    ----------
+    categories : sequence of k hashables
+        At least 2 distinct answers, in the order of the design; a missing value may be one of
+        them.  Declared, never inferred from data.
+    prob : float, optional
+        P(report = truth), in [1/k, 1), taken as the exact rational number that the double is.
+    epsilon : float, optional
+        Instead of prob: nats; the largest double prob whose exact epsilon is at most the
+        request, so that ``m.epsilon <= epsilon``.
 
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        From these arguments alone, never from data.
+
+    Notes
+    -----
     The promise: for every two truths and every report y,
     P(y | truth) <= exp(m.epsilon) P(y | other truth), with ``m.epsilon`` rounded up.
     A value outside the categories is first replaced by a uniform category, so that its
     report is uniform over all k.
     Frozen and hashable; equal to another with the same categories (in type and order) and prob.
-    Law: p on the truth, (1 - p) / (k - 1) on each other category.
-    Source: Kairouz, Bonawitz and Ramage (2016), sect. 2; OpenDP make_randomized_response.
 
+    References
+    ----------
+    Kairouz, Bonawitz and Ramage (2016), sect. 2; OpenDP make_randomized_response.
+
+    Examples
+    --------
     >>> m = KRR(["never", "once", "often"], prob=0.75)
     >>> m.k, m.epsilon
     (3, 1.7917594692280552)

@@ -107,7 +107,7 @@ class _MatrixForm:
 
     @property
     def _names_categories(self) -> bool:
-        """Whether there is a report for each category, and no finer class."""
+        """True where there is a report for each category, and no finer class."""
         return self.m == self.k == len(self.class_of)
 
     @cached_property
@@ -331,7 +331,7 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
 
 
 def _reason(matrix: Floats, recode: Floats) -> str:
-    """Why reports do not identify the categories, and what to do about it."""
+    """The reason why reports do not identify the categories, and a way out."""
     m, classes = matrix.shape
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
     if samples > 1 and m % samples == 0:

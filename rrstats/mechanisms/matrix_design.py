@@ -3,7 +3,7 @@
 A respondent whose true answer is the category of a column reports one of the rows, each with
 the probability that ``matrix[report, truth]`` gives it; columns sum to 1.  There may be more
 reports than categories, or fewer, and finer classes of truth than the categories they show.
-Law: the matrix itself; epsilon is the worst ratio within a row, infinite where a report rules
+Epsilon is the worst ratio within a row, infinite where a report rules
 out an answer.  For the designs of surveys by name see `surveys`; for many categories the
 structured mechanisms are faster.
 Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomness.cells`.
@@ -44,24 +44,42 @@ Rows = tuple[tuple[Number, ...], ...]
 class MatrixDesign(Mechanism):
     """The design of a matrix that the user brings.
 
-    categories : the true answers (columns), in their order.
-    matrix : ``matrix[report, truth]``, m rows of one number for each category; every column sums
-        to 1 within 1e-9 and is then normalized exactly.  Lists, an array, or a DataFrame whose
-        columns are the categories and whose index are the reports, in any order.  Fractions
-        stay exact.
-    reports : the labels of the m rows; by default the index of a DataFrame, the categories where
-        m == k, else 0 .. m-1.
-    shows : for a design of finer classes: {class: the category it shows}; ``categories`` are
-        then the classes, which `privatize` takes, and ``m.categories`` what they show.
-    inverse : the design's own left inverse, one row of m numbers for each category; checked.
-    Raises ArgumentValueError or ArgumentTypeError; a singular matrix, such as one whose columns
-    are all alike, warns (LowPrecisionWarning) and raises NotIdentifiableError in an estimate.
-
-    The promise: P(y | truth) <= exp(m.epsilon) P(y | other truth) for every report y, with
-    ``m.epsilon`` rounded up, infinite where some report never comes from some truth.
     Frozen and hashable; equal to another with the same labels and the same numbers.
-    Source: van den Hout and van der Heijden (2002).
 
+    Parameters
+    ----------
+    categories : sequence of hashables
+        The true answers (columns), in their order.
+    matrix : sequence of m rows, array or DataFrame
+        ``matrix[report, truth]``, one number for each category; every column sums to 1 within
+        1e-9 and is then normalized exactly.  A DataFrame has the categories as columns and the
+        reports as index, in any order.  Fractions stay exact.
+    reports : sequence of m hashables, optional
+        The labels of the rows; by default the index of a DataFrame, the categories where
+        m == k, else 0 .. m-1.
+    shows : mapping or list, optional
+        For a design of finer classes the category of each; ``categories`` are then the classes,
+        which `privatize` takes, and ``m.categories`` what they show.
+    inverse : sequence of k rows of m numbers, optional
+        The design's own left inverse; checked.
+
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        With the rule that is broken.
+
+    Warns
+    -----
+    LowPrecisionWarning
+        For a singular matrix, such as one whose columns are all alike; an estimate raises
+        NotIdentifiableError.
+
+    References
+    ----------
+    van den Hout and van der Heijden (2002).
+
+    Examples
+    --------
     >>> m = MatrixDesign(["no", "yes"], [[0.8, 0.1], [0.1, 0.6], [0.1, 0.3]],
     ...                  reports=["no", "yes", "refused"])
     >>> m.epsilon
@@ -139,9 +157,16 @@ class MatrixDesign(Mechanism):
         return self._sampler.draw(codes, source, block)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> MatrixDesign:
-        """The same reports, read for other categories: a mapping from class to category.
+        """The same reports, read for other categories.
 
-        None : for the classes themselves.
+        Parameters
+        ----------
+        shows : mapping from class to category, or None
+            None : for the classes themselves.
+
+        Returns
+        -------
+        MatrixDesign
         """
         return MatrixDesign(
             self.domain.categories,
@@ -276,7 +301,7 @@ def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
 
 
 def _places(named: Categories, wanted: Categories, what: str) -> list[int]:
-    """Where each wanted label is among the named ones; raises unless they are the same set."""
+    """The place of each wanted label among the named ones; raises unless they are the same set."""
     extra = [label for label in named.categories if wanted.code(label) >= wanted.k]
     absent = [label for label in wanted.categories if named.code(label) >= named.k]
     if extra or absent:
@@ -306,7 +331,7 @@ def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any
 
 
 def found(value: Any) -> str:
-    """How an error shows a label that it was given: anything but one label by its type.
+    """A label as an error shows it: anything but one label by its type.
 
     >>> found("Yes"), found(["no", "yes"])
     ("'Yes'", 'list')
@@ -342,7 +367,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """What `to_json` wrote; raises MetadataError for a string that is no fraction."""
+    """Numbers that `to_json` wrote; raises MetadataError for a string that is no fraction."""
     if isinstance(value, list):
         return [from_json(part) for part in value]
     if not isinstance(value, str):

@@ -10,7 +10,7 @@ a person costs a lifetime's epsilon again, and a kept answer makes its owner rec
     second_stage(first, ...) the second round for a first one that is already there
     Rappor(...)              unary encoding kept, its bits turned round each time
 
-Law: the product of both rounds; two k-RR are one, with p - q = (p1 - q1)(p2 - q2).
+The channel is the product of both rounds; two k-RR are one, with p - q = (p1 - q1)(p2 - q2).
 The published second round of k-RR (Arcolezi et al., L-GRR) leaves out the k - 2 ways by which a
 report returns to the truth or comes to another answer over a third: it keeps its promise
 and needs up to 90 times the people (k = 100).  Do not copy it.
@@ -26,13 +26,11 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number
 from rrstats.data.categories import Categories
-from rrstats.data.columns import open_reports
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning, warn
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import epsilon_from_ratio
@@ -40,13 +38,7 @@ from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.randomness.samplers import independent_bits
-from rrstats.randomness.sources import (
-    BLOCK_ROWS,
-    SIMULATED_TEXT,
-    Source,
-    Substream,
-    open_source,
-)
+from rrstats.randomness.sources import Source, Substream
 
 __all__ = ["Rappor", "second_stage", "two_rounds"]
 
@@ -61,16 +53,32 @@ def _largest_double(low: float, high: float, holds: Callable[[float], bool]) -> 
 def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
     """The k-RR that randomizes the kept reports of ``first``, again for each new report.
 
-    first : the permanent round; its reports are categories.  Its epsilon is the lifetime's.
-    epsilon_first_report : nats, above 0 and below ``first.epsilon``: what one report, seen
-        alone, may tell of the true answer.
-    Returns the k-RR with the largest double prob for which the exact epsilon of both rounds is
-    at most the request.
-    Raises ArgumentValueError for a request outside this range, or too small for any double, and
-    for a first round of several samples.
-    Formula, where ``first`` is k-RR with a = e^lifetime, b = e^epsilon_first_report:
+    Parameters
+    ----------
+    first : Mechanism
+        The permanent round; its reports are categories.  Its epsilon is the lifetime's.
+    epsilon_first_report : float
+        Nats, above 0 and below ``first.epsilon``: for one report, seen alone.
+
+    Returns
+    -------
+    KRR
+        With the largest double prob for which the exact epsilon of both rounds is at most the
+        request.
+
+    Raises
+    ------
+    ArgumentValueError
+        For a request outside this range, or too small for any double, and for a first round of
+        several samples.
+
+    Notes
+    -----
+    Where ``first`` is k-RR with a = e^lifetime, b = e^epsilon_first_report:
     prob = (b (a + k - 1) / (b + k - 1) - 1) / (a - 1), then rounded towards privacy.
 
+    Examples
+    --------
     >>> import rrstats as rr
     >>> first = rr.KRR(range(10), epsilon=4.0)
     >>> second = second_stage(first, 1.0)
@@ -125,17 +133,34 @@ def two_rounds(
 ) -> Chain:
     """k-RR drawn once and kept, and k-RR of what was kept for each report.
 
-    categories : as for `KRR`.
-    epsilon_lifetime : nats; what all reports of one unchanged answer can tell together.
-    epsilon_first_report : nats, below the lifetime's; what one report, seen alone, can tell.
-    Returns a Chain: ``chain.first`` is the permanent round, ``chain.second`` the one of each
-    report.  ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
-    Raises ArgumentValueError for epsilons outside these ranges.
+    Parameters
+    ----------
+    categories : sequence of hashables
+        As for `KRR`.
+    epsilon_lifetime : float
+        Nats; for all reports of one unchanged answer together.
+    epsilon_first_report : float
+        Nats, below the lifetime's; for one report, seen alone.
 
+    Returns
+    -------
+    Chain
+        ``chain.first`` is the permanent round, ``chain.second`` the one of each report.
+        ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
+
+    Raises
+    ------
+    ArgumentValueError
+        For epsilons outside these ranges.
+
+    Notes
+    -----
     Each wave is ``rr.privatize(kept, chain.second, again=True)`` and is estimated with ``chain``.
     ``rr.privatize(values, chain)`` draws both rounds and keeps nothing: a second call of that is a
     second permanent answer, and costs the lifetime's epsilon again.
 
+    Examples
+    --------
     >>> chain = two_rounds(["no", "yes"], epsilon_lifetime=4.0, epsilon_first_report=1.0)
     >>> import rrstats as rr
     >>> kept = rr.privatize(["no", "yes", "no"], chain.first)
@@ -154,27 +179,42 @@ def two_rounds(
 class Rappor(UnaryEncoding):
     """Basic RAPPOR: a bit for every category, kept once randomized, and randomized each time.
 
-    categories : as for `UnaryEncoding`; one bit for each, no Bloom filter.
-    f : the permanent round replaces a bit by a fair coin with probability f, in (0, 1).
-    p, q : the instantaneous round reports a kept 0 as 1 with probability p, a kept 1 as 1 with
-        probability q; 0 < p < q < 1.
-    Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
+    Parameters
+    ----------
+    categories : sequence of hashables
+        As for `UnaryEncoding`; one bit for each, no Bloom filter.
+    f : float
+        P(the permanent round replaces a bit by a fair coin), in (0, 1).
+    p, q : float
+        P(the instantaneous round reports a kept 0 as 1) and P(a kept 1 as 1); 0 < p < q < 1.
 
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        From these arguments alone, never from data.
+
+    Notes
+    -----
     ``permanent`` is the mechanism of the first round, whose reports a person keeps;
-    ``instantaneous(kept)`` makes the reports of one wave from them.  As a mechanism of its own it
+    `rounds.instantaneous` makes the reports of one wave from them.  As a mechanism of its own it
     is both rounds at once, the unary encoding with P(1 | own bit) = q (1 - f/2) + p f/2 and
     P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly, with nothing kept.
     ``epsilon`` is that of one report seen alone, ``epsilon_lifetime`` that of all reports of one
     unchanged answer: two people's bits differ in two places, one of each.  Published figures
     are h times these for Bloom filters of h hashes, which set h bits for each answer.
-    Source: Erlingsson, Pihur and Korolova (2014), sect. 2 and 3.
 
+    References
+    ----------
+    Erlingsson, Pihur and Korolova (2014), sect. 2 and 3.
+
+    Examples
+    --------
     >>> m = Rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75)
     >>> round(m.epsilon, 4), round(m.epsilon_lifetime, 4)
     (0.5371, 2.1972)
     >>> import rrstats as rr
     >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
-    >>> m.unpack(m.instantaneous(kept)).shape
+    >>> m.unpack(rr.rounds.instantaneous(kept, m)).shape
     (3, 3)
     """
 
@@ -213,64 +253,13 @@ class Rappor(UnaryEncoding):
 
     @property
     def epsilon_lifetime(self) -> float:
-        """What all reports of one unchanged answer can tell together, in nats, rounded up."""
+        """Epsilon of all reports of one unchanged answer together, in nats, rounded up."""
         return self.permanent.epsilon
 
-    def instantaneous(self, kept: Any, *, rng: Any = None) -> Any:
-        """The reports of one wave, from the kept reports of the permanent round.
-
-        kept : reports of ``permanent``, in any container that `privatize` gives back.
-        rng : as for `rrstats.privatize`.
-        Returns new reports in the same container; missing ones stay missing.  Estimate from
-        them with this mechanism.
-        Raises ArgumentValueError for values that are no such report, and for missing ones in
-        NumPy, whose booleans have no place for them.
-        """
-        space = self.report_space
-        container, read = open_reports(kept, space)
-        # Booleans of NumPy have no place for missing reports; all other containers have one.
-        keeps_missing = container.family != "numpy"
-        layout = container.layout(space, keep_missing=keeps_missing)
-        found = read(container.cells)
-        if found.unknown:
-            raise ArgumentValueError(
-                f"{found.unknown} of {container.rows} kept reports are not {space.describe()}; "
-                "give the reports of ``permanent``"
-            )
-        if found.missing and not keeps_missing:
-            raise ArgumentValueError(
-                f"{found.missing} of {container.rows} kept reports are missing, which booleans of "
-                "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
-            )
-        source, builder = open_source(rng), layout.builder(container.rows)
-        lost = np.zeros(container.rows, dtype=np.bool_)
-        lost[found.absent] = True
-        for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
-            rows = slice(start, min(start + BLOCK_ROWS, container.rows))
-            missing = np.flatnonzero(lost[rows])
-            builder.write(rows, self._turned(found.codes[rows], source, block), missing)
-        reports = container.wrap(builder.reports())
-        if isinstance(reports, pd.Series):
-            self._record(kept, reports, source.secure)
-        if not source.secure:
-            warn(SIMULATED_TEXT, SimulationWarning)
-        return reports
-
-    def _record(self, kept: Any, reports: pd.Series[Any], secure: bool) -> None:
-        """Say beside the reports how they were made, checked against what the kept ones say."""
-        from rrstats.mechanisms.records import find, record_columns
-
-        said = find(kept.attrs, kept.name)
-        if said is not None:
-            said.resolve(self.permanent)
-        facts: dict[str, Any] = {}
-        if said is not None:
-            facts = {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
-        simulated = not secure or (said is not None and said.simulated)
-        record_columns(reports.attrs, {kept.name: (self, {**facts, "simulated": simulated})})
-
-    def _turned(self, codes: NDArray[np.uint8], source: Source, block: int) -> NDArray[np.uint8]:
-        """The second round of packed reports, drawn without looking at them.
+    def randomize_kept(
+        self, codes: NDArray[np.uint8], source: Source, block: int = 0
+    ) -> NDArray[np.uint8]:
+        """The second round of one block of packed reports, drawn without looking at them.
 
         Its stages begin at 1: the first round has drawn in stage 0.
         """

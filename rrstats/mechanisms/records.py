@@ -69,7 +69,7 @@ _FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
 
 @dataclass(frozen=True)
 class Record:
-    """How one column was made.
+    """The making of one column.
 
     name : the column's label.  mechanism : its JSON description.  unknown, missing : the
     policies for answers outside the categories.  simulated : the noise was not
@@ -122,13 +122,13 @@ class Record:
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the document holds only a fingerprint of the categories."""
+        """True where the document holds only a fingerprint of the categories."""
         return any("categories_digest" in part for part in _walk(self.mechanism))
 
     def unlabelled(self) -> Mechanism:
         """The mechanism with numbers for labels where only a fingerprint of them is known.
 
-        Its law and its epsilon are those of the column's mechanism.
+        Its probabilities and its epsilon are those of the column's mechanism.
         """
         described = copy.deepcopy(self.mechanism)
         for part in _walk(described):
@@ -199,7 +199,7 @@ def _check_depth(document: Any) -> None:
 
 
 def _is_too_deep(document: Any) -> bool:
-    """Whether lists and objects lie within each other more than MOST_LEVELS deep."""
+    """True where lists and objects lie within each other more than MOST_LEVELS deep."""
     level = [document]
     for _ in range(MOST_LEVELS):
         # By identity: one part that is held in many places is looked at once.
@@ -240,7 +240,7 @@ def _shorten(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fingerprint(given: Mechanism) -> dict[str, Any] | None:
-    """What a document would hold of a mechanism; None where it has no JSON form."""
+    """The part of a document that a mechanism would be; None where it has no JSON form."""
     try:
         return _shorten(given.to_dict())
     except (ArgumentValueError, ArgumentTypeError):
@@ -534,7 +534,7 @@ def _refuse_lost(name: Hashable, target: pd.DataFrame, known: set[Hashable]) -> 
 
 
 def _joined(one: Record, other: Record) -> Record:
-    """What two sources say of one column, where its rows may come from either."""
+    """The record of a column of which two sources speak, either of which may hold its rows."""
     if one.mechanism != other.mechanism or one.missing != other.missing:
         raise MetadataError(
             f"the data say two different things of how column {one.name!r} was made; where its "

@@ -3,7 +3,7 @@
 A respondent follows the instructions of the sample they are in, and the sample is public: a
 version of the questionnaire, a wave, or one of the two groups that an unrelated question of
 unknown prevalence and the detection of cheaters need.  Reports come with ``group=``.
-Law: that of the sample's mechanism.  Epsilon: the largest of the samples.
+Epsilon is the largest of the samples.
 """
 
 from __future__ import annotations
@@ -63,13 +63,26 @@ def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int,
 class Samples(Mechanism):
     """Several samples, each with a mechanism over the same true answers and the same reports.
 
-    parts : mapping from a sample's label, as it stands in ``group=``, to its mechanism.
-    shows : for designs that tell finer classes apart than they estimate, a mapping from class
-        (the true answers of the parts) to category; by default the classes are the categories.
-    Where every sample identifies the shares alone, the estimate is the mean of all
-    respondents' scores; otherwise that of all samples together (`stacks`).
-    Raises ArgumentValueError or ArgumentTypeError from these arguments alone.
+    Parameters
+    ----------
+    parts : mapping
+        From a sample's label, as it stands in ``group=``, to its mechanism.
+    shows : mapping or list, optional
+        For designs that tell finer classes apart than they estimate, the category of each class
+        (the true answers of the parts); by default the classes are the categories.
 
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        From these arguments alone.
+
+    Notes
+    -----
+    Where every sample identifies the proportions alone, the estimate is the mean of all
+    respondents' scores; otherwise that of all samples together (`stacked_channel`).
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> m = Samples({"dice": rr.KRR(["no", "yes"], 0.75), "cards": rr.KRR(["no", "yes"], 0.9)})
     >>> est = rr.estimate(["no", "yes", "no"], m, group=["dice", "dice", "cards"])
@@ -148,9 +161,16 @@ class Samples(Mechanism):
         return tuple(one for part in self.parts for one in part.rounds)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> Samples:
-        """The same samples, read for other categories: a mapping from class to category.
+        """The same samples, read for other categories.
 
-        None : for the classes themselves.
+        Parameters
+        ----------
+        shows : mapping from class to category, or None
+            None : for the classes themselves.
+
+        Returns
+        -------
+        Samples
         """
         return Samples(dict(zip(self.groups, self.parts, strict=True)), shows=shows)
 

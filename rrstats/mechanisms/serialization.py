@@ -32,7 +32,7 @@ _TYPES: dict[str, Callable[..., Mechanism]] = {
     "SymmetricUnary": UnaryEncoding.symmetric,
     "UnaryEncoding": UnaryEncoding,
 }
-"""What reads a document of each type: its keys are the arguments."""
+"""The callables that read documents, by type: the keys are the arguments."""
 
 
 def _many(document: Any) -> list[Mechanism]:
@@ -53,7 +53,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "shows": lambda document: None if document is None else categories_from_json(document),
     "yes": lambda document: categories_from_json([document])[0],
 }
-"""How the values of keys are read; other values are plain numbers and words."""
+"""Readers of the values of keys; other values are plain numbers and words."""
 
 
 @cache
@@ -85,9 +85,21 @@ def as_mechanism(
 ) -> Mechanism:
     """The mechanism that three arguments name: one rule for the whole package.
 
-    categories : a mechanism (then nothing else), a mapping from sample to mechanism (the same),
-        or the categories of a k-RR with ``prob`` or ``epsilon``.
-    Raises ArgumentTypeError where neither or both are given, or a mechanism and more.
+    Parameters
+    ----------
+    categories : Mechanism, mapping from sample to Mechanism, or sequence of hashables
+        A design (then nothing else), or the categories of a k-RR with ``prob`` or ``epsilon``.
+    prob, epsilon : float, optional
+        As for `KRR`.
+
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    ArgumentTypeError
+        Where neither or both are given, or a mechanism and more.
     """
     if isinstance(categories, Mapping):
         categories = Samples(categories)
@@ -109,9 +121,23 @@ def as_mechanism(
 def from_dict(document: dict[str, Any]) -> Mechanism:
     """The mechanism that a ``to_dict`` described.
 
-    Raises MetadataError for a document that names no mechanism of this version, or one
-    whose parameters are not possible.
+    Parameters
+    ----------
+    document : dict
+        The description, with its ``type``.
 
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    MetadataError
+        For a document that names no mechanism of this version, or one whose parameters are not
+        possible.
+
+    Examples
+    --------
     >>> from_dict({"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}).k
     2
     """

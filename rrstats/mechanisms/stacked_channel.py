@@ -68,7 +68,7 @@ class StackedChannel:
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
-        """Where the cells of each part begin, and where the last part ends."""
+        """The first cell of each part, and the end of the last part."""
         return tuple(np.cumsum([0, *(part.m for part in self.parts)]).tolist())
 
     @cached_property
@@ -92,7 +92,7 @@ class StackedChannel:
 
     @cached_property
     def is_separable(self) -> bool:
-        """Whether every sample identifies the categories by itself."""
+        """True where every sample identifies the categories by itself."""
         if has_latent_classes(self):
             return False
         try:

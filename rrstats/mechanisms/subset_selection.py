@@ -2,7 +2,7 @@
 
 A respondent names ``size`` of the k categories.  Their own is among them with probability
 ``prob_own``; the others are drawn without replacement, every choice equally likely.
-Law, with w = size: P(own is in) = p, P(another is in) = q = (p (w-1) + (1-p) w) / (k-1), and
+With w = size: P(own is in) = p, P(another is in) = q = (p (w-1) + (1-p) w) / (k-1), and
 epsilon = ln(p (k - w) / ((1 - p) w)).  Size 1 is k-ary randomized response.
 At the best size, near k / (e^epsilon + 1), no other mechanism needs fewer people; unary encoding
 comes close where categories are many.  Do not use it where people draw by hand: use `KRR`.
@@ -45,18 +45,35 @@ _COLUMNS_PER_STREAM = 1 << 12
 class SubsetSelection(BitReports):
     """A report of ``size`` categories that holds the truth with probability ``prob_own``.
 
-    categories : k >= 2 distinct hashable answers, as for `KRR`.
-    epsilon : nats; the largest double prob_own whose exact epsilon is at most the request.
-    size : how many categories a report names, 1 to k - 1; by default the best, which is the
-        one with the least variance at equal shares.
-    prob_own : instead of epsilon, P(a report names the truth), in [size / k, 1); needs ``size``.
-    Raises ArgumentValueError or ArgumentTypeError from these arguments alone, never from data.
+    Parameters
+    ----------
+    categories : sequence of k hashables
+        As for `KRR`.
+    epsilon : float, optional
+        Nats; prob_own is the largest double whose exact epsilon is at most the request.
+    size : int, optional
+        The number of categories in a report, 1 to k - 1; by default the one with the least
+        variance at equal proportions.
+    prob_own : float, optional
+        Instead of epsilon, P(a report names the truth), in [size / k, 1); needs ``size``.
 
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        From these arguments alone, never from data.
+
+    Notes
+    -----
     Reports are subsets of the categories (`rrstats.data.bitsets`): (n, k) booleans in NumPy, one
     column of packed bits in pandas, Arrow and files; ``unpack`` makes booleans of any of them.
     A value outside the categories is first replaced by a uniform category.
-    Source: Ye and Barg (2018), eq. 9 and 10.
 
+    References
+    ----------
+    Ye and Barg (2018), eq. 9 and 10.
+
+    Examples
+    --------
     >>> m = SubsetSelection(range(100), epsilon=1.0)
     >>> m.size, round(m.prob_own, 4), m.report_space.width
     (27, 0.5013, 13)
