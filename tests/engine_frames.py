@@ -8,9 +8,13 @@ Columns are lists of Python values, None for a missing one; Arrow chooses their 
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,6 +33,8 @@ ENGINES = [
 
 QUIET = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 """For tests that may start Spark, whose oldest version leaves sockets to the collector."""
+
+_NUMBERS = count()
 
 PARTS = 3
 """Chunks, or partitions, of the frames that have them."""
@@ -54,10 +60,13 @@ def of_arrow(engine: str, table: Any) -> Any:
     if engine == "duckdb":
         return pytest.importorskip("duckdb").from_arrow(table)
     if engine == "ibis":
-        return pytest.importorskip("ibis").memtable(table)
+        return _ibis().memtable(table)
     if engine == "sqlframe":
-        session = pytest.importorskip("sqlframe.duckdb").DuckDBSession()
-        return session.createDataFrame(table.to_pandas())
+        session, connection = _sqlframe()
+        name = f"held{next(_NUMBERS)}"
+        connection.register("given", table)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+        return session.table(name)
     if engine == "dask":
         dd = pytest.importorskip("dask.dataframe")
         held = table.to_pandas(types_mapper=pd.ArrowDtype)
@@ -66,6 +75,34 @@ def of_arrow(engine: str, table: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark does not fully know pandas 3 yet, and says so
         return session.createDataFrame(table)
+
+
+@cache
+def _sqlframe() -> tuple[Any, Any]:
+    """The one session of SQLFrame on DuckDB, and its connection."""
+    session = pytest.importorskip("sqlframe.duckdb").DuckDBSession
+    connection = pytest.importorskip("duckdb").connect()
+    return session(conn=connection), connection
+
+
+@cache
+def _ibis() -> Any:
+    """Ibis, whose dependency `public` has the name of a module of these tests."""
+    import public
+
+    paths = list(sys.path)
+    sys.path[:] = [path for path in paths if Path(path) != Path(__file__).parent]
+    del sys.modules["public"]
+    try:
+        found = pytest.importorskip("ibis")
+        vars(public).setdefault("public", vars(sys.modules["public"])["public"])
+    finally:
+        sys.path[:] = paths
+        sys.modules["public"] = public
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an option of pandas 3 that it still asks for
+        found.memtable({"a": [1]}).count().to_pyarrow()  # loads the rest
+    return found
 
 
 def make(
