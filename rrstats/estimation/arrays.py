@@ -105,30 +105,37 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
     return numbers
 
 
-def _check_shares(shares: Floats, whole: bool) -> None:
-    if shares.size and (shares.min() < 0 or shares.max() > 1):
-        raise ArgumentValueError(
-            f"naive must be shares in [0, 1], found {shares.min():.6g} to {shares.max():.6g}; "
-            "for counts use debias_counts"
-        )
-    if whole and shares.size:
-        totals = shares.sum(axis=-1)
-        worst = totals.flat[int(np.abs(totals - 1).argmax())]
-        # Printed shares are rounded, so the rule is wide.
-        if abs(worst - 1) > min(0.05, max(0.01, 0.001 * shares.shape[-1])) + 1e-9:
-            raise ArgumentValueError(
-                f"naive shares of all k categories must sum to 1 along the last axis, found "
-                f"{worst:.6g}; for some of the categories give k"
-            )
+def _refuse(wrong: Any, message: str) -> None:
+    if wrong:
+        raise ArgumentValueError(message)
+
+
+def _check_naive(naive: Floats, whole: bool) -> None:
+    if not naive.size:
+        return
+    least, most = naive.min(), naive.max()
+    _refuse(
+        least < 0 or most > 1,
+        f"naive must be shares in [0, 1], found {least:.6g} to {most:.6g}; for counts use "
+        "debias_counts",
+    )
+    worst = max(np.atleast_1d(naive.sum(axis=-1)).flat, key=lambda total: abs(total - 1))
+    # Printed proportions are rounded, so the rule is wide.
+    wide = min(0.05, max(0.01, 0.001 * naive.shape[-1])) + 1e-9 if whole else np.inf
+    _refuse(
+        abs(worst - 1) > wide,
+        f"naive shares of all k categories must sum to 1 along the last axis, found {worst:.6g}; "
+        "for some of the categories give k",
+    )
 
 
 def _size(counts: Floats, n: Any, k: int | None) -> Any:
     """The number of reports, n or the sums of counts; raises where they disagree."""
-    if counts.size and counts.min() < 0:
-        raise ArgumentValueError(
-            f"reported must be counts of at least 0, found {counts.min():.6g}; "
-            "were they debiased already?"
-        )
+    least, most = counts.min(initial=0.0), counts.max(initial=0.0)
+    _refuse(
+        least < 0,
+        f"reported must be counts of at least 0, found {least:.6g}; were they debiased already?",
+    )
     totals = counts.sum(axis=-1, keepdims=True) if counts.ndim else counts
     if n is None:
         if k is not None and (not counts.ndim or counts.shape[-1] != k):
@@ -136,15 +143,14 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
                 "counts of some of the categories need n, the number of reports"
             )
         return totals
-    if counts.size and (counts > n).any():
-        raise ArgumentValueError(
-            f"reported must be at most n, the number of reports, found {counts.max():.6g} of {n}"
-        )
+    n = check_count(n, "n")
+    _refuse(most > n, f"reported must be at most n, the number of reports, found {most:.6g} of {n}")
     if k is None and counts.size and not np.allclose(totals, n, rtol=1e-9, atol=1e-6):
-        worst = totals.flat[int(np.abs(totals - n).argmax())]
-        raise ArgumentValueError(
+        worst = max(totals.flat, key=lambda total: abs(total - n))
+        _refuse(
+            True,
             f"reported counts of all k categories must sum to n = {n}, found {worst:.6g}; "
-            "for some of the categories give k"
+            "for some of the categories give k",
         )
     return n
 
@@ -166,24 +172,47 @@ def debias_proportions(
     epsilon: float | None = None,
     k: int | None = None,
 ) -> Any:
-    """True shares from the shares among k-RR reports: unbiased, may lie outside [0, 1].
+    """Estimate true proportions from the proportions among k-RR reports.
 
-    naive : shares of reports: one number (with k), (k,) or (..., k); with k given, of any of
-        the categories.  prob : P(report = truth); or epsilon in nats.
-    Returns (naive - q) / (prob - q) of the same shape, q = (1 - prob) / (k - 1).
-    Raises ArgumentValueError for shares outside [0, 1] or not summing to 1, and
-    NotIdentifiableError for prob = 1/k.
-    Source: Warner (1965) for k = 2; OpenDP's user guide, (m(k-1) + p - 1) / (pk - 1).
+    Parameters
+    ----------
+    naive : float or array-like of shape (..., k)
+        Proportions of reports; of one category, or of some, with ``k``.
+    prob : float, optional
+        P(report = truth).
+    epsilon : float, optional
+        Instead of prob, in nats.
+    k : int, optional
+        The number of categories; by default the length of the last axis.
 
+    Returns
+    -------
+    float or ndarray
+        (naive - q) / (prob - q) of the same shape, q = (1 - prob) / (k - 1): unbiased, may lie
+        outside [0, 1].
+
+    Raises
+    ------
+    ArgumentValueError
+        For proportions outside [0, 1] or not summing to 1.
+    NotIdentifiableError
+        For prob = 1/k.
+
+    References
+    ----------
+    Warner (1965) for k = 2; OpenDP's user guide, (m(k-1) + p - 1) / (pk - 1).
+
+    Examples
+    --------
     >>> round(debias_proportions(0.364, 0.75, k=2), 3)
     0.228
     >>> debias_proportions([0.165, 0.349, 0.284, 0.202], 0.75).round(3)
     array([0.123, 0.398, 0.301, 0.178])
     """
-    shares = _numbers(naive, "naive")
-    channel = _channel(shares.shape, prob, epsilon, k)
-    _check_shares(shares, whole=k is None)
-    return _like(channel.solve(shares))
+    numbers = _numbers(naive, "naive")
+    channel = _channel(numbers.shape, prob, epsilon, k)
+    _check_naive(numbers, whole=k is None)
+    return _like(channel.solve(numbers))
 
 
 def debias_counts(
@@ -194,20 +223,35 @@ def debias_counts(
     n: int | None = None,
     k: int | None = None,
 ) -> Any:
-    """True counts among the rows from counts of k-RR reports: unbiased, not whole.
+    """Estimate true counts among the rows from counts of k-RR reports.
 
-    reported : counts of reports: (..., k), or of some of the categories with k and n given.
-    n : number of reports, of all rows of ``reported``; by default the sum over the last axis.
-    Returns (reported - n q) / (prob - q): the estimated counts, of the same shape.
-    Source: RAPPOR's and k-RR's aggregate, (Y - N d/k) / (1 - d) with d the probability of a
-    uniform draw; OpenDP's user guide (whose printed counts are truncated).
+    Parameters
+    ----------
+    reported : float or array-like of shape (..., k)
+        Counts of reports; of some of the categories with ``k`` and ``n``.
+    prob, epsilon, k
+        As for `debias_proportions`.
+    n : int, optional
+        The number of reports; by default the sum over the last axis.
 
+    Returns
+    -------
+    float or ndarray
+        (reported - n q) / (prob - q) of the same shape: unbiased, not whole.
+
+    References
+    ----------
+    RAPPOR's and k-RR's aggregate, (Y - N d/k) / (1 - d) with d the probability of a uniform draw;
+    OpenDP's user guide (whose printed counts are truncated).
+
+    Examples
+    --------
     >>> debias_counts([165, 349, 284, 202], 0.75).round(1)
     array([122.5, 398.5, 301. , 178. ])
     """
     counts = _numbers(reported, "reported")
     channel = _channel(counts.shape, prob, epsilon, k)
-    size = _size(counts, None if n is None else check_count(n, "n"), k)
+    size = _size(counts, n, k)
     per_report = channel.solve(1.0) - channel.solve(0.0)  # 1 / (prob - q)
     return _like(np.asarray((counts - size * float(channel.prob_other)) * per_report))
 
@@ -215,12 +259,30 @@ def debias_counts(
 def debias_reports(
     reports: Any, categories: Any, prob: float | None = None, *, epsilon: float | None = None
 ) -> Floats:
-    """Each report as k unbiased values: their mean, over any group, estimates its shares.
+    """Turn each report into k unbiased values: their mean estimates the proportions of any group.
 
-    reports : n reports.  categories, prob, epsilon : or a mechanism.
-    Returns (n, k); a missing report gives NaN.  Raises for reports outside the categories.
-    Source: Wang et al. (2017), eq. 2; for k-RR (1[report = v] - q) / (p - q).
+    Parameters
+    ----------
+    reports : array-like of shape (n,)
+    categories, prob, epsilon
+        The categories with prob or epsilon, or a mechanism.
 
+    Returns
+    -------
+    ndarray of shape (n, k)
+        NaN for a missing report.
+
+    Raises
+    ------
+    ArgumentValueError
+        For reports outside the categories.
+
+    References
+    ----------
+    Wang et al. (2017), eq. 2; for k-RR (1[report = v] - q) / (p - q).
+
+    Examples
+    --------
     >>> import math
     >>> debias_reports([3], range(10), epsilon=math.log(3)).round(2).tolist()
     [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
@@ -229,11 +291,11 @@ def debias_reports(
     space = mechanism.report_space
     container, read = open_reports(reports, space)
     encoded = read(container.cells)
-    if encoded.unknown:
-        raise ArgumentValueError(
-            f"{encoded.unknown} of {container.rows} reports are not among the categories "
-            f"{space.describe()}"
-        )
+    _refuse(
+        encoded.unknown,
+        f"{encoded.unknown} of {container.rows} reports are not among the categories "
+        f"{space.describe()}",
+    )
     codes = encoded.codes
     if encoded.missing:
         codes = codes.copy()
@@ -253,33 +315,50 @@ def proportion_variance(
     target: str = "population",
     ddof: int = 0,
 ) -> Any:
-    """The variance of debiased shares, at given true shares.
+    """Calculate the variance of debiased proportions, at given true ones.
 
-    proportions : true shares (or their estimates, then ddof=1 is unbiased for
-        "population"): one number (with k) or (..., k).  n : number of reports.
-    target : "population": s(1-s) / ((p-q)^2 (n - ddof)) with s = q + f(p-q); "rows":
+    Parameters
+    ----------
+    proportions : float or array-like of shape (..., k)
+        True proportions, or their estimates; then ddof=1 is unbiased for "population".
+    n : int
+        The number of reports.
+    prob, epsilon, k
+        As for `debias_proportions`.
+    target : {"population", "rows"}
+        "population": s(1-s) / ((p-q)^2 (n - ddof)) with s = q + f(p-q); "rows":
         [f p(1-p) + (1-f) q(1-q)] / ((p-q)^2 n).  The first exceeds the second by f(1-f)/n.
-    Source: Warner (1965) and Wang et al. (2017), eq. 3, respectively.
+    ddof : int
+        Taken off n for "population".
 
+    Returns
+    -------
+    float or ndarray
+        Of the same shape.
+
+    References
+    ----------
+    Warner (1965) and Wang et al. (2017), eq. 3, respectively.
+
+    Examples
+    --------
     >>> round(proportion_variance(0.3, 1000, 0.7, k=4), 8)
     0.00056
     >>> round(proportion_variance(0.3, 1000, 0.7, k=4, target="rows"), 8)
     0.00035
     """
-    shares = _numbers(proportions, "proportions")
-    channel = _channel(shares.shape, prob, epsilon, k)
-    size = check_count(n, "n") - (
-        check_count(ddof, "ddof") if check_target(target) == "population" else 0
+    given = _numbers(proportions, "proportions")
+    channel = _channel(given.shape, prob, epsilon, k)
+    taken = check_count(ddof, "ddof") if check_target(target) == "population" else 0
+    size = check_count(n, "n") - taken
+    _refuse(size < 1, f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
+    rates = float(channel.prob_other) + given * channel.gap
+    _refuse(
+        ((rates < -1e-9) | (rates > 1 + 1e-9)).any(),
+        "proportions must be shares in [0, 1] or estimates that some reports would give, found "
+        f"{given.min(initial=np.inf):.6g} to {given.max(initial=-np.inf):.6g}",
     )
-    if size < 1:
-        raise ArgumentValueError(f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
-    rates = float(channel.prob_other) + shares * channel.gap
-    if rates.size and (rates.min() < -1e-9 or rates.max() > 1 + 1e-9):
-        raise ArgumentValueError(
-            "proportions must be shares in [0, 1] or estimates that some reports would give, "
-            f"found {shares.min():.6g} to {shares.max():.6g}"
-        )
-    return _like(channel.variance(shares, target) / size)
+    return _like(channel.variance(given, target) / size)
 
 
 def count_variance(
@@ -290,8 +369,19 @@ def count_variance(
     epsilon: float | None = None,
     k: int | None = None,
 ) -> Any:
-    """The variance of debiased counts among the rows: n^2 times that of their shares.
+    """Calculate the variance of debiased counts among the rows: n^2 times that of proportions.
 
+    Parameters
+    ----------
+    proportions, n, prob, epsilon, k
+        As for `proportion_variance`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Examples
+    --------
     >>> round(count_variance(0.3, 1000, 0.7, k=4), 6)
     350.0
     """
@@ -307,31 +397,44 @@ def confidence_interval(
     n: int | None = None,
     k: int | None = None,
     level: float = 0.95,
-    method: str = "clopper-pearson",
+    method: str = METHOD,
     simultaneous: bool = False,
     target: str = "population",
 ) -> Interval:
-    """Intervals of the true shares, from counts of k-RR reports.
+    """Calculate intervals of the true proportions, from counts of k-RR reports.
 
-    reported : counts of reports: (..., k), or fewer with k and n.  n : number of reports, by
-        default the sum over the last axis.
-    level : confidence.  method : "clopper-pearson" (never below its level), "wilson",
-        "agresti-coull", "blaker", "lr", or "wald" as R's packages print it.
-    simultaneous : all k categories together (Bonferroni; for k = 2 both say the same).
-    target : "population", or "rows": these n rows, by the exact law.
-    Returns Interval(low, high), arrays of the shape of ``reported``.
+    Parameters
+    ----------
+    reported, prob, epsilon, n, k
+        As for `debias_counts`; counts must be whole.
+    level : float
+        Confidence.
+    method : str
+        "clopper-pearson" (never below its level), "wilson", "agresti-coull", "blaker", "lr", or
+        "wald" as R's packages print it.
+    simultaneous : bool
+        All k categories together (Bonferroni; for k = 2 both say the same).
+    target : {"population", "rows"}
+        "rows" are just these n, by the exact distribution.
 
+    Returns
+    -------
+    Interval
+        ``low, high``, arrays of the shape of ``reported``.
+
+    Examples
+    --------
     >>> low, high = confidence_interval(312, 0.75, n=1000, k=2)
     >>> round(low, 4), round(high, 4)
     (0.0667, 0.1835)
     """
     counts = _numbers(reported, "reported")
     channel = _channel(counts.shape, prob, epsilon, k)
-    if (counts != np.floor(counts)).any():
-        raise ArgumentValueError(
-            "reported must be whole counts: intervals rest on how many people answered"
-        )
-    size = _size(counts, None if n is None else check_count(n, "n"), k)
+    _refuse(
+        (counts != np.floor(counts)).any(),
+        "reported must be whole counts: intervals rest on how many people answered",
+    )
+    size = _size(counts, n, k)
     _ = channel.gap  # raises NotIdentifiableError where nothing can be said
     low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
     one = BinomialRates(low, high, channel.k == 2)
@@ -339,36 +442,59 @@ def confidence_interval(
     return Interval(_like(found.low), _like(found.high))
 
 
-def count_interval(
-    reported: ArrayLike,
-    prob: float | None = None,
-    *,
-    epsilon: float | None = None,
-    n: int | None = None,
-    k: int | None = None,
-    level: float = 0.95,
-    simultaneous: bool = False,
-) -> Interval:
-    """Intervals of the true counts among the rows, from counts of k-RR reports.
+def count_interval(reported: ArrayLike, prob: float | None = None, **options: Any) -> Interval:
+    """Calculate intervals of the true counts among the rows, from counts of k-RR reports.
 
-    Arguments as for `confidence_interval`; n times its interval for target "rows".
+    Parameters
+    ----------
+    reported, prob
+        As for `debias_counts`.
+    **options
+        epsilon, n, k, level and simultaneous, as for `confidence_interval`.
 
+    Returns
+    -------
+    Interval
+        n times the interval of the proportions for the target "rows".
+
+    Examples
+    --------
     >>> low, high = count_interval(25, 0.75, n=60, k=2)
     >>> round(low), round(high)
     (6, 34)
     """
-    low, high = confidence_interval(
-        reported,
-        prob,
-        epsilon=epsilon,
-        n=n,
-        k=k,
-        level=level,
-        simultaneous=simultaneous,
-        target="rows",
-    )
+    low, high = confidence_interval(reported, prob, target="rows", **options)
+    n = options.get("n")
     size = np.asarray(reported).sum(axis=-1, keepdims=True) if n is None else n
     return Interval(low * size, high * size)
+
+
+def project_to_simplex(proportions: ArrayLike) -> Floats:
+    """Find the nearest proportions that are at least 0 and sum to 1 (Euclidean, last axis).
+
+    Parameters
+    ----------
+    proportions : array-like of shape (..., k)
+
+    Returns
+    -------
+    ndarray of shape (..., k)
+
+    References
+    ----------
+    Held, Wolfe and Crowder (1974); "Norm-Sub" of Wang et al. (2020).
+
+    Examples
+    --------
+    >>> project_to_simplex([0.5, 0.3, 0.25, 0.1, -0.05, -0.1])
+    array([0.4625, 0.2625, 0.2125, 0.0625, 0.    , 0.    ])
+    """
+    given = _numbers(proportions, "proportions")
+    _refuse(
+        not given.ndim or not given.shape[-1],
+        "proportions must be an array of k shares along the last axis",
+    )
+    return contrasts.project_to_simplex(given)
 
 
 def interval_of_counts(
@@ -394,20 +520,6 @@ def interval_of_counts(
             "the inversion of the exact law of the counts: leave method out"
         )
     return intervals.rows_interval(counts, n, low, high, level=level)
-
-
-def project_to_simplex(proportions: ArrayLike) -> Floats:
-    """The nearest shares that are at least 0 and sum to 1 (Euclidean, along the last axis).
-
-    Source: Held, Wolfe and Crowder (1974); "Norm-Sub" of Wang et al. (2020).
-
-    >>> project_to_simplex([0.5, 0.3, 0.25, 0.1, -0.05, -0.1])
-    array([0.4625, 0.2625, 0.2125, 0.0625, 0.    , 0.    ])
-    """
-    shares = _numbers(proportions, "proportions")
-    if not shares.ndim or not shares.shape[-1]:
-        raise ArgumentValueError("proportions must be an array of k shares along the last axis")
-    return contrasts.project_to_simplex(shares)
 
 
 GENERAL_METHODS = ("profile-likelihood", "empirical-likelihood", "wald")
