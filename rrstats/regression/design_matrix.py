@@ -57,7 +57,11 @@ class Basis:
 
 def orthonormal(matrix: Floats, names: tuple[str, ...]) -> Basis:
     """Orthogonal columns; raises ArgumentValueError where covariates are collinear."""
-    lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+    gram = np.zeros((len(names), len(names)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in blocks(len(matrix)):
+            gram += matrix[part].T @ matrix[part]
+    lengths = np.sqrt(np.diagonal(gram))
     if not np.isfinite(lengths).all():
         large = [name for name, one in zip(names, lengths, strict=True) if not np.isfinite(one)]
         raise ArgumentValueError(
@@ -68,16 +72,13 @@ def orthonormal(matrix: Floats, names: tuple[str, ...]) -> Basis:
         raise ArgumentValueError(
             f"the covariates {by_source(zero)} are 0 in all rows; leave them out"
         )
-    gram = np.zeros((len(names), len(names)))
-    for part in blocks(len(matrix)):
-        gram += matrix[part].T @ matrix[part]
     sizes, directions = np.linalg.eigh(gram / np.outer(lengths, lengths))
     if sizes[0] > _WELL:
         back = directions / np.sqrt(sizes) / lengths[:, None]
     else:
         back = _triangular(matrix, lengths, names)
     back = back * np.sqrt(len(matrix))
-    return Basis(matrix @ back, back)
+    return Basis((back.T @ matrix.T).T, back)
 
 
 def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floats:
@@ -629,7 +630,7 @@ class _ColumnMatrix:
     ones: int
 
     def __call__(self, data: pd.DataFrame) -> Floats:
-        matrix = np.empty((len(data), len(self.names)))
+        matrix = np.empty((len(self.names), len(data))).T  # column by column
         matrix[:, : self.ones] = 1.0
         for place, name in enumerate(data.columns):
             column = data.iloc[:, place]

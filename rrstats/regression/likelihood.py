@@ -33,7 +33,7 @@ from rrstats.inference.optimize import Maximum, distinct, maximize, split_inform
 from rrstats.regression.design_matrix import by_source, orthonormal
 from rrstats.regression.links import Family
 
-_BLOCK = 1 << 15
+_BLOCK = 1 << 13
 """Rows times classes that are worked on at once, which stay in cache."""
 
 _NO_ERROR = -12.0
@@ -928,7 +928,8 @@ def start_of(model: Likelihood) -> Floats:
     if model.offset is not None:
         level = level - model.offset
     beta = np.zeros((len(eta), model.columns))
-    beta[:, : design.shape[1]] = np.linalg.lstsq(design, level.T, rcond=None)[0].T
+    products = design.T @ design, design.T @ level.T
+    beta[:, : design.shape[1]] = np.linalg.lstsq(*products, rcond=None)[0].T
     return np.concatenate([beta.ravel(), own, np.zeros(model.size - model.head - len(own))])
 
 
