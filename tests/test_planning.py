@@ -303,41 +303,19 @@ def test_without_n_there_are_no_standard_errors():
 @pytest.mark.parametrize(
     ("k", "epsilon", "n", "says"),
     [
-        (
-            100,
-            1.0,
-            10_000,
-            [
-                "take SubsetSelection",
-                "2.6% more with OptimizedUnary",
-                "9.61 times as many with KRR",
-                "about 0.019 with n = 10,000.",
-            ],
-        ),
-        (
-            100,
-            1.0,
-            None,
-            [
-                "A 13-byte report of SubsetSelection, true or made up, names 27 of",
-                "by 3.13 people",
-                "by 58.6 people",
-            ],
-        ),
-        (3, 1.0, 1_000, ["take KRR", "reads like somebody's answer", "is the same design"]),
-        (
-            32,
-            3.0,
-            None,
-            ["this many people: 2.6% more with KRR", "hardly anybody has", "needs 15% more people"],
-        ),
-        (1000, 0.5, None, ["152 times as many with KRR", "by 1,540"]),
+        (100, 1.0, 10_000, "take SubsetSelection|2.6% more with OptimizedUnary"),
+        (100, 1.0, 10_000, "9.61 times as many with KRR|about 0.019 with n = 10,000."),
+        (100, 1.0, None, "A 13-byte report of SubsetSelection, true or made up, names 27 of"),
+        (100, 1.0, None, "by 3.13 people|by 58.6 people"),
+        (3, 1.0, 1_000, "take KRR|reads like somebody's answer|is the same design"),
+        (32, 3.0, None, "this many people: 2.6% more with KRR|needs 15% more people"),
+        (1000, 0.5, None, "152 times as many with KRR|by 1,540"),
     ],
 )
 def test_reasons(k, epsilon, n, says):
     """The reason gives the winner, the others' people, the report, and what one report can do."""
     reason = recommend(k, epsilon, n).reason
-    for words in says:
+    for words in says.split("|"):
         assert words in reason
     assert "hardly anybody" not in recommend(3, 1.0).reason
 

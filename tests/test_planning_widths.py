@@ -21,6 +21,7 @@ NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.7, yes="yes")
 MIRRORED = rr.surveys.warner(NO_YES, 0.25, yes="yes")
 DIRECT = rr.surveys.direct(NO_YES)
+KUK = rr.surveys.kuk(NO_YES, 0.7, 0.2, 2, yes="yes")
 
 
 def pmf(n, rate):
@@ -292,13 +293,7 @@ def test_awkward_plans_are_answered():
             ArgumentValueError,
             "for target 'rows' leave it out",
         ),
-        (
-            lambda: half_width(
-                9, 0.1, rr.surveys.kuk(NO_YES, 0.7, 0.2, 2, yes="yes"), assurance=0.9
-            ),
-            ArgumentValueError,
-            "no binomial count",
-        ),
+        (lambda: half_width(9, 0.1, KUK, assurance=0.9), ArgumentValueError, "no binomial count"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, error, words):
