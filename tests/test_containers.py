@@ -291,6 +291,8 @@ def test_a_date_column_takes_dates_and_datetimes():
     for own in (None, object):
         out = truth(pd.Series(stamps, dtype=own), days, unknown="uniform")
         assert [pd.Timestamp(days[1]), pd.Timestamp(days[0])] == [pd.Timestamp(v) for v in out]
+    fine = [pd.Timestamp(1), pd.Timestamp(2)]  # nanoseconds
+    assert [1, 2] == truth(np.array([1, 2], "M8[ns]"), fine).view(np.int64).tolist()
     array = np.array(["2021-01", "2020-02"], dtype="M8[M]")
     assert ArgumentTypeError is _error(truth, array, [datetime.date(2020, 1, 15), days[0]])
     np.testing.assert_array_equal(

@@ -1110,9 +1110,7 @@ def _numpy_type(
     if kind == "str" and own.kind == "T" and not holds_missing:
         return own
     if (kind, own.kind) in (("str", "U"), ("bytes", "S")) and not holds_missing:
-        return np.dtype(
-            f"{own.kind}{max(1, *(len(c) for c in values if isinstance(c, str | bytes)))}"
-        )
+        return np.dtype(own.kind)  # NumPy makes it as wide as the widest category
     return None
 
 
@@ -1122,9 +1120,8 @@ def _numpy_table(categories: Categories, own: np.dtype[Any], holds_missing: bool
     if target is None:
         return categories.objects
     if target.kind in "mM":
-        return np.array(categories.categories, dtype=f"{target.kind}8[us]").astype(target)
-    if categories.integers is not None:
-        return categories.integers.astype(target)
+        to_index = pd.DatetimeIndex if target.kind == "M" else pd.TimedeltaIndex
+        return to_index(list(categories.categories)).to_numpy().astype(target)
     absent = _NUMPY_MISSING.get(target.kind)
     return np.array([absent if c is None else c for c in categories.categories], dtype=target)
 
