@@ -124,29 +124,25 @@ def _two_way(table: Crosstab) -> tuple[Axis, Axis]:
     return table.axes[0], table.axes[1]
 
 
-def _sides(table: Crosstab, categories: Any) -> list[Floats]:
-    """(1 + k, 2) of each column, the functions "any other" and "this category"."""
+def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
+    """(k,) of each column, 1 for one category and 0 for all others."""
     axes = _two_way(table)
-    if categories is not None and not (
-        isinstance(categories, list | tuple) and len(categories) == 2
-    ):
+    pair = (..., ...) if categories is None else categories
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise ArgumentTypeError("categories must be two, one of each column")
     found = []
-    for axis, category in zip(axes, categories or (..., ...), strict=True):
+    for axis, category in zip(axes, pair, strict=True):
         if category is ... and axis.k > 2:
             raise ArgumentValueError(
                 f"column {axis.name!r} has {axis.k} categories; say by categories=(...) which "
                 "one to set against all others"
             )
+        chosen = axis.categories[-1:] if category is ... else (category,)
         if category is not ... and category not in axis.categories:
             raise ArgumentValueError(
                 f"{category!r} is not among the categories of column {axis.name!r}"
             )
-        chosen = np.zeros((1 + axis.k, 2))
-        chosen[0, 0] = 1.0
-        if axis.k:
-            chosen[axis.k if category is ... else 1 + axis.categories.index(category)] = -1.0, 1.0
-        found.append(chosen)
+        found.append(np.array([float(one in chosen) for one in axis.categories]))
     return found
 
 
@@ -236,9 +232,11 @@ def _ratio_moments(covariance: Floats) -> tuple[float, float, float]:
 
 
 def _correlated(
-    table: Crosstab, functions: list[Floats], measure: str, level: float
+    table: Crosstab, numbers_of: list[Floats], measure: str, level: float
 ) -> Association:
-    """From (1 + k, 3) functions 1, x and x^2 of each column."""
+    """The correlation of the (k,) numbers x of both columns, from the means of 1, x and x^2."""
+    constant = np.array([[1.0, 0.0, 0.0]])
+    functions = [np.vstack([constant, np.stack([0 * x, x, x**2], axis=1)]) for x in numbers_of]
     means, covariance = table.moments(functions)
     used = [4, 3, 1, 6, 2]  # xy, x, y, x^2 and y^2 of the nine
     found = _product_moment(means.ravel()[used], covariance[np.ix_(used, used)], level, table.df)
@@ -282,11 +280,8 @@ def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> 
     (0.644, 0.43, 0.86)
     """
     axes, given = _two_way(table), _given_values(values, table.names)
-    functions = []
-    for axis in axes:
-        x = _numbers(axis.categories, given.get(axis.name), axis.name)
-        functions.append(np.vstack([[1.0, 0.0, 0.0], np.stack([0 * x, x, x**2], axis=1)]))
-    return _correlated(table, functions, "correlation", level)
+    found = [_numbers(axis.categories, given.get(axis.name), axis.name) for axis in axes]
+    return _correlated(table, found, "correlation", level)
 
 
 def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Association:
@@ -316,11 +311,7 @@ def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Asso
 
     The reports alone have a phi of 0.19.
     """
-    functions = []
-    for side in _sides(table, categories):
-        constant = np.eye(len(side))[:, 0]
-        functions.append(np.stack([constant, side[:, 1], side[:, 1]], axis=1))
-    return _correlated(table, functions, "phi", level)
+    return _correlated(table, _indicators(table, categories), "phi", level)
 
 
 # -- odds ratio ------------------------------------------------------------------------------
@@ -354,7 +345,9 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
     (3.85, 3.31, 4.5)
     """
-    means, covariance = table.moments(_sides(table, categories))
+    others = np.array([[1.0, 0.0]])
+    sides = [np.vstack([others, np.outer(x, [-1, 1])]) for x in _indicators(table, categories)]
+    means, covariance = table.moments(sides)
     f, limit = means.ravel(), student_quantile(check_level(level), table.df) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,6 +69,7 @@ from rrstats.inference.contrasts import (
     with_known_sum,
 )
 from rrstats.inference.multinomial import distance, fit_rates, score_statistic, start_inside
+from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.channel import (
     Channel,
     expected_rates,
@@ -305,17 +306,13 @@ def check_statistic(statistic: object) -> str:
 def as_estimate(given: Any, **design: Any) -> Any:
     """An estimate, from one, from a Tally, or from reports and what made them."""
     made = {name: value for name, value in design.items() if value is not None}
-    counted = isinstance(given, Tally)
-    if counted or hasattr(given, "covariance"):
-        if made:
-            raise ArgumentTypeError(
-                f"a tally or an estimate knows its mechanism; leave {', '.join(made)} out"
-            )
-    elif not counted:
+    if not isinstance(given, Tally | Estimate):
         given = tally(given, **made)
-    if not isinstance(given, Tally):
-        return given
-    return Estimate(given)
+    elif made:
+        raise ArgumentTypeError(
+            f"a tally or an estimate knows its mechanism; leave {', '.join(made)} out"
+        )
+    return Estimate(given) if isinstance(given, Tally) else given
 
 
 def is_simple(estimate: Any) -> bool:
@@ -511,13 +508,8 @@ def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[st
     listed = [*(listed if isinstance(samples, Mapping | list | tuple) else [listed]), *others]
     if len(listed) < 2:
         raise ArgumentTypeError(f"samples must be two or more, found {len(listed)}")
-    for one in listed:
-        if not isinstance(one, Tally) and not hasattr(one, "covariance"):
-            raise ArgumentTypeError(
-                f"samples must be Estimates or Tallies, found {type(one).__name__}; "
-                "make them with estimate() or tally()"
-            )
-    given = [as_estimate(one) for one in listed]
+    rule = "Estimates or Tallies, as estimate() and tally() make them"
+    given = [as_estimate(check_instance(one, "samples", (Tally, Estimate), rule)) for one in listed]
     check_comparable(given)
     there = [one for one in given if one.n]
     empty = len(given) - len(there)
@@ -976,17 +968,16 @@ def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
     """A Crosstab of two columns, also from counts of reports with the mechanism of each axis."""
     if not isinstance(given, Crosstab):
         counts = check_numbers(given, "table, a crosstab or counts of reports,", axes=2)
-        if not isinstance(mechanisms, tuple | list) or len(mechanisms) != 2:
+        pair = mechanisms if isinstance(mechanisms, tuple | list) else ()
+        if len(pair) != 2 or not all(one is None or is_mechanism(one) for one in pair):
             raise ArgumentTypeError(
                 "mechanisms must be two, of the rows and of the columns of the counts; None for a "
                 "column that is not private"
             )
-        labels: Any = next((one.categories for one in mechanisms if one is not None), ())
-        pairs = zip(("rows", "columns"), mechanisms, counts.shape, strict=True)
-        columns = {
-            name: (labels if len(labels) == m else range(m)) if one is None else one
-            for name, one, m in pairs
-        }
+        labels: Any = next((one.categories for one in pair if one is not None), ())
+        levels = [labels if len(labels) == m else range(m) for m in counts.shape]
+        columns = dict(zip(("rows", "columns"), levels, strict=True))
+        columns |= {name: one for name, one in zip(columns, pair, strict=True) if one is not None}
         whole = counts.astype(np.int64)
         given = Crosstab.from_counts(whole if (whole == counts).all() else counts, columns)
     if len(given.axes) != 2:
@@ -1073,35 +1064,27 @@ def _grid(
     categories: tuple[Any, ...], pairs: Mapping[Any, tuple[Any, Any]] | None
 ) -> tuple[NDArray[np.intp], tuple[int, int]]:
     """The category of each cell of the table, row by row, and the table's shape."""
-    given = dict(pairs) if pairs is not None else {one: one for one in categories}
-    if set(given) != set(categories):
-        raise ArgumentValueError(
-            f"pairs must name each of the {len(categories)} categories and no other"
-        )
-    parts = [given[one] for one in categories]
+    parts = list(categories)
+    if pairs is not None:
+        if set(pairs) != set(categories):
+            raise ArgumentValueError(
+                f"pairs must name each of the {len(categories)} categories and no other"
+            )
+        parts = [pairs[one] for one in categories]
     if not all(isinstance(part, tuple) and len(part) == 2 for part in parts):
         raise ArgumentTypeError(
             "the categories of a pair privatized as one answer must be tuples of two parts, or "
             "pairs= must map each to such a tuple; for columns privatized apart give their "
             "crosstab, or counts with mechanisms="
         )
-    rows, columns = (list(dict.fromkeys(part[axis] for part in parts)) for axis in (0, 1))
-    places = {part: code for code, part in enumerate(parts)}
-    if (
-        len(places) != len(parts)
-        or len(parts) != len(rows) * len(columns)
-        or 1
-        in (
-            len(rows),
-            len(columns),
-        )
-    ):
+    sides = [list(dict.fromkeys(side)) for side in zip(*parts, strict=True)]
+    cells, shape = list(product(*sides)), (len(sides[0]), len(sides[1]))
+    if not len(set(parts)) == len(parts) == len(cells) or min(shape) < 2:
         raise ArgumentValueError(
-            f"pairs must be all combinations of {len(rows)} and {len(columns)} parts (two or more "
-            f"each), once each, found {len(places)} different ones"
+            f"pairs must be all combinations of {shape[0]} and {shape[1]} parts (two or more "
+            f"each), once each, found {len(set(parts))} different ones"
         )
-    cells = np.array([places[row, column] for row in rows for column in columns], dtype=np.intp)
-    return cells, (len(rows), len(columns))
+    return np.array([parts.index(cell) for cell in cells], dtype=np.intp), shape
 
 
 def _interaction_information(form: Floats, first: Floats, second: Floats) -> float:
