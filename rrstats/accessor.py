@@ -6,7 +6,9 @@ each method is a call of the public function of the same name.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Hashable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -434,6 +436,57 @@ class FrameAccessor:
             check_rows_per_person(column_of(self._data, person), max_rows_per_person)
         return compose(released, max_rows_per_person=max_rows_per_person)
 
+    def to_csv(self, path: Path | str, **options: Any) -> Any:
+        """Write this released frame to a CSV or TSV file, with the document of how it was made.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .csv, .tsv, .csv.gz or .tsv.gz; the document lies beside it, as
+            ``PATH.rrstats.json``.
+        **options
+            ``source`` (the file of the true answers) or ``ledger`` names the ledger in which
+            the release is entered, once however often it is saved; ``again`` and ``overwrite``
+            as for `rrstats.files.privatize_file`; all others are those of `DataFrame.to_csv`.
+            The index is left out unless ``index=True``.
+
+        Returns
+        -------
+        rrstats.files.Receipt
+            What was written, and in which ledger it was entered, if in any.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr, tempfile
+        >>> df = pd.DataFrame({"smoker": ["yes", "no"] * 50})
+        >>> released = df.rr.privatize("smoker", ["yes", "no"], 0.75)
+        >>> path = f"{tempfile.mkdtemp()}/released.csv"
+        >>> receipt = released.rr.to_csv(path)
+        >>> receipt.rows, receipt.ledger
+        (100, None)
+
+        The file can be estimated without its design: ``rr.files.estimate_file(path)``.
+        """
+        room = importlib.import_module("rrstats.files.save_frame")
+        return room.save_frame(self._data, self._released(), path, **options)
+
+    def to_parquet(self, path: Path | str, **options: Any) -> Any:
+        """Write this released frame to a Parquet file, which says how its columns were made.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .parquet or .pq.
+        **options
+            As for `to_csv`; all others are those of `pyarrow.parquet.write_table`.
+
+        Returns
+        -------
+        rrstats.files.Receipt
+            What was written, and in which ledger it was entered, if in any.
+        """
+        return self.to_csv(path, **options)
+
     def _released(self) -> list[Any]:
         """The records of all privatized columns; raises where there are none, or one is gone."""
         records = self._records()
@@ -462,7 +515,7 @@ class FrameAccessor:
     def __repr__(self) -> str:
         return (
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
-            "linear, tally, check, simulate>"
+            "linear, tally, check, simulate, to_csv, to_parquet>"
         )
 
 

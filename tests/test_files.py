@@ -541,6 +541,22 @@ def test_a_source_that_changes_meanwhile_is_not_published(tmp_path, ending):
     assert not list(tmp_path.glob("*ledger*"))
 
 
+def test_a_source_that_changes_between_two_passes_stops_the_run(tmp_path, monkeypatch):
+    """With unknown="raise" what was looked at is what is privatized; no word is drawn."""
+    source = written(tmp_path, ".csv")
+    known = files.privatize_file.__globals__
+
+    def looked(*given, real=known["look"]):
+        real(*given)
+        source.write_text(source.read_text() + "8,odd,,,,,\n")
+
+    monkeypatch.setitem(known, "look", looked)
+    monkeypatch.setitem(known, "rewrite", lambda *_, **__: pytest.fail("privatized"))
+    with pytest.raises(rr.errors.FileError, match="was changed while it was read"):
+        release(source, unknown="raise")
+    assert [source.name] == paths_in(tmp_path)
+
+
 @pytest.mark.parametrize("ending", [".parquet", "", ".feather", ".csv.gz"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_after_an_error_nothing_remains(tmp_path, ending, error):

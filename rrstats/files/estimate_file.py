@@ -25,7 +25,7 @@ from rrstats.files.csv import SIDECAR
 from rrstats.files.formats import Source, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import Record, read
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.statement import statement
 
@@ -268,7 +268,7 @@ def describe_file(path: Path | str) -> list[Record]:
 
 
 def statement_of(
-    path: Path | str,
+    path: Path | str | pd.DataFrame,
     *,
     title: str | None = None,
     made: str | datetime.date | None = None,
@@ -278,23 +278,28 @@ def statement_of(
 ) -> str:
     """The page that accompanies a released file: what was done, promised and not, how to estimate.
 
-    path : a file of reports, or a directory of Parquet files.  title : the page's heading.
-    made : the page's date; today unless given.  questions, contact, format : as for
-        `rrstats.statement.statement`.
+    path : a file of reports, a directory of Parquet files, or a released DataFrame.
+    title : the page's heading.  made : the page's date; today unless given.
+    questions, contact, format : as for `rrstats.statement.statement`.
     Returns the text of the page.
     Raises FileError where the file does not say how it was made.
     """
-    records = describe_file(path)
-    source = open_source(path)
-    if not records:
-        raise FileError(f"{path} does not say that any column was privatized{silence(source)}")
+    if isinstance(path, pd.DataFrame):
+        records, rows, file, beside = read(path.attrs), len(path), None, None
+        if not records:
+            raise MetadataError("the frame does not say that any column was privatized")
+    else:
+        records, source = describe_file(path), open_source(path)
+        if not records:
+            raise FileError(f"{path} does not say that any column was privatized{silence(source)}")
+        rows, file, beside = count_rows(source), source.path.name, document_beside(source)
     return statement(
         records,
-        rows=count_rows(source),
+        rows=rows,
         title=title,
         made=made,
-        file=source.path.name,
-        beside=document_beside(source),
+        file=file,
+        beside=beside,
         questions=questions,
         contact=contact,
         format=format,

@@ -135,7 +135,14 @@ class Ledger:
 
     @contextmanager
     def entry(
-        self, records: Sequence[Record], *, target: Path, digest: str, rows: int, again: bool
+        self,
+        records: Sequence[Record],
+        *,
+        target: Path,
+        digest: str,
+        rows: int,
+        again: bool,
+        release: str = "",
     ) -> Iterator[list[Release]]:
         """Write the release into the ledger, for the block that publishes it.
 
@@ -149,8 +156,14 @@ class Ledger:
         try:
             with self._locked():
                 book = self._read().keyed()
+                if release and release in [each.release for each in book.releases]:
+                    # The same reports, saved once more, spend nothing.
+                    yield [*book.releases, *self.related]
+                    published = True
+                    done()
+                    return
                 self._refuse(book, records, again, digest)
-                new = Release.of(records, target, book.sealed(digest), rows)
+                new = Release.of(records, target, book.sealed(digest), rows, release)
                 self._write(replace(book, releases=[*book.releases, new]))
                 try:
                     # Once more: of two runs for a folder and a file in it, each with a lock of
@@ -348,6 +361,7 @@ class Release:
 
     records : how each column was made.  epsilon : for each column, what one report of it
     spends.  digest : of the source.  rows : how many records.  rrstats : the version that made it.
+    release : the id of a frame that was saved, by which it is known again.
     """
 
     when: datetime
@@ -357,14 +371,18 @@ class Release:
     digest: str
     rows: int
     rrstats: str
+    release: str = ""
 
     @classmethod
-    def of(cls, records: Iterable[Record], target: Path, digest: str, rows: int) -> Release:
+    def of(
+        cls, records: Iterable[Record], target: Path, digest: str, rows: int, release: str = ""
+    ) -> Release:
         """The release that happens now."""
         made = tuple(records)
         epsilon = {record.name: record.epsilon for record in made}
         where = str(Path(target).absolute())
-        return cls(datetime.now(UTC), made, epsilon, where, digest, int(rows), __version__)
+        now = datetime.now(UTC)
+        return cls(now, made, epsilon, where, digest, int(rows), __version__, release)
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain JSON."""
@@ -379,15 +397,16 @@ class Release:
             "digest": self.digest,
             "rows": self.rows,
             "rrstats": self.rrstats,
-        }
+        } | ({"release": self.release} if self.release else {})
 
     @classmethod
     def from_dict(cls, document: Any) -> Release:
         """The release that `to_dict` described; raises one of several errors for anything else."""
-        if not isinstance(document, dict) or set(document) != _KEYS:
+        if not isinstance(document, dict) or set(document) - {"release"} != _KEYS:
             raise ValueError(f"each release needs just {', '.join(sorted(_KEYS))}")
-        for key in ("when", "target", "digest", "rrstats"):
-            if not isinstance(document[key], str):
+        release = document.get("release", "")
+        for key in ("when", "target", "digest", "rrstats", "release"):
+            if not isinstance(document.get(key, ""), str):
                 raise ValueError(f"{key!r} must be text")
         when = datetime.fromisoformat(document["when"])
         if when.tzinfo is None:
@@ -415,6 +434,7 @@ class Release:
             document["digest"],
             rows,
             document["rrstats"],
+            release,
         )
 
 

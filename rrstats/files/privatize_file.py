@@ -74,7 +74,8 @@ class Receipt:
     columns of the target that say they hold reports, earlier ones too.  account : for each
     column how often it was released from this source, as the ledger knows it, this time
     included, and the epsilon of all these releases together.  private : for each column how many
-    answers were unknown and missing; for the steward only.
+    answers were unknown and missing; for the steward only.  ledger : where the release was
+    entered; None where it was entered nowhere.
     """
 
     rows: int
@@ -84,6 +85,7 @@ class Receipt:
     epsilon_per_row: float
     account: dict[str, tuple[int, float]]
     private: dict[str, dict[str, int]]
+    ledger: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """What may be printed and kept: plain JSON, nothing private."""
@@ -106,9 +108,12 @@ class Receipt:
             f"{record.name!r} at epsilon {round_up(record.epsilon)}" for record in self.records[:5]
         )
         more = f" and {len(self.records) - 5} more" if len(self.records) > 5 else ""
+        entered = (
+            "entered in no ledger" if self.ledger is None else f"entered in {self.ledger.name}"
+        )
         return (
             f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
-            f"{round_up(self.epsilon_per_row)}>"
+            f"{round_up(self.epsilon_per_row)}; {entered}>"
         )
 
 
@@ -316,12 +321,14 @@ def _receipt(
     began: float,
     per_row: float,
     account: dict[str, tuple[int, float]],
+    ledger: Path | None = None,
 ) -> Receipt:
     """What was done, with the named warnings."""
     warn_of(column.release for column in columns)
     counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in columns}
     records = [column.record() for column in columns]
-    return Receipt(rows, records, place, time.monotonic() - began, per_row, account, counts)
+    seconds = time.monotonic() - began
+    return Receipt(rows, records, place, seconds, per_row, account, counts, ledger)
 
 
 @dataclass(frozen=True)
@@ -350,6 +357,7 @@ class _Release:
             digest = hashing.submit(digest_of, origin.path, over)
             with Publication(place, overwrite=self.overwrite, directory=directory) as publication:
                 _refuse(hands, self.columns)
+                origin.check_unchanged()  # what was looked at is what is privatized
                 rows = hands.write(publication)
                 origin.check_unchanged()
                 found = digest.result()
@@ -363,7 +371,7 @@ class _Release:
         for column in self.columns:
             spent = [r.epsilon[column.name] for r in known if column.name in r.epsilon]
             account[column.name] = (len(spent), total_epsilon(spent))
-        return _receipt(rows, place, self.columns, began, per_row, account)
+        return _receipt(rows, place, self.columns, began, per_row, account, book.path)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,132 @@
+"""A released frame of pandas becomes a file that speaks for itself, and is spent once."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import rrstats as rr
+from rrstats import files, metadata
+from rrstats.errors import ArgumentValueError, FileError, MetadataError, RRStatsError
+from rrstats.errors import SecondReleaseError as Second
+
+WORDS = ["never", "once", "often"]
+ENDINGS = [".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "survey.csv"
+    frame = pd.DataFrame({"answer": WORDS * 100, "age": range(300)})
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def released(source):
+    return pd.read_csv(source).rr.privatize("answer", WORDS, 0.75)
+
+
+def entries(source):
+    return json.loads(source.with_name(f"{source.name}.rrstats-ledger.json").read_text())[
+        "releases"
+    ]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_saved_frame_is_estimated_without_parameters(released, tmp_path, ending):
+    """The estimate of the file is that of the frame; other columns stay."""
+    path = tmp_path / f"out{ending}"
+    save = released.rr.to_parquet if ending == ".parquet" else released.rr.to_csv
+    receipt = save(path)
+    assert (300, None) == (receipt.rows, receipt.ledger)
+    assert "entered in no ledger" in repr(receipt)
+    found = files.estimate_file(path)["answer"]
+    assert released.rr.estimate("answer").proportions.tolist() == found.proportions.tolist()
+    assert metadata.read(released.attrs) == files.describe_file(path)
+    if ending == ".parquet":
+        pd.testing.assert_frame_equal(released, pd.read_parquet(path), check_dtype=False)
+    beside = path.with_name(f"{path.name}.rrstats.json")
+    assert beside.exists() == (ending != ".parquet")
+
+
+def test_saving_one_release_twice_is_one_spending(released, source, tmp_path):
+    """In either format, and from a file that was read back; another draw is another release."""
+    first = released.rr.to_csv(tmp_path / "a.csv", source=source)
+    again = released.rr.to_parquet(tmp_path / "a.parquet", source=source)
+    back = pd.read_parquet(tmp_path / "a.parquet")
+    back.rr.to_csv(tmp_path / "b.csv", source=source)
+    assert 1 == len(entries(source))
+    assert (1, 1) == (first.account["answer"][0], again.account["answer"][0])
+    other = pd.read_csv(source).rr.privatize("answer", WORDS, 0.75)
+    with pytest.raises(Second):
+        other.rr.to_csv(tmp_path / "c.csv", source=source)
+    assert not (tmp_path / "c.csv").exists()
+    receipt = other.rr.to_csv(tmp_path / "c.csv", source=source, again=True)
+    assert 2 == receipt.account["answer"][0] == len(entries(source))
+    with pytest.raises(Second):
+        files.privatize_file(source, tmp_path / "d.csv", {"answer": rr.KRR(WORDS, 0.75)})
+
+
+def test_a_frame_with_one_more_private_column_is_another_release(source, tmp_path):
+    """Though pandas hands the id on with the attrs."""
+    frame = pd.read_csv(source).assign(smoker=["yes", "no"] * 150)
+    one = frame.rr.privatize("answer", WORDS, 0.75)
+    one.rr.to_csv(tmp_path / "a.csv", source=source)
+    two = one.rr.privatize("smoker", ["yes", "no"], 0.75)
+    with pytest.raises(Second, match="answer"):
+        two.rr.to_csv(tmp_path / "b.csv", source=source)
+
+
+def test_a_ledger_may_be_named_alone(released, tmp_path):
+    """For a frame that was read from no file."""
+    book = tmp_path / "people.rrstats-ledger.json"
+    receipt = released.rr.to_csv(tmp_path / "a.csv", ledger=book)
+    assert book == receipt.ledger
+    released.rr.to_csv(tmp_path / "b.csv", ledger=book)
+    assert 1 == len(json.loads(book.read_text())["releases"])
+
+
+def test_a_failed_save_leaves_nothing(released, source, tmp_path):
+    """No file, no sidecar, no entry."""
+    before = sorted(tmp_path.iterdir())
+    unary = pd.read_csv(source).rr.privatize("answer", rr.UnaryEncoding(WORDS, 0.75, 0.25))
+    for save in (
+        lambda: unary.rr.to_csv(tmp_path / "a.csv", source=source),
+        lambda: released.rr.to_csv(tmp_path / "none" / "a.csv", source=source),
+        lambda: released.rr.to_csv(tmp_path / "a.xlsx"),
+        lambda: released.rr.to_csv(tmp_path / "a.feather"),
+    ):
+        with pytest.raises(RRStatsError):
+            save()
+    assert before == sorted(tmp_path.iterdir())
+    released.rr.to_csv(tmp_path / "a.csv")
+    with pytest.raises(FileError, match="exists"):
+        released.rr.to_csv(tmp_path / "a.csv")
+    released.rr.to_csv(tmp_path / "a.csv", overwrite=True)
+
+
+def test_a_frame_that_says_nothing_is_refused(source, tmp_path):
+    """It may hold true answers."""
+    raw = pd.read_csv(source)
+    with pytest.raises(MetadataError, match="does not say"):
+        raw.rr.to_csv(tmp_path / "a.csv")
+    with pytest.raises(MetadataError, match="does not say"):
+        files.statement_of(raw)
+    with pytest.raises(ArgumentValueError):
+        raw.rr.privatize("answer", WORDS, 0.75).rr.to_csv(tmp_path / "a.json")
+
+
+def test_the_page_of_a_frame_is_that_of_its_file(released, tmp_path):
+    """But for the file's name."""
+    released.rr.to_parquet(tmp_path / "a.parquet")
+    page = files.statement_of(released, made="2026-11-22")
+    of_file = files.statement_of(tmp_path / "a.parquet", made="2026-11-22")
+    assert "300" in page
+    assert [] == [
+        line for line in page.splitlines() if line.startswith("## ") and line not in of_file
+    ]
