@@ -638,12 +638,24 @@ class SeriesAccessor:
         mechanism: Any = None,
         group: Any = None,
         target: str = "population",
-        **options: Any,
+        by: Any = None,
+        observed: bool = True,
+        weights: Any = None,
+        design: SampleDesign | None = None,
     ) -> Any:
-        """`rrstats.estimate` from this column of reports.
+        """Estimate true proportions from this column of reports.
 
-        options : by, weights, strata and the other arguments of `rrstats.estimate`, as columns.
+        Parameters
+        ----------
+        categories, prob, epsilon, mechanism, group, target, by, observed, weights, design
+            As for `rrstats.estimate`, with columns for names.
 
+        Returns
+        -------
+        Estimate or GroupEstimates
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
         >>> reports = pd.Series(["yes"] * 36 + ["no"] * 64)
         >>> round(float(reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion), 2)
@@ -657,7 +669,10 @@ class SeriesAccessor:
             mechanism=mechanism,
             group=group,
             target=target,
-            **options,
+            by=by,
+            observed=observed,
+            weights=weights,
+            design=design,
         )
 
     def tally(
@@ -667,10 +682,33 @@ class SeriesAccessor:
         *,
         epsilon: float | None = None,
         group: Any = None,
-        **options: Any,
+        by: Any = None,
+        observed: bool = True,
+        weights: Any = None,
+        design: SampleDesign | None = None,
     ) -> Any:
-        """`rrstats.tally` of this column of reports; options as there."""
-        return tally(self._data, categories, prob, epsilon=epsilon, group=group, **options)
+        """Count the reports of this column.
+
+        Parameters
+        ----------
+        categories, prob, epsilon, group, by, observed, weights, design
+            As for `rrstats.tally`, with columns for names.
+
+        Returns
+        -------
+        Tally or dict
+        """
+        return tally(
+            self._data,
+            categories,
+            prob,
+            epsilon=epsilon,
+            group=group,
+            by=by,
+            observed=observed,
+            weights=weights,
+            design=design,
+        )
 
     def check(self, categories: Any) -> pd.DataFrame:
         """`rrstats.check`, for the data steward only; the result is private."""

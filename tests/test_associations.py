@@ -140,7 +140,7 @@ def numeric_error(table, measure):
         step[cell] = 1e-6
         sides = [measure((share + sign * step).reshape(table.shape)) for sign in (1, -1)]
         slopes.append((sides[0] - sides[1]) / 2e-6)
-    return float(np.sqrt(np.array(slopes) @ table.covariance() @ np.array(slopes)))
+    return float(np.sqrt(np.array(slopes) @ table.covariance @ np.array(slopes)))
 
 
 def plain_phi(f):

@@ -169,7 +169,7 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
         total += weight
         mean = mean + weight * share
         second = second + weight * np.outer(share, share)
-        covariance = covariance + weight * table.covariance()
+        covariance = covariance + weight * table.covariance
         variance = variance + weight * table.variance
     true_covariance = second - np.outer(mean, mean)
     assert np.isclose(1.0, total)
@@ -183,7 +183,7 @@ def test_the_covariance_has_the_variances_on_its_diagonal():
     frame = surveyed(x=rr.KRR(list("abc"), 0.6), y=REGIONS, z=rr.UnaryEncoding(NO_YES, 0.75, 0.25))
     for target in ("population", "rows"):
         found = crosstab(frame, "x", "y", "z", target=target)
-        assert np.allclose(found.variance.ravel(), np.diagonal(found.covariance()), rtol=1e-9)
+        assert np.allclose(found.variance.ravel(), np.diagonal(found.covariance), rtol=1e-9)
 
 
 # -- counting ------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def test_conditional_shares_have_the_delta_methods_error(target):
     frame = surveyed(4_000, x=rr.KRR(list("abc"), 0.7), y=rr.KRR(REGIONS, 0.8), z=NO_YES)
     table = crosstab(frame, "x", "y", "z", target=target)
     found = table.conditional(["x"], given=["y", "z"])
-    share, cov = table.proportions, table.covariance()
+    share, cov = table.proportions, table.covariance
     people = share.sum(axis=0)
     assert np.allclose(share / people, found.proportions, rtol=1e-12)
     for cell in np.ndindex(share.shape):
@@ -339,7 +339,7 @@ def test_conditional_intervals_hold_fiellers_and_the_likelihoods():
     table = Crosstab.from_counts([[60, 90], [40, 70], [80, 50]], columns)
     found = table.conditional("x", given="y")
     low, high = found.interval()
-    cov = table.covariance()
+    cov = table.covariance
     whole = np.einsum("ra,sb->abrs", table.axes[0].scores, table.axes[1].scores)
     for i, j in ((0, 1), (2, 0)):
         top = np.zeros((3, 2))
@@ -574,7 +574,7 @@ def test_a_table_of_a_design_is_that_of_one_combined_column(sampled):
     found = crosstab(frame, "x", "y", design=design)
     assert np.allclose(expected.proportions, found.proportions.ravel(), rtol=1e-12)
     assert np.allclose(expected.variance, found.variance.ravel(), rtol=1e-12)
-    assert np.allclose(expected.covariance(), found.covariance(), rtol=1e-9)
+    assert np.allclose(expected.covariance, found.covariance, rtol=1e-9)
     assert (58, 58) == (expected.df, found.df)
     among = expected.among([("b", "no"), ("b", "yes")])
     within = found.conditional("y", given="x")
@@ -887,7 +887,7 @@ def test_a_table_that_is_too_large_is_refused_with_a_way_out():
     assert "700" not in str(caught.value)
     wide = crosstab(frame.assign(y=1), "secret")
     with pytest.raises(ArgumentValueError, match="at most 400 cells"):
-        wide.covariance()
+        _ = wide.covariance
 
 
 def test_columns_instead_of_names_are_refused_without_their_cells():

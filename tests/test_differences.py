@@ -48,7 +48,7 @@ def test_differences_and_variances_add_up():
     a, b = counted([30, 45, 25], THREE), counted([20, 10, 90], SHARPER)
     found = difference(a, b)
     assert np.allclose(a.proportions - b.proportions, found.differences, rtol=1e-14)
-    assert np.allclose(a.covariance() + b.covariance(), found.covariance(), rtol=1e-13)
+    assert np.allclose(a.covariance + b.covariance, found.covariance, rtol=1e-13)
     assert np.allclose(a.variance + b.variance, found.std_error**2, rtol=1e-13)
     assert np.allclose(2 * stats.norm.sf(abs(found.z)), found.p_value, rtol=1e-12)
     many = difference(counted([3000, 4500, 2500], THREE), counted([3100, 4400, 2500], SHARPER))
@@ -467,7 +467,7 @@ def test_groups_of_one_clustered_sample_are_compared_within_clusters():
     sums = np.bincount(village, values)
     exact = np.sqrt(60 / 59 * ((sums - sums.mean()) ** 2).sum())
     assert found.std_error[1] == pytest.approx(exact, rel=1e-10)
-    assert np.allclose(found.std_error**2, np.diag(found.covariance()), rtol=1e-10)
+    assert np.allclose(found.std_error**2, np.diag(found.covariance), rtol=1e-10)
     assert np.sqrt(f.variance + m.variance)[1] > 2.5 * exact
     low, high = found.interval()
     assert high[1] - low[1] == pytest.approx(2 * 2.001 * exact, rel=0.03)

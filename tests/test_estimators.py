@@ -271,7 +271,7 @@ def test_shares_and_covariance_are_unbiased_for_the_population(k, prob, n):
         total += chance
         mean += float(chance) * est.proportions
         second += float(chance) * np.outer(est.proportions, est.proportions)
-        estimated += float(chance) * est.covariance()
+        estimated += float(chance) * est.covariance
     expected = [float(f) for f in law]
     assert 1 == total
     assert expected == pytest.approx(mean.tolist(), abs=1e-12)
@@ -290,7 +290,7 @@ def test_shares_and_covariance_are_unbiased_for_the_rows(truths, prob):
         est = from_counts(np.bincount(reports, minlength=k), prob, target="rows")
         mean += chance * est.proportions
         second += chance * np.outer(est.proportions, est.proportions)
-        estimated += chance * est.covariance()
+        estimated += chance * est.covariance
     assert (np.bincount(truths) / n).tolist() == pytest.approx(mean.tolist(), abs=1e-12)
     assert second - np.outer(mean, mean) == pytest.approx(estimated, abs=1e-12)
 
@@ -310,7 +310,7 @@ def test_debiased_shares_are_the_exact_fractions():
 def test_covariance_rows_sum_to_zero_with_the_variance_on_the_diagonal(target):
     """Shares always sum to 1, so each row of the covariance sums to 0."""
     est = from_counts([500, 310, 150, 40], 0.6, target=target)
-    cov = est.covariance()
+    cov = est.covariance
     assert cov.sum(axis=1) == pytest.approx(np.zeros(4), abs=1e-16)
     assert est.variance == pytest.approx(np.diagonal(cov), rel=1e-12)
     assert est.std_error**2 == pytest.approx(est.variance, rel=1e-12)
@@ -448,7 +448,7 @@ def test_no_reports_give_nan_shares_and_whole_intervals(target):
     assert np.isnan(est.proportions).all()
     assert np.isnan(est.naive).all()
     assert np.isnan(est.std_error).all()
-    assert np.isnan(est.covariance()).all()
+    assert np.isnan(est.covariance).all()
     assert ([0, 0, 0], [1, 1, 1]) == tuple(end.tolist() for end in est.interval())
     assert [0, 0, 0] == est.counts.tolist() == est.count_interval().high.tolist()
     for table in (est.mle(), est.project()):
@@ -462,7 +462,7 @@ def test_one_report_has_a_share_but_no_sampling_error():
     est = rr.estimate(["yes"], ["no", "yes"], 0.75)
     assert [-0.5, 1.5] == est.proportions.tolist()
     assert np.isnan(est.std_error).all()
-    assert np.isnan(est.covariance()).all()
+    assert np.isnan(est.covariance).all()
     rows = est.with_target("rows")
     assert math.sqrt(0.75 * 0.25) / 0.5 == pytest.approx(rows.std_error[0], rel=1e-12)
     assert (rows.interval().low <= rows.interval().high).all()

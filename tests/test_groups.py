@@ -119,7 +119,7 @@ def test_the_mean_of_numbers_is_linear_in_the_shares():
     numbers = np.array([0, 1, 12])
     again = three.mean(worth)
     assert again.mean == pytest.approx(float(numbers @ three.proportions))
-    variance = numbers @ three.covariance() @ numbers
+    variance = numbers @ three.covariance @ numbers
     assert again.std_error == pytest.approx(float(np.sqrt(variance)))
     assert again.low < again.mean < again.high
     with pytest.raises(ArgumentTypeError, match="a mean needs numbers"):

@@ -110,7 +110,7 @@ def test_the_variance_is_that_of_the_scores_of_each_row(name, target):
     plain = plain / np.outer(size, size)
     assert (top / size).tolist() == pytest.approx(found.means.tolist())
     assert np.sqrt(np.diag(plain)).tolist() == pytest.approx(found.std_error.tolist())
-    assert plain == pytest.approx(found.covariance(), abs=1e-10)
+    assert plain == pytest.approx(found.covariance, abs=1e-10)
     assert (size**2 / (s**2).sum(0)).tolist() == pytest.approx(found.effective_n.tolist())
 
 
@@ -297,7 +297,7 @@ def test_one_row_says_nothing_of_a_population(mechanism):
     with pytest.warns(LowPrecisionWarning, match="2 of 2 groups"):
         found = means([37.0], ["no"], mechanism)
     assert np.isnan(found.std_error).all()
-    assert np.isnan(found.covariance()).all()
+    assert np.isnan(found.covariance).all()
     assert [-np.inf] * 2 == found.interval().low.tolist()
     assert [np.inf] * 2 == found.interval().high.tolist()
     assert found.interpret("no") == "nothing can be said of no: there is only one row"

@@ -74,7 +74,7 @@ def test_mixed_designs_are_the_mean_of_scores():
             rr.estimators.debias_reports(reports[100:], warner(0.9)),
         ]
     )
-    assert est.covariance() == pytest.approx(np.cov(scores.T) / 150, rel=1e-12)
+    assert est.covariance == pytest.approx(np.cov(scores.T) / 150, rel=1e-12)
     assert est.variance == pytest.approx(scores.var(axis=0, ddof=1) / 150, rel=1e-12)
     assert est.n == 150
     assert est.reported.tolist() == [40, 60, 35, 15]
@@ -86,8 +86,8 @@ def test_rows_variance_of_mixed_designs():
     est = counted(Samples(MIXED), 40, 60, 35, 15).with_target("rows")
     first = rr.estimate(Tally.from_counts([40, 60], warner(0.75)), target="rows")
     second = rr.estimate(Tally.from_counts([35, 15], warner(0.9)), target="rows")
-    expected = (100**2 * first.covariance() + 50**2 * second.covariance()) / 150**2
-    assert est.covariance() == pytest.approx(expected, rel=1e-12)
+    expected = (100**2 * first.covariance + 50**2 * second.covariance) / 150**2
+    assert est.covariance == pytest.approx(expected, rel=1e-12)
 
 
 def worlds(mechanism, theta, sizes):

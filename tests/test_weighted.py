@@ -289,7 +289,7 @@ def test_variances_follow_the_textbook(name, clustered):
     assert np.allclose(np.diag(exact), found.variance, rtol=1e-10)
     assert np.allclose(found.variance, found.std_error**2)
     if name != "bits" or clustered:
-        assert np.allclose(exact, found.covariance(), atol=1e-14)
+        assert np.allclose(exact, found.covariance, atol=1e-14)
 
 
 @pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
@@ -340,7 +340,7 @@ def test_equal_probabilities_are_a_finite_population():
         by_size = survey_estimate(found, population=size)
         unweighted = survey_estimate(counted(THREE, codes, clusters=clusters), population=size)
         assert np.allclose(by_size.variance, by_chance.variance, rtol=1e-10)
-        assert np.allclose(by_size.covariance(), by_chance.covariance(), atol=1e-14)
+        assert np.allclose(by_size.covariance, by_chance.covariance, atol=1e-14)
         assert np.allclose(by_size.total_variance, unweighted.total_variance, rtol=1e-10)
         assert np.allclose(by_size.totals, unweighted.totals)
 
@@ -365,7 +365,7 @@ def test_a_group_is_a_domain_of_its_sample():
         exact = by_hand(values, weights, strata, places)
         assert np.allclose(share, found.proportions)
         assert np.allclose(np.diag(exact), found.variance, rtol=1e-10)
-        assert np.allclose(exact, found.covariance(), atol=1e-14)
+        assert np.allclose(exact, found.covariance, atol=1e-14)
 
 
 def groups_by_hand(mechanism, codes, inside, weights, strata, places):
@@ -804,7 +804,7 @@ def test_a_group_has_the_degrees_of_freedom_of_its_own_clusters():
     inside, size = clusters < 3, weights[clusters < 3].sum()
     values = (scores - few.proportions) / size * inside[:, None]
     exact = by_hand(values, weights, np.zeros(300), clusters)
-    assert np.allclose(exact, few.covariance(), atol=1e-14)
+    assert np.allclose(exact, few.covariance, atol=1e-14)
     # rows without clusters: those of the group less its strata; without weight a cluster is none
     alone = rr.estimate(
         reports, COIN, by=clusters < 4, design=rr.SampleDesign(strata=region, weights=weights)
@@ -973,7 +973,7 @@ def test_reports_that_name_several_categories_have_variances_alone():
     found = survey_estimate(counted(BITS, codes, weights))
     assert (found.std_error > 0).all()
     with pytest.raises(ArgumentValueError, match="category by category"):
-        found.covariance()
+        _ = found.covariance
 
 
 # -- bad input -------------------------------------------------------------------------------

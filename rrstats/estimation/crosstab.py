@@ -292,6 +292,7 @@ class Crosstab(Result):
         """Standard errors of the proportions: square roots of `variance`."""
         return np.sqrt(np.maximum(self.variance, 0.0))
 
+    @property
     def covariance(self) -> Floats:
         """Covariance of the proportions, the cells in the order of a flattened array.
 
@@ -330,7 +331,7 @@ class Crosstab(Result):
         if self.combined is not None:
             tables = [given[0] + given[1:] for given in functions]
             whole = kron_all(tables)
-            return contract(self.proportions, tables), whole.T @ self.combined.covariance() @ whole
+            return contract(self.proportions, tables), whole.T @ self.combined.covariance @ whole
         pairs = list(zip(self.axes, functions, strict=True))
         means = contract(self.rates, [axis.linear @ given for axis, given in pairs])
         second = self._products([(axis.products, given) for axis, given in pairs])
@@ -884,7 +885,7 @@ class ConditionalProportions(Result):
         """Variance of the top, covariance with the bottom, and variance of the bottom."""
         table, people, joint = self.crosstab, self.people, self.crosstab.proportions
         if table.combined is not None:
-            shared = table.combined.covariance() @ self._alike
+            shared = table.combined.covariance @ self._alike
             both, bottom = np.diagonal(shared), (self._alike * shared).sum(axis=0)
             return table.variance, both.reshape(table.shape), bottom.reshape(table.shape)
         both = contract(table.rates, self._chosen("squares", "scores"))

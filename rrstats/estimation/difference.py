@@ -125,6 +125,7 @@ class Difference(Result):
         """(k,) unbiased differences of proportions; may lie outside [-1, 1]."""
         return np.asarray(self.first.proportions - self.second.proportions)
 
+    @property
     def covariance(self) -> Floats:
         """Covariance of the differences.
 
@@ -133,7 +134,7 @@ class Difference(Result):
         ndarray of shape (k, k)
             For the target.
         """
-        total = np.asarray(self.first.covariance() + self.second.covariance())
+        total = np.asarray(self.first.covariance + self.second.covariance)
         return total if self.shared is None else total - self.shared - self.shared.T
 
     @property

@@ -276,6 +276,7 @@ class Estimate(Result):
         survey = self._survey
         return self.variance if survey is None else fixed(survey.variance(survey.least_form))
 
+    @property
     def covariance(self) -> Floats:
         """(k, k) covariance of the proportions, for the target.
 
@@ -296,10 +297,11 @@ class Estimate(Result):
         channel = self.mechanism.channel
         return arrays.covariance(channel, self.reported, self.n, self.target, self.ddof)
 
+    @property
     def least_covariance(self) -> Floats:
         """(k, k) `covariance` with the variances of `least_variance`."""
         survey = self._survey
-        return self.covariance() if survey is None else survey.covariance(survey.least_form)
+        return self.covariance if survey is None else survey.covariance(survey.least_form)
 
     @cached_property
     def df(self) -> float:
@@ -781,7 +783,7 @@ class Estimate(Result):
     def _covariances(self) -> list[Floats]:
         """The covariance, and of a design that below which none is trusted."""
         least = self.designed and self.mechanism.channel.is_multinomial
-        return [self.covariance(), *([self.least_covariance()] if least else [])]
+        return [self.covariance, *([self.least_covariance] if least else [])]
 
     def _ratio(
         self, part: Floats, whole: Floats, level: float, covariances: Sequence[Floats]

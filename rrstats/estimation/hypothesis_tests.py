@@ -345,9 +345,9 @@ def null_covariance(estimate: Any, proportions: Floats) -> Floats:
     channel = estimate.mechanism.channel
     if is_simple(estimate) and not has_latent_classes(channel) and not channel.samples.any():
         return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
-    found = np.asarray(estimate.covariance(), dtype=np.float64)
+    found = np.asarray(estimate.covariance, dtype=np.float64)
     if isinstance(estimate, Estimate) and estimate.designed and channel.is_multinomial:
-        return raise_covariance(found, estimate.least_covariance())
+        return raise_covariance(found, estimate.least_covariance)
     return found
 
 
@@ -992,7 +992,7 @@ def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
 def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
     """Of both columns, the proportions and the covariance of one debiased answer."""
     alone = [table.margin(name) for name in table.names]
-    spreads = [np.nan_to_num(one.covariance() * one.divisor) for one in alone]
+    spreads = [np.nan_to_num(one.covariance * one.divisor) for one in alone]
     return [one.proportions for one in alone], spreads
 
 
@@ -1196,7 +1196,7 @@ def _equal_margins(table: Crosstab) -> TestResult:
         draft = replace(draft, method="Wald test of equal margins")
         contrast = np.kron(np.ones((1, k)), np.eye(k)) - np.kron(np.eye(k), np.ones((1, k)))
         shift = contrast @ table.proportions.ravel()
-        return by_wald(draft, shift, contrast @ table.covariance() @ contrast.T, table.df)
+        return by_wald(draft, shift, contrast @ table.covariance @ contrast.T, table.df)
     margins, spreads = _moments(table)
     shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
     # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
@@ -1260,7 +1260,7 @@ def paired_test(first: Estimate, second: Estimate, shared: Any) -> TestResult:
     """
     if not isinstance(shared, np.ndarray):
         shared = paired_covariance(first, second, shared)
-    covariance = first.covariance() + second.covariance() - shared - shared.T
+    covariance = first.covariance + second.covariance - shared - shared.T
     method = "Wald test of a difference of shares, some people in both samples"
     draft = draft_of("the shares of both are the same", first.n + second.n)
     shift, df = first.proportions - second.proportions, contrast_df(first, second, True)

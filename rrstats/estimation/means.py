@@ -275,6 +275,7 @@ class Means(Result):
         n, g = float(self._sums.rows.sum()), len(self._sums.rows)
         return n / (n - g) if n > g else np.nan
 
+    @property
     def covariance(self) -> Floats:
         """The linearized covariance of the means.
 
@@ -365,7 +366,7 @@ class Means(Result):
         value = float(self._centred[places] @ [1, -1])
         if not np.isfinite(value):  # a group of nobody
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
-        (one, both), (_, other) = self.covariance()[np.ix_(places, places)]
+        (one, both), (_, other) = self.covariance[np.ix_(places, places)]
         error = float(np.sqrt(np.maximum(one + other - 2 * both, 0.0)))
         correlation = both / np.sqrt(one * other) if one * other > 0 else 0.0
         (down, less), (up, more) = (np.array(self.interval(level)) - self.means)[:, places]

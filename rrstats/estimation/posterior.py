@@ -1,7 +1,7 @@
-"""What a report says of one person: P(true answer | report), for a prior.
+"""The chance of each true answer given a report, P(true answer | report), for a prior.
 
-Also what a steward tells respondents: whoever held an answer for likely at a prior share holds
-it, after seeing the report, for this likely.
+Also what a data curator tells respondents: the chance at which a reader of the report holds an
+answer for true, who held it for true at the prior chance before.
 Source: Bayes; van den Hout and Klugkist (2009) for general designs.
 """
 
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from rrstats._checks import check_numbers
 from rrstats._typing import Floats
 from rrstats.data.columns import codec_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import reports_of
 from rrstats.mechanisms.base import Mechanism
 
@@ -22,23 +23,42 @@ __all__ = ["posterior"]
 
 
 def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) -> Floats:
-    """P(true answer | report), from what somebody believed before.
+    """Calculate P(true answer | report), from what was believed before.
 
-    reports : n reports.  mechanism : what made them.  group : the sample of each report, where
-        the mechanism has several.
-    prior : (classes,) shares of the true answers, in their order, which sum to 1; or a mapping
-        from answer to share.
-    Returns (n, classes); a missing report leaves the prior as it is.
-    Raises ArgumentValueError for reports that are none, and for those that the prior rules out.
-    Formula: P(report | truth) prior(truth) / P(report).
+    Parameters
+    ----------
+    reports : array-like of shape (n,)
+    mechanism : Mechanism
+        What made the reports.
+    prior : sequence of floats or mapping
+        (classes,) proportions of the true answers, in their order, which sum to 1; or from answer
+        to proportion.
+    group : array-like of shape (n,), optional
+        The sample of each report, where the mechanism has several.
 
+    Returns
+    -------
+    ndarray of shape (n, classes)
+        A missing report leaves the prior as it is.
+
+    Raises
+    ------
+    ArgumentValueError
+        For reports that are none, and for those that the prior rules out.
+
+    Notes
+    -----
+    P(report | truth) prior(truth) / P(report).
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> posterior(["yes"], rr.KRR(["no", "yes"], 0.75), {"no": 0.99, "yes": 0.01}).round(4)
     array([[0.9706, 0.0294]])
     """
     opened = reports_of(reports, mechanism, group=group)
     described = opened.mechanism
-    shares = _shares(prior, described)
+    shares = _proportions(prior, described)
     everything = slice(None)
     encoded = opened.read(everything)
     opened.refuse(encoded.unknown)
@@ -56,7 +76,7 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     return found
 
 
-def _shares(prior: Any, mechanism: Mechanism) -> Floats:
+def _proportions(prior: Any, mechanism: Mechanism) -> Floats:
     space = mechanism.domain
     if isinstance(prior, Mapping):
         codes = [space.code(answer) for answer in prior]
@@ -65,13 +85,7 @@ def _shares(prior: Any, mechanism: Mechanism) -> Floats:
                 f"prior must give each of the true answers {space.describe()} one share"
             )
         prior = [share for _, share in sorted(zip(codes, prior.values(), strict=True))]
-    try:
-        shares = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError("prior must be shares, one for each true answer") from None
-    if shares.shape != (space.k,) or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-6:
-        raise ArgumentValueError(
-            f"prior must be {space.k} shares of at least 0 that sum to 1, one for each of "
-            f"{space.describe()}"
-        )
-    return shares
+    found = check_numbers(prior, "prior", size=space.k, low=0.0)
+    if abs(found.sum() - 1) > 1e-6:
+        raise ArgumentValueError(f"prior must sum to 1, got {found.sum():.6g}")
+    return found

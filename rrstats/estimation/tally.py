@@ -51,12 +51,19 @@ _MOST_SUMS = 1 << 25
 class Tally:
     """Counted reports of one mechanism.
 
-    mechanism : what made the reports.
-    cells : counts by (stratum, cluster); a survey without them has the one key (None, None).
-    missing : reports that are missing, not in n.
-
     Add tallies of equal mechanisms with ``+``; ``sum`` works too.
 
+    Attributes
+    ----------
+    mechanism : Mechanism
+        What made the reports.
+    cells : mapping
+        Counts by (stratum, cluster); a survey without them has the one key (None, None).
+    missing : int
+        Reports that are missing, not in n.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> m = rr.KRR(["no", "yes"], 0.75)
     >>> whole = Tally.from_counts({"no": 5, "yes": 3}, m) + rr.tally(["yes", None], m)
@@ -100,19 +107,33 @@ class Tally:
         n: int | None = None,
         missing: int = 0,
     ) -> Tally:
-        """A tally of reports that were counted elsewhere.
+        """Make a tally of reports that were counted elsewhere.
 
-        counts : mapping from category to number of reports (a Series counts as one), or k
-            numbers in the categories' order; categories left out have none, and a missing label
-            counts missing reports, unless it is a category.
-        mechanism, prob, epsilon : a mechanism, or categories with prob or epsilon.  Where it has
-            several samples, ``counts`` is a mapping from sample to the counts in it.
-        n : number of reports; needed where a report supports several categories, as counts then
-            do not sum to it.
-        missing : number of missing reports, besides those of a missing label.
-        Raises ArgumentValueError for counts that are negative or not whole, and for
-        reports outside the categories.
+        Parameters
+        ----------
+        counts : mapping, Series or sequence of k ints
+            From category to number of reports, or numbers in the categories' order; categories
+            left out have none, and a missing label counts missing reports, unless it is a
+            category.  Of a mechanism with several samples a mapping from sample to that.
+        mechanism, prob, epsilon
+            A mechanism, or categories with prob or epsilon.
+        n : int, optional
+            The number of reports; needed where a report supports several categories, as counts
+            then do not sum to it.
+        missing : int
+            The number of missing reports, besides those of a missing label.
 
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        ArgumentValueError
+            For counts that are negative or not whole, and for reports outside the categories.
+
+        Examples
+        --------
         >>> import rrstats as rr
         >>> Tally.from_counts({"yes": 3, "no": 5}, rr.KRR(["no", "yes"], 0.75)).reported
         array([5, 3])
