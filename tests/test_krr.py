@@ -190,7 +190,7 @@ def test_prob_or_epsilon():
     """One of the two, neither more nor less."""
     with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found neither"):
         rr.KRR(["a", "b"])
-    with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found both"):
+    with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found prob and epsilon"):
         rr.KRR(["a", "b"], 0.75, epsilon=1.0)
     with pytest.raises(ArgumentTypeError, match="either a mechanism, or categories"):
         rr.privatize(["a"], rr.KRR(["a", "b"], 0.75), 0.75)
@@ -246,7 +246,7 @@ def test_documents_by_hand():
         ({"type": "KRR", "categories": ["a", "b"]}, "give prob or epsilon, found neither"),
         (
             {"type": "KRR", "categories": ["a", "b"], "prob": 0.7, "epsilon": 1},
-            "give prob or epsilon, found both",
+            "give prob or epsilon, found prob and epsilon",
         ),
         ({"type": "KRR", "categories": ["a", "b"], "prob": "0.7"}, "prob must be a number"),
         ({"type": "KRR", "categories": ["a", "b"], "prob": 0.2}, "prob must be in"),

@@ -75,52 +75,41 @@ class Channel(Protocol):
     @property
     def k(self) -> int:
         """The number of categories."""
-        ...
 
     @property
     def class_of(self) -> Sequence[int]:
         """(classes,) the category of each latent class; 0 .. k-1 where classes are categories."""
-        ...
 
     @property
     def samples(self) -> NDArray[np.intp]:
         """(m,) the sample of each cell; all 0 where there is one."""
-        ...
 
     @property
     def is_multinomial(self) -> bool:
         """True where each report falls into one cell; then it is a `MultinomialChannel`."""
-        ...
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
         """The largest P(report | truth) / P(report | other truth); `math.inf` where one is 0."""
-        ...
 
     @property
     def binomial_rates(self) -> BinomialRates | None:
         """The rates of counts that are binomial by themselves, where the design has them."""
-        ...
 
     def support_counts(self, counts: ArrayLike) -> Floats:
         """(..., m) counts of cells to (..., k) counts for each category; NaN where none are."""
-        ...
 
     def solve(self, rates: ArrayLike) -> Floats:
         """(..., m) rates of the cells among reports to (..., k) unbiased true proportions."""
-        ...
 
     def covariance(self, proportions: ArrayLike, target: str) -> Floats:
         """(..., k, k) covariance of one debiased report at true proportions of the classes."""
-        ...
 
     def scores(self, reports: NDArray[Any]) -> Floats:
         """(n, k) unbiased values: their mean is the estimate of the proportions."""
-        ...
 
     def likelihood(self, reports: NDArray[Any]) -> Floats:
         """(n, classes) P(report | truth), each row up to a factor."""
-        ...
 
 
 class MultinomialChannel(Channel, Protocol):
@@ -129,21 +118,17 @@ class MultinomialChannel(Channel, Protocol):
     @property
     def m(self) -> int:
         """The number of cells."""
-        ...
 
     @property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``; columns sum to 1 within each sample."""
-        ...
 
     @property
     def entries(self) -> tuple[tuple[Fraction, ...], ...]:
         """The matrix as m rows of exact fractions."""
-        ...
 
     def then(self, second: MultinomialChannel) -> MultinomialChannel:
         """The channel of a report that is randomized once more by ``second``."""
-        ...
 
 
 # -- functions of any channel ----------------------------------------------------------------

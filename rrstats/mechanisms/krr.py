@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_epsilon, check_prob
+from rrstats._checks import check_epsilon, check_exactly_one, check_prob
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, check_codes
 from rrstats.mechanisms.epsilon import largest_epsilon, prob_from_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel
@@ -81,13 +81,7 @@ class KRR(Mechanism):
         self, categories: object, prob: float | None = None, *, epsilon: float | None = None
     ) -> None:
         domain = Categories(categories)
-        if (prob is None) == (epsilon is None):
-            given = "neither" if prob is None else "both"
-            raise ArgumentTypeError(
-                f"give prob or epsilon, found {given}; prob is P(report = truth), epsilon its "
-                "privacy loss in nats"
-            )
-        if prob is not None:
+        if check_exactly_one(prob=prob, epsilon=epsilon) == "prob":
             value = check_prob(prob, domain.k)
         else:
             request = check_epsilon(epsilon)

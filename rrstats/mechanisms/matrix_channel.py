@@ -36,6 +36,7 @@ from rrstats.mechanisms.channel import (
 __all__ = [
     "Entries",
     "MatrixChannel",
+    "MatrixForm",
     "ProductChannel",
     "distinct",
     "exact_sum",
@@ -53,7 +54,7 @@ _ALIKE = 1e-5
 """Probabilities that differ by less, relatively, are taken for equal in an error's reason."""
 
 
-class _MatrixForm:
+class MatrixForm:
     """The algebra of an exact matrix; reports are codes 0 .. m-1."""
 
     entries: Entries
@@ -150,7 +151,7 @@ class _MatrixForm:
 
 
 @dataclass(frozen=True)
-class MatrixChannel(_MatrixForm):
+class MatrixChannel(MatrixForm):
     """A channel given by its matrix.
 
     Parameters
@@ -178,7 +179,7 @@ class MatrixChannel(_MatrixForm):
 
 
 @dataclass(frozen=True)
-class ProductChannel(_MatrixForm):
+class ProductChannel(MatrixForm):
     """The channel of the reports of ``first``, randomized once more by ``second``.
 
     Exact entries of large products are long, so they are found where they are asked for: the

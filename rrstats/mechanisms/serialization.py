@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from rrstats._checks import check_instance
 from rrstats.data.categories import categories_from_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
@@ -35,19 +36,15 @@ _TYPES: dict[str, Callable[..., Mechanism]] = {
 """The callables that read documents, by type: the keys are the arguments."""
 
 
-def _many(document: Any) -> list[Mechanism]:
-    if not isinstance(document, list):
-        raise MetadataError("parts in a document must be a list")
-    return [from_dict(part) for part in document]
-
-
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "categories": categories_from_json,
     "first": lambda document: from_dict(document),
     "groups": categories_from_json,
     "inverse": from_json,
     "matrix": from_json,
-    "parts": _many,
+    "parts": lambda document: [
+        from_dict(part) for part in check_instance(document, "parts", list, "a list")
+    ],
     "reports": categories_from_json,
     "second": lambda document: from_dict(document),
     "shows": lambda document: None if document is None else categories_from_json(document),

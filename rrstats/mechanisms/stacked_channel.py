@@ -30,13 +30,13 @@ from rrstats.mechanisms.channel import (
     has_latent_classes,
     recode_matrix,
 )
-from rrstats.mechanisms.matrix_channel import Entries, left_inverse
+from rrstats.mechanisms.matrix_channel import Entries, MatrixForm, left_inverse
 
 __all__ = ["StackedChannel", "covariance_within"]
 
 
 @dataclass(frozen=True)
-class StackedChannel:
+class StackedChannel(MatrixForm):
     """The channels of several samples, over the same classes of true answers.
 
     parts : one multinomial channel for each sample.
@@ -57,11 +57,6 @@ class StackedChannel:
             object.__setattr__(self, "class_of", tuple(range(self.parts[0].k)))
 
     @property
-    def k(self) -> int:
-        """The number of categories."""
-        return max(self.class_of) + 1
-
-    @property
     def m(self) -> int:
         """The number of cells of all parts."""
         return self.bounds[-1]
@@ -75,11 +70,6 @@ class StackedChannel:
     def samples(self) -> NDArray[np.intp]:
         """(m,) the sample of each cell."""
         return np.repeat(np.arange(len(self.parts)), [part.m for part in self.parts])
-
-    @property
-    def is_multinomial(self) -> bool:
-        """True: the parts must be so."""
-        return True
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -110,7 +100,7 @@ class StackedChannel:
         return full
 
     @property
-    def entries(self) -> Entries:
+    def entries(self) -> Entries:  # type: ignore[override]  # no field, as in the base
         """The exact matrix, one part on top of the other."""
         return tuple(row for part in self.parts for row in part.entries)
 
@@ -181,10 +171,6 @@ class StackedChannel:
             mine = self.samples[reports] == place
             found[mine] = part.scores(np.asarray(reports)[mine] - self.bounds[place])
         return found
-
-    def likelihood(self, reports: NDArray[Any]) -> Floats:
-        """(n, classes) P(report | truth) of coded reports."""
-        return np.asarray(self.matrix[reports])
 
     def then(self, second: MultinomialChannel) -> StackedChannel:
         """All samples randomized once more by ``second``."""

@@ -111,7 +111,7 @@ class SubsetSelection(BitReports):
         if prob_own is None:
             return nearest_to_epsilon(
                 epsilon,
-                ratio=lambda p: _odds(k, size, Fraction(p)),
+                ratio=lambda p: _ratio(k, size, Fraction(p)),
                 guess=lambda grown: size * grown / (size * grown + k - size),
                 least_private=math.nextafter(1.0, 0.0),
                 most_private=size / k,
@@ -155,7 +155,7 @@ class SubsetSelection(BitReports):
 # -- parameters ----------------------------------------------------------------------------
 
 
-def _odds(k: int, size: int, own: Fraction) -> Fraction:
+def _ratio(k: int, size: int, own: Fraction) -> Fraction:
     """P(a report | its truth is in it) / P(the report | its truth is not)."""
     return own * (k - size) / ((1 - own) * size)
 
@@ -175,16 +175,16 @@ def _channel(k: int, size: int, own: Fraction) -> SupportChannel:
         prob_other=other,
         pair_truth=own * Fraction(size - 1, k - 1),
         pair_other=own * pair(size - 1) + (1 - own) * pair(size),
-        likelihood_ratio=_odds(k, size, own),
+        likelihood_ratio=_ratio(k, size, own),
     )
 
 
 def best_size(k: int, epsilon: float) -> int:
-    """The size of the reports with the least variance at equal shares, near k / (e^epsilon + 1).
+    """The size of the reports with the least variance at equal proportions.
 
     k : number of categories, at least 2.  epsilon : nats.
-    The variance of these n rows, which falls and then rises with the size; of equal ones the
-    smallest.  Source: Ye and Barg (2018), sect. III.
+    Near k / (e^epsilon + 1).  The variance of these n rows falls and then rises with the size; of
+    equal ones the smallest.  Source: Ye and Barg (2018), sect. III.
 
     >>> best_size(100, 1.0), best_size(5, 1.0)
     (27, 1)

@@ -1278,12 +1278,9 @@ def unrelated_question_two_samples(
     >>> round(trait[True].proportion, 3)
     0.225
     """
-    return _recoded(
-        {
-            sample: _unrelated_question_sample(categories, p, yes=yes, reports=reports)
-            for sample, p in _by_sample(prob_sensitive, "prob_sensitive").items()
-        }
-    )
+    asked = {"categories": categories, "yes": yes, "reports": reports}
+    parts = _each(_unrelated_question_sample, asked, prob_sensitive=prob_sensitive)
+    return _recoded(parts)
 
 
 def _unrelated_question_sample(
@@ -1352,23 +1349,11 @@ def cheater_detection(
     >>> rr.estimate(reports, m, group=[1] * 500 + [2] * 500).proportions.round(3)
     array([0.6, 0.3, 0.1])
     """
-    forced_yes = _by_sample(prob_forced_yes, "prob_forced_yes")
-    forced_no: dict[Hashable, Any] = dict.fromkeys(forced_yes, 0)
-    if prob_forced_no is not None:
-        forced_no = _by_sample(prob_forced_no, "prob_forced_no")
-    if set(forced_yes) != set(forced_no):
-        raise ArgumentValueError(
-            "prob_forced_yes and prob_forced_no must be for the same samples, found "
-            f"{listed(forced_yes)} and {listed(forced_no)}"
-        )
-    return Samples(
-        {
-            sample: _cheater_detection_sample(
-                categories, p, forced_no[sample], yes=yes, reports=reports
-            )
-            for sample, p in forced_yes.items()
-        }
-    )
+    asked = {"categories": categories, "yes": yes, "reports": reports}
+    if prob_forced_no is None:
+        prob_forced_no = dict.fromkeys(_by_sample(prob_forced_yes, "prob_forced_yes"), 0)
+    forced = {"prob_forced_yes": prob_forced_yes, "prob_forced_no": prob_forced_no}
+    return Samples(_each(_cheater_detection_sample, asked, **forced))
 
 
 def _cheater_detection_sample(
@@ -1443,12 +1428,9 @@ def stochastic_lie_detector(
     >>> rr.estimate(reports, m, group=[1] * 564 + [2] * 692).proportions.round(4)
     array([0.1293, 0.8707])
     """
-    return _recoded(
-        {
-            sample: _stochastic_lie_detector_sample(categories, p, yes=yes, reports=reports)
-            for sample, p in _by_sample(prob_statement, "prob_statement").items()
-        }
-    )
+    asked = {"categories": categories, "yes": yes, "reports": reports}
+    parts = _each(_stochastic_lie_detector_sample, asked, prob_statement=prob_statement)
+    return _recoded(parts)
 
 
 def _stochastic_lie_detector_sample(
@@ -1622,6 +1604,21 @@ def _as_given(value: Any) -> Any:
     if isinstance(value, Fraction) and Fraction(float(value)) == value:
         return float(value)
     return value
+
+
+def _each(
+    design: Callable[..., SurveyDesign], asked: Mapping[str, Any], **numbers: Each
+) -> dict[Hashable, SurveyDesign]:
+    """The design of each sample, with the sample's own numbers."""
+    given = {name: _by_sample(each, name) for name, each in numbers.items()}
+    samples = list(next(iter(given.values())))
+    if any(set(each) != set(samples) for each in given.values()):
+        raise ArgumentValueError(
+            f"{' and '.join(given)} must be for the same samples, found "
+            f"{' and '.join(map(listed, given.values()))}"
+        )
+    own = {sample: {name: each[sample] for name, each in given.items()} for sample in samples}
+    return {sample: design(**asked, **own[sample]) for sample in samples}
 
 
 def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
