@@ -123,11 +123,20 @@ class ScoreResult(RegressionResult):
         return tuple(found)
 
     def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
-        """The expected outcome for profiles: the covariates, prediction, std_error, low, high.
+        """The expected outcome for profiles.
 
-        data : a frame with all covariates; those that were privatized hold *true* categories.  The
-            people of the fit will not do: their categories are not known, and scores have no model
-            of them.
+        Parameters
+        ----------
+        data : DataFrame or mapping
+            All covariates; those that were privatized hold *true* categories.  The people of the
+            fit will not do: their categories are not known, and scores have no model of them.
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            The covariates, then prediction, std_error, low and high.
         """
         if data is None:
             raise ArgumentTypeError(

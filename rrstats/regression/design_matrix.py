@@ -105,7 +105,7 @@ def blocks(rows: int) -> Iterator[slice]:
 
 
 def source_of(name: str) -> str:
-    """What a column of a design is made of, without the level, which is a cell of the data."""
+    """Source of a column of a design, without the level, which is a cell of the data."""
     return name.partition("[")[0] or name
 
 
@@ -184,9 +184,7 @@ class DesignMatrix:
 
 
 def table_of(data: Any) -> Any:
-    """What was given, a Series and a mapping of columns as a frame, with what these say of
-    themselves.
-    """
+    """A Series or a mapping of columns as a frame with its metadata; other data as they are."""
     if isinstance(data, pd.Series):
         data = {"x1" if data.name is None else data.name: data}
     if not isinstance(data, Mapping):
@@ -562,7 +560,7 @@ def _looked_up(factor: Any) -> list[str]:
 
 
 def _is_smooth(expression: str) -> bool:
-    """Whether a transform has a slope nearly everywhere, as far as its functions are known."""
+    """A transform has a slope nearly everywhere, as far as its functions are known."""
     for node in ast.walk(_tree(expression)[0]):
         if isinstance(node, ast.Call) and not _SMOOTH.fullmatch(ast.unparse(node.func)):
             return False

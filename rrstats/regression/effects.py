@@ -208,7 +208,7 @@ def logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
 
 
 class Effect(NamedTuple):
-    """What a change does to (k,) means, and the standard errors."""
+    """Differences of (k,) means by a change, and their standard errors."""
 
     values: Floats
     errors: Floats
@@ -456,7 +456,7 @@ def _columns(model: Likelihood) -> Floats:
 
 
 def _within(wide: Floats, narrow: Floats) -> bool:
-    """Whether columns are combinations of others."""
+    """Columns are combinations of others."""
     rest = narrow - wide @ np.linalg.lstsq(wide.T @ wide, wide.T @ narrow, rcond=None)[0]
     return bool((np.abs(rest).max(axis=0) <= 1e-6 * np.abs(narrow).max(axis=0)).all())
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -56,36 +56,6 @@ class Terms(NamedTuple):
     log: Floats
     slopes: Floats
     curves: Floats
-
-
-class OutcomeModel(Protocol):
-    """Distribution of the outcome given linear predictors and parameters of its own."""
-
-    @property
-    def predictors(self) -> int:
-        """Number of linear predictors of a row and class."""
-        ...
-
-    @property
-    def own(self) -> int:
-        """Number of parameters besides the coefficients."""
-        ...
-
-    def terms(self, rows: slice, eta: Floats, own: Floats) -> Terms:
-        """Log-density of some rows at (predictors, C, rows) predictors."""
-        ...
-
-    def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Predictors (predictors, 1 or rows) and own parameters to start from."""
-        ...
-
-    def natural(self, own: Floats) -> tuple[Floats, Floats]:
-        """Own parameters as they are shown, and their (own, own) slopes."""
-        ...
-
-    def take(self, rows: Any) -> OutcomeModel:
-        """The same of some rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,6 +327,9 @@ class ReportedOutcome:
         return replace(self, cells=self.cells[rows])
 
 
+OutcomeModel = NoOutcome | NormalOutcome | ReportedOutcome
+
+
 def outcome_of(
     variable: Variable, family: Family, first: Any = None, last: Any = None
 ) -> ReportedOutcome:
@@ -494,7 +467,7 @@ class Likelihood:
         return found if self.offset is None else found + self.offset[rows]
 
     def furthest(self, step: Floats) -> float:
-        """How far a step moves any linear predictor, own parameter, or logit of a class."""
+        """The largest move of a linear predictor, own parameter, or logit of a class by a step."""
         own, gamma = self.split(step)[1:]
         moves = [float(np.abs(own).max(initial=0.0))]
         for rows in self.blocks():
@@ -980,13 +953,13 @@ def _highest(found: list[Maximum]) -> Maximum:
 
 
 def _is_proper(found: Maximum) -> bool:
-    """Whether a maximum is one to all sides, and no plateau on the way to the edge."""
+    """A maximum to all sides, and no plateau on the way to the edge."""
     lowest = np.linalg.eigvalsh(-found.hessian)[0]
     return bool(found.converged and lowest > _PLATEAU * found.scale)
 
 
 def _is_concave(outcome: Any) -> bool:
-    """Whether there is one maximum at most: each report tells the class, or errors are normal."""
+    """One maximum at most: each report tells the class, or errors are normal."""
     if isinstance(outcome, NormalOutcome):
         return True
     return bool((np.count_nonzero(outcome.table, axis=1) <= 1).all())
@@ -1161,7 +1134,7 @@ class ProfileLine:
         return 2 * (self.fit.log_likelihood - reached)
 
     def end(self, sign: int, half: float, limit: float) -> float:
-        """Where the loss reaches the limit on one side; infinite where it does not.
+        """Value at which the loss reaches the limit on one side; infinite if it does not.
 
         Infinite, too, where the climb comes to another maximum, so that the loss falls or jumps.
         """
@@ -1179,7 +1152,7 @@ class ProfileLine:
     def _between(
         self, inner: float, outer: float, low: float, high: float, limit: float, within: float
     ) -> float | None:
-        """Where the loss crosses the limit, by secants (Illinois); None where it jumps over it."""
+        """Crossing of the limit, by secants (Illinois); None for a jump over it."""
         below, above, side = low, high, 0
         for _ in range(_TRIALS):
             if abs(outer - inner) <= within:

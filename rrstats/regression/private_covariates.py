@@ -99,7 +99,7 @@ class PrivateCovariates:
         return len(self.class_of)
 
     def class_names(self) -> list[str]:
-        """What the classes are called in a table."""
+        """Names of the classes in a table."""
         if len(set(self.class_of.tolist())) == self.classes:
             return [self.label_of(self.profiles[code]) for code in self.class_of]
         answers = [
@@ -126,7 +126,7 @@ class PrivateCovariates:
         return np.asarray(np.array(self.profiles)[self.class_of][:, place] == code)
 
     def missing(self) -> dict[str, Booleans]:
-        """Where reports are missing, for each covariate that has such rows."""
+        """Rows of missing reports, for each covariate that has such rows."""
         found = {f"covariate {column.name!r}": column.missing() for column in self.columns}
         return {name: where for name, where in found.items() if where.any()}
 
@@ -162,7 +162,7 @@ class PrivateCovariates:
 
     @property
     def has_scores(self) -> bool:
-        """Whether each report has a score by itself."""
+        """Each report has a score by itself."""
         channels = [one.mechanism.channel for one in self.columns if one.mechanism is not None]
         return all(map(has_scores, channels))
 
@@ -292,7 +292,7 @@ _FOLLOWS = 1e-7
 
 @dataclass(frozen=True)
 class ShareColumns:
-    """Which columns explain the shares of the true categories.
+    """Columns that explain the shares of the true categories.
 
     names : of the columns.  ones : whether a column of ones comes first.
     ordinary : whether those follow that are alike for all profiles.
@@ -348,7 +348,7 @@ def share_columns(
 
 
 def _share_name(name: str, private: Sequence[Any], taken: Sequence[str]) -> str:
-    """What a column is called where the privatized covariates are known: its other factors."""
+    """Name of a column where the privatized covariates are known: its other factors."""
     hidden = {str(one) for one in private}
     kept = []
     for part in name.split(":"):
@@ -404,13 +404,13 @@ class ModelRequest:
 
     @property
     def record(self) -> Any:
-        """What the outcome says of its own mechanism, or None."""
+        """The record of the outcome's mechanism, or None."""
         values = self.values
         return find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
 
     @property
     def described(self) -> bool:
-        """Whether something says how the outcome was privatized."""
+        """Something says how the outcome was privatized."""
         told = (self.mechanism, self.prob, self.epsilon, self.record)
         return any(one is not None for one in told)
 

@@ -63,11 +63,26 @@ from rrstats.regression.private_covariates import ModelData, PrivateCovariates, 
 class RegressionResult:
     """Coefficients of a fitted regression.
 
-    title : what was fitted, in a line.  index : names of the parameters.
-    estimates : (p,) their values.  covariance : (p, p), NaN where there is none.
-    vcov : which covariance it is.  nobs : number of people.  llf : log-likelihood at the maximum.
-    converged, iterations : how the maximum was reached.
-    df : degrees of freedom of Student's t, clusters less parameters; infinite without clusters.
+    Attributes
+    ----------
+    title : str
+        The model in a line.
+    index : Index
+        Names of the parameters; of several categories pairs of category and covariate.
+    estimates : ndarray of shape (p,)
+        Their values.
+    covariance : ndarray of shape (p, p)
+        NaN where there is none.
+    vcov : str
+        The kind of covariance.
+    nobs : int
+        Number of people.
+    llf : float
+        Log-likelihood at the maximum.
+    converged, iterations : bool, int
+        The way to the maximum.
+    df : float
+        Degrees of freedom of Student's t, clusters less parameters; infinite without clusters.
     """
 
     title: str
@@ -102,7 +117,13 @@ class RegressionResult:
         return pd.Series(self.estimates, index=self.index, name="coef")
 
     def cov_params(self) -> pd.DataFrame:
-        """(p, p) the covariance of the coefficients."""
+        """Covariance of the coefficients.
+
+        Returns
+        -------
+        DataFrame
+            (p, p); NaN where there is none.
+        """
         return pd.DataFrame(self.covariance, index=self.index, columns=self.index)
 
     @property
@@ -144,9 +165,18 @@ class RegressionResult:
         return -2 * self.llf + self.df_model * float(np.log(self.nobs))
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Wald intervals of the coefficients: columns low and high.
+        """Wald intervals of the coefficients.
 
-        By Student's t where people are in clusters, else by the normal distribution.
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high; by Student's t where people are in clusters, else by the normal
+            distribution.
         """
         half = student_quantile(confidence(level), self.df) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
@@ -154,11 +184,18 @@ class RegressionResult:
     def wald_test(self, terms: Any) -> TestResult:
         """Test that some coefficients are all 0.
 
-        With clusters by F on clusters less parameters; with few of them it still rejects too often.
+        Parameters
+        ----------
+        terms : hashable, list of hashables, or array-like of shape (r, p)
+            Names of parameters, or a matrix whose product with the coefficients is 0 under the
+            hypothesis.  Of several categories names are pairs of category and covariate, and either
+            alone means all parameters that have it.
 
-        terms : names of parameters, or an (r, p) matrix whose product with the coefficients
-            is 0 under the hypothesis.  Of several categories names are pairs of category and
-            covariate, and either alone means all parameters that have it.
+        Returns
+        -------
+        TestResult
+            By chi-squared; with clusters by F on clusters less parameters, which still rejects too
+            often where they are few.
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
@@ -221,7 +258,18 @@ class RegressionResult:
     # -- the table --------------------------------------------------------------------------
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A row for each parameter: coef, std_error, z, p, low, high."""
+        """The coefficients as a frame.
+
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            A row for each parameter: coef, std_error, z, p, low, high.
+        """
         bounds = self.conf_int(level)
         return pd.DataFrame(
             {
@@ -244,7 +292,18 @@ class RegressionResult:
         return self.vcov if np.isinf(self.df) else f"{self.vcov}, t with {self.df:.0f} df"
 
     def summary(self, level: float = 0.95) -> SummaryTable:
-        """The fit as a table: what was fitted, the coefficients, and what to know of them."""
+        """The fit as a table: the model, its coefficients, and notes.
+
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        SummaryTable
+            Text in a terminal, HTML in a notebook; ``as_latex()`` and ``to_frame()``.
+        """
         low, high = (f"{0.5 + sign * level / 2:.4g}" for sign in (-1, 1))
         z = "z" if np.isinf(self.df) else "t"
         formats = dict.fromkeys(("coef", "std_error", "low", "high"), _written)
@@ -286,7 +345,7 @@ class RegressionResult:
 
 
 def _equal(label: Any, name: Any) -> bool:
-    """Whether a name is that label: 1 is not True."""
+    """A name is that label: 1 is not True."""
     return (
         isinstance(name, Hashable)
         and isinstance(label, bool) == isinstance(name, bool)
@@ -379,8 +438,14 @@ class LikelihoodResult(RegressionResult):
     deviation), or shares of classes within a category; then the logits of each true category of the
     covariates against the first, named as ``smoker=yes: age``.
 
-    event : the category whose probability is modelled; of several, and of a number, None.
-    private : the privatized covariates.  covariate_model : "logistic", "constant" or None.
+    Attributes
+    ----------
+    event : hashable
+        The category whose probability is modelled; of several, and of a number, None.
+    private : PrivateCovariates
+        The privatized covariates.
+    covariate_model : {"logistic", "constant"} or None
+        The model of their proportions.
     """
 
     fit: Fit
@@ -407,22 +472,54 @@ class LikelihoodResult(RegressionResult):
         return self.fit.covariance(kind, data.clusters, data.weighted, self.nobs)
 
     def cov_params(self, kind: str | None = None) -> pd.DataFrame:
-        """(p, p) the covariance of the coefficients, or another by name: see `likelihood.KINDS`."""
+        """Covariance of the coefficients.
+
+        Parameters
+        ----------
+        kind : {"observed", "expected", "opg", "robust", "clustered"}, optional
+            Another covariance than that of the fit.
+
+        Returns
+        -------
+        DataFrame
+            (p, p); NaN where there is none.
+        """
         covariance = self.covariance if kind is None else self.fit.natural(self._covariance(kind))
         return pd.DataFrame(covariance, index=self.index, columns=self.index)
 
     def with_vcov(self, kind: str) -> LikelihoodResult:
-        """The same fit with another covariance by name."""
+        """The same fit with another covariance.
+
+        Parameters
+        ----------
+        kind : {"observed", "expected", "opg", "robust", "clustered"}
+            Its name.
+
+        Returns
+        -------
+        LikelihoodResult
+            A new result.
+        """
         df = clusters_df(self.data.clusters if kind == "clustered" else None, self.df_model)
         covariance = self.fit.natural(self._covariance(kind))
         return replace(self, covariance=covariance, vcov=kind, df=df)
 
     def conf_int(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
-        """Intervals of the coefficients: columns low and high.
+        """Intervals of the coefficients.
 
-        method : "wald", from the standard errors; "profile", all values that a likelihood-ratio
-            test does not reject, better where reports are few or prevalence is near 0 or 1; an end
-            is infinite where the likelihood falls too little, or has another maximum on the way.
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+        method : {"wald", "profile"}
+            From the standard errors, or all values that a likelihood-ratio test does not reject:
+            better where reports are few or prevalence is near 0 or 1.  An end of these is infinite
+            where the likelihood falls too little, or has another maximum on the way.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high.
         """
         if method == "wald":
             return super().conf_int(level)
@@ -448,8 +545,22 @@ class LikelihoodResult(RegressionResult):
         Both must have the same privatized covariates, whose reports are part of the likelihood;
         for the effect of one of these use `wald_test`.  An ordinary covariate that is left out is
         left out of the model of the true categories, too, and the test is of both.
-        Raises ArgumentValueError for fits of other data, where neither is a special case of the
-        other, and where there is no likelihood: with weights, or with people in clusters.
+
+        Parameters
+        ----------
+        other : LikelihoodResult
+            The larger or the smaller fit.
+
+        Returns
+        -------
+        TestResult
+            Twice the gain in log-likelihood, by chi-squared.
+
+        Raises
+        ------
+        ArgumentValueError
+            For fits of other data, if neither is a special case of the other, and without a
+            likelihood: with weights, or with people in clusters.
         """
         if not isinstance(other, LikelihoodResult):
             raise ArgumentTypeError(
@@ -506,14 +617,26 @@ class LikelihoodResult(RegressionResult):
     ) -> pd.DataFrame:
         """The expected outcome, or the probability of the true answer, for profiles of covariates.
 
-        data : profiles, by default the rows of the fit.  Where it has the columns of privatized
+        Parameters
+        ----------
+        data : DataFrame, mapping or array-like, optional
+            Profiles, by default the rows of the fit.  Where it has the columns of privatized
             covariates, these hold *true* categories ("a smoker of 40"); without them it is the
             mean over the true categories by P(category | covariates).
-        average : their mean instead.  offset : of the profiles, where the fit has one.
-        Returns the covariates of the profiles given, then columns prevalence (with privatized
-        covariates prediction), std_error, low, high, one row for each profile (of several
-        categories one for each and category); intervals are made on the scale of the link, or of
-        the logit, and hold the covariates fixed.  Profiles with missing values have NaN.
+        average : bool
+            Their mean instead.
+        level : float
+            Confidence of the intervals.
+        offset : float, array-like or str, optional
+            Of the profiles, where the fit has one.
+
+        Returns
+        -------
+        DataFrame
+            The covariates of the profiles given, then prevalence (with privatized covariates, and
+            of numbers, prediction), std_error, low, high, one row for each profile (of several
+            categories one for each and category).  Intervals are made on the scale of the link, or
+            of the logit, and hold the covariates fixed.  Profiles with missing values have NaN.
         """
         level, people = confidence(level), self._people
         frame, model, known = self._profiles(data, offset)
@@ -584,9 +707,17 @@ class LikelihoodResult(RegressionResult):
         return frame, self._people.likelihood(frame, shift), known
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
-        """The mean prevalence over the rows of the fit, with its interval by the delta method.
+        """The mean prevalence over the rows of the fit.
 
-        Raises ArgumentTypeError where the outcome is a number.
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns category, prevalence, std_error, low and high, by the delta method.
         """
         if self._number:
             raise ArgumentTypeError(
@@ -602,9 +733,22 @@ class LikelihoodResult(RegressionResult):
         level; a formula is made again for every change, so that squares and interactions move
         along.  People's true categories stay as they are; for a privatized covariate it is the mean
         difference to its first category.
-        Columns: effect, std_error, z, p, low, high; ``change`` says which.
-        Raises ArgumentValueError for a number in a transform that jumps (``I(age > 50)``,
-        ``x // 3``): make the step a column of the frame.
+
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns covariate, change, (category,) effect, std_error, z, p, low, high.
+
+        Raises
+        ------
+        ArgumentValueError
+            For a number in a transform that jumps (``I(age > 50)``, ``x // 3``): make the step a
+            column of the frame.
         """
         names = [None] if self._number else list(self.fit.model.outcome.categories)
         shown = range(len(names)) if self.event is None else [1]
@@ -623,8 +767,13 @@ class LikelihoodResult(RegressionResult):
     def posterior(self) -> pd.DataFrame:
         """P(true category | reports, outcome, covariates) for each row of the fit; sums to 1.
 
-        It is what an observer who believes the model holds of a person: not an answer.  With
-        several privatized covariates the columns are pairs of covariate and category.
+        It is what an observer who believes the model holds of a person: not an answer.
+
+        Returns
+        -------
+        DataFrame
+            A column for each category; with several privatized covariates pairs of covariate and
+            category.
         """
         model, theta, index = self.fit.model, self.fit.theta, self.data.design.frame.index
         if not self._latent:
@@ -646,10 +795,20 @@ class LikelihoodResult(RegressionResult):
         return pd.DataFrame(found, index=index)
 
     def shares(self, level: float = 0.95) -> pd.DataFrame:
-        """Shares of the true categories: columns covariate, category, share, std_error, low, high.
+        """Shares of the true categories of privatized covariates.
 
         The mean over these people of P(category | covariates), for the population they come from:
         the standard error holds the sampling of the people.  Intervals on the logit scale.
+
+        Parameters
+        ----------
+        level : float
+            Confidence of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns covariate, category, share, std_error, low, high.
         """
         quantile = student_quantile(confidence(level), self.df)
         people, rows = self._people, []
@@ -664,9 +823,19 @@ class LikelihoodResult(RegressionResult):
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Pearson's and the deviance test over groups of equal covariates.
 
-        For covariates of few values.  Warns LowPrecisionWarning where groups are so small that
-        chi-squared is not the law: an expected count below 1, or more than a fifth below 5; where
-        more than half are below 5 the p-values are NaN.
+        For covariates of few values.
+
+        Returns
+        -------
+        GoodnessOfFit
+            Both statistics; the p-values are NaN where more than half of the expected counts are
+            below 5.
+
+        Warns
+        -----
+        LowPrecisionWarning
+            Where groups are so small that chi-squared does not hold: an expected count below 1, or
+            more than a fifth below 5.
         """
         if self._latent or self._number:
             raise ArgumentTypeError(
@@ -702,7 +871,13 @@ class LikelihoodResult(RegressionResult):
         return pd.Series(found, index=self.index[places], name="effective_n")
 
     def sizes(self) -> pd.Series[float]:
-        """Number of these people in each combination of true categories, by the fit."""
+        """Number of these people in each combination of true categories, by the fit.
+
+        Returns
+        -------
+        Series
+            One number for each combination.
+        """
         after = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
         private = self.private
         totals = np.bincount(private.class_of, after, minlength=len(private.profiles))
