@@ -461,17 +461,18 @@ class _Rows:
     def interval(self, x: int, level: float) -> tuple[float, float]:
         """The proportion of ones, from the count x."""
         n, estimate = self.n, (x - self.n * self.q) / (self.p - self.q)
+        other = _Rows(n, 1 - self.p, 1 - self.q)
         if n > EXACT_ROWS:
             low, high = self._score(x, level)
         else:
             # Both tails at once exclude a number only outside 0 .. n: one step of N1 moves the
             # count by at most one, so there the two searches never cross; outside, they meet at
             # 0 or n.
-            other = _Rows(n, 1 - self.p, 1 - self.q)
             low, high = self.fewest(x, level) / n, (n - other.fewest(n - x, level)) / n
-        if not n * self.q <= x <= n * self.p:
-            added = self._likelihood(x, level)
-            low, high = min(low, added[0]), max(high, added[1])
+        if x < n * self.q:
+            low, high = 0.0, max(high, (n - other.likely(n - x, level)) / n)
+        elif x > n * self.p:
+            low, high = min(low, self.likely(x, level) / n), 1.0
         elif not low * n - 1e-9 <= estimate <= high * n + 1e-9:
             # Next to no noise: the whole number that is left lies beside the estimate.
             low, high = min(low, np.floor(estimate) / n), max(high, np.ceil(estimate) / n)
@@ -495,25 +496,13 @@ class _Rows:
         needed = x - first - np.arange(len(weights)) - start
         return float(weights @ tails[np.clip(needed, 0, len(rest))])
 
-    def _likelihood(self, x: int, level: float) -> tuple[float, float]:
-        """Proportions that the likelihood ratio does not reject, inside [0, 1].
+    def likely(self, x: int, level: float) -> int:
+        """The fewest ones that the likelihood ratio does not reject where n of them are likeliest.
 
-        The likelihood has one maximum (the count is a sum of independent coins, so its
-        distribution is log-concave), at an end of [0, 1] where the estimate lies outside.
+        Where the estimate lies above 1 they are: the count is then beyond the mode of n - 1 coins.
         """
-        n = self.n
-        best = int(np.clip(round((x - n * self.q) / (self.p - self.q)), 0, n))
-        for step in (-1, 1):  # from the nearest whole number to the maximum, a step or none
-            while 0 <= best + step <= n and self._deviance(x, best + step) < self._deviance(
-                x, best
-            ):
-                best += step
-        limit = self._deviance(x, best) + normal_quantile(level) ** 2
-        low = first_accepted(lambda ones: self._deviance(x, ones) <= limit, -1, best, best)
-        rest = first_accepted(
-            lambda rest: self._deviance(x, n - rest) <= limit, -1, n - best, n - best
-        )
-        return low / n, (n - rest) / n
+        limit = self._deviance(x, self.n) + normal_quantile(level) ** 2
+        return first_accepted(lambda ones: self._deviance(x, ones) <= limit, -1, self.n, self.n)
 
     def _deviance(self, x: int, ones: int) -> float:
         """-2 log P(C = x); above `EXACT_ROWS` of the normal approximation, without a constant."""

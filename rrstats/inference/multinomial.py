@@ -144,10 +144,8 @@ def _gain(matrix: Floats, rates: Floats, proportions: Floats) -> float:
     """A bound of the log-likelihood per report that is still to gain: concavity's."""
     if not (matrix @ proportions > 0).all():
         return np.inf
-    return float(
-        _gradient(matrix, rates, proportions).max()
-        - proportions @ _gradient(matrix, rates, proportions)
-    )
+    gradient = _gradient(matrix, rates, proportions)
+    return float(gradient.max() - proportions @ gradient)
 
 
 def _settle(matrix: Floats, rates: Floats, near: Floats) -> Floats:
