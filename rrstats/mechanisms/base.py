@@ -37,7 +37,7 @@ __all__ = ["Chain", "Mechanism", "check_codes", "is_mechanism", "warn_if_uninfor
 
 _AT_ONCE = 1 << 16
 _FEW = 8
-_LARGE = 1 << 16
+_LARGE = 1 << 10
 
 
 class Mechanism(ABC):

@@ -32,7 +32,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from math import comb
 from typing import Any, cast
@@ -143,14 +143,15 @@ class SurveyDesign(MatrixDesign):
         reports: Any = None,
         **parameters: Any,
     ) -> None:
-        function = _parameters(design, parameters)
-        if "yes" in inspect.signature(function).parameters:
+        _check_parameters(design, parameters)
+        if "yes" in _arguments(design):
             parameters["yes"] = yes
         elif yes is not None:
             raise ArgumentTypeError(
                 f"yes has no meaning in the design {design!r}, which treats all categories alike"
             )
-        vars(self).update(vars(function(categories, reports=reports, **parameters)))
+        made = _DESIGNS[design](categories, reports=reports, **parameters)
+        vars(self).update(vars(made))
 
     @property
     def yes(self) -> Hashable:
@@ -211,7 +212,7 @@ class SurveyDesign(MatrixDesign):
         given = check_instance(
             {} if parameters is None else parameters, "parameters", dict, "a mapping"
         )
-        _parameters(design, given)
+        _check_parameters(design, given)
         numbers = {name: from_json(value) for name, value in given.items()}
         return cls(design, categories, yes=yes, reports=reports, **numbers)
 
@@ -1630,17 +1631,21 @@ def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
 # -- arguments ----------------------------------------------------------------------------------
 
 
-def _parameters(design: Any, given: Mapping[str, Any]) -> Callable[..., SurveyDesign]:
-    """The function of a design; raises unless the numbers given are those that it has."""
+def _check_parameters(design: Any, given: Mapping[str, Any]) -> None:
+    """Raise unless the numbers given are those that the design has."""
     if not isinstance(design, str) or design not in _DESIGNS:
         raise ArgumentValueError(f"design must be one of {sorted(_DESIGNS)}, found {found(design)}")
-    names = inspect.signature(_DESIGNS[design]).parameters
-    needed = [name for name in names if name not in ("categories", "yes", "reports")]
+    needed = [name for name in _arguments(design) if name not in ("categories", "yes", "reports")]
     if set(given) != set(needed):
         raise ArgumentTypeError(
             f"the design {design!r} has the parameters {needed}, found {listed(given)}"
         )
-    return _DESIGNS[design]
+
+
+@cache
+def _arguments(design: str) -> tuple[str, ...]:
+    """The arguments of the function of a design."""
+    return tuple(inspect.signature(_DESIGNS[design]).parameters)
 
 
 def _yes_code(domain: Categories, yes: Hashable) -> int:
