@@ -191,6 +191,37 @@ def test_groups_name_their_category():
 # -- tables, lines, bars -----------------------------------------------------------------------
 
 
+def comparison(name):
+    """A result with rows besides estimates, and its labels."""
+    design = rr.KRR(["no", "yes"], 0.9)
+    if name == "difference":
+        pair = [rr.Tally.from_counts([n, 1000 - n], design) for n in (600, 450)]
+        return rr.difference(*map(rr.estimate, pair)), ["no", "yes"]
+    if name == "means":
+        values, reports = np.arange(900.0), ["no", "no", "yes"] * 300
+        return rr.means(values, reports, design), ["no", "yes"]
+    counts, columns = [[300, 350], [200, 150]], {"smoker": design, "region": ["north", "south"]}
+    table = rr.Crosstab.from_counts(counts, columns)
+    return table.conditional("smoker", given="region"), ["no", "yes"]
+
+
+@pytest.mark.parametrize("name", ["difference", "means", "conditional"])
+def test_results_draw_their_own_intervals(name):
+    """A line from low to high for each row, and what is printed, shown and said is the same."""
+    found, categories = comparison(name)
+    ax = found.plot(level=0.9, title="ours")
+    ends = zip(*(np.ravel(end) for end in found.interval(0.9)), strict=True)
+    lines = [line[:2] for line in drawn_intervals(ax)]
+    assert np.allclose(sorted(ends), sorted(lines))
+    assert categories == labels(ax)
+    assert "90% interval" in legend(ax)
+    assert ("north" in legend(ax)) == (name == "conditional")
+    for text in (repr(found), str(found.summary()), found._repr_html_()):
+        assert all(category in text for category in categories)
+    assert found.interpret() in found._repr_html_()
+    assert "yes" in found.interpret()
+
+
 def test_a_table_without_intervals_is_figures_on_shades():
     """Posterior probabilities: black or white figures, whichever is read on its cell."""
     index, columns = pd.Index(["no", "yes"], name="report"), pd.Index(["no", "yes"], name="truth")
