@@ -922,10 +922,16 @@ def _open_arrow(values: Any) -> Column | None:
 
 
 def _polars_series(like: Any, reports: Any) -> Any:
-    """Reports as a Polars Series of the same name; an Enum holds the declared categories."""
-    series = type(like)(like.name, reports)
-    is_enum = type(like.dtype).__name__ == "Enum"
-    return series.cast(type(like.dtype)(reports.dictionary.to_pylist())) if is_enum else series
+    """Reports as a Polars Series of the same name; of categories, an Enum of the declared ones.
+
+    The codes of a Polars Categorical follow from words that were seen before, answers too.
+    """
+    import polars as pl
+
+    series = pl.Series(like.name, reports)
+    if type(like.dtype).__name__ not in ("Enum", "Categorical"):
+        return series
+    return series.cast(pl.Enum(reports.dictionary.to_pylist()))
 
 
 _SINKS = {
@@ -943,8 +949,6 @@ def engine_hint(values: Any) -> str:
     engine = type(values).__module__.partition(".")[0]
     if engine not in _SINKS:
         return ""
-    if engine == "polars" and type(values).__name__ == "DataFrame":
-        return " of polars; give one column, such as df['answer']"
     return (
         f" of {engine}: a lazy frame is computed again for every use, and fresh noise would be "
         f"drawn each time, which gives the answers away; {_SINKS[engine]} writes reports once, "
@@ -954,28 +958,44 @@ def engine_hint(values: Any) -> str:
     )
 
 
-def place_of(data: pd.DataFrame, name: Any) -> int:
+def is_table(values: Any) -> bool:
+    """Whether values are a Polars frame in memory, or an Arrow table."""
+    library, kind = type(values).__module__.partition(".")[0], type(values).__name__
+    return (library, kind) in (("polars", "DataFrame"), ("pyarrow", "Table"))
+
+
+def place_of(data: Any, name: Any) -> int:
     """Position of one column of a frame; raises where it is not there just once."""
     if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
         # Not quoted: it may hold answers.
         raise ArgumentTypeError(f"a column is given by its name, found {type(name).__name__}")
+    labels = data.columns if isinstance(data, pd.DataFrame) else _labels_of(data)
     try:
-        found = data.columns.get_loc(name)
+        found = labels.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
         found = slice(0)
-    places = np.atleast_1d(np.arange(len(data.columns))[found])
+    places = np.atleast_1d(np.arange(len(labels))[found])
     if (times := len(places)) == 1:
         return int(places[0])
     there = f"is there {times} times" if times else "is not there"
-    near = difflib.get_close_matches(str(name), [str(c) for c in data.columns], n=1)
+    near = difflib.get_close_matches(str(name), [str(c) for c in labels], n=1)
     hint = f"; did you mean {near[0]!r}" if near and not times else ""
-    listed = ", ".join(repr(c) for c in list(data.columns)[:20])
+    listed = ", ".join(repr(c) for c in list(labels)[:20])
     raise ArgumentValueError(f"column {name!r} {there}{hint}; the columns are {listed}")
 
 
-def column_of(data: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
+def _labels_of(table: Any) -> pd.Index[Any]:
+    names: list[str] = getattr(table, "column_names", None) or table.columns
+    return pd.Index(names, dtype=object)
+
+
+def column_of(data: Any, name: Hashable) -> pd.Series[Any]:
     """One column of a frame; raises where it is not there just once."""
-    return data.iloc[:, place_of(data, name)]
+    place = place_of(data, name)
+    if isinstance(data, pd.DataFrame):
+        return data.iloc[:, place]
+    of_table: pd.Series[Any] = data[name]
+    return of_table
 
 
 # -- codecs --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -16,7 +17,14 @@ import pandas as pd
 
 from rrstats._checks import check_bool, type_name
 from rrstats.data.categories import Categories
-from rrstats.data.columns import column_of, encode, engine_hint, open_column, place_of
+from rrstats.data.columns import (
+    column_of,
+    encode,
+    engine_hint,
+    is_table,
+    open_column,
+    place_of,
+)
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -190,7 +198,8 @@ def privatize(
     ----------
     values : array-like, Series or DataFrame
         n answers as a list, tuple, array of any shape, Series, Index, Arrow array, or one answer
-        (a str is one); or a DataFrame, some columns of which are privatized.
+        (a str is one); or a DataFrame of pandas or Polars
+        or an Arrow table, some columns of which are privatized.
     categories : sequence of k hashables, Mechanism, or mapping
         The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  Of a DataFrame also
         a mapping from column to mechanism.
@@ -264,7 +273,7 @@ def privatize(
     options |= {"again": again, "key": key, "rng": rng}
     if question is not None and key is None:
         raise ArgumentTypeError("question belongs to keyed reports; give key= too")
-    if isinstance(values, pd.DataFrame):
+    if isinstance(values, pd.DataFrame) or is_table(values):
         if columns is None and not isinstance(categories, Mapping):
             raise ArgumentTypeError(
                 "values must be one column; beside a DataFrame give a mapping from column to "
@@ -289,13 +298,13 @@ def privatize(
 
 
 def _privatize_frame(
-    data: pd.DataFrame,
+    data: Any,
     plan: Mapping[Hashable, Mechanism],
     group: Hashable,
     id: Any,
     question: Any,
     options: dict[str, Any],
-) -> pd.DataFrame:
+) -> Any:
     """A new frame with some columns privatized; everything is checked before anything is drawn."""
     jobs: dict[Hashable, _Job] = {}
     samples = None if group is None else column_of(data, group)
@@ -310,34 +319,50 @@ def _privatize_frame(
         raise ArgumentValueError(f"question must be of columns to privatize, found {strange[0]!r}")
     for place, (name, mechanism) in enumerate(plan.items()):
         column = column_of(data, name)
+        label = getattr(column, "name", name)  # an Arrow column has none
         mine = None if mechanism.groups is None else samples
-        options["question"] = column.name if asked.get(name) is None else asked[name]
-        jobs[column.name] = _Job.prepare(column, mechanism, mine, ids, column=place, **options)
-    if secret := [one.name for one in ids or [] if one.name in jobs]:
+        options["question"] = label if asked.get(name) is None else asked[name]
+        jobs[label] = _Job.prepare(column, mechanism, mine, ids, column=place, **options)
+    public = [getattr(one, "name", name) for one, name in zip(ids or [], names, strict=False)]
+    if secret := [one for one in public if one in jobs]:
         raise ArgumentValueError(
             f"id must be a public column, and {secret[0]!r} is to be privatized"
         )
+    sample = getattr(samples, "name", group)
     if samples is not None and (
-        samples.name in jobs or not any(j.group is not None for j in jobs.values())
+        sample in jobs or not any(j.group is not None for j in jobs.values())
     ):
         raise ArgumentValueError(
             "group must be a public column that some mechanism here needs; "
-            f"{samples.name!r} is to be privatized, or no mechanism has several samples"
+            f"{sample!r} is to be privatized, or no mechanism has several samples"
         )
+    made = {label: job.run() for label, job in jobs.items()}
+    warn_of([job.release for job in jobs.values()])
+    if not isinstance(data, pd.DataFrame):
+        return _table_with_reports(data, made)
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
     released = data.copy(deep=False)
     if type(released) is not pd.DataFrame:  # a subclass may keep what it counted of the answers
         released, attrs = pd.DataFrame(released), released.attrs
         released.attrs = dict(attrs)
-    facts = {}
-    for name, job in jobs.items():
-        reports, facts[name] = job.run()
-        released.isetitem(place_of(data, name), reports)
+    for label, (reports, _) in made.items():
+        released.isetitem(place_of(data, label), reports)
     released = released.copy()
-    record_columns(released.attrs, facts)
-    warn_of([job.release for job in jobs.values()])
+    record_columns(released.attrs, {label: facts for label, (_, facts) in made.items()})
     return released
+
+
+def _table_with_reports(data: Any, made: Mapping[Hashable, tuple[Any, Any]]) -> Any:
+    """A Polars frame, or an Arrow table whose metadata keep nothing else of private columns."""
+    if hasattr(data, "with_columns"):
+        return data.with_columns([reports for reports, _ in made.values()])
+    said: dict[Any, Any] = {}
+    record_columns(said, {label: facts for label, (_, facts) in made.items()})
+    for label, (reports, _) in made.items():
+        data = data.set_column(place_of(data, label), label, reports)
+    # The metadata of pandas may hold what was counted or attached there.
+    return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 
 
 def simulate(

@@ -82,10 +82,6 @@ class Source(Protocol):
         ...
 
 
-def _row_count(rows: Rows) -> int:
-    return rows if isinstance(rows, int) else len(rows)
-
-
 @cache
 def _ciphers() -> Any:
     """The ciphers of the `cryptography` package; None without it."""
@@ -176,7 +172,8 @@ class FreshWords(Unpicklable):
     def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
         """Return uniform words of 8, 16, 32 or 64 bits, as `Source.words`."""
         dtype = _WORD_TYPES[bits]
-        size = _row_count(rows) * dtype.itemsize
+        count = rows if isinstance(rows, int) else len(rows)
+        size = count * dtype.itemsize
         if self._aes is None:
             return np.frombuffer(os.urandom(size), dtype=dtype)
         # to_bytes raises where a field is full, so that no address runs into another.
@@ -185,7 +182,7 @@ class FreshWords(Unpicklable):
             counters = b"".join(address + at.to_bytes(6) for at in range(-(-size // 16)))
             with self._alone:
                 stream_bytes = self._one_by_one.update(counters)
-            return np.frombuffer(stream_bytes, dtype=dtype, count=_row_count(rows))
+            return np.frombuffer(stream_bytes, dtype=dtype, count=count)
         zeros = _ZEROS[:size] if size <= len(_ZEROS) else bytes(size)
         # update_into asks for one cipher block more than it writes.
         buffer = np.empty(size + 16, dtype=np.uint8)
@@ -268,7 +265,9 @@ class SimulatedWords(Unpicklable):
         """Return pseudo-random words of this address, as `Source.words`."""
         seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
         generator = np.random.Generator(np.random.PCG64DXSM(seed))
-        return generator.integers(0, 1 << bits, size=_row_count(rows), dtype=f"uint{bits}")
+        return generator.integers(
+            0, 1 << bits, size=rows if isinstance(rows, int) else len(rows), dtype=f"uint{bits}"
+        )
 
 
 def simulated_words(rng: Any) -> Source:

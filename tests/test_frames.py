@@ -1,0 +1,73 @@
+"""Frames of Polars and Arrow tables come in, and go back as what they were."""
+
+import json
+import math
+
+import pytest
+
+import rrstats as rr
+
+pa = pytest.importorskip("pyarrow")
+KRR = rr.KRR(["a", "b"], 1 - 2**-45)
+"""Of a few reports one is a lie with a chance below 1e-11."""
+
+
+def table():
+    return pa.table({"v": ["a", "b", "a"], "x": [1, 2, 3], "w": ["b", "b", "a"]})
+
+
+def test_an_arrow_table_stays_one_and_says_how_it_was_made():
+    """Reports stand in their columns, and the document in the metadata of the table."""
+    source = table().replace_schema_metadata({"pandas": '{"of": "answers"}'})
+    released = rr.privatize(source, {"v": KRR, "w": KRR})
+    assert source.to_pydict() == released.to_pydict()
+    assert source.schema.types == released.schema.types
+    assert [b"rrstats"] == list(released.schema.metadata)
+    records = rr.metadata.read({"rrstats": json.loads(released.schema.metadata[b"rrstats"])})
+    assert {"v": KRR, "w": KRR} == {record.name: record.resolve() for record in records}
+    assert 2 == rr.estimate(released, columns="v")["a"].reported
+
+
+@pytest.mark.parametrize("columns", [["v", "w"], "v"])
+def test_one_design_for_several_columns_of_a_table(columns):
+    """As of a pandas frame: a name or a list of names, each with draws of its own."""
+    released = rr.privatize(table(), ["a", "b"], 1 - 2**-45, columns=columns)
+    assert table().to_pydict() == released.to_pydict()
+
+
+def test_a_polars_frame_stays_one():
+    """Types stay, but a Categorical becomes the Enum of the declared categories."""
+    pl = pytest.importorskip("polars")
+    frame = pl.from_arrow(table()).with_columns(pl.col("w").cast(pl.Categorical))
+    released = rr.privatize(frame, {"v": KRR, "w": KRR})
+    assert isinstance(released, pl.DataFrame)
+    assert frame.to_dict(as_series=False) == released.to_dict(as_series=False)
+    assert [pl.String, pl.Int64, pl.Enum(["a", "b"])] == released.dtypes
+    simulated = rr.simulate(frame, {"v": rr.KRR(["a", "b"], 0.5)}, seed=1)
+    assert simulated.equals(rr.simulate(frame, {"v": rr.KRR(["a", "b"], 0.5)}, seed=1))
+    key = rr.new_key()
+    keyed = [rr.privatize(frame, {"v": KRR}, key=key, id="x") for _ in range(2)]
+    assert keyed[0].equals(keyed[1])
+
+
+def test_two_columns_of_a_table_have_noise_of_their_own():
+    """Equal columns get unequal reports: 200 fair coins agree with a chance of 2**-200."""
+    same = pa.table({"v": ["a"] * 200, "w": ["a"] * 200})
+    released = rr.privatize(same, ["a", "b"], 0.5, columns=["v", "w"]).to_pydict()
+    assert released["v"] != released["w"]
+    assert math.isclose(0.5, released["v"].count("a") / 200, abs_tol=0.4)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t: rr.privatize(t, {"u": KRR}), "column 'u' is not there"),
+        (lambda t: rr.privatize(t, {"v": KRR}, key=rr.new_key(), id="v"), "id must be a public"),
+        (lambda t: rr.privatize(t, KRR), "values must be one column"),
+        (lambda t: rr.privatize(t, {}), "at least one column"),
+    ],
+)
+def test_what_a_table_cannot_do_is_said(call, words):
+    """The errors are those of a pandas frame."""
+    with pytest.raises(rr.errors.RRStatsError, match=words):
+        call(table())
