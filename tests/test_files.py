@@ -383,7 +383,8 @@ def test_the_first_line_of_a_text_is_not_quoted(tmp_path, name):
     source.write_text("17,HIV-positive,Doe\n18,never,Roe\n")
     with pytest.raises(ArgumentValueError, match="has 3 cells: is that line a header") as error:
         release(source, {name: KRR})
-    assert not [cell for cell in ("17", "HIV-positive", "Doe") if cell in str(error.value)]
+    text = str(error.value).replace(str(tmp_path), "")
+    assert not [cell for cell in ("17", "HIV-positive", "Doe") if cell in text]
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])

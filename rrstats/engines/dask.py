@@ -414,7 +414,7 @@ def privatize_parquet(
 
 @dataclass(frozen=True)
 class _PartitionTask:
-    """One partition of a Dask frame; see `spreading.Task`."""
+    """One partition of a Dask frame; see `privatize_file.OutputTask`."""
 
     relative: str
     schema: pa.Schema

@@ -60,15 +60,15 @@ NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0
 BUFFER_BYTES = 1 << 20
 
 LEDGER = ".rrstats-ledger.json"
-"""What the name of a ledger ends in; one may lie in a directory of data."""
+"""Ending of a ledger's name; one may lie in a directory of data."""
 
 DATA_SUFFIXES = frozenset(
     {".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".gz", ".json", ".crc"}
 )
-"""What a directory of data may hold.  One that holds anything else is never removed."""
+"""Endings of files in a directory of data.  One that holds anything else is never removed."""
 
 LOCK, REPLACED, DATA, ATTEMPTS = "lock", "replaced", "data", "attempts-"
-"""What a staging directory holds: beside the data their sidecars, and what was in their place."""
+"""Names in a staging directory; sidecars stand beside the data."""
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 """Errors of a disk that takes no more."""
@@ -323,7 +323,7 @@ def lock(descriptor: int) -> bool:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is still the one that has this name."""
+    """True where an open file is still the one that has this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -402,7 +402,7 @@ def _check_target(target: Path, overwrite: bool, directory: bool) -> None:
 
 
 def _holds_foreign_files(directory: Path) -> bool:
-    """Whether a directory holds anything that is no file of a data set, or a ledger."""
+    """True where a directory holds anything that is no file of a data set, or a ledger."""
     for path in directory.rglob("*"):
         mode = path.lstat().st_mode
         known = path.name.startswith("_") or path.suffix.lower() in DATA_SUFFIXES
@@ -413,7 +413,7 @@ def _holds_foreign_files(directory: Path) -> bool:
 
 
 def is_ledger_file(name: str) -> bool:
-    """Whether a file is a ledger, or what stands beside one while it is written."""
+    """True for a ledger, and for the files beside one while it is written."""
     return name.endswith((LEDGER, f"{LEDGER}.lock", f"{LEDGER}.part"))
 
 

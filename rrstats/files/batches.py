@@ -63,7 +63,7 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 ReportSpace = Categories | Subsets
-"""What the cells of a column are: answers, or reports."""
+"""Values of the cells of a column: answers, or reports."""
 
 BATCH_ROWS = BLOCK_ROWS
 """Rows of a piece where they are not wide."""
@@ -88,7 +88,7 @@ class Piece(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         ...
 
     def cells(self, name: str) -> pa.Array:
@@ -152,7 +152,7 @@ class DataFile:
         raise NotImplementedError
 
     def has_copy(self, name: str) -> bool:
-        """Whether the file holds a second copy of the column's answers that would stay."""
+        """True where the file holds a second copy of the column's answers that would stay."""
         return False
 
     def pieces(
@@ -192,7 +192,7 @@ class TablePiece:
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         return int(self._batch.num_rows)
 
     def cells(self, name: str) -> pa.Array:
@@ -314,7 +314,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 
 def is_served(type: pa.DataType) -> bool:
-    """Whether a column of this type can hold answers at all."""
+    """True where a column of this type can hold answers at all."""
     values: Any = type.value_type if pa.types.is_dictionary(type) else type
     return not (pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType))
 
@@ -335,7 +335,7 @@ def no_cells(type: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True)
 class Seen:
-    """How many answers a release saw.  Private: for the steward only.
+    """Counts of the answers that a release saw.  Private: for the curator only.
 
     rows : of all batches.  unknown, missing : for each column, the answers outside its
     categories, and those that are missing where missing is no category.
@@ -402,11 +402,11 @@ class ReleasedColumn:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What makes the reports."""
+        """The mechanism that makes the reports."""
         return self.release.mechanism
 
     def record(self) -> Record:
-        """How the reports are made."""
+        """The record of how the reports are made."""
         return Record.of(self.name, self.recorded, **self.release.facts(self.said))
 
 
@@ -515,7 +515,7 @@ class BatchRelease:
 
     @property
     def may_refuse(self) -> bool:
-        """Whether all batches must be looked at before anything is drawn."""
+        """True where all batches must be looked at before anything is drawn."""
         return bool(self._lookers)
 
     def look(self, batch: pa.RecordBatch) -> None:
@@ -533,7 +533,7 @@ class BatchRelease:
             self.columns[name].release.refuse()
 
     def seen(self) -> Seen:
-        """How many answers there were so far; private."""
+        """Counts of the answers so far; private."""
         releases = {name: column.release for name, column in self.columns.items()}
         return Seen(
             max(release.rows for release in releases.values()),
@@ -551,7 +551,7 @@ class BatchRelease:
 
     @property
     def rows(self) -> int:
-        """How many rows there were so far."""
+        """Number of rows so far."""
         return self.seen().rows
 
     @property
@@ -566,7 +566,7 @@ class BatchRelease:
 
     @property
     def warns(self) -> bool:
-        """Whether the named warning is due."""
+        """True where the named warning is due."""
         return any(column.release.warns for column in self.columns.values())
 
     def warn(self) -> None:
@@ -599,7 +599,7 @@ def _check_type(name: str, found: pa.DataType, declared: pa.DataType) -> None:
 
 
 def careful(work: Callable[..., Result], *cells: Any) -> Result:
-    """What the work makes of cells; an error that may quote them does not get out."""
+    """The result of work on cells; an error that may quote them does not get out."""
     try:
         return work(*cells)
     except RRStatsError:

@@ -38,7 +38,7 @@ SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
 ZIPPED_BYTES = 1 << 20
 EXPANSION = 4
-"""What is gzipped may be some times larger, and text in memory too."""
+"""Gzipped text may be some times larger, and text in memory too."""
 
 LONGEST_ROW = 64 << 20
 
@@ -207,7 +207,7 @@ def _fields(header: bytes, path: Path, *, tabbed: bool) -> tuple[int, list[str]]
 
 
 def _sidecar(path: Path) -> list[Record]:
-    """What the file beside a text file says of its columns."""
+    """Records of the columns in the file beside a text file."""
     beside = path.with_name(path.name + SIDECAR)
     try:
         text = beside.read_bytes()
@@ -232,7 +232,7 @@ _QUOTE, _NEWLINE, _RETURN = b'"'[0], b"\n"[0], b"\r"[0]
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the cells of n rows stand in a block.
+    """Places of the cells of n rows in a block.
 
     starts : (n,) where each row begins.  ends : (n, columns) where each cell ends.
     """
@@ -242,11 +242,11 @@ class Grid:
 
     @property
     def columns(self) -> int:
-        """How many cells a row has."""
+        """Number of cells in a row."""
         return int(self.ends.shape[1])
 
     def column(self, place: int) -> tuple[Places, Places]:
-        """Where the cells of one column begin and end."""
+        """Beginnings and ends of the cells of one column."""
         return self.ends[:, place - 1] + 1 if place else self.starts, self.ends[:, place]
 
 
@@ -329,7 +329,7 @@ def _grid(
 def _rows(
     text: NDArray[np.uint8], found: Places, closing: Places, columns: int, path: Path, before: int
 ) -> tuple[Places, Places]:
-    """Where rows begin and cells end, among blank lines; raises for rows of another length."""
+    """Beginnings of rows and ends of cells, among blank lines; raises for ragged rows."""
     row_ends = found[closing]
     starts = np.concatenate([[0], row_ends[:-1] + 1])
     counts = np.diff(closing, prepend=-1)
@@ -441,7 +441,7 @@ class TextPiece:
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         return len(self._grid.starts)
 
     def shown(self, name: str) -> pa.StringArray:

@@ -22,7 +22,7 @@ from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
 from rrstats.files.batches import Piece
 from rrstats.files.csv import SIDECAR
-from rrstats.files.formats import Source, open_source
+from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.records import Record, read
@@ -47,11 +47,29 @@ MOST_LISTED = 1000
 def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     """Count the reports in a column of a file, in bounded memory.
 
-    mechanism : what made them; by default what the file says.  A mechanism, or a document that
-        says it: a Record, a dict, or the path of a .json or .toml file.
-    Raises MetadataError where the file says otherwise, or where reports are missing and none can
-    be by what it says; ArgumentTypeError where it says nothing and no mechanism is given;
-    ArgumentValueError for reports outside the categories.
+    Parameters
+    ----------
+    path : path
+        A file of reports, or a directory of Parquet files.
+    column : str
+        The column's name.
+    mechanism : Mechanism, Record, dict or path, optional
+        The mechanism that made the reports, or a document that says it; by default what the file
+        says.
+
+    Returns
+    -------
+    Tally
+        Counts of the reports, which add up over files.
+
+    Raises
+    ------
+    MetadataError
+        The file says otherwise, or reports are missing and by what it says none can be.
+    ArgumentTypeError
+        The file says nothing, and no mechanism is given.
+    ArgumentValueError
+        Reports outside the categories.
     """
     source = open_source(path)
     claims = _claims(source, [source.check_column(column)], _given(mechanism))
@@ -65,15 +83,32 @@ def estimate_file(
     *,
     target: str = "population",
 ) -> dict[str, Estimate]:
-    """Estimate the true shares behind the reports in a file.
+    """Estimate the true proportions behind the reports in a file.
 
-    column : a name, several, or None for all columns that the document given, or else the file,
-        says are reports.
-    mechanism : what made the reports; by default what the file says.  The mechanism of one
-        column, or a document as for `tally_file`, such as the one that lay beside a CSV file.
-    target : as for `estimate`.
-    Returns for each column its Estimate.
-    Raises as `tally_file`, and NotIdentifiableError as `estimate`.
+    Parameters
+    ----------
+    path : path
+        A file of reports, or a directory of Parquet files.
+    column : str or iterable of str, optional
+        A name, several, or None for all columns that the document given, or else the file, says
+        are reports.
+    mechanism : Mechanism, Record, list of Record, dict or path, optional
+        The mechanism of one column, or a document as for `tally_file`, such as the one that lay
+        beside a CSV file; by default what the file says.
+    target : {"population", "rows"}
+        As for `rrstats.estimate`.
+
+    Returns
+    -------
+    dict of str to Estimate
+        The Estimate of each column.
+
+    Raises
+    ------
+    MetadataError, ArgumentTypeError, ArgumentValueError
+        As `tally_file`.
+    NotIdentifiableError
+        As `rrstats.estimate`.
     """
     source, given = open_source(path), _given(mechanism)
     if column is not None:
@@ -100,7 +135,7 @@ def estimate_file(
 
 @dataclass(frozen=True)
 class _Claim:
-    """What made the reports of a column.
+    """The mechanism that made the reports of a column.
 
     missing : the policy for missing answers, where a document says it.  where : that document.
     """
@@ -109,7 +144,7 @@ class _Claim:
     missing: str | None = None
     where: str = ""
 
-    def check(self, source: Source, name: str, counted: Tally) -> None:
+    def check(self, source: FileSource, name: str, counted: Tally) -> None:
         """Raise where reports are missing although none can be; pandas leaves them so in a merge.
 
         Where not answering is a category, its reports are no missing ones.
@@ -131,12 +166,12 @@ def _given(mechanism: Any) -> Mechanism | list[Record] | None:
 
 
 def _claims(
-    source: Source, names: Iterable[str], given: Mechanism | list[Record] | None
+    source: FileSource, names: Iterable[str], given: Mechanism | list[Record] | None
 ) -> dict[str, _Claim]:
     return {name: _claim(source, name, given) for name in names}
 
 
-def _claim(source: Source, name: str, given: Mechanism | list[Record] | None) -> _Claim:
+def _claim(source: FileSource, name: str, given: Mechanism | list[Record] | None) -> _Claim:
     own = source.record_of(name)
     told = _told(name, given) if isinstance(given, list) else None
     mechanism = None if isinstance(given, list) else given
@@ -157,14 +192,14 @@ def _claim(source: Source, name: str, given: Mechanism | list[Record] | None) ->
     return _Claim(mechanism)
 
 
-def _unsaid(source: Source) -> str:
-    """What stands between a complaint that a file says nothing, and what else helps."""
+def _unsaid(source: FileSource) -> str:
+    """Words between the complaint that a file says nothing and the next step."""
     why = silence(source)
     return f"{why}; otherwise" if why else ";"
 
 
 def _told(name: str, records: list[Record]) -> Record:
-    """What a document says of a column."""
+    """The record of a column in a document."""
     found = next((record for record in records if str(record.name) == name), None)
     if found is None:
         raise MetadataError(
@@ -174,7 +209,7 @@ def _told(name: str, records: list[Record]) -> Record:
     return found
 
 
-def _tallies(source: Source, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
+def _tallies(source: FileSource, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
     mechanisms = {name: claim.mechanism for name, claim in claims.items()}
     for name, mechanism in mechanisms.items():
@@ -195,12 +230,23 @@ def _tallies(source: Source, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
 
 
 def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
-    """For the data steward only: which answers in a file no category serves.  Private.
+    """List the answers in a file that no category serves; for the data curator only.
 
-    categories : the categories, a mechanism, or a document of the column as for `tally_file`.
-    Returns a frame as `check` does: columns value, status and count.  At most 1000 distinct
-    values are listed; answers beyond them are counted in a last row with the status "not
-    listed".  Never release, log or share it: it shows true answers.
+    Parameters
+    ----------
+    path : path
+        The file of true answers, or a directory of Parquet files.
+    column : str
+        The column's name.
+    categories : sequence, Mechanism, Record, dict or path
+        The categories, a mechanism, or a document of the column as for `tally_file`.
+
+    Returns
+    -------
+    DataFrame
+        Columns value, status and count, as `rrstats.check`.  At most 1000 distinct values are
+        listed; answers beyond them are counted in a last row with the status "not listed".  Never
+        release, log or share it: it shows true answers.
     """
     source = open_source(path)
     name = source.check_column(column)
@@ -253,10 +299,24 @@ def _frame(rows: list[tuple[Any, str, int]]) -> pd.DataFrame:
 
 
 def describe_file(path: Path | str) -> list[Record]:
-    """How the columns of a file were made, as it says itself; empty where it says nothing.
+    """Read how the columns of a file were made, as it says itself.
 
-    path : a file of reports, or a directory of Parquet files, which must agree.
-    Raises FileError for a file that cannot be read, MetadataError for a document that cannot.
+    Parameters
+    ----------
+    path : path
+        A file of reports, or a directory of Parquet files, which must agree.
+
+    Returns
+    -------
+    list of Record
+        One for each privatized column; empty where the file says nothing.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read.
+    MetadataError
+        Its document cannot be read.
     """
     source = open_source(path)
     records: list[Record] = []
@@ -276,13 +336,28 @@ def statement_of(
     contact: str | None = None,
     format: str = "markdown",
 ) -> str:
-    """The page that accompanies a released file: what was done, promised and not, how to estimate.
+    """Write the page that accompanies a released file: what was done, promised and not promised.
 
-    path : a file of reports, a directory of Parquet files, or a released DataFrame.
-    title : the page's heading.  made : the page's date; today unless given.
-    questions, contact, format : as for `rrstats.statement.statement`.
-    Returns the text of the page.
-    Raises FileError where the file does not say how it was made.
+    Parameters
+    ----------
+    path : path or DataFrame
+        A file of reports, a directory of Parquet files, or a released frame.
+    title : str, optional
+        The page's heading.
+    made : str or date, optional
+        The page's date; today unless given.
+    questions, contact, format
+        As for `rrstats.statement.statement`.
+
+    Returns
+    -------
+    str
+        The text of the page.
+
+    Raises
+    ------
+    FileError, MetadataError
+        The file or the frame does not say how it was made.
     """
     if isinstance(path, pd.DataFrame):
         records, rows, file, beside = read(path.attrs), len(path), None, None
@@ -306,21 +381,21 @@ def statement_of(
     )
 
 
-def count_rows(source: Source) -> int:
-    """How many rows there are; a text file is read for that."""
+def count_rows(source: FileSource) -> int:
+    """Number of rows; a text file is read for that."""
     return sum(
         sum(piece.rows for piece in part.pieces({}, only=True)) if part.rows is None else part.rows
         for part in source.parts
     )
 
 
-def document_beside(source: Source) -> str | None:
+def document_beside(source: FileSource) -> str | None:
     """The name of the file that says how the reports were made, where it is a file of its own."""
     return f"{source.path.name}{SIDECAR}" if source.parts[0].document_is_beside else None
 
 
-def silence(source: Source) -> str:
-    """Why a file of text says nothing, and what to do; nothing to add for other files."""
+def silence(source: FileSource) -> str:
+    """The reason why a file of text says nothing, and the next step; empty for other files."""
     beside = document_beside(source)
     if beside is None or source.path.with_name(beside).exists():
         return ""

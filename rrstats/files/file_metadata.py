@@ -1,4 +1,4 @@
-"""What a file or a directory says of its columns, and keeping the rest of what it says.
+"""Key-values of a file or a directory: how its columns were made, and all else that is kept.
 
 The document of `metadata` lies in three places of a Parquet or Arrow file, so that every reader
 finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``), and among
@@ -61,12 +61,12 @@ class Changed(Protocol):
 
     @property
     def mechanism(self) -> Mechanism:
-        """What makes its reports."""
+        """The mechanism that makes its reports."""
         ...
 
     @property
     def has_nulls(self) -> bool:
-        """Whether a report can be missing."""
+        """True where a report can be missing."""
         ...
 
 
@@ -93,7 +93,7 @@ def _listed(found: object) -> list[Any]:
 
 
 def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
-    """How the columns of a file were made, wherever the file says so.
+    """Records of the columns of a file, wherever it has them.
 
     Raises MetadataError for a document that cannot be read, and where two places disagree.
     """
@@ -113,7 +113,7 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
 
 
 def joined(they_say: str, *places: Iterable[Record]) -> list[Record]:
-    """What several places say, each column once; MetadataError where two disagree."""
+    """Records of several places, each column once; MetadataError where two disagree."""
     found: dict[str, Record] = {}
     for place in places:
         for record in place:
@@ -126,7 +126,7 @@ def joined(they_say: str, *places: Iterable[Record]) -> list[Record]:
 
 
 def directory_records(path: Path) -> list[Record]:
-    """What the document in a directory says of the columns of its files; empty without one.
+    """Records in the document of a directory; empty without one.
 
     Raises FileError and DamagedDocumentError for one that cannot be read.
     """
@@ -213,7 +213,7 @@ def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _names(text: bytes, names: Sequence[str]) -> bool:
-    """Whether JSON has a column's name as a key or a value, or other text as a word."""
+    """True where JSON has a column's name as a key or value, or other text as a word."""
     try:
         waiting = [json.loads(text)]
     except (ValueError, RecursionError):
@@ -233,7 +233,7 @@ def _names(text: bytes, names: Sequence[str]) -> bool:
 
 
 def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
-    """Whether pandas keeps an index under the column's name, a copy of its answers."""
+    """True where pandas keeps an index under the column's name, a copy of its answers."""
     described = _parsed(metadata, PANDAS)
     indexes = _listed(described.get("index_columns"))
     for entry in _listed(described.get("columns")):
@@ -263,7 +263,7 @@ ARROW, NULLABLE, NUMPY = "Arrow", "nullable", "NumPy"
 
 
 def _family(said: str) -> str:
-    """Which of its families of types pandas shall use; whoever made the frame chose it.
+    """The family of types that pandas shall use, as the maker of the frame chose.
 
     Within NumPy's, pandas itself chooses by the answers: one that is missing makes booleans
     and integers objects.  So of what was said the family is all that is looked at.
@@ -275,7 +275,7 @@ def _family(said: str) -> str:
 
 
 def _description(column: Changed, family: str, version: str) -> dict[str, Any]:
-    """How pandas shall read a column: from its type, its categories and the file's pandas."""
+    """Pandas' description of a column, from its type, its categories and the file's pandas."""
     facts: dict[str, Any] | None = None
     if pa.types.is_dictionary(column.type):
         # pandas counts codes in the smallest type; the number of categories is the declared one.
@@ -299,7 +299,7 @@ def _description(column: Changed, family: str, version: str) -> dict[str, Any]:
 
 
 def _types(type: pa.DataType, has_nulls: bool, version: str) -> tuple[str, str, str]:
-    """What pandas calls a plain type, and its own types for it: NumPy's, and the nullable one."""
+    """Pandas' name of a plain type, and its own types for it: NumPy's, and the nullable one."""
     types = pa.types
     if types.is_boolean(type):
         return "bool", "object" if has_nulls else "bool", "boolean"

@@ -47,8 +47,8 @@ from rrstats.mechanisms.records import Record
 __all__ = [
     "FORMATS",
     "PARQUET",
+    "FileSource",
     "ParquetFile",
-    "Source",
     "check_target",
     "column_type",
     "format_of",
@@ -83,7 +83,7 @@ class ArrowFile(DataFile):
         return batches.no_cells(self.type_of(name))
 
     def has_copy(self, name: str) -> bool:
-        """Whether an index of pandas has the column's name."""
+        """True where an index of pandas has the column's name."""
         return file_metadata.carries_copy(self.metadata, name)
 
     def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
@@ -223,7 +223,7 @@ class ParquetFile(ArrowFile):
 
 @dataclass
 class _Leaf:
-    """What the footer says of one column, over all row groups."""
+    """One column in the footer, over all row groups."""
 
     codec: str
     encodings: set[str] = field(default_factory=set)
@@ -234,7 +234,7 @@ class _Leaf:
 
 @dataclass
 class _Layout:
-    """How the source's columns are encoded, as far as its footer says so.
+    """Encodings of the source's columns, as far as its footer tells them.
 
     leaves : the columns.  sorting : those that the rows are sorted by, as paths with options.
     """
@@ -353,7 +353,7 @@ class FeatherFile(ArrowFile):
 
 
 def _codec_of(file: pa.NativeFile) -> str | None:
-    """How the first batch is compressed, which pyarrow does not tell; "lz4" where there is none."""
+    """The codec of the first batch, which pyarrow does not tell; "lz4" without batches."""
     file.seek(8)  # behind the magic word the file is a stream
     for message in pa.MessageReader.open_stream(file):
         if message.type == "record batch" and message.body.size >= 16:
@@ -408,7 +408,7 @@ Stamp = dict[Path, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Source:
+class FileSource:
     """A file or directory that was opened: its format and its data files.
 
     stamp : sizes and times of the files before they were opened.
@@ -422,7 +422,7 @@ class Source:
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are, where the files say so before they are read."""
+        """Number of rows, where the files tell it before they are read."""
         counts = [part.rows for part in self.parts]
         return None if None in counts else sum(count for count in counts if count is not None)
 
@@ -432,7 +432,7 @@ class Source:
         return self.parts[0].names
 
     def record_of(self, name: str) -> Record | None:
-        """What the files say of how a column was made; they must agree, and it must fit."""
+        """The record of a column in the files; they must agree, and it must fit."""
         found = {
             part.relative: next((r for r in part.records if str(r.name) == name), None)
             for part in self.parts
@@ -510,7 +510,7 @@ class Source:
             )
 
 
-def open_source(path: Path | str) -> Source:
+def open_source(path: Path | str) -> FileSource:
     """Open a file or directory and read what it says of itself; no cell is read.
 
     Raises ArgumentValueError for an unknown ending, FileError for files that cannot be read
@@ -532,19 +532,33 @@ def open_source(path: Path | str) -> Source:
             part.records = file_metadata.joined(
                 f"{file_metadata.DOCUMENT} and {part.relative} say", part.records, said
             )
-    return Source(path, form, is_directory, parts, stamp)
+    return FileSource(path, form, is_directory, parts, stamp)
 
 
 def column_type(path: Path | str, name: str) -> pa.DataType:
-    """The declared type of a column; of text files all columns are text.
+    """Return the declared type of a column; of text files all columns are text.
 
-    Raises ArgumentValueError where the column is not there.
+    Parameters
+    ----------
+    path : path
+        The file, or a directory of Parquet files.
+    name : str
+        The column's name.
+
+    Returns
+    -------
+    pyarrow.DataType
+
+    Raises
+    ------
+    ArgumentValueError
+        The column is not there.
     """
     source = open_source(path)
     return source.parts[0].type_of(source.check_column(name))
 
 
-def check_target(source: Source, target: Path | str) -> Path:
+def check_target(source: FileSource, target: Path | str) -> Path:
     """The path to write to, if it is of the source's format and apart from the source."""
     path = _path(target, "target")
     if source.is_directory:
@@ -571,7 +585,7 @@ def check_target(source: Source, target: Path | str) -> Path:
 
 
 def _tells(folder: str, name: str) -> bool:
-    """Whether a folder is a partition by the column, as any engine writes and reads it."""
+    """True for a folder of a partition by the column, as any engine writes it."""
     key, equals, _ = folder.partition("=")
     return bool(equals) and unquote(key).casefold() == name.casefold()
 

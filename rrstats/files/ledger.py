@@ -51,7 +51,7 @@ from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record
 from rrstats.randomness.sources import secret_bytes
 
-__all__ = ["Ledger", "Release", "digest_of", "files_in", "is_data", "reading"]
+__all__ = ["Ledger", "LedgerEntry", "digest_of", "files_in", "is_data", "reading"]
 
 
 VERSION = 2
@@ -61,11 +61,11 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class _Book:
-    """What a ledger holds: its text, the key of its fingerprints, and its releases."""
+    """Contents of a ledger: its text, the key of its fingerprints, and its releases."""
 
     text: bytes | None = None
     key: bytes = b""
-    releases: list[Release] = field(default_factory=list)
+    releases: list[LedgerEntry] = field(default_factory=list)
 
     def sealed(self, digest: str) -> str:
         """A fingerprint as the ledger keeps it; as it is where there is no key yet."""
@@ -103,7 +103,7 @@ class Ledger:
         return cls(real, beside if path is None else Path(path))
 
     @property
-    def releases(self) -> list[Release]:
+    def releases(self) -> list[LedgerEntry]:
         """All releases so far, the oldest first.
 
         Raises FileError for a ledger that cannot be read, DamagedDocumentError for a damaged one.
@@ -111,12 +111,12 @@ class Ledger:
         return self._read().releases
 
     @property
-    def related(self) -> list[Release]:
+    def related(self) -> list[LedgerEntry]:
         """Releases of the folders that the source is in, and of the files and folders in it."""
         return [release for _, release in self._related()]
 
     def epsilon(self, column: Hashable) -> float:
-        """What all releases of a column spend together, rounded up; 0 where there was none.
+        """Epsilon of all releases of a column together, rounded up; 0 where there was none.
 
         Those of a folder that the source is in count too, and of the files in it.
         """
@@ -143,7 +143,7 @@ class Ledger:
         rows: int,
         again: bool,
         release: str = "",
-    ) -> Iterator[list[Release]]:
+    ) -> Iterator[list[LedgerEntry]]:
         """Write the release into the ledger, for the block that publishes it.
 
         Locked and checked again, so that of two runs at once the second is refused.  The entry
@@ -163,7 +163,7 @@ class Ledger:
                     done()
                     return
                 self._refuse(book, records, again, digest)
-                new = Release.of(records, target, book.sealed(digest), rows, release)
+                new = LedgerEntry.of(records, target, book.sealed(digest), rows, release)
                 self._write(replace(book, releases=[*book.releases, new]))
                 try:
                     # Once more: of two runs for a folder and a file in it, each with a lock of
@@ -214,7 +214,7 @@ class Ledger:
         )
 
     def _read(self) -> _Book:
-        """What the ledger holds; nothing where there is none yet."""
+        """Contents of the ledger; empty where there is none yet."""
         try:
             if not stat.S_ISREG(self.path.lstat().st_mode):
                 raise FileError(f"the ledger {self.path} is no regular file; name another")
@@ -262,7 +262,7 @@ class Ledger:
         key = bytes.fromhex(document.get("key", ""))
         if version == VERSION and len(key) != KEY_BYTES:
             raise ValueError(f"'key' must be {KEY_BYTES} bytes")
-        return _Book(text, key, [Release.from_dict(item) for item in document["releases"]])
+        return _Book(text, key, [LedgerEntry.from_dict(item) for item in document["releases"]])
 
     def _write(self, book: _Book) -> None:
         document = {
@@ -321,7 +321,7 @@ class Ledger:
                 )
         raise SecondReleaseError(f"{'; '.join(found)}; again=True (--again) releases all the same")
 
-    def _related(self) -> Iterator[tuple[Path, Release]]:
+    def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
         """Each release of a folder around the source, or of what is in it, with its ledger."""
         ledgers = [
             folder.with_name(folder.name + LEDGER)
@@ -337,8 +337,8 @@ class Ledger:
                 yield from ((path, release) for release in other.releases)
 
 
-def _tell(record: Record, earlier: list[Release]) -> str:
-    """How often a column was released, when last, and what that and one more sum to."""
+def _tell(record: Record, earlier: list[LedgerEntry]) -> str:
+    """Earlier releases of a column in words, and the sum with one more."""
     spent = [release.epsilon[record.name] for release in earlier]
     total = total_epsilon([*spent, record.epsilon])
     times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
@@ -356,7 +356,7 @@ _KEYS = {"when", "columns", "epsilon", "target", "digest", "rows", "rrstats"}
 
 
 @dataclass(frozen=True)
-class Release:
+class LedgerEntry:
     """One release: when, which columns and how, to where, from which state of the source.
 
     records : how each column was made.  epsilon : for each column, what one report of it
@@ -376,7 +376,7 @@ class Release:
     @classmethod
     def of(
         cls, records: Iterable[Record], target: Path, digest: str, rows: int, release: str = ""
-    ) -> Release:
+    ) -> LedgerEntry:
         """The release that happens now."""
         made = tuple(records)
         epsilon = {record.name: record.epsilon for record in made}
@@ -400,7 +400,7 @@ class Release:
         } | ({"release": self.release} if self.release else {})
 
     @classmethod
-    def from_dict(cls, document: Any) -> Release:
+    def from_dict(cls, document: Any) -> LedgerEntry:
         """The release that `to_dict` described; raises one of several errors for anything else."""
         if not isinstance(document, dict) or set(document) - {"release"} != _KEYS:
             raise ValueError(f"each release needs just {', '.join(sorted(_KEYS))}")
@@ -500,7 +500,7 @@ def files_in(directory: Path) -> Iterator[Path]:
 
 
 def is_data(inside: Path) -> bool:
-    """Whether readers of data sets look at a path inside a directory."""
+    """True where readers of data sets look at a path inside a directory."""
     return not any(part[0] in "._" for part in inside.parts)
 
 

@@ -140,14 +140,14 @@ def read_plan(path: Path | str) -> list[Record]:
 
 
 def is_document(given: object) -> bool:
-    """Whether `read_document` reads it: a Record, a list of them, a document, or a path."""
+    """True for a Record, a list of them, a document or a path, which `read_document` reads."""
     if isinstance(given, list):
         return bool(given) and all(isinstance(item, Record) for item in given)
     return isinstance(given, Record | Mapping | str | os.PathLike)
 
 
 def read_document(given: Any) -> list[Record]:
-    """How reports were made, in any form in which that can be said.
+    """Read how reports were made, in any form in which that can be said.
 
     given : a Record, a list of them, a document (a dict), or the path of a .json or .toml file.
     Raises as `read_plan`.
@@ -167,7 +167,7 @@ def read_document(given: Any) -> list[Record]:
 
 
 def _parsed(path: Path) -> Any:
-    """What a plan file holds."""
+    """Contents of a plan file."""
     readers = {".json": _json, ".toml": _toml}
     reader = readers.get(path.suffix.lower())
     if reader is None:

@@ -35,7 +35,14 @@ from rrstats.files.batches import (
     reading,
 )
 from rrstats.files.csv import SIDECAR
-from rrstats.files.formats import ENDINGS, PARQUET, ParquetFile, Source, check_target, open_source
+from rrstats.files.formats import (
+    ENDINGS,
+    PARQUET,
+    FileSource,
+    ParquetFile,
+    check_target,
+    open_source,
+)
 from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
@@ -48,11 +55,11 @@ __all__ = [
     "Answer",
     "Call",
     "FileTask",
+    "OutputTask",
     "Progress",
     "Receipt",
     "Run",
     "Spread",
-    "Task",
     "anew",
     "attempt",
     "look",
@@ -68,14 +75,27 @@ Progress = Callable[[int, int | None], object]
 
 @dataclass(frozen=True, repr=False)
 class Receipt:
-    """What a release did.
+    """The outcome of a release.
 
-    rows : of the target.  records : how each column was made.  epsilon_per_row : of all
-    columns of the target that say they hold reports, earlier ones too.  account : for each
-    column how often it was released from this source, as the ledger knows it, this time
-    included, and the epsilon of all these releases together.  private : for each column how many
-    answers were unknown and missing; for the steward only.  ledger : where the release was
-    entered; None where it was entered nowhere.
+    Attributes
+    ----------
+    rows : int
+        Of the target.
+    records : list of Record
+        How each column was made.
+    target : path
+        The file or directory that was written.
+    seconds : float
+        The time it took.
+    epsilon_per_row : float
+        Of all columns of the target that say they hold reports, earlier ones too.
+    account : dict
+        For each column how often it was released from this source, as the ledger knows it, this
+        time included, and the epsilon of all these releases together.
+    private : dict
+        For each column how many answers were unknown and missing; for the curator only.
+    ledger : Path or None
+        The ledger in which the release was entered; None where it was entered nowhere.
     """
 
     rows: int
@@ -88,7 +108,13 @@ class Receipt:
     ledger: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What may be printed and kept: plain JSON, nothing private."""
+        """Return plain JSON that may be printed and kept: nothing private.
+
+        Returns
+        -------
+        dict
+            Target, rows, columns with their records and epsilons, and the epsilon of a row.
+        """
         columns = []
         for record in self.records:
             releases, together = self.account[str(record.name)]
@@ -137,27 +163,65 @@ def privatize_file(
 ) -> Receipt:
     """Privatize columns of a file, or of a directory of Parquet files, into a new one.
 
-    source, target : paths of the same format: Parquet (.parquet, .pq, or a directory of such
-        files), Arrow IPC (.feather, .arrow, .ipc), CSV and TSV (also .gz).
-    columns : a mapping from column to mechanism; or a plan: a list of records, a document, or
-        the path of a .json or .toml file.
-    unknown, missing : as for `privatize`, for all columns; a plan says them itself.
-    again : release although the source says that a column holds reports (recorded as both
-        rounds), or although the ledger knows an earlier release (epsilons add up).
-    overwrite : replace an existing target.
-    shuffle_rows : write the rows of each file in a uniformly random order, where their order
-        tells something.  Row groups of a Parquet file and batches of an Arrow file have a
-        constant number of rows, whatever the source's.
-    ledger : the private record of releases; by default beside the source.
-    progress : called with the rows done so far and, where it is known, their number.
-    rng : as for `privatize`.
-    Returns a Receipt.  The target says how its columns were made, so that estimating needs no
-    parameters; of a private column nothing else is kept: no field metadata, and no key of the file
-    that names it.  All else stays: other columns, keys and descriptions, and what pandas keeps as
-    an index, which the promise does not cover, be it a copy of the answers.
-    Raises FileError for files that cannot be read or written, SecondReleaseError for a column
-    that was released before, UnknownAnswersError as asked, ArgumentValueError and
-    ArgumentTypeError for bad arguments.  Then nothing is published; no message quotes an answer.
+    Parameters
+    ----------
+    source, target : path
+        Paths of the same format: Parquet (.parquet, .pq, or a directory of such files),
+        Arrow IPC (.feather, .arrow, .ipc), CSV and TSV (also .gz).
+    columns : mapping, list of Record, dict or path
+        A mapping from column to mechanism; or a plan: a list of records, a document, or the path
+        of a .json or .toml file.
+    unknown, missing : str
+        As for `rrstats.privatize`, for all columns; a plan says them itself.
+    again : bool
+        Release although the source says that a column holds reports (recorded as both rounds),
+        or although the ledger knows an earlier release (epsilons add up).
+    overwrite : bool
+        Replace an existing target.
+    shuffle_rows : bool
+        Write the rows of each file in a uniformly random order, where their order tells
+        something.  Row groups of a Parquet file and batches of an Arrow file have a constant
+        number of rows, whatever the source's.
+    ledger : path, optional
+        The private record of releases; by default beside the source.
+    progress : callable, optional
+        Called with the rows done so far and, where it is known, their number.
+    rng
+        As for `rrstats.privatize`.
+
+    Returns
+    -------
+    Receipt
+        Rows, records and epsilons of the release.
+
+    Raises
+    ------
+    FileError
+        A file cannot be read or written.
+    SecondReleaseError
+        A column was released before, and ``again`` is False.
+    UnknownAnswersError
+        As asked by ``unknown`` or ``missing``, before anything is drawn.
+    ArgumentValueError, ArgumentTypeError
+        Bad arguments.
+
+    Notes
+    -----
+    After any error nothing is published, and no message quotes an answer.  The target says how its
+    columns were made, so that estimating needs no parameters.  Of a private column nothing else is
+    kept: no field metadata, and no key of the file that names it.  All else stays: other columns,
+    keys and descriptions, and what pandas keeps as an index, which the promise does not cover, be
+    it a copy of the answers.
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> pd.DataFrame({"smoker": ["yes", "no"] * 50}).to_csv(f"{folder}/in.csv", index=False)
+    >>> mechanism = rr.KRR(["yes", "no"], 0.75)
+    >>> receipt = privatize_file(f"{folder}/in.csv", f"{folder}/out.csv", {"smoker": mechanism})
+    >>> receipt.rows, receipt.ledger.name
+    (100, 'in.csv.rrstats-ledger.json')
     """
     began = time.monotonic()
     origin = open_source(source)
@@ -207,7 +271,7 @@ def privatize_spread(
 
 
 def privatize_batches(
-    tasks: Sequence[Task],
+    tasks: Sequence[OutputTask],
     target: Path | str,
     release: BatchRelease,
     run: Run,
@@ -237,7 +301,7 @@ def privatize_batches(
 
 
 def _prepare(
-    origin: Source, wanted: Iterable[Wanted], again: bool, rng: Any
+    origin: FileSource, wanted: Iterable[Wanted], again: bool, rng: Any
 ) -> list[ReleasedColumn]:
     """The columns, checked against the source's declarations."""
     found = []
@@ -263,7 +327,7 @@ def _absolute(path: Any, argument: str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100  # links stay as they are
 
 
-def _check_directory(origin: Source, target: Path) -> Path:
+def _check_directory(origin: FileSource, target: Path) -> Path:
     """The directory to write to, if the source is Parquet and apart from it."""
     if origin.format is not PARQUET:
         raise ArgumentValueError(
@@ -286,7 +350,7 @@ def _check_ending(target: Path) -> None:
 
 
 class _Hands(Protocol):
-    """Who looks at the parts and writes them."""
+    """A way to look at all files of a source and to write them."""
 
     def look(self) -> None:
         """Count the answers that may be refused, in all parts."""
@@ -323,7 +387,7 @@ def _receipt(
     account: dict[str, tuple[int, float]],
     ledger: Path | None = None,
 ) -> Receipt:
-    """What was done, with the named warnings."""
+    """The receipt of a release, after the named warnings."""
     warn_of(column.release for column in columns)
     counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in columns}
     records = [column.record() for column in columns]
@@ -335,7 +399,7 @@ def _receipt(
 class _Release:
     """The release of a source that lies in files: refused or entered in its ledger."""
 
-    origin: Source
+    origin: FileSource
     place: Path
     columns: Sequence[ReleasedColumn]
     records: Sequence[Record]
@@ -378,7 +442,7 @@ class _Release:
 class _OneByOne:
     """This process does it, with one key a column for all parts."""
 
-    origin: Source
+    origin: FileSource
     columns: Sequence[ReleasedColumn]
     records: Sequence[Record]
     shuffle_rows: bool
@@ -505,7 +569,7 @@ def _shuffled(
 SUCCESS = "_SUCCESS"
 
 
-class Task(Protocol):
+class OutputTask(Protocol):
     """One part to be written; it can be pickled, and holds neither answers nor a key."""
 
     @property
@@ -515,7 +579,7 @@ class Task(Protocol):
 
     @property
     def rows(self) -> int | None:
-        """How many it must have, if that is known."""
+        """Number of rows that it must have, if that is known."""
         ...
 
     def look(self, *data: Any) -> Seen:
@@ -529,7 +593,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a task found: what it saw, the file it wrote, or why it could not."""
+    """The answer of a task: counts, the file it wrote, or why it could not."""
 
     seen: Seen = field(default_factory=Seen)
     file: str = ""
@@ -539,7 +603,7 @@ class Answer:
 Call = Callable[..., Answer]
 
 Run = Callable[[Sequence[Call]], Generator[tuple[int, Answer]]]
-"""How an engine runs calls, one for each part, wherever it likes: each one's place and answer.
+"""An engine that runs calls, one for each file, anywhere: each one's place and answer.
 
 It may give a call the data of its part.  Answers are taken as they come; the first of a place
 counts.  Closed before its end, it must give up what is still to be run.
@@ -601,7 +665,7 @@ def _seen(columns: Iterable[ReleasedColumn]) -> Seen:
 # -- where the task runs -------------------------------------------------------------------
 
 
-def attempt(task: Task, folder: Path | None, *data: Any) -> Answer:
+def attempt(task: OutputTask, folder: Path | None, *data: Any) -> Answer:
     """Look (without a folder) or write; never raises, so that nothing is told of the data."""
     try:
         if folder is None:
@@ -612,7 +676,7 @@ def attempt(task: Task, folder: Path | None, *data: Any) -> Answer:
         return Answer(error=anew(error, f"the task of {task.relative}"))
 
 
-def _written(task: Task, path: Path, *data: Any) -> Seen:
+def _written(task: OutputTask, path: Path, *data: Any) -> Seen:
     try:
         with os.fdopen(make(path), "wb", buffering=1 << 20) as sink:
             seen = task.write(sink, path.parent, *data)
@@ -654,7 +718,7 @@ class Spread:
     progress : called with the rows done so far and, where it is known, their number.
     """
 
-    tasks: Sequence[Task]
+    tasks: Sequence[OutputTask]
     run: Run
     records: Sequence[Record]
     add: Callable[[Seen], object]
@@ -685,7 +749,7 @@ class Spread:
         publication.open(SUCCESS).close()
         return rows
 
-    def _answers(self, folder: Path | None) -> Generator[tuple[Task, Answer]]:
+    def _answers(self, folder: Path | None) -> Generator[tuple[OutputTask, Answer]]:
         """The first answer of each task; raises where one failed, or where one is missing."""
         waiting = dict(enumerate(self.tasks))
         calls = [partial(attempt, task, folder) for task in self.tasks]
@@ -716,7 +780,7 @@ def _careful(answers: Generator[tuple[int, Answer]]) -> Generator[tuple[int, Ans
         raise failed
 
 
-def _check(task: Task, path: Path, answer: Answer) -> None:
+def _check(task: OutputTask, path: Path, answer: Answer) -> None:
     """Raise FileError unless a part is here, whole, with the rows that it must have."""
     if not path.is_file():
         raise FileError(

@@ -161,7 +161,7 @@ def _write(
 
 
 def _attributes(frame: pd.DataFrame) -> bytes:
-    """What pandas keeps of attrs in a file: all of them, or of odd ones the release alone."""
+    """Attrs as pandas keeps them in a file: all, or of odd ones the release alone."""
     try:
         return json.dumps(frame.attrs).encode()
     except (TypeError, ValueError):

@@ -40,7 +40,7 @@ DEEPEST = 4
 """So often at most; 128 buckets four times over are enough for any disk."""
 
 ORDER_BYTES = 24
-"""What it takes to order one row, whatever is in it."""
+"""Memory to order one row, whatever is in it."""
 
 BUCKET_STREAM = 0xFFF0
 ORDER_STREAM = 0xFFF1
@@ -258,7 +258,7 @@ class _Bucket:
 
 
 def _holds_dictionary(type: pa.DataType) -> bool:
-    """Whether there is a dictionary below the top of a type."""
+    """True where there is a dictionary below the top of a type."""
     inside = [type.field(place).type for place in range(type.num_fields)]
     if isinstance(type, pa.BaseExtensionType):
         inside.append(type.storage_type)
