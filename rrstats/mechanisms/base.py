@@ -291,7 +291,19 @@ class Chain(Mechanism):
         return cast(MultinomialChannel, self.first.channel).then(second)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes, each round with words of its own."""
+        """Reports of one block of true codes, each round with words of its own.
+
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Of ``domain.dtype``, all below the number of true answers.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
         for stage, mechanism in enumerate(self.rounds):
             codes = mechanism.randomize(codes, Substream(source, stage), block)
         return codes

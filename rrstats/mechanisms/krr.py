@@ -112,7 +112,19 @@ class KRR(Mechanism):
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes (each below k), as new codes of the same type.
 
-        codes : (rows,) of ``domain.dtype``, which holds every sum up to 2k - 2.
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Of ``domain.dtype``, which holds every sum up to 2k - 2.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows,)
+
+        Notes
+        -----
         The noise is a shift mod k drawn without looking at the codes: 0 with probability
         ``prob``, otherwise one of 1 .. k-1.
         """

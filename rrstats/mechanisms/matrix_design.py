@@ -151,7 +151,16 @@ class MatrixDesign(Mechanism):
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes, as codes of the reports' type.
 
-        codes : (rows,) of ``domain.dtype``.  Words are drawn without looking at them.
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Of ``domain.dtype``; words are drawn without looking at them.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows,)
         """
         check_codes(codes, self.domain)
         return self._sampler.draw(codes, source, block)

@@ -261,7 +261,20 @@ class Rappor(UnaryEncoding):
     ) -> NDArray[np.uint8]:
         """The second round of one block of packed reports, drawn without looking at them.
 
-        Its stages begin at 1: the first round has drawn in stage 0.
+        Parameters
+        ----------
+        codes : array of shape (rows, width)
+            Kept reports; see `rounds.instantaneous`.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows, width)
+
+        Notes
+        -----
+        Stages begin at 1: the first round has drawn in stage 0.
         """
         p, q = Fraction(self.p), Fraction(self.q)
         low, more = (

@@ -71,9 +71,18 @@ _FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
 class Record:
     """The making of one column.
 
-    name : the column's label.  mechanism : its JSON description.  unknown, missing : the
-    policies for answers outside the categories.  simulated : the noise was not
-    cryptographic.  keyed : the noise came from a key and an id.
+    Parameters
+    ----------
+    name : hashable
+        The column's label.
+    mechanism : dict
+        Its JSON description.
+    unknown, missing : str
+        The policies for answers outside the categories.
+    simulated : bool
+        True where the noise was not cryptographic.
+    keyed : bool
+        True where the noise came from a key and an id.
     """
 
     name: Hashable
@@ -100,8 +109,20 @@ class Record:
     def resolve(self, given: Mechanism | None = None) -> Mechanism:
         """The column's mechanism, checked against the one that was given, if any.
 
-        Raises MetadataError where they disagree, or where the document holds only a
-        fingerprint of the categories and none was given.
+        Parameters
+        ----------
+        given : Mechanism, optional
+            The mechanism that the column is said to have.
+
+        Returns
+        -------
+        Mechanism
+
+        Raises
+        ------
+        MetadataError
+            Where they disagree, or where the document holds only a fingerprint of the categories
+            and none was given.
         """
         shortened = self.is_shortened
         if given is None:
@@ -269,9 +290,22 @@ def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
 def read(attrs: Mapping[Any, Any]) -> list[Record]:
     """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
 
-    attrs : a mapping that may hold, under "rrstats", the document or its JSON text.
-    Raises MetadataError for a document that is there and cannot be read.
+    Parameters
+    ----------
+    attrs : mapping
+        May hold, under "rrstats", the document or its JSON text.
 
+    Returns
+    -------
+    list of Record
+
+    Raises
+    ------
+    MetadataError
+        For a document that is there and cannot be read.
+
+    Examples
+    --------
     >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
     ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
     >>> [record.name for record in read({"rrstats": kept})]
@@ -307,12 +341,34 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
 
 
 def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:
-    """The record of one column, if the data hold one."""
+    """The record of one column, if the data hold one.
+
+    Parameters
+    ----------
+    attrs : mapping
+        As for `read`.
+    name : hashable
+        The column's label.
+
+    Returns
+    -------
+    Record or None
+    """
     return next((record for record in read(attrs) if record.name == name), None)
 
 
 def write(records: Iterable[Record]) -> dict[str, Any]:
-    """The document of some columns."""
+    """The document of some columns.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        One a column.
+
+    Returns
+    -------
+    dict
+    """
     return {"v": VERSION, "columns": [record.to_dict() for record in records]}
 
 

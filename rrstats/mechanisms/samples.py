@@ -175,17 +175,50 @@ class Samples(Mechanism):
         return Samples(dict(zip(self.groups, self.parts, strict=True)), shows=shows)
 
     def join(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
-        """Codes of true answers with those of their samples, as `randomize` takes them."""
+        """Codes of true answers with those of their samples, as `randomize` takes them.
+
+        Parameters
+        ----------
+        codes, groups : array of shape (rows,)
+            Codes of the true answers, and of the samples.
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
         return np.asarray(groups.astype(np.int64) * self.domain.k + codes)
 
     def cells(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
-        """Codes of reports with those of their samples, as `count` takes them."""
+        """Codes of reports with those of their samples, as `count` takes them.
+
+        Parameters
+        ----------
+        codes, groups : array of shape (n,)
+            Codes of the reports, and of the samples.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
         return np.asarray(np.asarray(self.channel.bounds)[groups] + codes)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes that `join` has put together with their samples.
 
-        Who is in which sample is public, so words may depend on it.
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            From `join`.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows,)
+
+        Notes
+        -----
+        The sample of each person is public, so words may depend on it.
         """
         reports = np.empty(len(codes), dtype=self.report_space.dtype)
         sample, stage = codes // self.domain.k, 0

@@ -140,8 +140,21 @@ class SubsetSelection(BitReports):
         return {"size": self.size, "prob_own": self.prob_own}
 
     def randomize(self, codes: Codes, source: Source, block: int = 0) -> NDArray[np.uint8]:
-        """Packed reports of one block of true codes (each below k); shape (rows, width).
+        """Packed reports of one block of true codes.
 
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Of ``domain.dtype``, all below the number of true answers.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows, width)
+
+        Notes
+        -----
         Whether the truth is named, and which of the k - 1 others, counted past the truth, is
         drawn without looking at the codes; then the truth's bit is put in at its place.
         """

@@ -61,15 +61,45 @@ class BitReports(Mechanism):
         return Subsets(self.domain)
 
     def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Counts of the packed reports that have each category's bit; they sum to any number."""
+        """Counts of the packed reports that have each category's bit; they sum to any number.
+
+        Parameters
+        ----------
+        reports : array of shape (n, width)
+            Packed reports.
+
+        Returns
+        -------
+        array of shape (k,)
+        """
         return count_supports(reports, self.k)
 
     def pack(self, bits: Any) -> NDArray[np.uint8]:
-        """Booleans of shape (n, k) as packed reports; `data.bitsets.Subsets.pack`."""
+        """Booleans as packed reports.
+
+        Parameters
+        ----------
+        bits : array of shape (n, k)
+            True where a report names a category.
+
+        Returns
+        -------
+        array of shape (n, width)
+        """
         return self.report_space.pack(bits)
 
     def unpack(self, reports: Any) -> NDArray[np.bool_]:
-        """Reports in any container as booleans of shape (n, k); `data.bitsets.Subsets.unpack`."""
+        """Reports in any container as booleans.
+
+        Parameters
+        ----------
+        reports : array, Series, list or Arrow array
+            n packed reports, or booleans.
+
+        Returns
+        -------
+        array of shape (n, k)
+        """
         return self.report_space.unpack(reports)
 
 
@@ -228,8 +258,21 @@ class UnaryEncoding(BitReports):
         return SupportChannel(self.k, p, q, p * q, q * q, _ratio(p, q))
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[np.uint8]:
-        """Packed reports of one block of true codes (each below k); shape (rows, width).
+        """Packed reports of one block of true codes.
 
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Of ``domain.dtype``, all below the number of true answers.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows, width)
+
+        Notes
+        -----
         All bits are drawn as if they were those of other categories, without looking at the
         codes; then the true category's bit is replaced by the coin that was drawn for it.
         """
