@@ -6,8 +6,10 @@ each method is a call of the public function of the same name.
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Hashable, Mapping
+import inspect
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,30 @@ from rrstats.privatization.frame import check, column_mechanisms, privatize, sim
 from rrstats.regression.models import linear, logit
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
+
+
+def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A public function as a method: the data first, all other arguments as there."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return function(self._data, *args, **options)
+
+    return method
+
+
+def _of_formula(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A regression as a method of a frame: its formula, and all other arguments as there."""
+
+    @functools.wraps(function)
+    def method(self: Any, formula: str, **options: Any) -> Any:
+        return function(formula, self._data, **options)
+
+    signature = inspect.signature(function)
+    told = [one for one in signature.parameters.values() if one.name not in ("outcome", "data")]
+    own = list(inspect.signature(method, follow_wrapped=False).parameters.values())[:2]
+    method.__signature__ = signature.replace(parameters=[*own, *told])  # type: ignore[attr-defined]
+    return method
 
 
 class FrameAccessor:
@@ -98,7 +124,7 @@ class FrameAccessor:
         >>> list(released.columns), sorted(released.rr.mechanisms)
         (['q1', 'q2', 'age'], ['q1', 'q2'])
         """
-        released: pd.DataFrame = privatize(
+        return privatize(
             self._data,
             column_mechanisms(columns, categories, prob, epsilon),
             unknown=unknown,
@@ -111,7 +137,6 @@ class FrameAccessor:
             id=id,
             question=question,
         )
-        return released
 
     def simulate(
         self,
@@ -149,7 +174,7 @@ class FrameAccessor:
         >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
         True
         """
-        made: pd.DataFrame = simulate(
+        return simulate(
             self._data,
             column_mechanisms(columns, categories, prob, epsilon),
             seed=seed,
@@ -159,7 +184,6 @@ class FrameAccessor:
             again=again,
             threads=threads,
         )
-        return made
 
     def estimate(
         self,
@@ -229,47 +253,7 @@ class FrameAccessor:
             design=design,
         )
 
-    def crosstab(
-        self,
-        *columns: Hashable,
-        mechanisms: Mapping[Any, Any] | None = None,
-        group: Hashable = None,
-        target: str = "population",
-        missing: str = "drop",
-        weights: Hashable = None,
-        design: SampleDesign | None = None,
-    ) -> Crosstab:
-        """`rrstats.crosstab` of this frame: joint proportions of privatized and ordinary columns.
-
-        Parameters
-        ----------
-        *columns, mechanisms, group, target, missing, weights, design
-            As there.
-
-        Returns
-        -------
-        Crosstab
-            Its table stands in a notebook and in a terminal.
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"answer": ["yes"] * 36 + ["no"] * 64, "sex": ["f", "m"] * 50})
-        >>> m = rrstats.KRR(["no", "yes"], 0.75)
-        >>> table = df.rr.crosstab("answer", "sex", mechanisms={"answer": m})
-        >>> table.table().round(2).loc["yes"].tolist()
-        [0.11, 0.11]
-        """
-        return crosstab(
-            self._data,
-            *columns,
-            mechanisms=mechanisms,
-            group=group,
-            target=target,
-            missing=missing,
-            weights=weights,
-            design=design,
-        )
+    crosstab: Callable[..., Crosstab] = _bound(crosstab)
 
     def means(
         self,
@@ -282,21 +266,28 @@ class FrameAccessor:
         target: str = "population",
         missing: str = "drop",
     ) -> Means:
-        """`rrstats.means`: means of a column of numbers in the true groups of a privatized column.
+        """Estimate means of a column of numbers in the true groups of a privatized column.
 
         Parameters
         ----------
-        values, by, group, weights
-            Names of columns.
-        mechanism
+        values, by, group, weights : hashable
+            Names of columns, as for `rrstats.means`.
+        mechanism : Mechanism, optional
             Of ``by``, where the frame does not say it.
         target, missing
-            As there.
+            As for `rrstats.means`.
 
         Returns
         -------
         Means
-            For a privatized 0/1 over ordinary groups use `estimate` with ``by``.
+            For a privatized 0/1 over ordinary groups use `estimate` with ``by`` instead.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"vote": ["yes"] * 30 + ["no"] * 70, "age": range(100)})
+        >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
+        100
         """
         return means(
             column_of(self._data, values),
@@ -308,13 +299,8 @@ class FrameAccessor:
             missing=missing,
         )
 
-    def logit(self, formula: str, **options: Any) -> Any:
-        """`rrstats.logit` of a formula in this frame's columns; options as there."""
-        return logit(formula, self._data, **options)
-
-    def linear(self, formula: str, **options: Any) -> Any:
-        """`rrstats.linear` of a formula in this frame's columns; options as there."""
-        return linear(formula, self._data, **options)
+    logit = _of_formula(logit)
+    linear = _of_formula(linear)
 
     def tally(
         self,
@@ -370,8 +356,22 @@ class FrameAccessor:
         return None if name is None else column_of(self._data, name)
 
     def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
-        """For the data steward only: the answers that no category serves.  The result is private.
+        """List the answers that no category serves, for the data steward only.
 
+        Parameters
+        ----------
+        column : hashable
+            The column's name.
+        categories : sequence of hashables or Mechanism
+            The declared categories, or the mechanism that has them.
+
+        Returns
+        -------
+        DataFrame
+            As of `rrstats.check`: private, as it shows true answers.
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes", "mabye"]})
         >>> df.rr.check("answer", ["yes", "no"])["count"].tolist()
@@ -406,16 +406,32 @@ class FrameAccessor:
         return total_epsilon(record.epsilon for record in self._released())
 
     def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
-        """What all rows and columns of one person spend: `rrstats.privacy.compose` of this frame.
+        """Add up the privacy of all rows and columns of one person.
 
-        max_rows_per_person : the most rows that any one person has, as the study's design declares.
-        person : the column that says whose a row is; it is only checked that nobody has more
-            rows than declared.  The observed most is private, and never used or told.
-        For a column randomized again, of its final reports.  Not for whether a person answered,
-        where missing answers were kept.
-        Raises as `epsilon` does; ArgumentValueError where somebody has more rows, and for several
-        rows of a person with keyed reports, which show for certain whether two answers differ.
+        Parameters
+        ----------
+        max_rows_per_person : int, default 1
+            The most rows that any one person has, as the study's design declares.
+        person : hashable, optional
+            The column that says whose a row is; it is only checked that nobody has more rows
+            than declared.  The observed most is private, and never used or told.
 
+        Returns
+        -------
+        Composition
+            As of `rrstats.privacy.compose`.  For a column randomized again, of its final
+            reports; not for whether a person answered, where missing answers were kept.
+
+        Raises
+        ------
+        MetadataError
+            As `epsilon` does.
+        ArgumentValueError
+            Where somebody has more rows, and for several rows of a person with keyed reports,
+            which show for certain whether two answers differ.
+
+        Examples
+        --------
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
         >>> df.rr.privatize("answer", ["yes", "no"], 0.75).rr.budget(max_rows_per_person=4)
@@ -531,188 +547,11 @@ class SeriesAccessor:
     def __init__(self, data: pd.Series[Any]) -> None:
         self._data = data
 
-    def privatize(
-        self,
-        categories: Any,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        group: Any = None,
-        again: bool = False,
-        rng: Any = None,
-        threads: int | None = None,
-        key: Any = None,
-        id: Any = None,
-        question: Hashable = None,
-    ) -> pd.Series[Any]:
-        """Return a Series of reports, with the same index and name.
-
-        Parameters
-        ----------
-        categories, prob, epsilon, unknown, missing, group, again, rng, threads, key, id, question
-            As for `rrstats.privatize`.
-
-        Returns
-        -------
-        Series
-            ``attrs["rrstats"]`` says how the reports were made.
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> pd.Series(["yes", "no"], name="vote").rr.privatize(["yes", "no"], 0.75).name
-        'vote'
-        """
-        reports: pd.Series[Any] = privatize(
-            self._data,
-            categories,
-            prob,
-            epsilon=epsilon,
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            rng=rng,
-            threads=threads,
-            key=key,
-            id=id,
-            question=question,
-        )
-        return reports
-
-    def simulate(
-        self,
-        categories: Any,
-        prob: float | None = None,
-        *,
-        seed: int,
-        epsilon: float | None = None,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        group: Any = None,
-        again: bool = False,
-        threads: int | None = None,
-    ) -> pd.Series[Any]:
-        """Privatize with reproducible noise, for teaching and tests; never to be released.
-
-        Parameters
-        ----------
-        categories, prob, epsilon, unknown, missing, group, again, threads
-            As for `rrstats.privatize`.
-        seed : int
-            At least 0; it is not stored.
-
-        Returns
-        -------
-        Series
-            Marked as simulated.
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> pd.Series(["yes", "no"]).rr.simulate(["yes", "no"], 0.75, seed=1).tolist()
-        ['no', 'yes']
-        """
-        made: pd.Series[Any] = simulate(
-            self._data,
-            categories,
-            prob,
-            seed=seed,
-            epsilon=epsilon,
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            threads=threads,
-        )
-        return made
-
-    def estimate(
-        self,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        mechanism: Any = None,
-        group: Any = None,
-        target: str = "population",
-        by: Any = None,
-        observed: bool = True,
-        weights: Any = None,
-        design: SampleDesign | None = None,
-    ) -> Any:
-        """Estimate true proportions from this column of reports.
-
-        Parameters
-        ----------
-        categories, prob, epsilon, mechanism, group, target, by, observed, weights, design
-            As for `rrstats.estimate`, with columns for names.
-
-        Returns
-        -------
-        Estimate or GroupEstimates
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> reports = pd.Series(["yes"] * 36 + ["no"] * 64)
-        >>> round(float(reports.rr.estimate(["yes", "no"], 0.75)["yes"].proportion), 2)
-        0.22
-        """
-        return estimate(
-            self._data,
-            categories,
-            prob,
-            epsilon=epsilon,
-            mechanism=mechanism,
-            group=group,
-            target=target,
-            by=by,
-            observed=observed,
-            weights=weights,
-            design=design,
-        )
-
-    def tally(
-        self,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        group: Any = None,
-        by: Any = None,
-        observed: bool = True,
-        weights: Any = None,
-        design: SampleDesign | None = None,
-    ) -> Any:
-        """Count the reports of this column.
-
-        Parameters
-        ----------
-        categories, prob, epsilon, group, by, observed, weights, design
-            As for `rrstats.tally`, with columns for names.
-
-        Returns
-        -------
-        Tally or dict
-        """
-        return tally(
-            self._data,
-            categories,
-            prob,
-            epsilon=epsilon,
-            group=group,
-            by=by,
-            observed=observed,
-            weights=weights,
-            design=design,
-        )
-
-    def check(self, categories: Any) -> pd.DataFrame:
-        """`rrstats.check`, for the data steward only; the result is private."""
-        return check(self._data, categories)
+    privatize: Callable[..., pd.Series[Any]] = _bound(privatize)
+    simulate: Callable[..., pd.Series[Any]] = _bound(simulate)
+    estimate = _bound(estimate)
+    tally = _bound(tally)
+    check: Callable[..., pd.DataFrame] = _bound(check)
 
     def __repr__(self) -> str:
         return "<randomized response on a Series: privatize, estimate, tally, check, simulate>"

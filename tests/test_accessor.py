@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import pydoc
 import sys
@@ -16,7 +17,7 @@ from scripted import Counting
 
 import rrstats as rr
 
-MOST_MODULES, MOST_FUNCTIONS = 14, 120
+MOST_MODULES, MOST_FUNCTIONS = 13, 122
 YES = rr.KRR(["a", "b"], 0.75)
 CATEGORIES = ["a", "b", "c"]
 M = rr.KRR(CATEGORIES, 0.75)
@@ -180,6 +181,22 @@ def test_a_column_must_be_there_just_once(columns, name, message):
     ):
         with pytest.raises(rr.errors.RRStatsError, match=message):
             call()
+
+
+def test_methods_show_every_argument():
+    """Signatures are written out, for completion and help; none takes what it does not know."""
+    frame = frame_of().rr.privatize("answer", M)
+    for accessor in (frame.rr, frame["answer"].rr):
+        for name in dir(accessor):
+            if name[0] != "_" and callable(method := getattr(accessor, name)):
+                parameters = inspect.signature(method).parameters.values()
+                loose = [one.name for one in parameters if one.kind is one.VAR_KEYWORD]
+                assert [] == loose or name in ("to_csv", "to_parquet")  # pandas' own
+                assert "Parameters\n" in method.__doc__
+                assert "Returns\n" in method.__doc__
+    assert "formula" == next(iter(inspect.signature(frame.rr.logit).parameters))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'famly'"):
+        frame.rr.logit("answer ~ age", famly="logit")
 
 
 def test_a_warm_call_passes_few_functions():

@@ -146,7 +146,7 @@ def test_shipped_keyed_reports(name):
         value = (
             object() if vector["answer"] is None else categories_from_json([vector["answer"]])[0]
         )
-        options = {"key": key, "column": column, "unknown": "uniform"}
+        options = {"key": key, "question": column, "unknown": "uniform"}
         if "group" in vector:
             options["group"] = categories_from_json([vector["group"]])
         ids = [[one] for one in categories_from_json(vector["id"])]

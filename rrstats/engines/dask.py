@@ -27,7 +27,7 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -484,7 +484,7 @@ class _Keyed:
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
         try:
-            return cast(pd.DataFrame, privatize(frame, self._mechanisms, **self._options))
+            return privatize(frame, self._mechanisms, **self._options)
         except Exception as error:
             failed = anew(error, "privatizing a partition")
         raise failed

@@ -241,7 +241,7 @@ class ColumnRelease:
         reports, who each answer is of: a column, or a list of columns.
         """
         container = open_column(values)
-        samples = sample_codes(self.mechanism, group, container.rows, values)
+        samples = self.samples_of(group, container.rows, values)
         keyed = ids if isinstance(ids, KeyedRows) else self.rows_of(ids, container.rows, values)
         keep, k = self._policies["missing"] == "keep", self.mechanism.domain.k
         builder = self._layout.builder(container.rows)
@@ -275,6 +275,12 @@ class ColumnRelease:
         for (_, rows), (unknown, missing) in zip(parts, found, strict=True):
             self._add(rows.stop - rows.start, unknown, missing)
         return container.wrap(builder.reports())
+
+    def samples_of(self, group: Any, rows: int, values: Any) -> NDArray[np.intp] | None:
+        """The sample of each row, where the mechanism has several; raises where they do not fit."""
+        if group is None and self.mechanism.groups is None:
+            return None
+        return sample_codes(self.mechanism, group, rows, values)
 
     def rows_of(self, ids: Any, rows: int, values: Any) -> KeyedRows | None:
         """Rows whose words depend on ids, for `reports`; None for fresh noise.

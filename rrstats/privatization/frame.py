@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,6 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
 from rrstats.mechanisms.records import Record, find, record_columns
-from rrstats.mechanisms.samples import sample_codes
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.column import MISSING, UNKNOWN, ColumnRelease, rounds_before
 from rrstats.randomness.keyed import KeyedRows
@@ -50,6 +49,8 @@ __all__ = [
     "privatize",
     "simulate",
 ]
+
+Values = TypeVar("Values")
 
 UNKNOWN_TEXT = (
     "some answers are missing or not among the categories; each was answered uniformly at random, "
@@ -125,13 +126,14 @@ class _Job(NamedTuple):
     def prepare(
         cls, values: Any, mechanism: Mechanism, group: Any, ids: Any, again: bool, **options: Any
     ) -> _Job:
-        record = find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
+        attrs = getattr(values, "attrs", None)
+        record = find(attrs, getattr(values, "name", None)) if attrs else None
         release = ColumnRelease(values, mechanism, before=rounds_before(record, again), **options)
         _check_index(values)
         missing, rng = options["missing"], options["rng"]
         recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
         rows = open_column(values).rows
-        sample_codes(mechanism, group, rows, values)  # raises before words are drawn
+        release.samples_of(group, rows, values)  # raises before words are drawn
         keyed = release.rows_of(ids, rows, values)
         if release.may_refuse:
             release.look(values)
@@ -176,7 +178,7 @@ def column_mechanisms(
 
 
 def privatize(
-    values: Any,
+    values: Values,
     categories: Any,
     prob: float | None = None,
     *,
@@ -191,7 +193,7 @@ def privatize(
     key: Any = None,
     id: Any = None,
     question: Hashable = None,
-) -> Any:
+) -> Values:
     """Replace each true answer by a randomized report.
 
     Parameters
@@ -282,7 +284,8 @@ def privatize(
         if columns is None:
             columns, categories = categories, None
         plan = column_mechanisms(columns, categories, prob, epsilon)
-        return _privatize_frame(values, plan, group, id, question, options)
+        released: Any = _privatize_frame(values, plan, group, id, question, options)
+        return cast("Values", released)
     if columns is not None:
         raise ArgumentTypeError(
             f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
@@ -294,7 +297,7 @@ def privatize(
     if isinstance(reports, pd.Series):
         record_columns(reports.attrs, {reports.name: facts})
     warn_of([job.release])
-    return reports
+    return cast("Values", reports)
 
 
 def _privatize_frame(
@@ -366,7 +369,7 @@ def _table_with_reports(data: Any, made: Mapping[Hashable, tuple[Any, Any]]) -> 
 
 
 def simulate(
-    values: Any,
+    values: Values,
     categories: Any,
     prob: float | None = None,
     *,
@@ -378,7 +381,7 @@ def simulate(
     group: Any = None,
     again: bool = False,
     threads: int | None = None,
-) -> Any:
+) -> Values:
     """Privatize with reproducible noise, for teaching and tests.  Never release the result.
 
     Parameters
