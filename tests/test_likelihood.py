@@ -417,7 +417,8 @@ def deviances(matrix, counts, part, share):
     rates = counts / counts.sum(axis=1, keepdims=True)
     best = likelihood._climb(matrix, rates, everyone, np.ones(len(counts)))
     part = np.broadcast_to(part, everyone.shape)
-    return likelihood._deviance(matrix, counts, best, part, np.full(len(counts), share))[0]
+    given = {"shows": part, "part": np.full(len(counts), share)}
+    return likelihood._deviance(matrix, counts, best, **given)[0]
 
 
 @pytest.mark.slow
