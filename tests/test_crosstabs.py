@@ -12,6 +12,7 @@ import pytest
 from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 
 import rrstats as rr
+from rrstats._display import percent_range
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -22,7 +23,6 @@ from rrstats.errors import (
 from rrstats.estimation.analysis_columns import variables
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.joint import Axis, declared_axis
-from rrstats.estimation.result import percent_range
 from rrstats.inference import empirical_likelihood
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import clopper_pearson_rates

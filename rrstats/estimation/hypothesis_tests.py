@@ -44,14 +44,14 @@ from rrstats._checks import (
     check_probability,
     check_whole_number,
 )
-from rrstats._display import wrap
+from rrstats._display import label, wrap
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.result import FORMATS, Result, said
+from rrstats.estimation.result import FORMATS, Result
 from rrstats.estimation.tally import Tally, tally
 from rrstats.inference.contingency import (
     chi_squared_tail,
@@ -725,7 +725,7 @@ def goodness_of_fit(
     effective = np.nan
     if simple:
         effective = found.n * information_left(channel, wanted, found.reported, found.n)
-    pairs = [f"{x:.1%} {said(label)}" for label, x in zip(found.categories, wanted, strict=True)]
+    pairs = [f"{x:.1%} {label(one)}" for one, x in zip(found.categories, wanted, strict=True)]
     listed = ", ".join(pairs) if len(pairs) <= 6 else "the given ones"
     draft = draft_of(f"the shares are {listed}", found.n, effective)
     if not found.n:

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, percent_range, wrap
+from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
 from rrstats._typing import Floats
 from rrstats.inference.binomial import Interval
 
@@ -44,10 +44,7 @@ __all__ = [
     "ShareEstimate",
     "label_column",
     "long_frame",
-    "percent_range",
     "proportion_rows",
-    "said",
-    "shortened",
     "wide_frame",
 ]
 
@@ -382,7 +379,7 @@ def wide_frame(
     text : categories as people read them.
     """
     labels = [
-        pd.Index([said(one) for one in own] if text else label_column(own), name=name)
+        pd.Index(list(map(label, own)) if text else label_column(own), name=name)
         for name, own in zip(names, categories, strict=True)
     ]
     if len(labels) == 1:
@@ -401,16 +398,6 @@ def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
     labels = np.fromiter(categories, dtype=object, count=len(categories))
     column: pd.Series[Any] = pd.Series(labels, dtype=object)
     return column if None in categories else column.infer_objects()
-
-
-def said(category: Hashable) -> str:
-    """A category as text; a missing one in a word."""
-    return "missing" if category is None else str(category)
-
-
-def shortened() -> dict[str, Any]:
-    """As many rows of a shown table as pandas shows of a frame."""
-    return {"max_rows": pd.get_option("display.max_rows")}
 
 
 def proportion_rows(labels: Iterable[Hashable], estimates: Any, ends: Any) -> pd.DataFrame:

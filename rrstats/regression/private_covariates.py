@@ -26,7 +26,6 @@ from rrstats.data.columns import column_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
 from rrstats.estimation.arrays import has_scores
-from rrstats.estimation.result import said
 from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import find, read
@@ -237,7 +236,7 @@ def _emptied(name: Hashable, rows: int, mechanism: Mechanism) -> Variable:
 
 
 def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
-    texts = [said(category) for category in categories]
+    texts = ["missing" if category is None else str(category) for category in categories]
     if len(set(texts)) < len(texts):  # 1 and "1" are different answers
         texts = [repr(category) for category in categories]
     return tuple(texts)
