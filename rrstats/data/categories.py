@@ -220,21 +220,23 @@ class Categories:
         """The code of the missing category, if there is one."""
         return self.categories.index(None) if None in self.categories else None
 
-    @property
-    def _absent(self) -> dict[Any, int]:
-        return {None: self.k + 1 if self.missing_code is None else self.missing_code}
+    @cached_property
+    def absent_code(self) -> int:
+        """The code of a missing answer: k + 1, or that of the missing category."""
+        return self.k + 1 if self.missing_code is None else self.missing_code
 
     @cached_property
     def bool_codes(self) -> dict[bool | None, int]:
         """Codes of True and False, and of None, as which anything missing counts."""
-        codes = enumerate(self.categories)
-        return self._absent | {c: i for i, c in codes if isinstance(c, bool)}
+        codes: dict[bool | None, int] = {None: self.absent_code}
+        return codes | {c: i for i, c in enumerate(self.categories) if isinstance(c, bool)}
 
     @cached_property
     def value_codes(self) -> dict[Any, int]:
         """Codes of all other categories, dates as midnights, and of None."""
         others = (pair for pair in enumerate(self.categories) if not isinstance(pair[1], bool))
-        return self._absent | {_comparable(c): i for i, c in others if c is not None}
+        codes = {None: self.absent_code}
+        return codes | {_comparable(c): i for i, c in others if c is not None}
 
     @cached_property
     def objects(self) -> NDArray[np.object_]:
@@ -298,7 +300,7 @@ class Categories:
             0 .. k-1, k if it is no category, k+1 if it is missing.
         """
         if is_missing(value):
-            return self.value_codes[None]
+            return self.absent_code
         try:
             if type(value).__module__ == "pyarrow.lib":  # what a list of an Arrow array holds
                 return self.code(cast(Any, value).as_py())

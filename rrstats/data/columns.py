@@ -222,7 +222,7 @@ def _with_missing(
     categories: Categories, of_values: Encoder, is_null: Callable[[Any], Mask | None]
 ) -> Encoder:
     """Codes of values of which some, if there is a mask that shows them, are missing."""
-    absent = categories.code(None)
+    absent = categories.absent_code
 
     def codes(cells: Any) -> Codes:
         found, mask = of_values(cells), is_null(cells)
@@ -271,7 +271,7 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
 
 def _of_dictionary(categories: Categories, known: Codes, dtype: np.dtype[Any]) -> Encoder:
     """Codes of places in a dictionary whose entries have the codes ``known``; -1 is missing."""
-    absent = categories.code(None)
+    absent = categories.absent_code
     between = np.arange(len(known), absent)  # so that a table in order stays in order
     table = np.concatenate([known, between, [absent]]).astype(categories.dtype)
     # Seen as unsigned, -1 must lie beyond the table, or it would be one of its entries.
@@ -482,7 +482,7 @@ def _nulls(cells: Any) -> Mask | None:
 
 def _of_objects(categories: Categories) -> Encoder:
     """Codes of Python objects of any kind, hostile ones too; from a list or an array."""
-    absent, k, dtype = categories.code(None), categories.k, categories.dtype
+    absent, k, dtype = categories.absent_code, categories.k, categories.dtype
 
     def codes(cells: Any) -> Codes:
         listed = cells if isinstance(cells, list) else cells.tolist()
@@ -805,10 +805,6 @@ class Column:
         """
         return codec_of(space).layout(self, keep_missing)
 
-    def part(self, rows: slice) -> Any:
-        """Return the cells of some rows."""
-        return self.cells[rows]
-
     def wrap(self, reports: Any) -> Any:
         """Return what a builder made, as the container that came in."""
         if self.family == "tuple":
@@ -1025,7 +1021,7 @@ class ReportCodec:
     @property
     def report_bytes(self) -> int:
         """About the bytes of a report in memory, at most."""
-        texts = [c for c in self.labels.categories if isinstance(c, str | bytes)]
+        texts = [c for c in self.domain.categories if isinstance(c, str | bytes)]
         sizes = [len(t.encode(errors="replace") if isinstance(t, str) else t) for t in texts]
         return 16 + max(sizes, default=0)
 
@@ -1035,7 +1031,7 @@ class ReportCodec:
 
     def reader(self, like: Any) -> Reader:
         """Return a function from cells of the type of ``like`` to coded reports."""
-        return reader(self.labels, like)
+        return reader(self.domain, like)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         """Return coded reports as a channel's ``scores`` and ``likelihood`` take them."""
@@ -1043,7 +1039,7 @@ class ReportCodec:
 
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
         """Return the form of reports in a container, as `Column.layout` says."""
-        categories = self.labels
+        categories = self.domain
         if column.family in ("list", "tuple", "scalar"):  # they hold the objects themselves
             objects = categories.objects
             return ReportLayout(objects.dtype, partial(ListBuilder, objects.__getitem__))

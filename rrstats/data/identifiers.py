@@ -86,7 +86,7 @@ def identity(ids: Any, name: str = "id") -> Identity:
             "without an id a report cannot be given again"
         )
     _read(cells[:0], name)  # raises where the type holds no ids
-    return Identity(column.rows, lambda rows: _read(column.part(rows), name))
+    return Identity(column.rows, lambda rows: _read(column.cells[rows], name))
 
 
 def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:

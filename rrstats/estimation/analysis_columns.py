@@ -76,7 +76,7 @@ class Reports:
 
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded."""
-        return self.reader(self.container.part(part))
+        return self.reader(self.container.cells[part])
 
     def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
         """The reports among some rows, without what is unknown or missing, for the channel."""

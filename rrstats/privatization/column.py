@@ -205,7 +205,7 @@ class ColumnRelease:
         """Count what the policies may refuse among some answers; draws nothing."""
         container = open_column(values)
         for rows in self._parts(container):
-            encoded = self._read(container.part(rows))
+            encoded = self._read(container.cells[rows])
             self._add(len(encoded.codes), encoded.unknown, encoded.missing)
 
     def refuse(self) -> None:
@@ -251,7 +251,7 @@ class ColumnRelease:
 
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
-            encoded = self._read(container.part(rows))
+            encoded = self._read(container.cells[rows])
             absent = encoded.absent
             found = encoded.unknown, len(absent)
             mine = None if samples is None else samples[rows]
