@@ -96,7 +96,7 @@ class Reports:
         return (None if self.mechanism.channel.is_multinomial else reports), cells
 
     def unknown(self, encoded: Encoded, part: slice) -> int:
-        """How many reports of the data, among some rows, the mechanism cannot have made."""
+        """The number of reports, among some rows, that the mechanism cannot have made."""
         if self.times is None or not encoded.unknown:
             return encoded.unknown
         times = self.times[part]
@@ -214,12 +214,12 @@ class Variable:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """What made the reports; None for an ordinary column."""
+        """The mechanism of the reports; None for an ordinary column."""
         return None if self.reports is None else self.reports.mechanism
 
     @property
     def private(self) -> bool:
-        """Whether the column holds reports."""
+        """True where the column holds reports."""
         return self.reports is not None
 
     @property
@@ -229,7 +229,7 @@ class Variable:
 
     @property
     def one_cell_each(self) -> bool:
-        """Whether each row falls into one cell, so that `codes` says all."""
+        """True where each row falls into one cell, so that `codes` says all."""
         return self.reports is None or self.reports.mechanism.channel.is_multinomial
 
     @property
@@ -245,27 +245,21 @@ class Variable:
             raise ArgumentValueError(
                 "a report that names several categories falls into no single cell; use scores"
             )
-        encoded = self._read(self.reports, part)
         reports = self.reports
-        if not encoded.outside.size:
-            return reports.flat(reports.given(encoded, part))[1]
-        return self._spread(
-            reports, encoded, part, lambda codes: reports.flat(codes)[1], (), np.intp, self.m
-        )
+        return self._answers(part, lambda codes: reports.flat(codes)[1], (), self.m)
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
         if self.reports is None:
             return self._indicators(part)
-        channel = self.reports.mechanism.channel
-        return self._told(part, channel.scores, self.k)
+        return self._decoded(part, self.reports.mechanism.channel.scores, self.k)
 
     def likelihood(self, part: slice = ALL) -> Floats:
         """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
         if self.reports is None:
             return self._indicators(part)
         channel = self.reports.mechanism.channel
-        return self._told(part, channel.likelihood, len(channel.class_of))
+        return self._decoded(part, channel.likelihood, len(channel.class_of))
 
     def missing(self, part: slice = ALL) -> NDArray[np.bool_]:
         """(rows,) where nothing was reported."""
@@ -314,29 +308,22 @@ class Variable:
         reports.refuse(reports.unknown(encoded, part))
         return encoded
 
-    def _told(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
-        reports = self.reports
-        assert reports is not None
-        decode = codec_of(reports.mechanism.report_space).decode
-        encoded = self._read(reports, part)
-        return self._spread(
-            reports, encoded, part, lambda codes: ask(decode(codes)), (width,), np.float64, np.nan
-        )
+    def _decoded(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
+        assert self.reports is not None
+        decode = codec_of(self.reports.mechanism.report_space).decode
+        return self._answers(part, lambda codes: ask(decode(codes)), (width,), np.nan)
 
-    @staticmethod
-    def _spread(
-        reports: Reports,
-        encoded: Encoded,
-        part: slice,
-        ask: Callable[[Any], Any],
-        shape: tuple[int, ...],
-        dtype: Any,
-        absent: Any,
+    def _answers(
+        self, part: slice, ask: Callable[[Any], Any], shape: tuple[int, ...], absent: Any
     ) -> NDArray[Any]:
-        """What is asked of the reports that are there, in its rows."""
-        found = np.full((len(encoded.codes), *shape), absent, dtype=dtype)
-        there = np.delete(np.arange(len(found)), encoded.outside)
-        found[there] = ask(reports.given(encoded, part))
+        """Answers about the reports that are there, in their rows."""
+        assert self.reports is not None
+        encoded = self._read(self.reports, part)
+        known = ask(self.reports.given(encoded, part))
+        if not encoded.outside.size:
+            return np.asarray(known)
+        found = np.full((len(encoded.codes), *shape), absent, dtype=known.dtype)
+        found[np.delete(np.arange(len(found)), encoded.outside)] = known
         return found
 
 
@@ -499,7 +486,7 @@ def variables(
 
 
 def _has_samples(column: pd.Series[Any], described: Any) -> bool:
-    """Whether each report must say which sample it is in."""
+    """True where each report must say which sample it is in."""
     if described is not None and _by_row(described, len(column)) is not None:
         return False
     return mechanism_of(column, described, None, None).groups is not None

@@ -657,7 +657,7 @@ def _joint_covariance(
 
 
 def has_scores(channel: Channel) -> bool:
-    """Whether a single report has a score: not where samples need one another."""
+    """True where a single report has a score: not where samples need one another."""
     return not isinstance(channel, StackedChannel) or channel.is_separable
 
 
@@ -684,7 +684,7 @@ def score_variances(channel: Channel, counts: NDArray[Any]) -> Floats | None:
 
 
 def condition_number(channel: Channel) -> float:
-    """How much noise the estimate amplifies; 1 / |p - q| for k-RR and supports.
+    """The factor by which the estimate amplifies noise; 1 / |p - q| for k-RR and supports.
 
     Of samples that stand alone that of the least informative one.
     """

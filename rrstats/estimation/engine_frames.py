@@ -53,7 +53,7 @@ _BESIDE = (
 
 
 def is_frame(data: Any) -> bool:
-    """Whether data are a frame of pandas or of an engine that narwhals knows.
+    """Tell a frame of pandas or of an engine that narwhals knows.
 
     Raises MissingPackageError for a frame of another engine where narwhals is not installed;
     ArgumentTypeError for what must be opened first, ArgumentValueError for names there twice.
@@ -103,7 +103,7 @@ def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:
 
 
 def _understood(data: Any) -> Any:
-    """What narwhals makes of a frame; None where it is none that it knows."""
+    """The frame of narwhals; None for data that it does not know."""
     kind = type(data)
     if not hasattr(kind, "columns") or isinstance(data, pd.DataFrame | pd.MultiIndex):
         return None
@@ -135,7 +135,7 @@ def _understood(data: Any) -> Any:
 
 
 def told(engine: str, ask: Callable[[], Any]) -> Any:
-    """What an engine answers; raises without its words where it fails, as they may hold cells."""
+    """An engine's answer; raises without its words where it fails, as they may hold cells."""
     step = "to read it, let the engine itself count a column of the frame"
     try:
         return ask()
@@ -173,7 +173,7 @@ class EngineFrame:
 
     @property
     def kind(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return f"{type(self.native).__name__} of {self.engine}"
 
     @cached_property
@@ -186,7 +186,7 @@ class EngineFrame:
 
     @cached_property
     def records(self) -> list[Record]:
-        """How columns were made, as far as the frame says it."""
+        """Records of how columns were made, as far as the frame says it."""
         if self.engine.startswith("pyspark"):  # said of each column, under whatever name
             fields = self.native.schema.fields
             once = [field for field in fields if self.names.count(field.name) == 1]
@@ -199,7 +199,7 @@ class EngineFrame:
         return list(found.values())
 
     def _claims(self) -> Iterable[Mapping[Any, Any]]:
-        """Where the engine's frames keep what is said of them."""
+        """Places in which the engine's frames keep what is said of them."""
         if self.engine == "pyarrow":
             metadata = self.native.schema.metadata or {}
             described = _parsed(metadata.get(b"pandas")).get("attributes")
@@ -210,7 +210,7 @@ class EngineFrame:
         return []
 
     def place(self, name: Hashable) -> int:
-        """Where a column stands; raises where it is not there just once."""
+        """The place of a column; raises where it is not there just once."""
         return place_of(self.header, name)
 
     def type_of(self, name: Hashable) -> Any:
@@ -331,7 +331,7 @@ def refuse_twice(data: Any) -> None:
 
 
 def _package(kind: type) -> str:
-    """Where a type is from; compiled modules have a line before their names."""
+    """The package of a type; compiled modules have a line before their names."""
     return kind.__module__.partition(".")[0].lstrip("_")
 
 
@@ -348,23 +348,6 @@ class TooManyError(ArgumentValueError):
     """A frame has more combinations of values than are fetched."""
 
 
-@dataclass(frozen=True, eq=False)
-class GroupCounts:
-    """The combinations of values that occur in some columns of a frame.
-
-    frame : one row each, the columns under their names, with what is said of them.
-    multiples : how many rows of the data each stands for.
-    """
-
-    frame: pd.DataFrame
-    multiples: Multiples
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of the data."""
-        return self.multiples.total
-
-
 def group_counts(
     frame: EngineFrame,
     names: Sequence[Hashable],
@@ -372,9 +355,10 @@ def group_counts(
     weights: Hashable = None,
     probabilities: Hashable = None,
     most: int = MOST,
-) -> GroupCounts:
-    """The combinations of values of some columns; of weights, or probabilities, the sums.
+) -> tuple[pd.DataFrame, Multiples]:
+    """The combinations of values of some columns, and how many rows of the data each stands for.
 
+    The frame has one row each, the columns under their names, with what is said of them.
     most : so many are fetched; TooManyError where there are more.
     Raises ArgumentValueError for weights and probabilities that `rows.check_weights` refuses.
     """
@@ -397,7 +381,7 @@ def group_counts(
     powers = None
     if weights is not None or probabilities is not None:
         powers = _checked(found, int(times.sum()), chances=probabilities is not None)
-    return GroupCounts(table, Multiples(times, powers))
+    return table, Multiples(times, powers)
 
 
 def _asked(
@@ -407,7 +391,7 @@ def _asked(
     probabilities: Hashable,
     most: int,
 ) -> dict[str, list[Any]]:
-    """What the engine answers: from key, and from sum, to its values."""
+    """The engine's answer: from key, and from sum, to its values."""
     import narwhals as nw
 
     lazy = frame.frame
@@ -422,7 +406,7 @@ def _asked(
         number = nw.nth(frame.place(weights if probabilities is None else probabilities))
         given = number.cast(nw.Float64).fill_null(math.inf)  # missing is refused as infinite is
         lazy = lazy.select(*kept, given.alias("given"))
-        lazy = lazy.with_columns(*(_weight() if probabilities is None else _reciprocal()))
+        lazy = lazy.with_columns(*_weight(probabilities is not None))
         lazy = lazy.with_columns(*_powers())
         sums += [nw.col(name).sum() for name in (*_POWERS, "strange", "below", "nobody")]
         sums += [nw.col("least").min(), nw.col("most").max()]
@@ -444,44 +428,31 @@ def _key(frame: EngineFrame, name: Hashable) -> Any:
 # versions of narwhals and be null in others, and literals fail there in a table without rows.
 
 
-def _weight() -> list[Any]:
+def _weight(chances: bool) -> list[Any]:
     """The weight of each row, 0 for one that is refused, and why it is refused."""
     import narwhals as nw
 
     given = nw.col("given")
-    finite = (given >= -_GREATEST) & (given <= _GREATEST)
-    return [
-        nw.when(finite & (given >= 0)).then(given).otherwise(0.0).alias("weight"),
-        _count(~finite).alias("strange"),
-        _count(given < 0).alias("below"),
-    ]
-
-
-def _reciprocal() -> list[Any]:
-    """The same for weights 1 / probability."""
-    import narwhals as nw
-
-    given = nw.col("given")
-    chance = (given > 0) & (given <= 1)
-    return [
-        (1.0 / nw.when(chance).then(given).otherwise(1.0)).alias("weight"),
-        _count(~chance).alias("strange"),
-        _count(given < 0).alias("below"),
-    ]
+    if chances:
+        known = (given > 0) & (given <= 1)
+        weight = 1.0 / nw.when(known).then(given).otherwise(1.0)
+    else:
+        known = (given >= -_GREATEST) & (given <= _GREATEST)
+        weight = nw.when(known & (given >= 0)).then(given).otherwise(0.0)
+    refused = [_count(~known).alias("strange"), _count(given < 0).alias("below")]
+    return [weight.alias("weight"), *refused]
 
 
 def _powers() -> list[Any]:
-    """What is summed: nothing is divided by 0, which is an error in some engines."""
+    """Columns to sum: nothing is divided by 0, which is an error in some engines."""
     import narwhals as nw
 
     weight = nw.col("weight")
     some = weight > 0
     inverse = nw.when(some).then(1.0 / nw.when(some).then(weight).otherwise(1.0)).otherwise(0.0)
+    sums = zip(_POWERS, (weight, weight * weight, inverse, inverse * inverse), strict=True)
     return [
-        weight.alias("power1"),
-        (weight * weight).alias("power2"),
-        inverse.alias("inverse1"),
-        (inverse * inverse).alias("inverse2"),
+        *(power.alias(name) for name, power in sums),
         _count(~some).alias("nobody"),
         nw.when(some).then(weight).otherwise(_GREATEST).alias("least"),
         weight.alias("most"),
@@ -600,7 +571,7 @@ def _only_column(frame: pd.DataFrame | EngineFrame, mechanism: Any) -> Hashable:
 
 
 def _is_one_report(mechanism: Any, columns: int) -> bool:
-    """Whether each report is a tuple with as many parts, as where a person answers twice."""
+    """True where each report is a tuple with as many parts, as where a person answers twice."""
     if not is_mechanism(mechanism) or columns < 2:
         return False
     codec = codec_of(as_mechanism(mechanism).report_space)
@@ -621,12 +592,13 @@ def _refuse_by_row(frame: EngineFrame, mechanism: Any) -> None:
         )
 
 
-def _check_names(header: pd.DataFrame, by: Any, group: Any, design: SampleDesign) -> None:
+def _check_names(header: pd.DataFrame, beside: Selection) -> None:
     """Raise for what is no name of a column of the frame."""
-    if isinstance(by, list) and not by:
+    if isinstance(beside.by, list) and not beside.by:
         raise ArgumentTypeError("by must name at least one column, found an empty list")
-    listed = [("by", name) for name in _listed(by)] + [("group", name) for name in _listed(group)]
-    for argument, name in [*listed, *design.columns.items()]:
+    labels = {"by": _listed(beside.by), "group": _listed(beside.group)}
+    listed = [(argument, name) for argument, names in labels.items() for name in names]
+    for argument, name in [*listed, *beside.design.columns.items()]:
         if isinstance(name, pd.Index) or not isinstance(name, Hashable):
             several = " or a list of names" if argument == "by" else ""
             raise ArgumentTypeError(
@@ -644,24 +616,22 @@ def _listed(names: Any) -> list[Hashable]:
 def selections(
     frame: pd.DataFrame | EngineFrame,
     requests: Sequence[ColumnRequest],
-    by: Any,
-    group: Hashable,
-    design: SampleDesign,
+    beside: Selection,
     prob: float | None = None,
     epsilon: float | None = None,
 ) -> Iterator[tuple[ColumnRequest, Selection]]:
     """The columns of each tally that is asked for; an engine's are grouped first.
 
-    Names and mechanisms are checked before the engine computes anything.
+    beside : names of columns.  Names and mechanisms are checked before the engine computes.
     """
-    _check_names(_header_of(frame), by, group, design)
+    _check_names(_header_of(frame), beside)
     if isinstance(frame, pd.DataFrame):
         for request in requests:
-            yield request, _selection(frame, request, by, group, design)
+            yield request, _selection(frame, request, beside)
         return
     for argument in ("weights", "probabilities"):
-        if argument in design.columns:
-            frame.check_numbers(design.columns[argument], argument)
+        if argument in beside.design.columns:
+            frame.check_numbers(beside.design.columns[argument], argument)
     found = []
     for request in requests:
         _refuse_by_row(frame, request.mechanism)
@@ -669,21 +639,18 @@ def selections(
         made = frame.mechanism_of(name, request.mechanism, prob, epsilon)
         found.append(ColumnRequest(request.columns, made))
     for chunk in _chunks(found):
-        yield from _grouped(frame, chunk, by, group, design)
+        yield from _grouped(frame, chunk, beside)
 
 
 def _grouped(
-    frame: EngineFrame,
-    chunk: Sequence[ColumnRequest],
-    by: Any,
-    group: Hashable,
-    design: SampleDesign,
+    frame: EngineFrame, chunk: Sequence[ColumnRequest], beside: Selection
 ) -> Iterator[tuple[ColumnRequest, Selection]]:
     """The columns of tallies that are grouped at once; one by one where that is too much."""
-    labels = [*_listed(by), *_listed(design.strata), *_listed(design.clusters), *_listed(group)]
-    cells = prod(_cells(request.mechanism) for request in chunk)
+    design, cells = beside.design, prod(_cells(request.mechanism) for request in chunk)
+    named = (beside.by, design.strata, design.clusters, beside.group)
+    labels = [name for names in named for name in _listed(names)]
     try:
-        counted = group_counts(
+        combinations, multiples = group_counts(
             frame,
             [*(name for request in chunk for name in request.columns), *labels],
             weights=design.weights,
@@ -693,29 +660,27 @@ def _grouped(
     except TooManyError:
         if len(chunk) == 1:
             raise
-        counted = None
-    if counted is None:
+        multiples = None
+    if multiples is None:
         for request in chunk:
-            yield from _grouped(frame, [request], by, group, design)
+            yield from _grouped(frame, [request], beside)
         return
     unweighted = replace(design, weights=None, probabilities=None)  # they are summed up already
+    beside = replace(beside, design=unweighted, multiples=multiples)
     for request in chunk:
-        found = _selection(counted.frame, request, by, group, unweighted)
-        yield request, replace(found, multiples=counted.multiples)
+        yield request, _selection(combinations, request, beside)
 
 
-def _selection(
-    frame: pd.DataFrame, request: ColumnRequest, by: Any, group: Hashable, design: SampleDesign
-) -> Selection:
-    columns: dict[str, Any] = {
-        argument: column_of(frame, name) for argument, name in design.columns.items()
-    }
-    return Selection(
-        [column_of(frame, name) for name in _listed(by)] or None,
-        None if group is None else column_of(frame, group),
-        replace(design, **columns),
-        reports_in(frame, request.columns),
-        request.mechanism,
+def _selection(frame: pd.DataFrame, request: ColumnRequest, beside: Selection) -> Selection:
+    """The columns that are named."""
+    columns: Any = {key: column_of(frame, name) for key, name in beside.design.columns.items()}
+    return replace(
+        beside,
+        by=[column_of(frame, name) for name in _listed(beside.by)] or None,
+        group=None if beside.group is None else column_of(frame, beside.group),
+        design=replace(beside.design, **columns),
+        reports=reports_in(frame, request.columns),
+        mechanism=request.mechanism,
     )
 
 
@@ -765,17 +730,16 @@ def condensed_rows(
     Of pandas it is the frame itself, and None; of an engine the combinations that occur.
     """
     frame = open_frame(data)
-    _check_names(_header_of(frame), None, None, design)
+    _check_names(_header_of(frame), Selection(design=design))
     multiples = None
     if isinstance(frame, EngineFrame):
         for given in (mechanisms or {}).values():
             _refuse_by_row(frame, given)
         labels = [*_listed(group), *_listed(design.strata), *_listed(design.clusters)]
         chances = design.probabilities
-        counted = group_counts(
+        frame, multiples = group_counts(
             frame, [*columns, *labels], weights=design.weights, probabilities=chances
         )
-        frame, multiples = counted.frame, counted.multiples
         design = replace(design, weights=None, probabilities=None)  # they are summed up already
     held: dict[str, Any] = {name: column_of(frame, one) for name, one in design.columns.items()}
     return frame, replace(design, **held), multiples

@@ -119,7 +119,7 @@ class Estimate(Result):
 
     @property
     def designed(self) -> bool:
-        """Whether the sample has weights, strata, clusters or a population of known size."""
+        """True where the sample has weights, strata, clusters or a population of known size."""
         return self._survey is not None
 
     @cached_property
@@ -187,7 +187,7 @@ class Estimate(Result):
 
     @property
     def names_categories(self) -> bool:
-        """Whether reports support categories, so that `to_frame` can say how many do."""
+        """True where reports support categories, so that `to_frame` can say how many do."""
         return not np.isnan(self.named[0]).any()
 
     @property

@@ -98,18 +98,18 @@ class SampleDesign:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What is given of each row, by argument."""
+        """Columns that are given, by argument."""
         names = ("weights", "strata", "clusters", "probabilities")
         given = {name: getattr(self, name) for name in names}
         return {name: column for name, column in given.items() if column is not None}
 
     @property
     def finite(self) -> bool:
-        """Whether it says how much of the population is in the sample."""
+        """True where it says how much of the population is in the sample."""
         return self.population is not None or self.probabilities is not None
 
     def without_rows(self) -> SampleDesign:
-        """What it says of a sample whose rows are counted."""
+        """The design of a sample whose rows are counted."""
         chances = None if self.probabilities is None else True
         return SampleDesign(
             probabilities=chances, population=self.population, lonely_psu=self.lonely_psu
@@ -183,7 +183,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """How the rows of a survey are grouped and weighted.
+    """Groups, cells and weights of the rows of a survey.
 
     groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
     is one stratum and every row is a cluster by itself.  weights : (rows,) or None.
@@ -197,13 +197,13 @@ class Rows:
 
     @property
     def weighted(self) -> bool:
-        """Whether the rows have weights."""
+        """True where the rows have weights."""
         summed = self.multiples is not None and self.multiples.powers is not None
         return summed or self.weights is not None
 
     @property
     def sampled(self) -> bool:
-        """Whether anything is said of how the rows were sampled."""
+        """True where something is said of how the rows were sampled."""
         return self.cells is not None or self.weighted
 
     def places(self, part: slice, rows: int, keys: int) -> Codes:
@@ -266,8 +266,7 @@ def rows_of(
     if design.weights is not None:
         weights = check_weights(design.weights, rows, reports)
     elif design.probabilities is not None and multiples is None:
-        check_aligned(reports, design.probabilities, "probabilities")
-        weights = inverse_probabilities(design.probabilities, rows)
+        weights = inverse_probabilities(design.probabilities, rows, reports)
     found = Rows(groups, cells, weights, multiples)
     if design.population is not None and not found.sampled:
         # One stratum, so that rows outside a group count as sampled.
@@ -380,23 +379,29 @@ def _cells(
     return Numbered(found.codes, list(pairs))
 
 
-def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
-    """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
-    check_aligned(reports, weights, "weights")
-    refuse_reports(weights, "weights", "weigh by what is known of everybody")
-    if isinstance(weights, np.ma.MaskedArray):
+def _numbers(values: Any, name: str, rows: int, reports: Any) -> Floats:
+    """(rows,) ordinary numbers beside reports."""
+    check_aligned(reports, values, name)
+    refuse_reports(values, name, "weigh by what is known of everybody")
+    if isinstance(values, np.ma.MaskedArray):
         raise ArgumentTypeError(
-            "weights must not be masked: what stands under the mask would count"
+            f"{name} must not be masked: what stands under the mask would count"
         )
     try:
-        found = np.asarray(weights, dtype=np.float64)
+        found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentTypeError("weights must be numbers") from None
+        raise ArgumentTypeError(f"{name} must be numbers") from None
     if found.shape != (rows,):
         raise ArgumentValueError(
-            f"weights must have one number for each of the {rows} rows, found the shape "
+            f"{name} must have one number for each of the {rows} rows, found the shape "
             f"{found.shape}"
         )
+    return found
+
+
+def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
+    """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
+    found = _numbers(weights, "weights", rows, reports)
     strange = int(np.count_nonzero(~np.isfinite(found)))
     below = int(np.count_nonzero(found < 0))
     some = found[found > 0]
@@ -433,24 +438,13 @@ def refuse_probabilities(rows: int, outside: int) -> None:
         )
 
 
-def inverse_probabilities(probabilities: Any, rows: int) -> Floats:
+def inverse_probabilities(probabilities: Any, rows: int, reports: Any = None) -> Floats:
     """(rows,) weights 1 / probability, for probabilities in (0, 1] of being in the sample.
-
-    Raises ArgumentValueError for others, as many as there are.
 
     >>> inverse_probabilities([0.5, 1.0, 0.25], 3)
     array([2., 1., 4.])
     """
-    refuse_reports(probabilities, "probabilities", "weigh by what is known of everybody")
-    try:
-        chances = np.asarray(probabilities, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError("probabilities must be numbers") from None
-    if chances.shape != (rows,):
-        raise ArgumentValueError(
-            f"probabilities must have one number for each of the {rows} rows, found the shape "
-            f"{chances.shape}"
-        )
+    chances = _numbers(probabilities, "probabilities", rows, reports)
     refuse_probabilities(rows, int(np.count_nonzero(~((chances > 0) & (chances <= 1)))))
     return np.asarray(1 / chances)
 

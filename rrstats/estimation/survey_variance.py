@@ -169,7 +169,7 @@ class VarianceForm:
 
 
 def variance_form(cells: SampleCells, sampled: Floats, design: SampleDesign) -> VarianceForm:
-    """How a weighted sum over the cells varies.
+    """The variance of a weighted sum over the cells.
 
     sampled : (strata,) the share of its clusters that are in the sample.
     Each cluster counts 1 - its probability in the mean and in the squares of its stratum; without
@@ -381,7 +381,7 @@ class SurveyMoments:
 
     @cached_property
     def least_form(self) -> VarianceForm:
-        """What `form` would be if clusters, and who has which weight, made no difference."""
+        """`form` if clusters, and who has which weight, made no difference."""
         return plain_form(self.cells, self.sampled, self.design.probabilities is not None)
 
     @cached_property

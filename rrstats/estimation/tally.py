@@ -90,7 +90,7 @@ class Tally:
 
     @property
     def sampled(self) -> bool:
-        """Whether it holds weights, strata or clusters."""
+        """True where it holds weights, strata or clusters."""
         return any(
             key != EVERYONE or cell.weight is not None or cell.others
             for key, cell in self.cells.items()
@@ -381,8 +381,7 @@ def count_reports(
         frame = open_frame(reports)
         given = any(one is not None for one in more)
         requests, single = resolve_columns(frame, columns, mechanism, more=given)
-        sample = (beside.by, beside.group, beside.design)
-        asked = selections(frame, requests, *sample, *more)
+        asked = selections(frame, requests, beside, *more)
         if not isinstance(frame, pd.DataFrame):
             made = (None, None, None)  # then the engine was asked for its mechanism
         chosen = ((request.name, selection) for request, selection in asked)
@@ -588,7 +587,7 @@ class Sums:
         self.missing += _added(places[there], kept, self.size)
 
     def cells(self, part: slice, others: NDArray[np.int64]) -> list[Cell]:
-        """What was summed up at some places; their arrays are views that nobody writes to.
+        """The sums at some places; their arrays are views that nobody writes to.
 
         others : (size,) the sampled rows of each place that do not count there.
         """
