@@ -283,6 +283,32 @@ def test_an_outcome_that_is_privatized_too_is_read_through_its_own_channel():
     assert [-1, 0.5, 1.5] == pytest.approx(fit.estimates[:3].tolist(), abs=1e-5)
 
 
+def test_an_outcome_of_three_categories_goes_with_a_privatized_covariate():
+    """With exact probabilities of the reports of both, and an offset, the truth comes back."""
+    three, rows = rr.KRR(list("abc"), 0.7), []
+    truth = np.array([[-0.3, 0.8, 1.0], [0.2, -0.5, -0.7]])
+    for z, x, report, told in np.ndindex(2, 2, 2, 3):
+        eta = np.r_[0, truth @ [1, z, x] + 0.4 * z]
+        chance = 0.5 * ((0.2, 0.6)[z] if x else 1 - (0.2, 0.6)[z])
+        chance *= 0.75 if x == report else 0.25
+        chance *= three.channel.matrix[told] @ special.softmax(eta)
+        rows.append((z, "yes" if report else "no", "abc"[told], 0.4 * z, chance))
+    cells = pd.DataFrame(rows * 20, columns=["z", "x", "y", "offset", "chance"])
+    fit = logit(
+        cells["y"], cells[["z", "x"]], covariates={"x": COIN}, mechanism=three, intercept=True,
+        offset=cells["offset"], weights=cells["chance"],
+    )  # fmt: skip
+    assert truth.ravel() == pytest.approx(fit.estimates[:6], abs=1e-5)
+    logits = [special.logit(0.2), special.logit(0.6) - special.logit(0.2)]
+    assert logits == pytest.approx(fit.estimates[6:].tolist(), abs=1e-5)
+    profile = fit.predict({"z": [1], "x": ["yes"]}, offset=0.4)
+    expected = special.softmax(np.r_[0, truth @ [1, 1, 1] + 0.4])
+    assert expected == pytest.approx(profile["prediction"].to_numpy(), abs=1e-5)
+    assert 1 == pytest.approx(fit.predict(average=True, level=0.9)["prediction"].sum())
+    assert ["a", "b", "c"] * 2 == fit.marginal_effects()["category"].tolist()
+    assert "b, x[T.yes] " in str(fit.summary())
+
+
 def test_scores_give_the_true_coefficients_whatever_the_errors():
     """Exact probabilities again, of exponential errors: scores are right, the normal law is not.
 

@@ -65,7 +65,7 @@ class ScoreResult(RegressionResult):
     sigma2 : the unbiased estimate of the errors' variance; noise may carry it below 0.
     effective_n : for each coefficient of a privatized covariate, from how many known answers it is
         as good: people times its variance if all were known, over its variance, both whatever the
-        law of the errors; NaN where noise leaves that below 0.
+        errors; NaN where noise leaves that below 0.
     signal : for each of these the variation of its column beside all others, by its standard error.
         Below 2 it is within noise of 0, and the effect may be anything.
     """

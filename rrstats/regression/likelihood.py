@@ -159,11 +159,6 @@ class ReportedOutcome:
         return len(self.categories)
 
     @property
-    def rows(self) -> int:
-        """Number of reports."""
-        return len(self.table) if self.cells is None else len(self.cells)
-
-    @property
     def predictors(self) -> int:
         """Those of the family."""
         return self.family.predictors
@@ -219,26 +214,26 @@ class ReportedOutcome:
         values, steps = self._evidence(rows, own)
         shares = self.family.shares(eta)
         slopes = self.family.slopes(eta, shares)
-        law, inverse, by = self._slopes(values, steps, shares, slopes)
+        rate, inverse, by = self._slopes(values, steps, shares, slopes)
         q = self.predictors
-        curves = np.empty((q + self.own, q + self.own, *law.shape))
+        curves = np.empty((q + self.own, q + self.own, *rate.shape))
         curves[:q, :q] = self.family.bends(eta, shares, values[:, None]) * inverse
         if self.free:
             self._bend_classes(curves, own, steps, shares * inverse, slopes * inverse)
         with np.errstate(divide="ignore"):
-            return Terms(np.log(law), by, curves)
+            return Terms(np.log(rate), by, curves)
 
     def _slopes(
         self, values: Floats, steps: Floats, shares: Floats, slopes: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """(C, rows) P(report) and its inverse, and the slopes of its logarithm, own ones last."""
-        law = np.einsum("kn,kcn->cn", values, shares)
-        inverse = np.divide(1.0, law, out=np.zeros_like(law), where=law > 0)
+        rate = np.einsum("kn,kcn->cn", values, shares)
+        inverse = np.divide(1.0, rate, out=np.zeros_like(rate), where=rate > 0)
         by = np.einsum("kn,kqcn->qcn", values, slopes) * inverse
         if self.free:
             own = shares[self.class_of[self.free]] * steps[:, None] * inverse
             by = np.concatenate([by, own])
-        return law, inverse, by
+        return rate, inverse, by
 
     def _bend_classes(
         self, curves: Floats, psi: Floats, steps: Floats, shares: Floats, slopes: Floats
@@ -266,8 +261,8 @@ class ReportedOutcome:
         found = np.zeros((d, d, *eta.shape[1:]))
         for place in range(cells):
             cell = first[rows] + place
-            law, _, by = self._slopes(values[:, cell], steps[:, cell], shares, slopes)
-            found += by[:, None] * (by * law)[None]
+            rate, _, by = self._slopes(values[:, cell], steps[:, cell], shares, slopes)
+            found += by[:, None] * (by * rate)[None]
         return found
 
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -305,8 +300,8 @@ class ReportedOutcome:
         counts = self.counts(weights)
         found = np.full(len(self.class_of), 1 / len(self.class_of))
         for _ in range(steps):
-            law = self.table @ found
-            found = found * (self.table.T @ (counts / np.where(law > 0, law, 1.0)))
+            rate = self.table @ found
+            found = found * (self.table.T @ (counts / np.where(rate > 0, rate, 1.0)))
             found /= found.sum()
         return found
 

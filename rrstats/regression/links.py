@@ -1,9 +1,9 @@
 """From linear predictors to the probabilities of the true answers, and two derivatives.
 
-Two categories: P(event) = F(eta), with F the logistic law (logit), the normal (probit), the extreme
-value law (cloglog: 1 - exp(-exp(eta)), hazards in one period) or Cauchy's (cauchit: for data with
-surprising outliers).  More categories: P(j) in proportion to exp(eta_j), the first being the
-baseline with eta = 0 (multinomial logit).
+Two categories: P(event) = F(eta), with F the logistic distribution (logit), the normal (probit),
+the extreme value one (cloglog: 1 - exp(-exp(eta)), hazards in one period) or Cauchy's (cauchit: for
+data with surprising outliers).  More categories: P(j) in proportion to exp(eta_j), the first being
+the baseline with eta = 0 (multinomial logit).
 
 Arrays have their small axes first: shares (k, rows), the jacobian (k, predictors, rows).
 """
@@ -212,7 +212,7 @@ class MultinomialFamily:
 
 
 def family_of(link: str, k: int) -> Family:
-    """The law of k categories; raises for links that do not exist, or not for so many."""
+    """The family of k categories; raises for links that do not exist, or not for so many."""
     if link not in LINKS:
         raise ArgumentValueError(f"link must be one of {list(LINKS)}, got {link!r}")
     if k == 2:

@@ -331,8 +331,7 @@ class RegressionResult:
         """
         values = self.to_frame(level)[["coef", "low", "high", "p"]].to_numpy()
         return "\n".join(
-            f"{name if isinstance(name, str) else ', '.join(map(str, name))}: "
-            f"{_written(value)}, with {level:.0%} confidence between "
+            f"{_named(name)}: {_written(value)}, with {level:.0%} confidence between "
             f"{_written(low)} and {_written(high)} (p = {p:.3g})"
             for name, (value, low, high, p) in zip(self.index, values, strict=True)
         )
@@ -396,6 +395,11 @@ def standard_errors(covariance: Floats) -> Floats:
     """Square roots of a diagonal; NaN where it is negative or not known."""
     diagonal = np.diagonal(covariance)
     return np.sqrt(np.where(diagonal >= 0, diagonal, np.nan))
+
+
+def _named(name: Any) -> str:
+    """A parameter in a line."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _written(number: float) -> str:
@@ -981,7 +985,7 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
     )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
         p = float(scipy.special.chdtrc(1, ratio_statistic(fit, place)))
-        yield f"  {result.index[place]}: {_written(low)} to {_written(high)}, p = {p:.3g}"
+        yield f"  {_named(result.index[place])}: {_written(low)} to {_written(high)}, p = {p:.3g}"
 
 
 def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
@@ -1075,7 +1079,8 @@ def _mixture_notes(result: LikelihoodResult) -> Iterator[str]:
             f"{len(others) + 1} maxima were found from 5 starts; the others are lower "
             f"by {result.llf - others[0]:.2f} or more."
         )
-    worth = "; ".join(f"{name} {n:,.0f}" for name, n in result.effective_n.dropna().items())
+    numbers = result.effective_n.dropna().items()
+    worth = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in numbers)
     yield f"{result.nobs:,} reports tell as much as so many known answers: {worth or 'none'}."
     if result.covariate_model == "constant" and len(result.data.names) > 1:
         yield (
