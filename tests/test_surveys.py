@@ -470,13 +470,6 @@ def test_two_samples_are_unbiased(make, shares):
     assert expected == pytest.approx(shown, abs=1e-9)
 
 
-def test_two_samples_that_are_one():
-    """Samples with the same box tell no more than one of them, and it is said."""
-    m = surveys.unrelated_question_two_samples([0, 1], [0.7, 0.7], yes=1)
-    with pytest.raises(NotIdentifiableError):
-        rr.estimate([0, 1, 0, 1], m, group=[1, 1, 2, 2])
-
-
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -752,7 +745,7 @@ def test_reports_may_have_labels_of_their_own():
         (
             lambda: surveys.unrelated_question_two_answers([0, 1], [0.5], yes=1),
             ArgumentValueError,
-            "one share for each of 2 answers",
+            "one number for each of 2 answers",
         ),
         (
             lambda: surveys.crosswise_with_anchor(["inattentive", "yes"], 0.2, 0.2, yes="yes"),

@@ -161,7 +161,7 @@ class SubsetSelection(BitReports):
         check_codes(codes, self.domain)
         rows = len(codes)
         own = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own)).view(np.uint8)
-        others = _subsets(source, block, own, self.size, self.k - 1)
+        others = _subsets(source, block, own, size=self.size, others=self.k - 1)
         return _with_own(others, codes, own, self.k)
 
 
@@ -219,7 +219,7 @@ def best_size(k: int, epsilon: float) -> int:
 
 
 def _subsets(
-    source: Source, block: int, own: NDArray[np.uint8], size: int, others: int
+    source: Source, block: int, own: NDArray[np.uint8], *, size: int, others: int
 ) -> list[NDArray[np.uint8]]:
     """Uniformly random subsets of ``others`` categories, packed; a (rows,) byte for 8 of them.
 
@@ -237,7 +237,9 @@ def _subsets(
         for _ in range(min(8, others - column)):
             come = others - column
             if come > 1:
-                taken = _taken(source, block, column, others, left, size).view(np.uint8)
+                taken = _taken(source, block, left, column=column, others=others, size=size).view(
+                    np.uint8
+                )
             else:
                 taken = left.astype(np.uint8)
             plane += plane
@@ -249,7 +251,7 @@ def _subsets(
 
 
 def _taken(
-    source: Source, block: int, column: int, others: int, left: Codes, size: int
+    source: Source, block: int, left: Codes, *, column: int, others: int, size: int
 ) -> NDArray[np.bool_]:
     """Coins, each True with probability exactly ``left`` out of the categories to come."""
     rows, come = len(left), others - column

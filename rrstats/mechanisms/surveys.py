@@ -1073,7 +1073,7 @@ def unrelated_question_two_answers(
     array([0.8883, 0.1117])
     """
     question = _Question(categories, reports, yes, has_yes=True)
-    boxes = _two_boxes(prob_sensitive)
+    boxes = _probabilities(prob_sensitive, "prob_sensitive", "(0, 1)", "2 answers", 2)
     t = _probability(prob_truth, "prob_truth", "[0, 1)")
     return question.twice(
         "unrelated_question_two_answers",
@@ -1130,7 +1130,7 @@ def mangat_singh_singh_two_answers(
     array([0.344, 0.656])
     """
     question = _Question(categories, reports, yes, has_yes=True)
-    boxes = _two_boxes(prob_sensitive)
+    boxes = _probabilities(prob_sensitive, "prob_sensitive", "(0, 1)", "2 answers", 2)
     return question.twice(
         "mangat_singh_singh_two_answers",
         boxes,
@@ -1674,31 +1674,30 @@ def _probability(value: Any, name: str, interval: str = "(0, 1)") -> Fraction:
     return exact
 
 
-def _probabilities(values: Any, name: str, interval: str) -> list[Fraction]:
-    return [_probability(p, f"each of {name}", interval) for p in numbers(values, name)]
-
-
-def _two_boxes(values: Any) -> list[Fraction]:
-    boxes = _probabilities(values, "prob_sensitive", "(0, 1)")
-    if len(boxes) != 2:
+def _probabilities(
+    values: Any, name: str, interval: str, each: str = "", size: int | None = None
+) -> list[Fraction]:
+    """Some probabilities, one for each of ``size`` things where that is known."""
+    read = [_probability(p, f"each of {name}", interval) for p in numbers(values, name)]
+    if size is not None and len(read) != size:
         raise ArgumentValueError(
-            f"prob_sensitive must have one share for each of 2 answers, found {len(boxes)}"
+            f"{name} must have one number for each of {each}, found {len(read)}"
         )
-    return boxes
+    return read
 
 
 def _by_category(value: Any, name: str, domain: Categories) -> list[Fraction]:
     """One number for each category, from a list in their order, a mapping or a Series."""
-    rule = f"{name} must have one number for each of the categories {domain.describe()}"
+    each = f"the categories {domain.describe()}"
     if isinstance(value, Mapping | pd.Series):
-        given = {domain.code(label): each for label, each in value.items()}
+        given = {domain.code(label): number for label, number in value.items()}
         if set(given) != set(range(domain.k)) or len(given) != len(value):
-            raise ArgumentValueError(f"{rule}, found numbers for {listed(value.keys())}")
+            raise ArgumentValueError(
+                f"{name} must have one number for each of {each}, found numbers for "
+                f"{listed(value.keys())}"
+            )
         value = [given[code] for code in range(domain.k)]
-    read = _probabilities(value, name, "[0, 1]")
-    if len(read) != domain.k:
-        raise ArgumentValueError(f"{rule}, found {len(read)}")
-    return read
+    return _probabilities(value, name, "[0, 1]", each, domain.k)
 
 
 def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
