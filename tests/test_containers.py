@@ -507,6 +507,8 @@ def test_an_arrow_column_of_nulls_gets_the_type_of_the_categories():
 def test_arrow_numbers_follow_the_same_rules(own, categories, expected):
     """Integers widen where a category does not fit, and nothing else changes the type."""
     pa = pytest.importorskip("pyarrow")
+    if own == "halffloat" and pa.__version__ < "18":
+        pytest.skip("pyarrow 17 makes half floats of NumPy's own alone")
     values = np.array([0, 1], dtype={"halffloat": "f2", "bool": "?"}.get(own, "i1"))
     answers = pa.array(values).cast(own) if own != "halffloat" else pa.array(values)
     out = truth(answers, categories, unknown="uniform")
@@ -626,6 +628,8 @@ def test_views_and_run_ends_of_arrow_come_back(kind, chunked):
         "run ends": lambda: pa.compute.run_end_encode(pa.array(["a", "b", None]), pa.int16()),
         "run ends of numbers": lambda: pa.compute.run_end_encode(pa.array([1, 2, None])),
     }
+    if kind.endswith("view") and pa.__version__ < "18":
+        pytest.skip("pyarrow 17 casts nothing to views")
     answers = make[kind]()
     answers = pa.chunked_array([answers, answers[1:]]) if chunked else answers
     categories = list(dict.fromkeys(answers.to_pylist()))[:2]

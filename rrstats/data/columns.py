@@ -420,7 +420,8 @@ def _of_arrow(categories: Categories, dtype: Any) -> Encoder:
         return _of_arrow_text(categories, dtype)
     if kind in ("bool", "int", "float"):
         of_values = _of_numpy(categories, np.dtype(dtype.to_pandas_dtype()))
-        filler = pa.scalar(False if kind == "bool" else 0, pa.bool_() if kind == "bool" else dtype)
+        zero = np.float16(0) if dtype == pa.float16() else kind != "bool" and 0
+        filler = pa.scalar(zero, pa.bool_() if kind == "bool" else dtype)
         return _with_missing(
             categories,
             lambda cells: of_values(cells.fill_null(filler).to_numpy(zero_copy_only=False)),

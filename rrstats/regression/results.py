@@ -658,7 +658,7 @@ class LikelihoodResult(RegressionResult):
         table = self._framed(value, error, low, high, False)
         copies = len(table) // max(len(index), 1)  # a row for each category
         places = np.arange(len(index)).repeat(copies)
-        table.index = index[places]
+        table.index = index if copies == 1 else index[places]
         if frame is None:
             return table
         shown = dict.fromkeys([*self.data.design.sources, *self.private.names])
