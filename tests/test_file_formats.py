@@ -129,7 +129,7 @@ def test_wide_rows_are_read_in_small_pieces(tmp_path):
     source = tmp_path / "source.parquet"
     data = samples.table(2000).append_column("wide", pa.array(["w" * 50_000] * 2000))
     pq.write_table(data, source)
-    part = files.formats.open_source(source).parts[0]
+    part = files.formats.open_source(source).files[0]
     sizes = [piece.rows for piece in part.pieces({})]
     assert 2000 == sum(sizes)
     assert max(sizes) * 50_000 <= batches.GROUP_BYTES

@@ -156,7 +156,7 @@ def test_the_markers_would_be_found(tmp_path, form):
 def test_pieces_of_other_columns_refer_to_no_answer(tmp_path):
     """What goes to a writer or to a shuffle holds no buffer with true answers."""
     source = written(tmp_path, ".parquet", pa.table({"answer": marked(), "id": range(N)}))
-    part = files.formats.open_source(source).parts[0]
+    part = files.formats.open_source(source).files[0]
     piece = next(part.pieces({"answer": KRR.domain}))
     batch = piece.replaced({"answer": pa.array(["never"] * piece.rows)}, part.schema)
     assert MARK.encode() in piece.cells("answer").buffers()[2].to_pybytes()
@@ -422,7 +422,7 @@ def test_long_answers_are_read_in_small_pieces(tmp_path):
         source = tmp_path / "source.parquet"
         answers = pa.array([word]).take(pa.array([0] * 2000))
         pq.write_table(pa.table({"answer": answers, "id": range(2000)}), source)
-        part = formats.open_source(source).parts[0]
+        part = formats.open_source(source).files[0]
         pieces = part.pieces({"answer": KRR.domain})
         assert max(piece.rows for piece in pieces) * len(word) <= batches.GROUP_BYTES
         target = samples.privatize(source, overwrite=True, again=True)

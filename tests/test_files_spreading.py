@@ -33,7 +33,7 @@ from rrstats.errors import (
 from rrstats.files.privatize_file import (  # after importorskip
     Answer,
     anew,
-    privatize_spread,  # after importorskip
+    privatize_by_tasks,  # after importorskip
 )
 
 PARTS = ["region=a/part-0.parquet", "region=b/x/part-0.pq", "z.parquet"]
@@ -48,7 +48,7 @@ def in_turn(calls):
 
 def release(source, run=in_turn, columns=None, **options):
     target = source.with_name("target")
-    return privatize_spread(source, target, columns or {"answer": KRR}, run, **options)
+    return privatize_by_tasks(source, target, columns or {"answer": KRR}, run, **options)
 
 
 def nothing_there(source):
@@ -117,7 +117,7 @@ def test_every_mechanism_is_served_as_it_is_file_by_file(tmp_path, name):
     pq.write_table(pa.table({"answer": cells}), source)
     found = []
     plain = partial(files.privatize_file, source, tmp_path / "alone.parquet", rng=None)
-    for call in (plain, partial(privatize_spread, source, tmp_path / "target", run=in_turn)):
+    for call in (plain, partial(privatize_by_tasks, source, tmp_path / "target", run=in_turn)):
         try:
             receipt = call(columns={"answer": mechanism}, unknown="uniform", again=True)
             place = receipt.target
@@ -362,7 +362,7 @@ def test_a_target_that_exists_is_refused_or_replaced_as_a_whole(tmp_path):
 def test_places_that_tasks_cannot_share_are_refused(tmp_path):
     """Remote names, files as targets, and other formats, each with a next step."""
     source = written(tmp_path, ".parquet")
-    go = partial(privatize_spread, columns={"answer": KRR}, run=in_turn)
+    go = partial(privatize_by_tasks, columns={"answer": KRR}, run=in_turn)
     with pytest.raises(ArgumentValueError, match=r"source must be a path on a disk .*'s3://"):
         go("s3://bucket/in", tmp_path / "target")
     with pytest.raises(ArgumentValueError, match="target must be a path on a disk"):

@@ -94,7 +94,7 @@ def _records(options: argparse.Namespace, given: Design) -> list[Record]:
 def caster(path: Path) -> Callable[[str, list[str | None]], list[Hashable]]:
     """A function from a column's name and category words to values of the column's type."""
     source = open_source(path)
-    part = source.parts[0]
+    part = source.files[0]
 
     def cast(column: str, words: list[str | None]) -> list[Hashable]:
         name = source.check_column(column)
@@ -117,7 +117,7 @@ def _preview(options: argparse.Namespace, design: list[Record]) -> dict[str, Any
         recorded = recorded_mechanism(
             source.record_of(name), mechanism, again=options.again, missing=asked.missing, rng=None
         )
-        empty = source.parts[0].no_cells(name, mechanism.domain)
+        empty = source.files[0].no_cells(name, mechanism.domain)
         releases[name] = ColumnRelease(
             empty, mechanism, unknown=asked.unknown, missing=asked.missing
         )
@@ -125,7 +125,7 @@ def _preview(options: argparse.Namespace, design: list[Record]) -> dict[str, Any
         records.append(replace(asked, name=name, mechanism=made.mechanism))
     Ledger.of(options.source, options.ledger).refuse(records, options.again)
     careful = {name: release for name, release in releases.items() if release.may_refuse}
-    for part in source.parts if careful else ():
+    for part in source.files if careful else ():
         for piece in part.pieces({n: r.mechanism.domain for n, r in careful.items()}, only=True):
             for name, release in careful.items():
                 release.look(piece.cells(name))

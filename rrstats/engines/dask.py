@@ -53,7 +53,7 @@ from rrstats.files.privatize_file import (
     Run,
     anew,
     privatize_batches,
-    privatize_spread,
+    privatize_by_tasks,
 )
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.records import KEY
@@ -380,7 +380,7 @@ def privatize_parquet(
     """
     client = client_of(client)
     if not isinstance(src, dd.DataFrame):
-        return privatize_spread(
+        return privatize_by_tasks(
             src,
             dst,
             plan,

@@ -216,13 +216,14 @@ def sink_privatized(
     with Publication(place, overwrite=overwrite) as publication:
         look(frame, release)
         rows = _write(frame, release, publication)
-        if rows != release.rows:
+        if rows != release.seen().rows:
             raise FileError(
-                f"{release.rows} rows were privatized and {rows} were written; nothing was "
+                f"{release.seen().rows} rows were privatized and {rows} were written; nothing was "
                 "published, run it again"
             )
         publication.publish()
     release.warn()
+    seen = release.seen()
     return Receipt(
         rows,
         release.records,
@@ -231,7 +232,7 @@ def sink_privatized(
         total_epsilon(record.epsilon for record in release.records),
         {str(record.name): (1, record.epsilon) for record in release.records},
         {
-            name: {"unknown": release.unknown[name], "missing": release.missing[name]}
+            name: {"unknown": seen.unknown[name], "missing": seen.missing[name]}
             for name in release.columns
         },
     )

@@ -18,7 +18,7 @@ import difflib
 import threading
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,6 +49,7 @@ __all__ = [
     "Seen",
     "TablePiece",
     "Writer",
+    "add_seen",
     "ahead",
     "careful",
     "changed_schema",
@@ -57,6 +58,7 @@ __all__ = [
     "no_cells",
     "reading",
     "row_bytes",
+    "seen_by",
 ]
 
 Result = TypeVar("Result")
@@ -357,6 +359,25 @@ def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
+def seen_by(columns: Iterable[ReleasedColumn]) -> Seen:
+    """Counts of the answers that columns of one release saw so far; private."""
+    releases = {column.name: column.release for column in columns}
+    return Seen(
+        max(release.rows for release in releases.values()),
+        {name: release.unknown for name, release in releases.items()},
+        {name: release.missing for name, release in releases.items()},
+    )
+
+
+def add_seen(columns: Iterable[ReleasedColumn], seen: Seen) -> None:
+    """Count what the same release saw elsewhere."""
+    for column in columns:
+        release = column.release
+        release.rows += seen.rows
+        release.unknown += seen.unknown.get(column.name, 0)
+        release.missing += seen.missing.get(column.name, 0)
+
+
 @dataclass(frozen=True)
 class ReleasedColumn:
     """One column of a release, checked; nothing is drawn yet.
@@ -534,40 +555,11 @@ class BatchRelease:
 
     def seen(self) -> Seen:
         """Counts of the answers so far; private."""
-        releases = {name: column.release for name, column in self.columns.items()}
-        return Seen(
-            max(release.rows for release in releases.values()),
-            {name: release.unknown for name, release in releases.items()},
-            {name: release.missing for name, release in releases.items()},
-        )
+        return seen_by(self.columns.values())
 
     def add(self, seen: Seen) -> None:
         """Count what the same release saw elsewhere, to `refuse` or `warn` here."""
-        for name, column in self.columns.items():
-            release = column.release
-            release.rows += seen.rows
-            release.unknown += seen.unknown.get(name, 0)
-            release.missing += seen.missing.get(name, 0)
-
-    @property
-    def rows(self) -> int:
-        """Number of rows so far."""
-        return self.seen().rows
-
-    @property
-    def unknown(self) -> dict[str, int]:
-        """For each column the answers outside its categories; private."""
-        return self.seen().unknown
-
-    @property
-    def missing(self) -> dict[str, int]:
-        """For each column the missing answers, where missing is no category; private."""
-        return self.seen().missing
-
-    @property
-    def warns(self) -> bool:
-        """True where the named warning is due."""
-        return any(column.release.warns for column in self.columns.values())
+        add_seen(self.columns.values(), seen)
 
     def warn(self) -> None:
         """The named warnings, after the results exist."""

@@ -215,10 +215,10 @@ def _tallies(source: FileSource, claims: Mapping[str, _Claim]) -> dict[str, Tall
     for name, mechanism in mechanisms.items():
         check_one_sample(name, mechanism)
     spaces = {name: each.report_space for name, each in mechanisms.items()}
-    none = {name: source.parts[0].no_cells(name, space) for name, space in spaces.items()}
+    none = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
     found = {name: tally(none[name], each) for name, each in mechanisms.items()}
-    for part in source.parts:
-        for piece in part.pieces(spaces, only=True):
+    for file in source.files:
+        for piece in file.pieces(spaces, only=True):
             for name, mechanism in mechanisms.items():
                 found[name] += tally(piece.cells(name), mechanism)
     for name, claim in claims.items():
@@ -255,8 +255,8 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     unknown: Counter[Hashable] = Counter()
     missing = left_out = 0
-    for part in source.parts:
-        for piece in part.pieces({name: domain}, only=True):
+    for file in source.files:
+        for piece in file.pieces({name: domain}, only=True):
             values, absent = _outside(piece, name, domain)
             missing += absent
             for value, count in values:
@@ -320,8 +320,8 @@ def describe_file(path: Path | str) -> list[Record]:
     """
     source = open_source(path)
     records: list[Record] = []
-    for part in source.parts:
-        records = file_metadata.merge(part.records, records)
+    for file in source.files:
+        records = file_metadata.merge(file.records, records)
     for record in records:
         source.record_of(str(record.name))  # raises where files disagree
     return records
@@ -384,14 +384,14 @@ def statement_of(
 def count_rows(source: FileSource) -> int:
     """Number of rows; a text file is read for that."""
     return sum(
-        sum(piece.rows for piece in part.pieces({}, only=True)) if part.rows is None else part.rows
-        for part in source.parts
+        sum(piece.rows for piece in file.pieces({}, only=True)) if file.rows is None else file.rows
+        for file in source.files
     )
 
 
 def document_beside(source: FileSource) -> str | None:
     """The name of the file that says how the reports were made, where it is a file of its own."""
-    return f"{source.path.name}{SIDECAR}" if source.parts[0].document_is_beside else None
+    return f"{source.path.name}{SIDECAR}" if source.files[0].document_is_beside else None
 
 
 def silence(source: FileSource) -> str:

@@ -417,32 +417,32 @@ class FileSource:
     path: Path
     format: Format
     is_directory: bool
-    parts: list[DataFile]
+    files: list[DataFile]
     stamp: Stamp
 
     @property
     def rows(self) -> int | None:
         """Number of rows, where the files tell it before they are read."""
-        counts = [part.rows for part in self.parts]
+        counts = [file.rows for file in self.files]
         return None if None in counts else sum(count for count in counts if count is not None)
 
     @property
     def names(self) -> list[str]:
         """The columns."""
-        return self.parts[0].names
+        return self.files[0].names
 
     def record_of(self, name: str) -> Record | None:
         """The record of a column in the files; they must agree, and it must fit."""
         found = {
-            part.relative: next((r for r in part.records if str(r.name) == name), None)
-            for part in self.parts
+            file.relative: next((r for r in file.records if str(r.name) == name), None)
+            for file in self.files
         }
         first, *others = found.values()
         for relative, record in zip(list(found)[1:], others, strict=True):
             if record != first:
                 raise MetadataError(
                     f"the files of {self.path} say different things of how column {name!r} was "
-                    f"made: {self.parts[0].relative} and {relative}; privatize them apart"
+                    f"made: {self.files[0].relative} and {relative}; privatize them apart"
                 )
         if first is not None:
             self._check_fits(name, first)
@@ -462,7 +462,7 @@ class FileSource:
         except MetadataError:  # a fingerprint, or a mechanism of a newer rrstats
             return
         try:
-            open_reports(self.parts[0].no_cells(name, space), space)
+            open_reports(self.files[0].no_cells(name, space), space)
         except (ArgumentTypeError, ArgumentValueError) as error:
             raise MetadataError(
                 f"{where} does not fit: {error}; take the file as it was released"
@@ -474,8 +474,8 @@ class FileSource:
             raise ArgumentTypeError(
                 f"columns of a file are named by text, found {type(name).__name__}"
             )
-        for part in self.parts:
-            folders = [*self.path.parts, *Path(part.relative).parts[:-1]]
+        for file in self.files:
+            folders = [*self.path.parts, *Path(file.relative).parts[:-1]]
             if any(_tells(folder, name) for folder in folders):
                 raise ArgumentValueError(
                     f"{self.path} is partitioned by column {name!r}: a folder in its path or below "
@@ -483,17 +483,17 @@ class FileSource:
                     "column in the files and the rows mixed, and privatize them with "
                     "shuffle_rows=True"
                 )
-        check_once(name, self.names, f" in {self.path}", shown=self.parts[0].names_are_names)
-        declared = self.parts[0].type_of(name)
+        check_once(name, self.names, f" in {self.path}", shown=self.files[0].names_are_names)
+        declared = self.files[0].type_of(name)
         if not is_served(declared):
             raise ArgumentTypeError(
                 f"column {name!r} of {self.path} has the type {declared}, and a report is one "
                 "plain value; put the answer into a column of its own"
             )
-        for part in self.parts:
-            if part.has_copy(name):
+        for file in self.files:
+            if file.has_copy(name):
                 raise ArgumentValueError(
-                    f"{part.path} has an index of pandas with the name {name!r}, which would "
+                    f"{file.path} has an index of pandas with the name {name!r}, which would "
                     "release the answers; write it again with reset_index(drop=True)"
                 )
         return name
@@ -521,18 +521,18 @@ def open_source(path: Path | str) -> FileSource:
         raise FileError(f"{path} is not there; check the path")
     is_directory = path.is_dir()
     form = PARQUET if is_directory else format_of(path, "source")
-    files = _data_files(path) if is_directory else [path]
-    stamp = _stamp(files)
-    names = [f.relative_to(path).as_posix() if is_directory else f.name for f in files]
-    parts = [form.opener(file, name) for file, name in zip(files, names, strict=True)]
-    for part in parts[1:]:
-        _check_alike(path, parts[0], part)
+    paths = _data_files(path) if is_directory else [path]
+    stamp = _stamp(paths)
+    names = [f.relative_to(path).as_posix() if is_directory else f.name for f in paths]
+    files = [form.opener(at, name) for at, name in zip(paths, names, strict=True)]
+    for file in files[1:]:
+        _check_alike(path, files[0], file)
     if is_directory and (said := file_metadata.directory_records(path)):
-        for part in parts:
-            part.records = file_metadata.joined(
-                f"{file_metadata.DOCUMENT} and {part.relative} say", part.records, said
+        for file in files:
+            file.records = file_metadata.joined(
+                f"{file_metadata.DOCUMENT} and {file.relative} say", file.records, said
             )
-    return FileSource(path, form, is_directory, parts, stamp)
+    return FileSource(path, form, is_directory, files, stamp)
 
 
 def column_type(path: Path | str, name: str) -> pa.DataType:
@@ -555,7 +555,7 @@ def column_type(path: Path | str, name: str) -> pa.DataType:
         The column is not there.
     """
     source = open_source(path)
-    return source.parts[0].type_of(source.check_column(name))
+    return source.files[0].type_of(source.check_column(name))
 
 
 def check_target(source: FileSource, target: Path | str) -> Path:

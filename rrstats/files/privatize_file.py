@@ -31,8 +31,10 @@ from rrstats.files.batches import (
     GroupWriter,
     ReleasedColumn,
     Seen,
+    add_seen,
     ahead,
     reading,
+    seen_by,
 )
 from rrstats.files.csv import SIDECAR
 from rrstats.files.formats import (
@@ -59,13 +61,13 @@ __all__ = [
     "Progress",
     "Receipt",
     "Run",
-    "Spread",
+    "TaskOutputs",
     "anew",
     "attempt",
     "look",
     "privatize_batches",
+    "privatize_by_tasks",
     "privatize_file",
-    "privatize_spread",
     "rewrite",
 ]
 
@@ -228,12 +230,12 @@ def privatize_file(
     place = check_target(origin, target)
     made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng)
     records = [column.record() for column in made]
-    hands = _OneByOne(origin, made, records, shuffle_rows, progress, rng)
+    writer = _OneProcess(origin, made, records, shuffle_rows, progress, rng)
     release = _Release(origin, place, made, records, again, overwrite)
-    return release.run(hands, ledger, began, directory=origin.is_directory)
+    return release.run(writer, ledger, began, directory=origin.is_directory)
 
 
-def privatize_spread(
+def privatize_by_tasks(
     source: Path | str,
     target: Path | str,
     columns: Any,
@@ -261,13 +263,15 @@ def privatize_spread(
     made = _prepare(origin, wanted, again, None)
     records = [column.record() for column in made]
     tasks = []
-    for part in origin.parts:
-        said = file_metadata.merge(part.records, records)
-        tasks.append(FileTask(part.path, part.relative, part.rows, wanted, said, shuffle_rows))
-    alike = [r for r in origin.parts[0].records if all(r in p.records for p in origin.parts)]
-    hands = Spread(tasks, run, file_metadata.merge(alike, records), partial(_add, made), progress)
+    for file in origin.files:
+        said = file_metadata.merge(file.records, records)
+        tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, shuffle_rows))
+    alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
+    writer = TaskOutputs(
+        tasks, run, file_metadata.merge(alike, records), partial(add_seen, made), progress
+    )
     release = _Release(origin, place, made, records, again, overwrite)
-    return release.run(hands, ledger, began, directory=True)
+    return release.run(writer, ledger, began, directory=True)
 
 
 def privatize_batches(
@@ -287,10 +291,10 @@ def privatize_batches(
     began, place = time.monotonic(), _absolute(target, "target")
     _check_ending(place)
     columns = list(release.columns.values())
-    hands = Spread(tasks, run, release.records, release.add, progress)
+    writer = TaskOutputs(tasks, run, release.records, release.add, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
-        _refuse(hands, columns)
-        rows = hands.write(publication)
+        _refuse(writer, columns)
+        rows = writer.write(publication)
         publication.publish()
     account = {c.name: (1, total_epsilon([c.record().epsilon])) for c in columns}
     per_row = total_epsilon(record.epsilon for record in release.records)
@@ -305,7 +309,7 @@ def _prepare(
 ) -> list[ReleasedColumn]:
     """The columns, checked against the source's declarations."""
     found = []
-    first = origin.parts[0]
+    first = origin.files[0]
     for place, asked in enumerate(wanted):
         name, mechanism = origin.check_column(asked.name), asked.mechanism
         check_one_sample(name, mechanism)
@@ -349,7 +353,7 @@ def _check_ending(target: Path) -> None:
 # -- doing it ------------------------------------------------------------------------------
 
 
-class _Hands(Protocol):
+class _Writer(Protocol):
     """A way to look at all files of a source and to write them."""
 
     def look(self) -> None:
@@ -361,21 +365,12 @@ class _Hands(Protocol):
         ...
 
 
-def _refuse(hands: _Hands, columns: Sequence[ReleasedColumn]) -> None:
+def _refuse(writer: _Writer, columns: Sequence[ReleasedColumn]) -> None:
     """Look at all answers first, where some may be refused; nothing is drawn."""
     if any(column.release.may_refuse for column in columns):
-        hands.look()
+        writer.look()
         for column in columns:
             column.release.refuse()
-
-
-def _add(columns: Iterable[ReleasedColumn], seen: Seen) -> None:
-    """Count what a task saw elsewhere."""
-    for column in columns:
-        release = column.release
-        release.rows += seen.rows
-        release.unknown += seen.unknown[column.name]
-        release.missing += seen.missing[column.name]
 
 
 def _receipt(
@@ -407,12 +402,12 @@ class _Release:
     overwrite: bool
 
     def run(
-        self, hands: _Hands, ledger: Path | str | None, began: float, *, directory: bool
+        self, writer: _Writer, ledger: Path | str | None, began: float, *, directory: bool
     ) -> Receipt:
         origin, place, records, again = self.origin, self.place, self.records, self.again
         per_row = max(
-            total_epsilon(record.epsilon for record in file_metadata.merge(part.records, records))
-            for part in origin.parts
+            total_epsilon(record.epsilon for record in file_metadata.merge(file.records, records))
+            for file in origin.files
         )
         book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
         book.refuse(records, again)
@@ -420,9 +415,9 @@ class _Release:
         try:
             digest = hashing.submit(digest_of, origin.path, over)
             with Publication(place, overwrite=self.overwrite, directory=directory) as publication:
-                _refuse(hands, self.columns)
+                _refuse(writer, self.columns)
                 origin.check_unchanged()  # what was looked at is what is privatized
-                rows = hands.write(publication)
+                rows = writer.write(publication)
                 origin.check_unchanged()
                 found = digest.result()
                 entry = book.entry(records, target=place, digest=found, rows=rows, again=again)
@@ -439,7 +434,7 @@ class _Release:
 
 
 @dataclass(frozen=True)
-class _OneByOne:
+class _OneProcess:
     """This process does it, with one key a column for all parts."""
 
     origin: FileSource
@@ -450,8 +445,8 @@ class _OneByOne:
     rng: Any
 
     def look(self) -> None:
-        for part in self.origin.parts:
-            look(part, self.columns)
+        for file in self.origin.files:
+            look(file, self.columns)
 
     def write(self, publication: Publication) -> int:
         folder, rows, done, total = publication.target.parent, 0, 0, self.origin.rows
@@ -462,11 +457,11 @@ class _OneByOne:
             if self.progress is not None:
                 self.progress(done, total)
 
-        for part in self.origin.parts:
-            name = part.relative if self.origin.is_directory else None
+        for file in self.origin.files:
+            name = file.relative if self.origin.is_directory else None
             with publication.open(name) as sink:
                 rows += rewrite(
-                    part,
+                    file,
                     sink,
                     self.columns,
                     self.records,
@@ -475,8 +470,8 @@ class _OneByOne:
                     rng=self.rng,
                     tell=tell,
                 )
-            if part.document_is_beside:
-                said = file_metadata.merge(part.records, self.records)
+            if file.document_is_beside:
+                said = file_metadata.merge(file.records, self.records)
                 publication.beside(SIDECAR, json.dumps(write(said), indent=1).encode() + b"\n")
         return rows
 
@@ -484,19 +479,19 @@ class _OneByOne:
 Tell = Callable[[int], object]
 
 
-def look(part: DataFile, columns: Sequence[ReleasedColumn]) -> None:
+def look(file: DataFile, columns: Sequence[ReleasedColumn]) -> None:
     """Count the answers of a part that may be refused; nothing is drawn."""
     careful = [column for column in columns if column.release.may_refuse]
     if not careful:
         return
     domains = {column.name: column.mechanism.domain for column in careful}
-    for piece in part.pieces(domains, only=True):
+    for piece in file.pieces(domains, only=True):
         for column in careful:
             column.release.look(piece.cells(column.name))
 
 
 def rewrite(
-    part: DataFile,
+    file: DataFile,
     sink: IO[bytes],
     columns: Sequence[ReleasedColumn],
     records: Sequence[Record],
@@ -516,17 +511,17 @@ def rewrite(
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal rows
-        for batch, count in _privatized(part, columns, lines=shuffle_rows):
+        for batch, count in _privatized(file, columns, lines=shuffle_rows):
             yield batch
             rows += count
             if tell is not None:
                 tell(count)
 
-    said = file_metadata.merge(part.records, records)
-    writer = part.writer(sink, columns, said, shuffle_rows)
+    said = file_metadata.merge(file.records, records)
+    writer = file.writer(sink, columns, said, shuffle_rows)
     try:
         blocks = counted()
-        for block in _shuffled(part, columns, blocks, folder, rng) if shuffle_rows else blocks:
+        for block in _shuffled(file, columns, blocks, folder, rng) if shuffle_rows else blocks:
             writer.write(block)
     except BaseException:
         with suppress(Exception):  # it would write on when it is forgotten
@@ -537,29 +532,29 @@ def rewrite(
 
 
 def _privatized(
-    part: DataFile, columns: Sequence[ReleasedColumn], *, lines: bool
+    file: DataFile, columns: Sequence[ReleasedColumn], *, lines: bool
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """The rows of a part with reports, and how many they are."""
     domains = {column.name: column.mechanism.domain for column in columns}
-    schema = part.schema_of(columns)
-    for piece in ahead(part.pieces(domains, lines=lines)):
+    schema = file.schema_of(columns)
+    for piece in ahead(file.pieces(domains, lines=lines)):
         reports = {c.name: c.release.reports(piece.cells(c.name)) for c in columns}
         yield piece.replaced(reports, schema), piece.rows
 
 
 def _shuffled(
-    part: DataFile,
+    file: DataFile,
     columns: Sequence[ReleasedColumn],
     blocks: Iterator[pa.RecordBatch],
     folder: Path,
     rng: Any,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part in random order."""
-    schema, expected = part.schema_of(columns), part.bytes_expected(columns)
+    schema, expected = file.schema_of(columns), file.bytes_expected(columns)
     declared = [column.name for column in columns]
     with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
         # Which word moves a row must not follow from where pieces of long answers ended.
-        even = GroupWriter(schema, part.group_rows(columns, share=8), shuffle.add_table)
+        even = GroupWriter(schema, file.group_rows(columns, share=8), shuffle.add_table)
         for block in blocks:
             even.write(block)
         even.close()
@@ -605,7 +600,7 @@ Call = Callable[..., Answer]
 Run = Callable[[Sequence[Call]], Generator[tuple[int, Answer]]]
 """An engine that runs calls, one for each file, anywhere: each one's place and answer.
 
-It may give a call the data of its part.  Answers are taken as they come; the first of a place
+It may give a call the data of its file.  Answers are taken as they come; the first of a place
 counts.  Closed before its end, it must give up what is still to be run.
 """
 
@@ -623,17 +618,16 @@ class FileTask:
 
     def look(self) -> Seen:
         """Count what may be refused."""
-        part, columns = self._opened()
-        look(part, columns)
-        return _seen(columns)
+        file, columns = self._opened()
+        look(file, columns)
+        return seen_by(columns)
 
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
         """Write the file with reports."""
-        part, columns = self._opened()
+        file, columns = self._opened()
         shuffle = self.shuffle_rows
-        rows = rewrite(part, sink, columns, self.records, folder, shuffle_rows=shuffle)
-        seen = _seen(columns)
-        return Seen(rows, seen.unknown, seen.missing)
+        rows = rewrite(file, sink, columns, self.records, folder, shuffle_rows=shuffle)
+        return replace(seen_by(columns), rows=rows)
 
     def _opened(self) -> tuple[ParquetFile, list[ReleasedColumn]]:
         if not self.path.exists():
@@ -641,25 +635,16 @@ class FileTask:
                 f"a worker does not see {self.path}; source and target must lie on a disk that "
                 "all workers see under the same paths; nothing was published"
             )
-        part = ParquetFile(self.path, self.relative)
+        file = ParquetFile(self.path, self.relative)
         columns = []
         for place, asked in enumerate(self.wanted):
-            like = part.no_cells(asked.name, asked.mechanism.domain)
+            like = file.no_cells(asked.name, asked.mechanism.domain)
             # The engine shares out the cores.
             options: dict[str, Any] = {"column": place, "threads": 1}
             columns.append(
                 ReleasedColumn.prepare(asked, like, None, again=False, rng=None, **options)
             )
-        return part, columns
-
-
-def _seen(columns: Iterable[ReleasedColumn]) -> Seen:
-    found = {column.name: column.release for column in columns}
-    return Seen(
-        max(release.rows for release in found.values()),
-        {name: release.unknown for name, release in found.items()},
-        {name: release.missing for name, release in found.items()},
-    )
+        return file, columns
 
 
 # -- where the task runs -------------------------------------------------------------------
@@ -711,7 +696,7 @@ def anew(error: Exception, what: str) -> RRStatsError:
 
 
 @dataclass(frozen=True)
-class Spread:
+class TaskOutputs:
     """All tasks of a release, and how the engine runs them.
 
     records : what the target says of its columns.  add : takes what a task saw.
