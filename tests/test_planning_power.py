@@ -334,6 +334,7 @@ def test_two_proportions_without_noise_need_the_textbook_number():
         (lambda: power(100, 0.1, FORCED, against=0, other=0), TYPE, "found against and other"),
         (lambda: power(100, 0.1, FORCED, against=0.1, null=0.1), TYPE, "of two groups"),
         (lambda: power(100, 0.1, FORCED, other=0.1, ratio=0), VALUE, "ratio"),
+        (lambda: power(100, 0.1, FORCED, agaisnt=0.1), TYPE, "unknown option 'agaisnt'; the opt"),
         (lambda: power(100, 0.1, FORCED, against=0, alternative="one"), VALUE, "must be one of"),
         (lambda: power(100, 0.1, FORCED, against=0, alpha=0), VALUE, "alpha"),
         (lambda: power(100, 0.1, FORCED, against=0, exact="yes"), TYPE, "exact"),

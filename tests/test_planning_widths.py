@@ -287,6 +287,8 @@ def test_awkward_plans_are_answered():
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1]), ArgumentValueError, "mix must have 2"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "somebody"),
+        (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), ArgumentValueError, "each of"),
+        (lambda: people(0.02, 0.1, WARNER, levle=0.9), ArgumentTypeError, "unknown option 'levle'"),
         (lambda: half_width(9, 0.1, WARNER, mix="ab"), ArgumentTypeError, "mix must be numbers"),
         (
             lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),

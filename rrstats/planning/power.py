@@ -36,7 +36,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.inference.binomial import upper_tail
 from rrstats.inference.optimize import first_accepted
-from rrstats.planning.precision import MOST_PEOPLE, Question, ask, check_people
+from rrstats.planning.precision import MOST_PEOPLE, Question, ask, check_options, check_people
 
 __all__ = ["PowerOptions", "detectable", "people_for_power", "power"]
 
@@ -120,6 +120,7 @@ def power(
 
     If 15% did it, 1,000 people notice in 2 of 3 surveys that it is not 10%.
     """
+    check_options(test, PowerOptions)
     size = check_people(n)
     planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
     return float(planned.power(np.array([size]))[0])
@@ -170,6 +171,7 @@ def people_for_power(
     241 people, one in ten of whom did it, show that somebody did in 4 of 5 surveys; by the normal
     formula 212 would be enough.
     """
+    check_options(test, PowerOptions)
     why = "no number of people makes it certain"
     wanted = check_number(power, "power", 0, 1, ends="()", hint=why)
     planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
@@ -229,6 +231,7 @@ def detectable(
     At epsilon 1 a survey of 1,000 will see that a proportion is not 10% once it is 19%; of two
     groups of 1,000 that one has 10% and the other 23%.
     """
+    check_options(test, PowerOptions)
     size, wanted = np.array([check_people(n)]), check_number(power, "power", 0, 1, ends="()")
     farthest = 0.0 if test.get("alternative") == "less" else 1.0
     question = ask(mechanism, prob, epsilon, category=category, mix=mix)

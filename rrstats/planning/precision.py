@@ -183,7 +183,10 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
             )
         return np.ones(classes.k)
     if isinstance(mix, Mapping):
-        mix = [mix[name] for name in sorted(mix, key=classes.code)]
+        by_code = {classes.code(name): weight for name, weight in mix.items()}
+        if set(by_code) != set(range(classes.k)):
+            raise ArgumentValueError(f"mix must have a number for each of {classes.describe()}")
+        mix = [by_code[code] for code in range(classes.k)]
     found = check_numbers(mix, "mix", size=classes.k, low=0.0)
     inside = found[np.asarray(mechanism.channel.class_of) == code].sum()
     if not 0 < inside < found.sum():
@@ -192,6 +195,13 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
             "category is, is said by the proportion"
         )
     return found
+
+
+def check_options(given: Mapping[str, Any], options: type) -> None:
+    """Raise for an option that there is not."""
+    known = list(options.__annotations__)
+    if unknown := [name for name in given if name not in known]:
+        raise ArgumentTypeError(f"unknown option {unknown[0]!r}; the options are {known}")
 
 
 def check_people(value: object, name: str = "n") -> int:
@@ -275,6 +285,7 @@ def half_width(
     """
     size = check_people(n)
     question = ask(mechanism, prob, epsilon, category=category, mix=mix)
+    check_options(interval, IntervalOptions)
     return _Width(question, proportion, **interval)(size)
 
 
@@ -324,6 +335,7 @@ def people(
     """
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
     question = ask(mechanism, prob, epsilon, category=category, mix=mix)
+    check_options(interval, IntervalOptions)
     planned = _Width(question, proportion, **interval)
     width = cache(planned)
     about = planned.about(wanted)
@@ -392,6 +404,7 @@ def least_epsilon(
     2,000 people and +- 3 points leave room for no more protection than epsilon 1.50.
     """
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
+    check_options(interval, IntervalOptions)
     size, categories = check_people(n), numbered(categories)
     check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")  # type: ignore[arg-type]
 
