@@ -94,7 +94,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing refutes the claim."""
+        """True where nothing refutes the claim."""
         return self.epsilon_low <= self.claimed
 
     def __repr__(self) -> str:
@@ -201,7 +201,7 @@ def audit(
     if broken:
         named = ", ".join(inputs.names[value] for value in sorted(broken))
         notes.append(f"Long calls leave out {named}, for which fn raised or gave another length.")
-    alone = _long_calls(fn, inputs.without(broken), rows, error, notes)
+    alone = _long_calls(fn, inputs.without(broken), rows, error=error, notes=notes)
     judged = [*bounds, *([] if alone is None else [alone])]
     best = max(judged, key=lambda bound: bound.epsilon_low)
     blind = math.inf if alone is None else excess_seen(claimed, alone.guesses, error)
@@ -281,7 +281,7 @@ class _Inputs(NamedTuple):
         return np.asarray((first + second * len(self.values))[record])
 
     def told(self, pair: int, coin: int) -> str:
-        """What a record held, and what it might have held, in words."""
+        """The value that a record held, and the one it might have held, in words."""
         both = self.names[self.first[pair]], self.names[self.second[pair]]
         return f"the record held {both[coin]}, rather than {both[not coin]}"
 
@@ -350,7 +350,7 @@ def _check_runs(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> None:
 
 
 def _key(value: Any) -> Hashable:
-    """What tells reports apart: True is not 1, and all missing values are one."""
+    """A key that tells reports apart: True is not 1, and all missing values are one."""
     if is_missing(value):
         return ("missing",)
     if isinstance(value, np.ndarray):
@@ -381,68 +381,95 @@ def _crossed(*codes: Codes) -> Codes:
     return found
 
 
+class _Calls(NamedTuple):
+    """Short calls: the pair and the coin of each, its company, its place, and its release.
+
+    truths : for each call the keys of its records.
+    """
+
+    record: Codes
+    coins: Codes
+    others: Codes
+    place: Codes
+    truths: list[list[Hashable]]
+    runs: list[_Run]
+
+    @classmethod
+    def made(cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, calls: int) -> _Calls:
+        last, middle = inputs.k - 1, inputs.k // 2
+        # Constant, then two others in order and out of it.
+        company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
+        record, coins = inputs.drawn(calls, 2)
+        others, place = _random(calls, len(company)), _random(calls, _ROWS)
+        runs, truths = [], []
+        for at, value in enumerate(inputs.held(record, coins).tolist()):
+            given = list(company[others[at]])
+            given.insert(place[at], value)
+            runs.append(_run(fn, [inputs.values[code] for code in given]))
+            truths.append([_key(inputs.values[code]) for code in given])
+        return cls(record, coins, others, place, truths, runs)
+
+    def views(self, inputs: _Inputs) -> dict[str, tuple[Codes, ...]]:
+        """The ways to look at each event."""
+        record, place = self.record, self.place
+        setting, alike = _crossed(place, self.others), inputs.alike(record)
+        keys = [tuple(map(_key, run.reports or [])) for run in self.runs]
+        marks = [
+            tuple(
+                inputs.marks(key, pair) if at == mine else key == truth[at]
+                for at, key in enumerate(row[:_ROWS])
+            )
+            for row, pair, mine, truth in zip(keys, record, place, self.truths, strict=True)
+        ]
+        own = [row[at : at + 1] for row, at in zip(marks, place, strict=True)]
+
+        def looks(things: Sequence[Hashable]) -> tuple[Codes, ...]:
+            seen = _codes(things)
+            return seen, _crossed(record, seen), _crossed(record, setting, seen)
+
+        marked, mine = (
+            _codes(marks),
+            [row[at : at + 1] for row, at in zip(keys, place, strict=True)],
+        )
+        pooled = _crossed(alike, marked), _crossed(alike, setting, marked)
+        return {
+            "type and dtype": looks([run.kind for run in self.runs]),
+            "length": looks([run.length for run in self.runs]),
+            "index": looks([run.labels for run in self.runs]),
+            "missing reports": looks([tuple(key == ("missing",) for key in row) for row in keys]),
+            "all reports": (*looks(keys)[1:], *pooled),
+            "report in place": (
+                _crossed(record, place, _codes(mine)),
+                _crossed(alike, place, _codes(own)),
+            ),
+        }
+
+
 def _short_calls(
     fn: Callable[[list[Any]], Any], inputs: _Inputs, calls: int, error: float
 ) -> tuple[list[_Bound], set[int]]:
     """The bounds of calls with one changed record; and the values that break the length."""
-    last, middle = inputs.k - 1, inputs.k // 2
-    # Constant, then two others in order and out of it.
-    company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
-    record, coins = inputs.drawn(calls, 2)
-    others, place = _random(calls, len(company)), _random(calls, _ROWS)
-    changed = inputs.held(record, coins)
-    runs, truths = [], []
-    for at, value in enumerate(changed.tolist()):
-        given = list(company[others[at]])
-        given.insert(place[at], value)
-        runs.append(_run(fn, [inputs.values[code] for code in given]))
-        truths.append([_key(inputs.values[code]) for code in given])
-    wrong = [run.reports is None or len(run.reports) != _ROWS for run in runs]
-    keys = [tuple(map(_key, run.reports or [])) for run in runs]
-    marks = [
-        tuple(
-            inputs.marks(key, pair) if at == mine else key == truth[at]
-            for at, key in enumerate(row[:_ROWS])
-        )
-        for row, pair, mine, truth in zip(keys, record, place, truths, strict=True)
-    ]
-    own = [row[at] if at < len(row) else None for row, at in zip(marks, place, strict=True)]
-    setting, alike = _crossed(place, others), inputs.alike(record)
-
-    def views(seen: Codes) -> tuple[Codes, ...]:
-        return seen, _crossed(record, seen), _crossed(record, setting, seen)
-
-    together, marked = _codes(keys), _codes(marks)
-    mine = _codes([row[at : at + 1] for row, at in zip(keys, place, strict=True)])
-    gone = [tuple(key == ("missing",) for key in row) for row in keys]
-    seen = {
-        "type and dtype": views(_codes([run.kind for run in runs])),
-        "length": views(_codes([run.length for run in runs])),
-        "index": views(_codes([run.labels for run in runs])),
-        "missing reports": views(_codes(gone)),
-        "all reports": (
-            *views(together)[1:],
-            _crossed(alike, marked),
-            _crossed(alike, setting, marked),
-        ),
-        "report in place": (_crossed(record, place, mine), _crossed(alike, place, _codes(own))),
-    }
+    made = _Calls.made(fn, inputs, calls)
+    views = made.views(inputs)
 
     def say(name: str) -> Callable[[int], str]:
         def words(at: int) -> str:
-            run = runs[at]
+            run = made.runs[at]
             listed = ", ".join(map(_said, run.reports or [])) or run.kind
             fact = {"type and dtype": run.kind, "length": run.length, "index": run.labels}
-            return f"{fact.get(name) or listed}: {inputs.told(record[at], coins[at])}"
+            return f"{fact.get(name) or listed}: {inputs.told(made.record[at], made.coins[at])}"
 
         return words
 
-    bounds = [_judge(name, seen[name], coins, say(name), error, choosers=2) for name in EVENTS]
-    return bounds, set(changed[wrong].tolist())
+    bounds = [
+        _judge(name, views[name], made.coins, say(name), error=error, choosers=2) for name in EVENTS
+    ]
+    wrong = [run.reports is None or len(run.reports) != _ROWS for run in made.runs]
+    return bounds, set(inputs.held(made.record, made.coins)[wrong].tolist())
 
 
 def _long_calls(
-    fn: Callable[[list[Any]], Any], inputs: _Inputs, trials: int, error: float, notes: list[str]
+    fn: Callable[[list[Any]], Any], inputs: _Inputs, trials: int, *, error: float, notes: list[str]
 ) -> _Bound | None:
     """The bound of single reports, with a coin for each record; None where no call gave all."""
     if not len(inputs.first):
@@ -471,14 +498,14 @@ def _long_calls(
     def say(at: int) -> str:
         return f"{_said(reports[at])}: {inputs.told(record[at], coins[at])}"
 
-    return _judge(LONG_EVENT, views, coins, say, error, choosers=4)
+    return _judge(LONG_EVENT, views, coins, say, error=error, choosers=4)
 
 
 # -- the guessing game -----------------------------------------------------------------------
 
 
 class _Bound(NamedTuple):
-    """What an event came to."""
+    """The bound of one event."""
 
     event: str
     trials: int
@@ -493,8 +520,8 @@ def _judge(
     views: Sequence[Codes],
     coins: Codes,
     say: Callable[[int], str],
-    error: float,
     *,
+    error: float,
     choosers: int,
 ) -> _Bound:
     """Choose a view and its guesses on one trial in so many, and judge them on the others.
@@ -571,7 +598,7 @@ def lower_epsilon(right: int, guesses: int, error: float) -> float:
 
 
 def excess_seen(epsilon: float, guesses: int, error: float) -> float:
-    """What a fault must add to epsilon to be seen half the time; infinite with too few guesses."""
+    """The least addition to epsilon that is seen half the time; infinite with too few guesses."""
     if lower_epsilon(guesses, guesses, error) <= epsilon:
         return math.inf
     # The fewest right guesses that refute: half of all audits see as many or more where this is

@@ -114,3 +114,7 @@ def warn(text: str, category: type[RRStatsWarning]) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rrstats":
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -29,3 +29,7 @@ __all__ = [
     "project_to_simplex",
     "proportion_variance",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from rrstats.mechanisms.records import Record, carry, find, read, write
 
 __all__ = ["Record", "carry", "find", "read", "write"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -198,3 +198,7 @@ def _categories(called: dict[str, Any]) -> list[Any]:
     if kind is not None and not (isinstance(kind, str) and kind in KINDS and _fits(listed, kind)):
         raise ArgumentValueError("categories do not fit their type T")
     return listed
+
+
+def __dir__() -> list[str]:
+    return __all__

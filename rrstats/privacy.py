@@ -305,7 +305,7 @@ class Composition:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the curve is exact, and not only an upper bound; `bounds` says why it is one."""
+        """True where the curve is exact, and not only an upper bound; `bounds` gives reasons."""
         return not self.bounds
 
     @property
@@ -552,7 +552,7 @@ class PrivacyLoss:
 
     @property
     def is_even(self) -> bool:
-        """Whether losses are at equal distances, so that sums of them coincide."""
+        """True where losses are at equal distances, so that sums of them coincide."""
         if len(self.finite) != 3:
             return len(self.finite) < 3
         (p0, q0), (p1, q1), (p2, q2) = self.finite
@@ -865,3 +865,7 @@ def _convolved(mass: Floats, other: Floats) -> Floats:
     for place in np.flatnonzero(other):
         found[place : place + len(mass)] += other[place] * mass
     return found
+
+
+def __dir__() -> list[str]:
+    return __all__

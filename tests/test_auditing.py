@@ -116,7 +116,7 @@ def alarms(times, error):
     for _ in range(times):
         views = [auditing._random(300, count) for count in (3, 100)]
         coins = auditing._random(300, 2)
-        lows.append(auditing._judge("", views, coins, str, error, choosers=4).epsilon_low)
+        lows.append(auditing._judge("", views, coins, str, error=error, choosers=4).epsilon_low)
     return sum(low > 0 for low in lows)
 
 

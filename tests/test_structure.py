@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,17 @@ def test_import_loads_no_room():
     loaded, used = done.stdout.splitlines()
     assert loaded == "['rrstats']"
     assert used.endswith("> True")
+
+
+def test_completion_shows_public_names_alone():
+    """``rr.<Tab>`` and that of every public module list what is public, and no import."""
+    pytest.importorskip("pyarrow")  # for `rrstats.files`
+    found = [getattr(rrstats, name) for name in rrstats.__all__]
+    modules = [rrstats, *(one for one in found if isinstance(one, types.ModuleType))]
+    assert len(modules) > 10
+    for module in modules:
+        assert sorted(module.__all__) == dir(module), module.__name__
+        assert "check_" not in " ".join(module.__all__).replace("check_file", "")
 
 
 def test_public_names_are_documented():

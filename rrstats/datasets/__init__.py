@@ -100,3 +100,7 @@ def load_anes96() -> pd.DataFrame:
             "tv_news_days": data["tv_news_days"],
         }
     )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1269,3 +1269,7 @@ def paired_test(first: Estimate, second: Estimate, shared: Any) -> TestResult:
         note = "too few reports for this test: a share has no variance that is estimated"
         found = replace(found, notes=(note,))
     return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -37,3 +37,7 @@ __all__ = [
     "statement_of",
     "tally_file",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1718,3 +1718,7 @@ def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
             f"{name} must have numbers for at least 2 samples, found {len(read)}"
         )
     return read
+
+
+def __dir__() -> list[str]:
+    return __all__

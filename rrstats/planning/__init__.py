@@ -43,3 +43,7 @@ __all__ = [
     "recommend",
     "worst_case_bias",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

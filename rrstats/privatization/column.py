@@ -80,7 +80,7 @@ def randomize_block(
 
 
 def rounds_before(record: Record | None, again: bool) -> Any:
-    """What keyed words of a second round must differ by: what is known of the rounds before.
+    """The rounds before, as far as known: keyed words of a second round must differ by them.
 
     record : what the data say of the column, if anything.
     """
@@ -90,7 +90,7 @@ def rounds_before(record: Record | None, again: bool) -> Any:
 
 
 def _keyed_column(
-    key: Any, question: Hashable, mechanism: Mechanism, rng: Any, before: Any
+    key: Any, question: Hashable, mechanism: Mechanism, *, rng: Any, before: Any
 ) -> KeyedColumn:
     if rng is not None:
         raise ArgumentTypeError("key and rng both say where the noise comes from; give one")
@@ -105,7 +105,7 @@ def _keyed_column(
 
 
 def is_list_of_columns(ids: Any) -> bool:
-    """Whether ids are several columns that name a person together."""
+    """True where ids are several columns that name a person together."""
     held = ids[0] if isinstance(ids, list | tuple) and ids else ""
     return hasattr(held, "__len__") and not isinstance(held, str | bytes)
 
@@ -145,7 +145,9 @@ class ColumnRelease:
         before: Any = None,
     ) -> None:
         _check_policies(unknown, missing, mechanism.domain)
-        self._keyed = None if key is None else _keyed_column(key, question, mechanism, rng, before)
+        self._keyed = (
+            None if key is None else _keyed_column(key, question, mechanism, rng=rng, before=before)
+        )
         container = open_column(like)
         self._threads = _check_threads(threads, container.cells)
         self.mechanism = mechanism
@@ -163,12 +165,12 @@ class ColumnRelease:
 
     @property
     def secure(self) -> bool:
-        """Whether the reports may be released: their noise was not simulated."""
+        """True where the reports may be released: their noise was not simulated."""
         return self._keyed is not None or self.source.secure
 
     @property
     def source(self) -> Source:
-        """Where the words come from; the key is drawn when first asked for."""
+        """The source of the words; its key is drawn when first asked for."""
         with self._one_at_a_time:
             if self._source is None:
                 self._source = open_source(self._rng, column=self._column)
@@ -193,12 +195,12 @@ class ColumnRelease:
 
     @property
     def outside(self) -> int:
-        """How many answers so far the policies treat as unknown."""
+        """The number of answers so far that the policies treat as unknown."""
         return self.unknown + (self.missing if self._policies["missing"] == "unknown" else 0)
 
     @property
     def warns(self) -> bool:
-        """Whether the named warning is due."""
+        """True where the named warning is due."""
         return bool(self._policies["unknown"] == "warn" and self.outside)
 
     def look(self, values: Any) -> None:
@@ -231,7 +233,7 @@ class ColumnRelease:
 
     @property
     def may_refuse(self) -> bool:
-        """Whether answers must be looked at before anything is drawn."""
+        """True where answers must be looked at before anything is drawn."""
         return "raise" in self._policies.values()
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:

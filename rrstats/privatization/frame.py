@@ -112,7 +112,7 @@ def warn_of(releases: Iterable[ColumnRelease]) -> None:
         warn(SIMULATED_TEXT, SimulationWarning)
 
 
-class _Job(NamedTuple):
+class _PreparedColumn(NamedTuple):
     """One column of pandas or of any other container, all arguments checked."""
 
     values: Any
@@ -124,9 +124,9 @@ class _Job(NamedTuple):
 
     @classmethod
     def prepare(
-        cls, values: Any, mechanism: Mechanism, group: Any, ids: Any, again: bool, **options: Any
-    ) -> _Job:
-        attrs = getattr(values, "attrs", None)
+        cls, values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any
+    ) -> _PreparedColumn:
+        attrs, again = getattr(values, "attrs", None), options.pop("again")
         record = find(attrs, getattr(values, "name", None)) if attrs else None
         release = ColumnRelease(values, mechanism, before=rounds_before(record, again), **options)
         _check_index(values)
@@ -284,32 +284,37 @@ def privatize(
         if columns is None:
             columns, categories = categories, None
         plan = column_mechanisms(columns, categories, prob, epsilon)
-        released: Any = _privatize_frame(values, plan, group, id, question, options)
-        return cast("Values", released)
+        prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
+        made = {label: column.run() for label, column in prepared.items()}
+        warn_of([column.release for column in prepared.values()])
+        if isinstance(values, pd.DataFrame):
+            return cast("Values", _frame_with_reports(values, made))
+        return cast("Values", _table_with_reports(values, made))
     if columns is not None:
         raise ArgumentTypeError(
             f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
         )
     mechanism = as_mechanism(categories, prob, epsilon)
     asked = getattr(values, "name", None) if question is None else question
-    job = _Job.prepare(values, mechanism, group, id, question=asked, **options)
-    reports, facts = job.run()
+    column = _PreparedColumn.prepare(values, mechanism, group, id, question=asked, **options)
+    reports, facts = column.run()
     if isinstance(reports, pd.Series):
         record_columns(reports.attrs, {reports.name: facts})
-    warn_of([job.release])
+    warn_of([column.release])
     return cast("Values", reports)
 
 
-def _privatize_frame(
+def _prepared(
     data: Any,
     plan: Mapping[Hashable, Mechanism],
+    *,
     group: Hashable,
     id: Any,
     question: Any,
     options: dict[str, Any],
-) -> Any:
-    """A new frame with some columns privatized; everything is checked before anything is drawn."""
-    jobs: dict[Hashable, _Job] = {}
+) -> dict[Hashable, _PreparedColumn]:
+    """Some columns of a frame by their labels: all is checked before anything is drawn."""
+    prepared: dict[Hashable, _PreparedColumn] = {}
     samples = None if group is None else column_of(data, group)
     if isinstance(id, list) and not id:
         raise ArgumentValueError("id must name at least one column, found an empty list")
@@ -324,25 +329,26 @@ def _privatize_frame(
         column = column_of(data, name)
         label = getattr(column, "name", name)  # an Arrow column has none
         mine = None if mechanism.groups is None else samples
-        options["question"] = label if asked.get(name) is None else asked[name]
-        jobs[label] = _Job.prepare(column, mechanism, mine, ids, column=place, **options)
+        said = {"question": label if asked.get(name) is None else asked[name], "column": place}
+        prepared[label] = _PreparedColumn.prepare(column, mechanism, mine, ids, **options, **said)
     public = [getattr(one, "name", name) for one, name in zip(ids or [], names, strict=False)]
-    if secret := [one for one in public if one in jobs]:
+    if secret := [one for one in public if one in prepared]:
         raise ArgumentValueError(
             f"id must be a public column, and {secret[0]!r} is to be privatized"
         )
     sample = getattr(samples, "name", group)
     if samples is not None and (
-        sample in jobs or not any(j.group is not None for j in jobs.values())
+        sample in prepared or not any(j.group is not None for j in prepared.values())
     ):
         raise ArgumentValueError(
             "group must be a public column that some mechanism here needs; "
             f"{sample!r} is to be privatized, or no mechanism has several samples"
         )
-    made = {label: job.run() for label, job in jobs.items()}
-    warn_of([job.release for job in jobs.values()])
-    if not isinstance(data, pd.DataFrame):
-        return _table_with_reports(data, made)
+    return prepared
+
+
+def _frame_with_reports(data: pd.DataFrame, made: Mapping[Hashable, tuple[Any, Any]]) -> Any:
+    """A frame whose attrs say how its columns were made."""
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
     released = data.copy(deep=False)

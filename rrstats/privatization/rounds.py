@@ -92,3 +92,7 @@ def _record(kept: Any, made: pd.Series[Any], mechanism: Rappor, secure: bool) ->
             "simulated": said.simulated or not secure
         }
     record_columns(made.attrs, {kept.name: (mechanism, facts)})
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -168,7 +168,7 @@ class Client:
 
     @cached_property
     def text(self) -> ReportText:
-        """How the reports are written."""
+        """The text form of the reports."""
         return ReportText(self.mechanism)
 
 
@@ -252,7 +252,7 @@ class ReportText:
         return f"{self._prefix}, then {2 * self._width} hexadecimal digits of one of the reports"
 
     def _finding(self, text: Any) -> str:
-        """Why a text is no report of this mechanism; never quotes it."""
+        """The reason why a text is no report of this mechanism; never quotes it."""
         if not isinstance(text, str):
             return _RULES["text"]
         shape = _SHAPE.fullmatch(text)
@@ -267,7 +267,7 @@ class ReportText:
         return _RULES["malformed" if self._ours(text) is None else "range"]
 
     def _findings(self, texts: list[Any], bad: NDArray[np.bool_]) -> str:
-        """How many of some texts are wrong, and why."""
+        """The number of texts that are wrong, by reason."""
         counts = dict.fromkeys(_RULES.values(), 0)
         for place in np.flatnonzero(bad).tolist():
             counts[self._finding(texts[place])] += 1
@@ -423,3 +423,7 @@ def _check_invalid(invalid: object, space: Any) -> None:
             'invalid="missing" contradicts the categories, which have a missing value: a missing '
             "report would be taken for it; leave invalid= out"
         )
+
+
+def __dir__() -> list[str]:
+    return __all__
