@@ -223,7 +223,7 @@ def test_documents(make):
     m = make(ABC)
     again = from_dict(json.loads(json.dumps(m.to_dict())))
     assert again == m
-    assert eval(repr(m), vars(rr)) == m
+    assert eval(repr(m), {"UnaryEncoding": rr.UnaryEncoding}) == m
     assert len({m, again, make(ABC[::-1])}) == 2
     many = make(range(101))
     record = metadata.Record.of("x", many, unknown="warn", missing="unknown")

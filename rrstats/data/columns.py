@@ -956,7 +956,7 @@ def engine_hint(values: Any) -> str:
 
 
 def is_table(values: Any) -> bool:
-    """Whether values are a Polars frame in memory, or an Arrow table."""
+    """Tell a Polars frame in memory, or an Arrow table."""
     library, kind = type(values).__module__.partition(".")[0], type(values).__name__
     return (library, kind) in (("polars", "DataFrame"), ("pyarrow", "Table"))
 

@@ -10,9 +10,9 @@ Source: Lemire (2019), "Fast random integer generation in an interval", who comp
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from math import lcm
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats.errors import ArgumentTypeError
-from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
+from rrstats.randomness.sources import SMALL_CALL_ROWS, Rows, Source
 
 _MOST_TURNS = 64
 """Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
@@ -333,29 +333,12 @@ def _bits_of_words(
     first = 1 if tiny else 64 if rows < SMALL_CALL_ROWS else _SLICES
     turn = 0
 
-    def compared(which: int | NDArray[np.intp], digits: list[int]) -> tuple[Words, Words]:
-        """Bits below the digits, and the same with ties counted as below."""
-        below: Words | None = None
-        most: Words | None = None
-        # The last digit first: then each is one operation.  A 1 among the random digits says
-        # "below" at a 1, and "go on" at a 0; a 0 says "go on" at a 1, and "above" at a 0.
-        for place in range(len(digits) - 1, -1, -1):
-            address = (turn + place) * columns + column
-            words = source.words(BITS_STREAM, block, which, round=address, bits=bits)
-            if digits[place]:
-                below = words.copy() if below is None else np.bitwise_or(below, words, out=below)
-                most = most if most is None else np.bitwise_or(most, words, out=most)
-            else:
-                below = below if below is None else np.bitwise_and(below, words, out=below)
-                most = words.copy() if most is None else np.bitwise_and(most, words, out=most)
-        every = words.dtype.type((1 << bits) - 1)
-        return (
-            np.zeros_like(words) if below is None else below,
-            np.full_like(words, every) if most is None else most,
-        )
+    def draw(which: Rows, place: int) -> Words:
+        address = (turn + place) * columns + column
+        return source.words(BITS_STREAM, block, which, round=address, bits=bits)
 
     digits, goes_on = _digits(prob, 0, first)
-    heads, most = compared(rows, digits)
+    heads, most = _compared(partial(draw, rows), digits, bits)
     if not goes_on:
         return heads
     tied = np.flatnonzero(heads != most)
@@ -363,13 +346,28 @@ def _bits_of_words(
     turn = first
     while tied.size and goes_on:
         digits, goes_on = _digits(prob, turn, 1 if tiny else _MORE_SLICES)
-        below, most = compared(tied, digits)
+        below, most = _compared(partial(draw, tied), digits, bits)
         heads[tied] |= open_bits & below
         open_bits &= below ^ most
         turn += len(digits)
         left = open_bits != 0
         tied, open_bits = tied[left], open_bits[left]
     return heads
+
+
+def _compared(draw: Callable[[int], Words], digits: list[int], bits: int) -> tuple[Words, Words]:
+    """Bits below the digits, and the same with ties counted as below."""
+    # The last digit first: then each is one operation.  A 1 among the random digits says
+    # "below" at a 1, and "go on" at a 0; a 0 says "go on" at a 1, and "above" at a 0.
+    words = draw(len(digits) - 1)
+    none, every = np.zeros_like(words), np.full_like(words, (1 << bits) - 1)
+    below, most = (words.copy(), every) if digits[-1] else (none, words.copy())
+    for place in range(len(digits) - 2, -1, -1):
+        words = draw(place)
+        merge = np.bitwise_or if digits[place] else np.bitwise_and
+        merge(below, words, out=below)
+        merge(most, words, out=most)
+    return below, most
 
 
 def _digits(prob: Fraction, start: int, count: int) -> tuple[list[int], bool]:
