@@ -276,3 +276,41 @@ def test_an_estimate_does_not_forget_weights():
     counted = rr.tally(["no", "yes"], M, weights=[1.0, 3.0])
     assert rr.Estimate(counted).designed
     assert rr.estimate(counted).effective_n[0] < 2
+
+
+def test_several_columns_are_one_long_table():
+    """A list of names, even of one, and all privatized columns give Estimates; a name does not."""
+    frame = pd.DataFrame({"q1": ["no", "yes"] * 50, "q2": ["no"] * 60 + ["yes"] * 40, "age": 30})
+    released = frame.rr.simulate({"q1": M, "q2": M}, seed=1)
+    every = released.rr.estimate()
+    assert isinstance(every, rr.Estimates)
+    assert ["q1", "q2"] == list(every) == every._ipython_key_completions_()
+    assert ["q1"] == list(released.rr.estimate(["q1"]))
+    alone = released.rr.estimate("q2")
+    table = every.to_frame(0.9)
+    assert ["column", "category"] == list(table.columns[:2])
+    mine = table[table["column"] == "q2"].drop(columns="column").reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone.to_frame(0.9), mine)
+    assert released.rr.epsilon == every.epsilon
+    assert f"epsilon of a row={every.epsilon:.4g}" in repr(every)
+    assert list(alone.categories) == alone._ipython_key_completions_()
+    groups = released.rr.estimate(["q1", "q2"], by="age")
+    assert ["column", "age", "category"] == list(groups.to_frame().columns[:3])
+    with pytest.raises(KeyError, match="no such column"):
+        every["q3"]
+
+
+def test_designs_are_given_once():
+    """Weights stand alone or in the design; a design is a SampleDesign; a tally has its rows."""
+    design = rr.SampleDesign(weights=[1.0, 2.0])
+    with pytest.raises(ArgumentTypeError, match="give weights in the design"):
+        rr.estimate(["no", "yes"], M, weights=[1.0, 2.0], design=design)
+    with pytest.raises(ArgumentTypeError, match=r"design must be a rr\.SampleDesign, found dict"):
+        rr.estimate(["no", "yes"], M, design={"weights": [1.0, 2.0]})
+    with pytest.raises(ArgumentTypeError, match="a tally is counted already"):
+        rr.estimate(rr.tally(["no", "yes"], M), design=design)
+    with pytest.raises(ArgumentValueError, match="lonely_psu must be one of"):
+        rr.SampleDesign(lonely_psu="remove")
+    one = rr.estimate(["no", "yes", "yes"], M, weights=[1.0, 2.0, 1.0])
+    other = rr.estimate(rr.tally(["no", "yes", "yes"], M, weights=[1.0, 2.0, 1.0]))
+    assert one.to_frame().equals(other.to_frame())

@@ -236,7 +236,7 @@ class Estimate(Result):
     @property
     def std_error(self) -> Floats:
         """(k,) standard errors of the proportions; NaN where a variance came out negative."""
-        return _root(self.variance)
+        return np.sqrt(self.variance) if self._survey is None else _root(self.variance)
 
     @cached_property
     def total_variance(self) -> Floats:

@@ -176,8 +176,10 @@ class GroupEstimates(_Several):
         k, every = ones[0].k, slice(None)
         parts = [one.columns_of(every, [end]) for one, end in zip(ones, ends, strict=True)]
         columns = {
-            name: np.concatenate([np.broadcast_to(part[name], k) for part in parts])
-            for name in parts[0]
+            name: np.concatenate([part[name] for part in parts])
+            if np.ndim(first)
+            else np.repeat([part[name] for part in parts], k)
+            for name, first in parts[0].items()
         }
         categories = [label_column(ones[0].categories)] * len(ones)
         table = pd.DataFrame({"category": pd.concat(categories, ignore_index=True), **columns})
