@@ -15,7 +15,7 @@ import ast
 import contextlib
 import difflib
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,18 +85,23 @@ def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floa
     """The same by QR; raises ArgumentValueError for collinear covariates."""
     parts = [np.linalg.qr(matrix[part], mode="r") for part in blocks(len(matrix))]
     triangle = np.linalg.qr(np.vstack(parts), mode="r") / lengths
-    _, sizes, directions = np.linalg.svd(triangle)
-    short = np.arange(len(names)) >= (sizes > _COLLINEAR).sum()
-    if short.any():
-        involved = np.abs(directions[short]).max(axis=0) > 1e-6
+    refuse_collinear(triangle, names, len(matrix))
+    return np.asarray(np.linalg.inv(triangle) / lengths[:, None])
+
+
+def refuse_collinear(triangle: Floats, names: Sequence[str], rows: int) -> None:
+    """Raise for columns that follow from others, by a triangle with the same products."""
+    lengths = np.sqrt((triangle**2).sum(axis=0))
+    _, sizes, directions = np.linalg.svd(triangle / np.where(lengths > 0, lengths, 1.0))
+    short = directions[np.arange(len(names)) >= (sizes > _COLLINEAR).sum()]
+    if count := len(short):
+        involved = np.abs(short).max(axis=0) > 1e-6
         told = [name for name, one in zip(names, involved, strict=True) if one]
-        count = int(short.sum())
         raise ArgumentValueError(
-            f"the covariates {by_source(told)} are collinear over the {len(matrix)} rows: {count} "
+            f"the covariates {by_source(told)} are collinear over the {rows} rows: {count} "
             f"of them follow{'s' * (count == 1)} from the others, so their coefficients cannot be "
             "told apart; leave out as many"
         )
-    return np.asarray(np.linalg.inv(triangle) / lengths[:, None])
 
 
 def blocks(rows: int) -> Iterator[slice]:

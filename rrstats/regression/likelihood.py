@@ -30,7 +30,7 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
-from rrstats.regression.design_matrix import by_source, orthonormal
+from rrstats.regression.design_matrix import orthonormal, refuse_collinear
 from rrstats.regression.links import Family
 
 _BLOCK = 1 << 13
@@ -38,10 +38,6 @@ _BLOCK = 1 << 13
 
 _NO_ERROR = -12.0
 """Logarithm of an error deviation below which an outcome has no error."""
-
-_COLLINEAR = 1e-9
-"""Columns of length 1 with a combination this short say the same twice."""
-
 
 # -- the outcome -------------------------------------------------------------------------------
 
@@ -779,16 +775,7 @@ def check_columns(same: Floats, varying: Floats, names: Sequence[str], parameter
         raise ArgumentValueError("there is nothing to fit: no covariate and no intercept")
     parts = [np.linalg.qr(np.hstack([same, part]), mode="r") for part in varying]
     triangle = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
-    lengths = np.sqrt((triangle**2).sum(axis=0))
-    _, sizes, directions = np.linalg.svd(triangle / np.where(lengths > 0, lengths, 1.0))
-    short = directions[np.arange(len(names)) >= (sizes > _COLLINEAR).sum()]
-    if len(short):
-        involved = np.abs(short).max(axis=0) > 1e-6
-        told = [name for name, one in zip(names, involved, strict=True) if one]
-        raise ArgumentValueError(
-            f"the columns {by_source(told)} are collinear, or 0, over the {len(same)} rows and all "
-            f"true categories: leave out {len(short)} of them"
-        )
+    refuse_collinear(triangle, names, len(same))
     if len(same) <= max(parameters, len(names)):
         raise ArgumentValueError(
             f"{len(same)} rows cannot tell {max(parameters, len(names))} parameters apart; leave "
