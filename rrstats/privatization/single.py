@@ -16,12 +16,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._checks import check_one_of
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, open_column
 from rrstats.errors import (
@@ -63,21 +65,19 @@ _HASHED_BY_PYTHON = frozenset({str, bool, int, float, bytes, type(None)})
 
 _SHAPE = re.compile(r"rr([0-9]{1,9})\.([0-9a-f]+)\.([0-9a-f]+)", re.ASCII)
 
-_RULES = {
-    "text": "not text",
-    "malformed": "malformed",
-    "version": "of another version of the text",
-    "design": "of another design",
-    "range": "beyond the reports of this design",
-}
-
 
 class Client:
     """A mechanism, prepared for one answer at a time; `report` uses it.
 
-    mechanism : a mechanism, or a mapping from sample to mechanism.
     Holds no noise and no answers, so that threads and forked processes may share it.
 
+    Parameters
+    ----------
+    mechanism : Mechanism, or mapping from sample to Mechanism
+        The design.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> client = Client(rr.KRR(["never", "once", "often"], 0.75))
     >>> client.report("once") in ("never", "once", "often")
@@ -93,23 +93,38 @@ class Client:
     def report(
         self, value: object, *, group: object = None, unknown: str = "uniform", rng: Any = None
     ) -> Any:
-        """The report of one answer.
+        """Randomize one answer.
 
-        value : the answer, whatever it is: a list or tuple is one value here, too.
-        group : the label of its sample, where the mechanism has several; it is public.
-        unknown : an answer that is missing or no category is answered uniformly and without a
-            word, by default ("uniform"); "raise" refuses it before anything is drawn, which
-            tells whoever sees the error.
-        rng : as for `rrstats.privatize`; by default each word is the operating system's own.
-        Returns the report as `rrstats.privatize` gives it for one value: a category, or the bytes
-        of a packed subset.
-        Raises ArgumentTypeError or ArgumentValueError for the other arguments; because of the
-        value only UnknownAnswersError, where it was asked for.
+        Parameters
+        ----------
+        value : object
+            The answer, whatever it is: a list or tuple is one value here, too.
+        group : hashable, optional
+            The label of its sample, where the mechanism has several; it is public.
+        unknown : {"uniform", "raise"}
+            A missing or unknown answer is answered uniformly and without a word; "raise" refuses
+            it before anything is drawn, which tells whoever sees the error.
+        rng : numpy.random.Generator, optional
+            As for `rrstats.privatize`; by default each word is the operating system's own.
+
+        Returns
+        -------
+        hashable or bytes
+            As `rrstats.privatize` gives it for one value: a category, or a packed subset.
+
+        Raises
+        ------
+        UnknownAnswersError
+            Because of the value, where it was asked for; nothing else depends on the value.
         """
         sample = self._sample(group)
         code, k = self._code(value), self._domain.k
-        if unknown != "uniform":
-            self._check_known(unknown, code < k, type(value).__name__)
+        # No warning: for one answer it would tell that it is none of the categories.
+        if check_one_of(unknown, "unknown", ("uniform", "raise")) == "raise" and code >= k:
+            raise UnknownAnswersError(
+                f"the answer is missing or not among the categories {self._domain.describe()} "
+                f"(answer type: {type(value).__name__})"
+            )
         source: Source = FreshWords(stretched=False) if rng is None else open_source(rng)
         # Drawn for every answer, and taken where no category serves it.
         replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=k)
@@ -134,19 +149,6 @@ class Client:
             return domain.code(value)
         except Exception:  # an answer may be an object that raises when it is looked at
             return self._domain.k
-
-    def _check_known(self, unknown: object, is_known: bool, kind: str) -> None:
-        if unknown != "raise":
-            found = repr(unknown) if isinstance(unknown, str) else type(unknown).__name__
-            raise ArgumentValueError(
-                f'unknown must be "uniform" or "raise", found {found}; a warning for one answer '
-                "would tell that it is none of the categories"
-            )
-        if not is_known:
-            raise UnknownAnswersError(
-                f"the answer is missing or not among the categories {self._domain.describe()} "
-                f"(answer type: {kind})"
-            )
 
     def _sample(self, group: object) -> NDArray[np.intp] | None:
         """(1,) the code of the sample, for mechanisms that have several."""
@@ -179,8 +181,14 @@ class ReportText:
     among the reports, as a hexadecimal number with two digits for each byte that the last place
     needs; or the bytes of a packed subset, two digits each.  All letters are small.
     The sample of a mechanism with several is public and goes beside the text.
-    Raises ArgumentValueError where a category has no JSON form.
 
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The design; its categories need a JSON form.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> ReportText(rr.KRR(["never", "once", "often"], 0.75)).encode("often")
     'rr1.4d02246957e5fa49.02'
@@ -201,9 +209,16 @@ class ReportText:
         ).fullmatch
 
     def encode(self, report: Any) -> str:
-        """The text of one report, as `report` gives it.
+        """Write one report.
 
-        Raises ArgumentValueError for anything that is no report of this mechanism.
+        Parameters
+        ----------
+        report : hashable or bytes
+            As `report` gives it; anything else raises ArgumentValueError.
+
+        Returns
+        -------
+        str
         """
         found = self._codec.reader([report])([report])
         if found.outside.size:
@@ -217,15 +232,42 @@ class ReportText:
         return f"{self._prefix}{found.codes[0]:0{2 * self._width}x}"
 
     def decode(self, text: Any) -> Any:
-        """The report of one text; ArgumentValueError for a text that is none of this mechanism."""
+        """Read one text.
+
+        Parameters
+        ----------
+        text : str
+            Of this mechanism; anything else raises ArgumentValueError.
+
+        Returns
+        -------
+        hashable or bytes
+        """
         reports, bad = self._read([text])
         if bad.any():
             raise ArgumentValueError(f"text must be {self._rule}; it is {self._finding(text)}")
         return reports[0]
 
     def decode_all(self, texts: list[Any], invalid: str = "raise") -> NDArray[np.object_]:
-        """(n,) the reports of texts; see `decode_reports`."""
-        _check_invalid(invalid, self._space)
+        """Read many texts.
+
+        Parameters
+        ----------
+        texts : list of str
+            Of this mechanism.
+        invalid : {"raise", "missing"}
+            As for `decode_reports`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_one_of(invalid, "invalid", ("raise", "missing"))
+        if invalid == "missing" and self._space.missing_code is not None:
+            raise ArgumentValueError(
+                'invalid="missing" contradicts the categories, which have a missing value: a '
+                "missing report would be taken for it; leave invalid= out"
+            )
         reports, bad = self._read(texts)
         if bad.any() and invalid == "raise":
             raise ArgumentValueError(f"texts must be {self._rule}; {self._findings(texts, bad)}")
@@ -254,24 +296,20 @@ class ReportText:
     def _finding(self, text: Any) -> str:
         """The reason why a text is no report of this mechanism; never quotes it."""
         if not isinstance(text, str):
-            return _RULES["text"]
+            return "not text"
         shape = _SHAPE.fullmatch(text)
         if shape is None:
-            return _RULES["malformed"]
+            return "malformed"
         if shape[1] != str(VERSION):
-            return _RULES["version"]
-        if len(shape[2]) != len(self.fingerprint):
-            return _RULES["malformed"]
-        if shape[2] != self.fingerprint:
-            return _RULES["design"]
-        return _RULES["malformed" if self._ours(text) is None else "range"]
+            return "of another version of the text"
+        if shape[2] != self.fingerprint and len(shape[2]) == len(self.fingerprint):
+            return "of another design"
+        return "malformed" if self._ours(text) is None else "beyond the reports of this design"
 
     def _findings(self, texts: list[Any], bad: NDArray[np.bool_]) -> str:
         """The number of texts that are wrong, by reason."""
-        counts = dict.fromkeys(_RULES.values(), 0)
-        for place in np.flatnonzero(bad).tolist():
-            counts[self._finding(texts[place])] += 1
-        why = ", ".join(f"{count} {rule}" for rule, count in counts.items() if count)
+        found = Counter(self._finding(texts[place]) for place in np.flatnonzero(bad).tolist())
+        why = ", ".join(f"{count} {rule}" for rule, count in found.most_common())
         return (
             f"of {len(texts)} there are {why}; another design is a client with other categories or "
             'probabilities; invalid="missing" leaves them out'
@@ -279,12 +317,21 @@ class ReportText:
 
 
 def fingerprint(mechanism: Any) -> str:
-    """16 hexadecimal digits that tell a design: the same for equal mechanisms.
+    """Return the 16 hexadecimal digits that tell a design.
 
-    The first 8 bytes of the SHA-256 of ``m.to_dict()`` as JSON with sorted keys, no spaces, and
-    nothing but ASCII.  A client takes it as it is given.
-    Raises ArgumentValueError where a category has no JSON form.
+    Parameters
+    ----------
+    mechanism : Mechanism, or mapping from sample to Mechanism
+        The design; its categories need a JSON form.
 
+    Returns
+    -------
+    str
+        The same for equal mechanisms: the first 8 bytes of the SHA-256 of ``m.to_dict()`` as
+        JSON with sorted keys, no spaces, and nothing but ASCII.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> fingerprint(rr.KRR(["never", "once", "often"], 0.75))
     '4d02246957e5fa49'
@@ -385,17 +432,31 @@ def _client(mechanism: Any) -> Client:
 
 
 def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDArray[np.object_]:
-    """The reports of many texts, as `rrstats.tally` takes them.
+    """Read the reports of many texts, as `rrstats.tally` takes them.
 
-    texts : n texts that `encode_report` wrote, or a client in another language: a list, array,
-        Series or Arrow array.
-    mechanism : what made the reports.
-    invalid : texts that are malformed, of another version or design, beyond its reports, or
-        missing. "raise" counts them by kind; "missing" leaves their reports missing, so that a
-        tally counts them apart.
-    Returns (n,) reports: categories, or packed subsets as bytes.
-    Raises ArgumentValueError; no message quotes a text.
+    Parameters
+    ----------
+    texts : array-like of shape (n,)
+        Texts that `encode_report` wrote, or a client in another language.
+    mechanism : Mechanism, or mapping from sample to Mechanism
+        The design that made the reports.
+    invalid : {"raise", "missing"}
+        Texts that are malformed, of another version or design, beyond its reports, or missing.
+        "raise" counts them by kind; "missing" leaves their reports missing, so that a tally
+        counts them apart.
 
+    Returns
+    -------
+    ndarray of shape (n,)
+        Categories, or packed subsets as bytes.
+
+    Raises
+    ------
+    ArgumentValueError
+        No message quotes a text.
+
+    Examples
+    --------
     >>> import rrstats as rr
     >>> m = rr.KRR(["no", "yes"], 0.75)
     >>> texts = [encode_report(m, "yes"), encode_report(m, "no"), "spam"]
@@ -412,17 +473,6 @@ def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDA
     if not isinstance(cells, list):
         cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.tolist()
     return Client(mechanism).text.decode_all(cells, invalid)
-
-
-def _check_invalid(invalid: object, space: Any) -> None:
-    if invalid not in ("raise", "missing"):
-        found = repr(invalid) if isinstance(invalid, str) else type(invalid).__name__
-        raise ArgumentValueError(f'invalid must be "raise" or "missing", found {found}')
-    if invalid == "missing" and space.missing_code is not None:
-        raise ArgumentValueError(
-            'invalid="missing" contradicts the categories, which have a missing value: a missing '
-            "report would be taken for it; leave invalid= out"
-        )
 
 
 def __dir__() -> list[str]:
