@@ -200,15 +200,8 @@ def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
 
 
 def one_document(places: Iterable[list[Record]]) -> bytes:
-    """The records of several places in one document."""
-    found: dict[str, Record] = {}
-    for record in (record for place in places for record in place):
-        if found.setdefault(str(record.name), record) != record:
-            raise MetadataError(
-                f"the data say two different things of how column {record.name!r} was made; remove "
-                "the one that is wrong"
-            )
-    return json.dumps(write(found.values())).encode()
+    """The document of several places, which must agree."""
+    return json.dumps(write(file_metadata.joined("the data say", *places))).encode()
 
 
 # -- columns of Spark as columns of Arrow, and back -----------------------------------------
