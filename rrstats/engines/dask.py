@@ -550,24 +550,10 @@ class DaskAccessor:
         return lazy
 
     def estimate(
-        self,
-        column: Hashable,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        level: float = 0.95,
-        method: str | None = None,
-        simultaneous: bool = False,
-        **options: Any,
-    ) -> pd.DataFrame:
-        """True shares of a privatized column, counted by Dask, as ``df.rr.estimate`` gives them.
-
-        options : epsilon, mechanism, target, by and others of `rrstats.estimate`, as names of
-            columns.
-        """
-        found: Any = estimate(self._data, categories, prob, columns=column, **options)
-        table: pd.DataFrame = found.to_frame(level, method=method, simultaneous=simultaneous)
-        return table
+        self, column: Hashable, categories: Any = None, prob: float | None = None, **options: Any
+    ) -> Any:
+        """`rrstats.estimate` of a column of reports, counted by Dask; options as there."""
+        return estimate(self._data, categories, prob, columns=column, **options)
 
     def tally(
         self, column: Hashable, categories: Any = None, prob: float | None = None, **options: Any
