@@ -531,7 +531,7 @@ class FrameAccessor:
     def __repr__(self) -> str:
         return (
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
-            "linear, tally, check, simulate, to_csv, to_parquet>"
+            "linear, tally, check, simulate, to_csv, to_parquet, budget, mechanisms, epsilon>"
         )
 
 

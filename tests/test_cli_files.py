@@ -328,7 +328,8 @@ def test_a_plan_in_the_place_of_columns(folder, capsys):
     done(capsys, "privatize", "in.parquet", "out.parquet", "--plan", "plan.toml")
     found = released("out.parquet")
     assert rr.KRR([True, False], epsilon=1) == found["smoker"].resolve()
-    assert ("raise", "warn") == (found["smoker"].unknown, found["visits"].unknown)
+    assert ("raise", "raise") == (found["smoker"].unknown, found["visits"].unknown)
+    assert {"uniform"} == {record.missing for record in found.values()}
 
 
 def test_the_description_of_a_release_is_a_plan(folder, capsys):
@@ -659,7 +660,7 @@ def test_the_code_on_the_page_works(out, capsys):
 
 def test_help_has_examples_that_work(folder, capsys):
     """The examples in each --help run as they stand, on a survey of their kind."""
-    survey = pd.read_parquet("in.parquet").assign(smoker="yes", drinker="no")
+    survey = pd.read_parquet("in.parquet").assign(smoker="yes", drinker="no", answer="never")
     survey.to_parquet("in.parquet")
     survey.to_csv("in.csv", index=False)
     Path("reports.csv").write_text("answer\nyes\nno\n")

@@ -922,3 +922,24 @@ def test_reports_outside_the_categories_are_counted_not_quoted():
     with pytest.raises(ArgumentValueError, match="1 of 3 reports") as caught:
         crosstab(frame, "x", "y", mechanisms={"x": rr.KRR(NO_YES, 0.75)})
     assert "sometimes" not in str(caught.value)
+
+
+def test_a_weighted_table_is_about_the_population_alone():
+    """Another target is refused, as for estimates; so are sums of unlike designs."""
+    frame = pd.DataFrame(
+        {"a": ["n", "n", "y", "n"] * 10, "g": ["u", "v"] * 20, "w": [1, 2, 3, 4] * 10}
+    )
+    mechanisms = {"a": rr.KRR(["n", "y"], 0.8)}
+    table = rr.crosstab(frame, "a", "g", mechanisms=mechanisms, weights="w")
+    with pytest.raises(ArgumentValueError, match="population"):
+        table.with_target("rows")
+    parts = [
+        rr.crosstab(rows, "a", "g", mechanisms=mechanisms, design=rr.SampleDesign(population=size))
+        for rows, size in ((frame[:20], 60), (frame[20:], 3000))
+    ]
+    with pytest.raises(ArgumentValueError, match="the same population"):
+        parts[0] + parts[1]
+    fewer = rr.crosstab(frame[frame["g"] == "u"], "a", "g", mechanisms=mechanisms, weights="w")
+    for one, other in ((table, fewer), (fewer, table)):
+        with pytest.raises(ArgumentValueError, match="the same levels"):
+            one + other

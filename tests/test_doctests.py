@@ -21,7 +21,7 @@ MODULES = sorted(
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     """The examples of this module run and print what is written."""
-    if name.startswith("rrstats.files"):
+    if name.startswith(("rrstats.files", "rrstats.accessor")):  # frames are saved there
         pytest.importorskip("pyarrow")
     if name.startswith("rrstats.engines."):
         pytest.importorskip("pyarrow")

@@ -688,3 +688,15 @@ def test_parquet_layout_ignores_what_depends_on_answers(tmp_path):
     found = chunks(privatize(source))[0]
     assert found["answer"]["has_dictionary_page"]
     assert not found["note"]["has_dictionary_page"]
+
+
+@pytest.mark.parametrize("magic", [0x184D2204, '\x04"M\x18abc ', "\x28\xb5\x2f\xfd"])
+@pytest.mark.parametrize("codec", [None, "lz4", "zstd"])
+def test_no_answer_decides_the_compression(tmp_path, magic, codec):
+    """Answers that look like the head of a compressed buffer leave the codec as it was."""
+    table = pa.table({"x": [magic] * 3, "age": [1, 2, 3]})
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    with pa.ipc.new_file(tmp_path / "in.arrow", table.schema, options=options) as writer:
+        writer.write_table(table)
+    with pa.OSFile(str(tmp_path / "in.arrow")) as file:
+        assert codec == formats._codec_of(file)

@@ -155,7 +155,7 @@ def test_a_fault_in_the_shuffle_would_be_found(tmp_path, monkeypatch, fault):
 
     if fault == "buckets":
         monkeypatch.setattr(
-            shuffling, "below", lambda s, t, b, rows, k: np.arange(rows, dtype=np.uint8) % k
+            shuffling, "below", lambda s, t, b, rows, bound: np.arange(rows, dtype=np.uint8) % bound
         )
     else:
         monkeypatch.setattr(shuffling, "permutation", faulty)

@@ -71,3 +71,27 @@ def test_what_a_table_cannot_do_is_said(call, words):
     """The errors are those of a pandas frame."""
     with pytest.raises(rr.errors.RRStatsError, match=words):
         call(table())
+
+
+def test_a_table_remembers_what_was_made_before():
+    """Both columns are declared, and reports are refused without again."""
+    one = rr.privatize(table(), {"v": KRR})
+    both = rr.privatize(one, {"w": KRR})
+    records = rr.metadata.read({"rrstats": json.loads(both.schema.metadata[b"rrstats"])})
+    assert {"v", "w"} == {record.name for record in records}
+    with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+        rr.privatize(both, {"v": KRR})
+    again = rr.privatize(both, {"v": KRR}, again=True)
+    said = rr.metadata.read({"rrstats": json.loads(again.schema.metadata[b"rrstats"])})
+    assert isinstance({r.name: r for r in said}["v"].resolve(), rr.Chain)
+
+
+def test_an_index_of_pandas_in_a_table_is_refused():
+    """It may hold the answers once more, under a name that says nothing."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"v": ["a", "b"]}, index=pd.Index(["a", "b"], name="v"))
+    with pytest.raises(rr.errors.ArgumentValueError, match="__index_level_0__"):
+        rr.privatize(pa.Table.from_pandas(frame), {"v": KRR})
+    frame.index.name = "V"
+    with pytest.raises(rr.errors.ArgumentValueError, match="the index carries the name"):
+        frame.rr.privatize("v", KRR)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rrstats.cli.arguments import add_command, add_design, number, path
+from rrstats.inference import binomial
 from rrstats.mechanisms.channel import TARGETS
 
 __all__ = ["add_check", "add_describe", "add_estimate", "add_privatize"]
@@ -19,15 +20,7 @@ PLAN = (
     "the .rrstats.json of a CSV file"
 )
 UNKNOWN, MISSING = ("raise", "warn", "uniform"), ("uniform", "keep", "raise")
-METHODS = (
-    "clopper-pearson",
-    "wilson",
-    "agresti-coull",
-    "blaker",
-    "lr",
-    "wald",
-    "profile-likelihood",
-)
+METHODS = (*binomial.METHODS, "profile-likelihood", "empirical-likelihood")
 
 
 def _run(name: str) -> Callable[[argparse.Namespace], str]:
@@ -68,7 +61,7 @@ def add_privatize(commands: Any) -> None:
             "  rrstats privatize in.parquet out.parquet --plan plan.toml\n"
             "\n"
             "A plan names columns and mechanisms; --write-plan prints that of the options,\n"
-            "rrstats describe OUT --format json that of a release. In TOML:\n"
+            "rrstats describe OUT --format json that of a release, both in JSON. In TOML:\n"
             "  v = 1\n"
             "  [[columns]]\n"
             '  name = "answer"\n'
@@ -162,7 +155,7 @@ def add_estimate(commands: Any) -> None:
         choices=METHODS,
         metavar="METHOD",
         help=f"method of the intervals: one of {', '.join(METHODS)} (by default the first where "
-        "the design allows, else the last)",
+        "counts are binomial, else a likelihood or wald)",
     )
     command.add_argument(
         "--target",

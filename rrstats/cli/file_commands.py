@@ -78,15 +78,14 @@ def _records(options: argparse.Namespace, given: Design) -> list[Record]:
                     "it; write it into the plan"
                 )
 
-        return read_plan(options.plan)
+        return read_plan(options.plan, {"unknown": "raise", "missing": "uniform"})
     if not given.names:
         raise ArgumentValueError(
             "name at least one --column with --categories and --prob or --epsilon, or give a "
             "--plan; see rrstats privatize --help"
         )
     given.words()  # raises before any file is opened
-    missing = options.missing or ("unknown" if given.with_missing else "uniform")
-    policies = {"unknown": options.unknown or "raise", "missing": missing}
+    policies = {"unknown": options.unknown or "raise", "missing": options.missing or "uniform"}
     made = given.mechanisms(caster(options.source))
     return [Record.of(name, mechanism, **policies) for name, mechanism in made.items()]
 

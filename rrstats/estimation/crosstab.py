@@ -507,7 +507,8 @@ class Crosstab(Result):
         Crosstab
             Of the same rows.
         """
-        return replace(self, target=check_target(target))
+        combined = None if self.combined is None else self.combined.with_target(target)
+        return replace(self, target=check_target(target), combined=combined)
 
     def __add__(self, other: object) -> Self:
         if not isinstance(other, Crosstab):
@@ -529,11 +530,20 @@ class Crosstab(Result):
             ]
             total[np.ix_(*moved)] += part.counted
         combined = self.combined
-        if (combined is None) != (other.combined is None) or (combined and axes != self.axes):
+        if (combined is None) != (other.combined is None) or (
+            combined is not None and not axes == self.axes == other.axes
+        ):
             raise ArgumentValueError(
                 "tables of a sample with a design can be added if both have it, and the same levels"
             )
         if combined is not None and other.combined is not None:
+            one, two = combined.design, other.combined.design
+            kinds = [(d.population, d.probabilities is None, d.lonely_psu) for d in (one, two)]
+            if kinds[0] != kinds[1]:
+                raise ArgumentValueError(
+                    "tables of samples can be added if their designs have the same population, and "
+                    "both have weights or both probabilities"
+                )
             combined = replace(combined, tally=combined.tally + other.combined.tally)
         missing = self.missing + other.missing
         return replace(self, axes=axes, counted=total, missing=missing, combined=combined)

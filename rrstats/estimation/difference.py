@@ -117,7 +117,7 @@ class Difference(Result):
 
     @property
     def target(self) -> str:
-        """Whom the difference is about; for "rows" only the noise is random."""
+        """Target of the difference; for "rows" only the noise is random."""
         return self.first.target
 
     @property

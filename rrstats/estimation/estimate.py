@@ -5,7 +5,6 @@ outside [0, 1]; nothing is clipped silently, and tables inside the simplex are a
 Of a sample with weights or a design, intervals are those of a simple random sample of the effective
 size, and trust a variance that rests on few clusters less (Korn and Graubard, 1998); a variance
 that by luck came out below that of strata and weights by themselves is not trusted at all.
-Simulated coverage of both is in docs/weighted.md.
 """
 
 from __future__ import annotations

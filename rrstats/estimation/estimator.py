@@ -180,7 +180,7 @@ def _check_tally(counted: Tally, made: tuple[Any, Any, Any], beside: Selection) 
         or (beside.group is not None)
     ):
         raise ArgumentTypeError(
-            "a tally is counted already: give by, weights, strata and clusters to rr.tally"
+            "a tally is counted already: give by, group, weights and design= to rr.tally"
         )
     if any(one is not None for one in made):
         given = as_mechanism(*made)

@@ -1221,6 +1221,11 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
             "paired must be a crosstab without weights or a design; test its margins with "
             "rr.hypotheses.change"
         )
+    if first.designed or second.designed:
+        raise ArgumentValueError(
+            "paired is for estimates without weights or a design; test a crosstab of both columns "
+            "with rr.hypotheses.change"
+        )
     if table.n > min(first.n, second.n):
         raise ArgumentValueError(
             f"paired has {table.n} people who gave both reports, but the estimates have "

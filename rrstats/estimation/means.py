@@ -479,7 +479,7 @@ class Means(Result):
 
     @property
     def header(self) -> list[tuple[str, str]]:
-        """Whom the means are about, and the rows."""
+        """Target of the means, and the rows."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
         return found + [("missing", f"{self.missing:,}")] * bool(self.missing)
 

@@ -15,13 +15,13 @@ from the declared types, the number of rows and the width of the public columns.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -352,16 +352,48 @@ class FeatherFile(ArrowFile):
         return GroupWriter(schema, rows, writer.write_table, writer.close)
 
 
+# Numbers of the Arrow format: Message.fbs (Message, RecordBatch, BodyCompression).
+_MESSAGE_HEADER, _BATCH_COMPRESSION, _COMPRESSION_CODEC = 2, 3, 0
+_CODECS = {0: "lz4", 1: "zstd"}
+
+
 def _codec_of(file: pa.NativeFile) -> str | None:
-    """The codec of the first batch, which pyarrow does not tell; "lz4" without batches."""
+    """The codec of the first batch, which pyarrow does not tell; "lz4" without batches.
+
+    It is read in the header of the batch, never in its body, which holds the answers.
+    """
     file.seek(8)  # behind the magic word the file is a stream
     for message in pa.MessageReader.open_stream(file):
-        if message.type == "record batch" and message.body.size >= 16:
-            # A compressed buffer is its length and then a frame; each begins at a multiple of 8.
-            head = message.body.slice(0, min(message.body.size, 1 << 16) // 8 * 8)
-            starts = np.frombuffer(head, "<u4")[2::2]
-            return next((codec for codec, magic in MAGIC.items() if magic in starts), None)
+        if message.type == "record batch":
+            return _codec_in(message.metadata.to_pybytes())
     return "lz4"
+
+
+def _codec_in(message: bytes) -> str | None:
+    """The codec in the header of a record batch, a FlatBuffer."""
+    (root,) = struct.unpack_from("<I", message, 0)
+    header = _child(message, root, _MESSAGE_HEADER)
+    compression = None if header is None else _child(message, header, _BATCH_COMPRESSION)
+    if compression is None:
+        return None
+    place = _field(message, compression, _COMPRESSION_CODEC)
+    return _CODECS.get(0 if place is None else message[place], "lz4")
+
+
+def _field(message: bytes, table: int, number: int) -> int | None:
+    """The place of a field of a table; None where it has its default."""
+    (back,) = struct.unpack_from("<i", message, table)
+    size, _ = struct.unpack_from("<HH", message, table - back)
+    if 4 + 2 * number >= size:
+        return None
+    (offset,) = struct.unpack_from("<H", message, table - back + 4 + 2 * number)
+    return table + offset if offset else None
+
+
+def _child(message: bytes, table: int, number: int) -> int | None:
+    """The place of the table that a field refers to."""
+    place = _field(message, table, number)
+    return None if place is None else place + int(struct.unpack_from("<I", message, place)[0])
 
 
 # -- which format ------------------------------------------------------------------------------

@@ -124,15 +124,18 @@ def _asked(record: object) -> Wanted:
 # -- plan files ----------------------------------------------------------------------------
 
 
-def read_plan(path: Path | str) -> list[Record]:
+def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[Record]:
     """The columns that a plan file describes, each with its mechanism written out in full.
 
-    path : a .json or .toml file.
+    path : a .json or .toml file.  policies : for columns that do not say their own.
     Raises ArgumentValueError for another ending, FileError for a file that cannot be read, and
     MetadataError, which names file, column and key, for a plan that cannot be followed.
     """
     path = Path(path)
     parsed = _parsed(path)
+    if policies and isinstance(parsed, Mapping) and isinstance(parsed.get("columns"), list):
+        said = [{**policies, **c} if isinstance(c, Mapping) else c for c in parsed["columns"]]
+        parsed = {**parsed, "columns": said}
     try:
         return [_checked(record) for record in _described(parsed)]
     except MetadataError as error:

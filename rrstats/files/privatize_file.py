@@ -253,7 +253,7 @@ def privatize_by_tasks(
 
     source : a Parquet file or a directory of them, as the engine's machines see it.
     target : a directory; it also gets the document of how it was made, and ``_SUCCESS``.
-    run : how the engine runs tasks, see `spreading.Run`.  Every task draws fresh keys.
+    run : how the engine runs tasks, see `Run`.  Every task draws fresh keys.
     The other arguments, what is returned and what is raised are those of `privatize_file`.
     """
     began = time.monotonic()

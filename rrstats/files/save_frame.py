@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication
@@ -125,8 +126,12 @@ def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger:
 
 
 def _release_of(frame: pd.DataFrame, records: list[Record]) -> str:
-    """The id of the release that a frame holds; a new one where its document is another."""
-    document = hashlib.sha256(json.dumps(write(records)).encode()).hexdigest()
+    """The id of the release that a frame holds; a new one where document or reports are others."""
+    made = hashlib.sha256(json.dumps(write(records)).encode())
+    for record in records:  # reports are public; their order counts, too
+        reports = column_of(frame, record.name).astype(str)
+        made.update(pd.util.hash_pandas_object(reports, index=False).to_numpy().tobytes())
+    document = made.hexdigest()
     known = frame.attrs.get(RELEASE)
     if not (isinstance(known, dict) and known.get("document") == document):
         known = {"id": secret_bytes(16).hex(), "document": document}

@@ -1,7 +1,7 @@
 """Mechanisms: one file a family; `krr` is the model that the others imitate.
 
-A new mechanism is one file here, its name in ``__all__``, one line in the tests' catalogue
-and one test file of golden values.
+A new mechanism is one file here, its name in ``__all__``, one line in `serialization`, one public
+name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
 """
 
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism

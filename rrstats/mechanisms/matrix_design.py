@@ -6,7 +6,7 @@ reports than categories, or fewer, and finer classes of truth than the categorie
 Epsilon is the worst ratio within a row, infinite where a report rules
 out an answer.  For the designs of surveys by name see `surveys`; for many categories the
 structured mechanisms are faster.
-Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomness.cells`.
+Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomness.samplers.cells`.
 """
 
 from __future__ import annotations

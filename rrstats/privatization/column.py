@@ -38,7 +38,7 @@ MISSING = ("unknown", "uniform", "keep", "raise")
 def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
     check_one_of(unknown, "unknown", UNKNOWN)
     check_one_of(missing, "missing", MISSING)
-    if domain.missing_code is not None and missing != "unknown":
+    if domain.missing_code is not None and missing not in ("unknown", "uniform"):
         raise ArgumentValueError(
             f"missing={missing!r} contradicts the categories, which have a missing value: there, "
             "not answering is an answer like any other; leave missing= out"
@@ -221,7 +221,7 @@ class ColumnRelease:
         if self._policies["missing"] == "raise" and missing:
             raise UnknownAnswersError(
                 f"{missing} of {rows} answers are missing; declare None among the categories "
-                "(--with-missing), choose missing='unknown' or 'keep', or drop them first"
+                "(--with-missing), choose missing='uniform' or missing='keep', or drop them first"
             )
         if self._policies["unknown"] == "raise" and outside:
             absent = outside - unknown
@@ -333,4 +333,6 @@ class ColumnRelease:
         dtype = self._answer_type
         if isinstance(dtype, np.dtype) and dtype.kind in "SU":
             return "text" if dtype.kind == "U" else "bytes"
-        return str(dtype)
+        if isinstance(dtype, np.dtype) and dtype.kind == "T":  # its repr quotes what is missing
+            return "text"
+        return str(getattr(dtype, "subtype", dtype))  # a sparse type quotes its fill value

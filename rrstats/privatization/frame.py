@@ -8,6 +8,7 @@ warning that such answers exist, nothing of the result but the reports depends o
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
@@ -34,7 +35,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
-from rrstats.mechanisms.records import Record, find, record_columns
+from rrstats.mechanisms.records import KEY, Record, find, record_columns
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.column import MISSING, UNKNOWN, ColumnRelease, rounds_before
 from rrstats.randomness.keyed import KeyedRows
@@ -55,8 +56,8 @@ Values = TypeVar("Values")
 UNKNOWN_TEXT = (
     "some answers are missing or not among the categories; each was answered uniformly at random, "
     "which pulls every estimate towards 1/k (or the part of classes that show a category): a share "
-    "u of them turns a true share f into (1-u) f + u/k; df.rr.check counts them, unknown='raise' "
-    "refuses them, and None among the categories makes non-response an answer"
+    "u of them turns a true share f into (1-u) f + u/k; df.rr.check (rrstats check) counts them, "
+    "unknown='raise' refuses them, and None among the categories makes non-response an answer"
 )
 
 
@@ -66,7 +67,8 @@ def _check_index(values: Any) -> None:
         return
     name = values.name
     alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
-    if any(label in values.index.names for label in alike):
+    names = {str(label).casefold() for label in values.index.names if label is not None}
+    if any(str(label).casefold() in names for label in alike):
         raise ArgumentValueError(
             f"the index carries the name {name!r} too, and would release the answers; "
             "reset_index(drop=True) or rename it first"
@@ -126,8 +128,9 @@ class _PreparedColumn(NamedTuple):
     def prepare(
         cls, values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any
     ) -> _PreparedColumn:
-        attrs, again = getattr(values, "attrs", None), options.pop("again")
-        record = find(attrs, getattr(values, "name", None)) if attrs else None
+        again, record = options.pop("again"), options.pop("record", None)
+        if attrs := getattr(values, "attrs", None):
+            record = find(attrs, values.name)
         release = ColumnRelease(values, mechanism, before=rounds_before(record, again), **options)
         _check_index(values)
         missing, rng = options["missing"], options["rng"]
@@ -214,8 +217,9 @@ def privatize(
     unknown : {"warn", "uniform", "raise"}
         Answers that are no category.  "warn" answers them uniformly and says that there are
         some, "uniform" is silent, "raise" refuses them before anything is drawn.
-    missing : {"unknown", "keep", "raise"}
+    missing : {"unknown", "uniform", "keep", "raise"}
         Missing answers where None is not a category.  "unknown" treats them like unknown ones,
+        "uniform" answers them uniformly without a word and refuses none,
         "keep" leaves them missing (which publishes who did not answer, in a dtype that can hold
         missing values whether or not there are any).
     group : array-like or column name, optional
@@ -315,6 +319,7 @@ def _prepared(
 ) -> dict[Hashable, _PreparedColumn]:
     """Some columns of a frame by their labels: all is checked before anything is drawn."""
     prepared: dict[Hashable, _PreparedColumn] = {}
+    claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
     samples = None if group is None else column_of(data, group)
     if isinstance(id, list) and not id:
         raise ArgumentValueError("id must name at least one column, found an empty list")
@@ -330,6 +335,7 @@ def _prepared(
         label = getattr(column, "name", name)  # an Arrow column has none
         mine = None if mechanism.groups is None else samples
         said = {"question": label if asked.get(name) is None else asked[name], "column": place}
+        said["record"] = find(claims, label) if claims else None
         prepared[label] = _PreparedColumn.prepare(column, mechanism, mine, ids, **options, **said)
     public = [getattr(one, "name", name) for one, name in zip(ids or [], names, strict=False)]
     if secret := [one for one in public if one in prepared]:
@@ -362,11 +368,23 @@ def _frame_with_reports(data: pd.DataFrame, made: Mapping[Hashable, tuple[Any, A
     return released
 
 
+def _claims_of(table: Any) -> dict[Any, Any]:
+    """The document that an Arrow table holds of columns made before; refuses index columns."""
+    names = getattr(table, "column_names", None) or table.columns
+    if copies := [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]:
+        raise ArgumentValueError(
+            f"column {copies[0]!r} is an index of pandas, which may copy the answers and would "
+            "release them; drop it first, or rename it if it does not"
+        )
+    said = dict(getattr(getattr(table, "schema", None), "metadata", None) or {})
+    return {KEY: json.loads(said[KEY.encode()])} if KEY.encode() in said else {}
+
+
 def _table_with_reports(data: Any, made: Mapping[Hashable, tuple[Any, Any]]) -> Any:
     """A Polars frame, or an Arrow table whose metadata keep nothing else of private columns."""
     if hasattr(data, "with_columns"):
         return data.with_columns([reports for reports, _ in made.values()])
-    said: dict[Any, Any] = {}
+    said = _claims_of(data)
     record_columns(said, {label: facts for label, (_, facts) in made.items()})
     for label, (reports, _) in made.items():
         data = data.set_column(place_of(data, label), label, reports)
