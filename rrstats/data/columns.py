@@ -64,8 +64,8 @@ _HONEST_TYPES = {str, np.str_, int, float, type(None)}
 
 _NUMPY_MISSING: dict[str, Any] = {
     "f": np.nan,
-    "M": np.datetime64("NaT"),
-    "m": np.timedelta64("NaT"),
+    "M": "NaT",  # of the unit of the array
+    "m": "NaT",
 }
 """A missing value in NumPy arrays of some kinds; None in all others."""
 
