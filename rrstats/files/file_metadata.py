@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -213,22 +214,20 @@ def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _names(text: bytes, names: Sequence[str]) -> bool:
-    """True where JSON has a column's name as a key or value, or other text as a word."""
-    try:
-        waiting = [json.loads(text)]
-    except (ValueError, RecursionError):
-        words = text.decode(errors="replace").casefold()
-        found = (rf"(?<!\w){re.escape(name.casefold())}(?!\w)" for name in names)
-        return any(re.search(pattern, words) for pattern in found)
-    folded = {name.casefold() for name in names}
+    """True where a column's name is a word of the text, or of a text in JSON however deep."""
+    words = "|".join(re.escape(name.casefold()) for name in names)
+    waiting: list[Any] = [text.decode(errors="replace")] if names else []
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
             waiting += [*one, *one.values()]
         elif isinstance(one, list):
             waiting += one
-        elif isinstance(one, str) and one.casefold() in folded:
-            return True
+        elif isinstance(one, str):
+            if re.search(rf"(?<!\w)(?:{words})(?!\w)", one.casefold()):
+                return True
+            with suppress(ValueError, RecursionError):
+                waiting.append(json.loads(one))
     return False
 
 
