@@ -1104,3 +1104,13 @@ def test_a_wald_test_of_a_name_that_is_two_things_asks_which():
     found = logit(reports, x, mechanism=rr.KRR(["a", "x1", "c"], 0.8), intercept=True)
     with pytest.raises(ArgumentValueError, match="both a category and a covariate"):
         found.wald_test("x1")
+
+
+def test_no_profile_has_no_prediction():
+    """A frame without rows gives one without rows; there is nothing to average."""
+    frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
+    found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
+    told = found.predict(frame[:0])
+    assert (0, list(found.predict(frame).columns)) == (len(told), list(told.columns))
+    with pytest.raises(ArgumentValueError, match="at least one profile"):
+        found.predict(frame[:0], average=True)

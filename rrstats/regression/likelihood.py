@@ -432,9 +432,9 @@ class Likelihood:
         )
 
     def blocks(self) -> Iterator[slice]:
-        """Slices of the rows."""
+        """Slices of the rows; an empty one where there are none."""
         rows = max(_BLOCK // self.classes, 64)
-        return (slice(start, start + rows) for start in range(0, self.rows, rows))
+        return (slice(start, start + rows) for start in range(0, self.rows or 1, rows))
 
     def design(self, rows: slice) -> Floats:
         """(C, rows, b) the design of each class."""

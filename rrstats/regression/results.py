@@ -644,8 +644,8 @@ class LikelihoodResult(RegressionResult):
         """
         level, people = confidence(level), self._people
         frame, model, known = self._profiles(data, offset)
-        if not model.rows:
-            raise ArgumentValueError("data must have at least one profile, found none")
+        if average and not model.rows:
+            raise ArgumentValueError("data must have at least one profile to average, found none")
         if average:
             weights = people.weights if frame is None else np.full(model.rows, 1 / model.rows)
             mean, gradient = people.total(model, weights)
