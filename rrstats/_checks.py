@@ -152,8 +152,8 @@ def check_bool(value: object, name: str) -> bool:
     return bool(value)
 
 
-def check_instance(value: Any, name: str, kind: type | tuple[type, ...], rule: str) -> Any:
-    """A value of some type; ``rule`` names the type with its article."""
+def check_instance(value: Any, name: str, kind: Any, rule: str) -> Any:
+    """A value of some types, as for isinstance; ``rule`` names them with their article."""
     if not isinstance(value, kind):
         raise ArgumentTypeError(f"{name} must be {rule}, found {type_name(value)}")
     return value

@@ -53,7 +53,7 @@ def _of_formula(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
     told = [one for one in signature.parameters.values() if one.name not in ("outcome", "data")]
     own = list(inspect.signature(method, follow_wrapped=False).parameters.values())[:2]
-    method.__signature__ = signature.replace(parameters=[*own, *told])  # type: ignore[attr-defined]
+    vars(method)["__signature__"] = signature.replace(parameters=[*own, *told])
     return method
 
 

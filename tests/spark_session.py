@@ -10,6 +10,7 @@ partitions after a shuffle.  Its files lie in a temporary folder that goes with 
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -31,9 +32,7 @@ QUIET = pytest.mark.filterwarnings(
 @cache
 def _why_not() -> str | None:
     """Why there is no Spark here."""
-    try:
-        import pyspark  # noqa: F401  # whether it can be imported is the question
-    except ImportError:
+    if importlib.util.find_spec("pyspark") is None:
         return "pyspark is not installed"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)

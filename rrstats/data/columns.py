@@ -438,11 +438,13 @@ def _of_arrow_dictionary(categories: Categories, dtype: Any) -> Encoder:
     """Encode the dictionary, look its places up; the last dictionary's codes are kept."""
     import pyarrow as pa
 
-    of_objects = _of_objects(categories)
-    of_values: Encoder = lambda cells: of_objects(arrow_objects(cells))  # noqa: E731
+    of_objects, inner = _of_objects(categories), None
     if pa.types.is_dictionary(dtype):
         inner = _of_arrow(categories, plain_type(dtype.value_type))
-        of_values = lambda cells: inner(plain(cells))  # noqa: E731
+
+    def of_values(cells: Any) -> Codes:
+        return of_objects(arrow_objects(cells)) if inner is None else inner(plain(cells))
+
     # One tuple, replaced as a whole: threads may hold different ones at a time.
     last: list[tuple[Any, Encoder]] = []
 

@@ -328,7 +328,7 @@ def _absolute(path: Any, argument: str) -> Path:
         )
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"{argument} must be a path, found {type(path).__name__}")
-    return Path(os.path.abspath(path))  # noqa: PTH100  # links stay as they are
+    return Path(path).absolute()
 
 
 def _check_directory(origin: FileSource, target: Path) -> Path:

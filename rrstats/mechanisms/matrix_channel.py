@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,9 +57,17 @@ _ALIKE = 1e-5
 class MatrixForm:
     """The algebra of an exact matrix; reports are codes 0 .. m-1."""
 
-    entries: Entries
     inverse: Entries | None
-    class_of: tuple[int, ...]
+
+    if TYPE_CHECKING:  # fields of some channels, computed by others
+
+        @property
+        def entries(self) -> Entries:
+            """(m, classes) the exact matrix."""
+
+        @property
+        def class_of(self) -> tuple[int, ...]:
+            """(classes,) the category of each class."""
 
     @property
     def k(self) -> int:
@@ -192,12 +200,12 @@ class ProductChannel(MatrixForm):
     inverse: None = None
 
     @property
-    def class_of(self) -> tuple[int, ...]:  # type: ignore[override]  # no field, as in the base
+    def class_of(self) -> tuple[int, ...]:
         """The category of each class of the first channel."""
         return tuple(self.first.class_of)
 
     @cached_property
-    def entries(self) -> Entries:  # type: ignore[override]
+    def entries(self) -> Entries:
         """The exact product.
 
         Each column of the one and each row of the other has one denominator, so that all sums

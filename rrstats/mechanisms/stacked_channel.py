@@ -100,7 +100,7 @@ class StackedChannel(MatrixForm):
         return full
 
     @property
-    def entries(self) -> Entries:  # type: ignore[override]  # no field, as in the base
+    def entries(self) -> Entries:
         """The exact matrix, one part on top of the other."""
         return tuple(row for part in self.parts for row in part.entries)
 

@@ -406,7 +406,7 @@ def least_epsilon(
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
     check_options(interval, IntervalOptions)
     size, categories = check_people(n), numbered(categories)
-    check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")  # type: ignore[arg-type]
+    check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")
 
     def width(epsilon: float) -> float:
         question = ask(design(categories, epsilon=epsilon), category=category)
