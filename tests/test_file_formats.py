@@ -15,6 +15,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import file_samples as samples  # they need pyarrow
+import pyarrow.feather as feather  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
 from answers import QUIET  # after importorskip
 from file_samples import FORMATS, KRR, WORDS, privatize, written  # after importorskip
@@ -700,3 +701,24 @@ def test_no_answer_decides_the_compression(tmp_path, magic, codec):
         writer.write_table(table)
     with pa.OSFile(str(tmp_path / "in.arrow")) as file:
         assert codec == formats._codec_of(file)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_long_categories_make_short_groups(tmp_path, ending):
+    """Reports are as long as the categories that are declared, whatever the answers were."""
+    source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
+    words = ["a" * 20_000, "b"]
+    table = pa.table({"x": ["b"] * 20_000, "age": list(range(20_000))})
+    if ending == ".parquet":
+        pq.write_table(table, source)
+    else:
+        feather.write_feather(table, source, compression="uncompressed")
+    files.privatize_file(source, target, {"x": rr.KRR(words, 0.75)})
+    if ending == ".parquet":
+        found = pq.ParquetFile(target).metadata
+        sizes = [found.row_group(place).num_rows for place in range(found.num_row_groups)]
+    else:
+        with pa.ipc.open_file(target) as reader:
+            sizes = [reader.get_batch(n).num_rows for n in range(reader.num_record_batches)]
+    assert 20_000 == sum(sizes)
+    assert max(sizes) * 20_000 <= batches.GROUP_BYTES

@@ -1108,6 +1108,7 @@ def test_a_wald_test_of_a_name_that_is_two_things_asks_which():
 
 def test_no_profile_has_no_prediction():
     """A frame without rows gives one without rows; there is nothing to average."""
+    pytest.importorskip("formulaic")
     frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
     found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
     told = found.predict(frame[:0])

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.data.columns import open_reports
+from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
 from rrstats.files.atomic import is_ledger_file
@@ -96,7 +96,9 @@ class ArrowFile(DataFile):
 
     def bytes_expected(self, changed: Sequence[Changed]) -> int:
         """About how large all rows are in memory, with reports."""
-        width = row_bytes(self.schema_of(changed))
+        plain = [column for column in changed if not pa.types.is_dictionary(column.type)]
+        reports = (codec_of(column.mechanism.report_space).report_bytes for column in plain)
+        width = row_bytes(self.schema_of(changed)) + sum(reports)
         wider = self.public_width([column.name for column in changed])
         return int((self.rows or 0) * max(width, wider))
 
@@ -296,9 +298,6 @@ class _Layout:
 
 
 # -- Arrow IPC ---------------------------------------------------------------------------------
-
-MAGIC = {"lz4": 0x184D2204, "zstd": 0xFD2FB528}
-"""The first four bytes of a frame of each codec, as a little-endian number."""
 
 
 class FeatherFile(ArrowFile):
