@@ -34,7 +34,7 @@ from rrstats.estimation.result import ConstrainedProportions as ConstrainedPropo
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally
-from rrstats.inference.binomial import Interval as Interval
+from rrstats.inference.contrasts import Interval as Interval
 from rrstats.mechanisms import surveys as surveys
 from rrstats.mechanisms.base import Chain as Chain
 from rrstats.mechanisms.base import Mechanism as Mechanism

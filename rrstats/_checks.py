@@ -19,25 +19,6 @@ import numpy as np
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = [
-    "check_bool",
-    "check_count",
-    "check_epsilon",
-    "check_exactly_one",
-    "check_instance",
-    "check_k",
-    "check_level",
-    "check_number",
-    "check_numbers",
-    "check_one_of",
-    "check_prob",
-    "check_probability",
-    "check_proportions",
-    "check_weights",
-    "check_whole_number",
-    "type_name",
-]
-
 MOST_CATEGORIES = 2**63
 
 _MOST_COUNT = 2**53

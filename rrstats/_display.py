@@ -19,22 +19,6 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = [
-    "Block",
-    "SummaryTable",
-    "as_fragment",
-    "as_html",
-    "as_markdown",
-    "as_text",
-    "chance",
-    "columns",
-    "label",
-    "percent",
-    "percent_range",
-    "wrap",
-]
-
 Block = tuple[str, Any]
 
 WIDTH = 80

@@ -30,8 +30,6 @@ from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, column_mechanisms, privatize, simulate
 from rrstats.regression.models import linear, logit
 
-__all__ = ["FrameAccessor", "SeriesAccessor"]
-
 
 def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
     """A public function as a method: the data first, all other arguments as there."""

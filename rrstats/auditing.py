@@ -38,8 +38,6 @@ from rrstats.mechanisms.base import is_mechanism
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
 
-__all__ = ["AuditResult", "audit"]
-
 Codes = NDArray[np.intp]
 
 EVENTS = ("type and dtype", "length", "index", "missing reports", "all reports", "report in place")

@@ -30,18 +30,6 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackage
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "COLORS",
-    "PlotOptions",
-    "check_truth",
-    "plot_bars",
-    "plot_cells",
-    "plot_intervals",
-    "plot_lines",
-    "require_matplotlib",
-    "stacked_axes",
-]
-
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Colours of series, in this order."""
 

@@ -29,8 +29,6 @@ from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import VERSION, Record, write
 
-__all__ = ["EXACT", "NOT_HIDDEN", "PROMISE", "describe", "statement"]
-
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
     "epsilon-locally differentially private for replacing that record's value by any other "

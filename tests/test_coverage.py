@@ -17,8 +17,8 @@ from scipy import stats
 
 from rrstats.estimators import confidence_interval
 from rrstats.inference import binomial as intervals
-from rrstats.inference.binomial import METHODS, Interval
-from rrstats.inference.contrasts import mover_difference
+from rrstats.inference.binomial import METHODS
+from rrstats.inference.contrasts import Interval, mover_difference
 
 SIZES = (50, 200, 1000, 10_000)
 SHARES = (0.0, 0.01, 0.05, 0.2, 0.5)

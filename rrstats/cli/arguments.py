@@ -17,18 +17,6 @@ from typing import Any, NoReturn
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.krr import KRR
 
-__all__ = [
-    "EXIT_CODES",
-    "Design",
-    "Parser",
-    "add_command",
-    "add_design",
-    "as_option",
-    "design_of",
-    "joined",
-    "number",
-]
-
 EXIT_CODES = """
 exit codes:
   0    done

@@ -33,8 +33,6 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 
-__all__ = ["main"]
-
 DONE, FAILED, BAD_ARGUMENTS, INTERRUPTED, READER_LEFT = 0, 1, 2, 130, 141
 
 

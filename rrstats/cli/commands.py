@@ -13,8 +13,6 @@ from rrstats.cli.arguments import add_command, add_design, number, path
 from rrstats.inference import binomial
 from rrstats.mechanisms.channel import TARGETS
 
-__all__ = ["add_check", "add_describe", "add_estimate", "add_privatize"]
-
 PLAN = (
     "a document that says how columns are made: a plan, the output of describe --format json, or "
     "the .rrstats.json of a CSV file"

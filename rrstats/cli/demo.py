@@ -24,8 +24,6 @@ from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.krr import KRR
 from rrstats.privacy import posterior
 
-__all__ = ["add_demo"]
-
 DEMO_PROB = 0.75
 DEMO_PRIOR = 0.05
 LEVEL = 0.95

@@ -34,10 +34,9 @@ from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import privatize_file
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record, write
-from rrstats.privatization.frame import ColumnRelease, recorded_mechanism
+from rrstats.privatization.column import ColumnRelease
+from rrstats.privatization.frame import recorded_mechanism
 from rrstats.statement import describe as describe_records
-
-__all__ = ["check", "describe", "estimate", "privatize"]
 
 
 def privatize(options: argparse.Namespace) -> str:

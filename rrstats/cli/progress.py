@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress_bar"]
-
 Step = Callable[[int, int | None], None]
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from rrstats._display import columns, label, percent, percent_range
 from rrstats.estimation.estimate import Estimate
 
-__all__ = ["as_json", "share_note", "share_rows", "share_table"]
-
 WIDTH = 78
 
 

@@ -29,8 +29,6 @@ from typing import Any, TypeVar
 from rrstats.errors import ArgumentTypeError, FileError, RRStatsError
 from rrstats.randomness.sources import secret_bytes
 
-__all__ = ["Staging", "full", "location", "read_bytes", "retold"]
-
 REMOVALS, PAUSE_SECONDS = 10, 0.1
 
 MADE = re.compile(r"part-(\d+)(\D.*)", re.DOTALL)

@@ -37,18 +37,6 @@ from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_co
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.randomness.sources import BLOCK_ROWS
 
-__all__ = [
-    "Reports",
-    "Variable",
-    "ordinary",
-    "refuse_renamed",
-    "refuse_reports",
-    "reports_of",
-    "variable",
-    "variables",
-]
-
-
 ALL = slice(None)
 
 

@@ -35,12 +35,11 @@ from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
     METHOD,
-    Interval,
     carry,
     clopper_pearson_rates,
     implausible_counts,
 )
-from rrstats.inference.contrasts import cut_to_unit, hull
+from rrstats.inference.contrasts import Interval, cut_to_unit, hull
 from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import (
     BinomialRates,
@@ -55,17 +54,6 @@ from rrstats.mechanisms.matrix_channel import score_covariance
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.mechanisms.stacked_channel import StackedChannel, covariance_within
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance
-
-__all__ = [
-    "confidence_interval",
-    "count_interval",
-    "count_variance",
-    "debias_counts",
-    "debias_proportions",
-    "debias_reports",
-    "project_to_simplex",
-    "proportion_variance",
-]
 
 
 def _channel(

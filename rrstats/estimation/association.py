@@ -41,16 +41,6 @@ from rrstats.inference.contrasts import Interval, fieller, ratio_variance, stude
 from rrstats.mechanisms.channel import check_target
 from rrstats.randomness.sources import BLOCK_ROWS
 
-__all__ = [
-    "Association",
-    "Correlations",
-    "correlation",
-    "correlations",
-    "cramers_v",
-    "odds_ratio",
-    "phi",
-]
-
 _POWERS = np.arange(5)
 """Powers of x that the variance of a correlation needs among just these rows."""
 

@@ -75,8 +75,6 @@ from rrstats.plots import PlotOptions, plot_cells, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ConditionalProportions", "Crosstab", "crosstab"]
-
 METHODS = ("empirical-likelihood", "wald")
 
 NUMBERS = ("proportion", "std_error", "low", "high", "count", "reported", "naive", "effective_n")

@@ -61,8 +61,6 @@ from rrstats.plots import PlotOptions, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Difference", "difference"]
-
 
 _LEVELS = (0.25, 0.6, 0.9, 0.95, 0.99, 0.999, 0.9999)
 """Intervals at these are computed for a p-value, and the level of one that ends at 0 lies between.

@@ -35,8 +35,6 @@ from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
 from rrstats.mechanisms.serialization import as_mechanism
 
-__all__ = ["EngineFrame", "is_frame", "open_frame"]
-
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 
 _SILENCE = {

@@ -44,13 +44,12 @@ from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
     METHOD,
     METHODS,
-    Interval,
     carry,
     population_interval,
     rows_variance_interval,
     wilson_rates,
 )
-from rrstats.inference.contrasts import student_quantile, widen_outside
+from rrstats.inference.contrasts import Interval, student_quantile, widen_outside
 from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
@@ -63,8 +62,6 @@ from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["IMPLAUSIBLE_TEXT", "Estimate"]
 
 
 IMPLAUSIBLE_TEXT = (

@@ -25,8 +25,6 @@ from rrstats.estimation.tally import Tally, count_reports
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.serialization import as_mechanism
 
-__all__ = ["estimate"]
-
 _ILL_CONDITIONED = 1000
 """From here on even a million respondents say next to nothing."""
 

@@ -22,15 +22,13 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.result import Result, label_column, proportion_rows
-from rrstats.inference.binomial import Interval
+from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Estimates", "GroupEstimates"]
 
 
 _FEW = 5

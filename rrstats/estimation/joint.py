@@ -36,17 +36,6 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.randomness.sources import BLOCK_ROWS
 
-__all__ = [
-    "Axis",
-    "check_columns",
-    "check_size",
-    "count_rows",
-    "declared_axis",
-    "joined",
-    "joint_tally",
-    "margin_tally",
-]
-
 _MOST_CELLS = 1 << 22
 """Numbers in a table.  Beyond, ten million rows leave two or three for each."""
 

@@ -40,8 +40,6 @@ from rrstats.randomness.sources import BLOCK_ROWS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MeanDifference", "Means", "means", "numbers"]
-
 _NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
 """What pandas calls objects that are numbers."""
 

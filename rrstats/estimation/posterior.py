@@ -19,8 +19,6 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import reports_of
 from rrstats.mechanisms.base import Mechanism
 
-__all__ = ["posterior"]
-
 
 def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) -> Floats:
     """Calculate P(true answer | report), from what was believed before.

@@ -31,23 +31,7 @@ from numpy.typing import NDArray
 
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
 from rrstats._typing import Floats
-from rrstats.inference.binomial import Interval
-
-__all__ = [
-    "FORMATS",
-    "ConstrainedProportions",
-    "LabelledInterval",
-    "MeanEstimate",
-    "RatioEstimate",
-    "Result",
-    "Rounded",
-    "ShareEstimate",
-    "label_column",
-    "long_frame",
-    "proportion_rows",
-    "wide_frame",
-]
-
+from rrstats.inference.contrasts import Interval
 
 _LONGEST = 30
 """Letters of a label in a terminal."""

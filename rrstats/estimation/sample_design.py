@@ -23,8 +23,6 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
-__all__ = ["EVERYONE", "SIMPLE", "SampleDesign", "design_of", "rows_of"]
-
 Codes = NDArray[np.intp]
 
 EVERYONE: tuple[Hashable, Hashable] = (None, None)

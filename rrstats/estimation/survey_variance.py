@@ -36,9 +36,6 @@ from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import Tally
 from rrstats.mechanisms.channel import has_latent_classes, transition_matrix
 
-__all__ = ["SurveyMoments", "VarianceForm"]
-
-
 _ROUNDING = 1e-12
 
 _ALIKE = 1e-9

@@ -41,8 +41,6 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.mechanisms.support_channel import SupportChannel
 
-__all__ = ["Cell", "Tally", "tally"]
-
 _MOST_SUMS = 1 << 25
 """Groups times strata and clusters times report cells: about a GiB with weights."""
 

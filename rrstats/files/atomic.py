@@ -39,21 +39,6 @@ from rrstats.randomness.sources import secret_bytes
 with suppress(ImportError):  # elsewhere than on POSIX systems
     import fcntl
 
-__all__ = [
-    "LEDGER",
-    "Publication",
-    "done",
-    "is_at",
-    "is_ledger_file",
-    "let_through",
-    "lock",
-    "make",
-    "naming",
-    "open_lock",
-    "replace_private",
-    "uninterrupted",
-]
-
 POSIX = os.name == "posix"
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0)

@@ -39,28 +39,6 @@ from rrstats.privatization.column import ColumnRelease, rounds_before
 from rrstats.privatization.frame import recorded_mechanism, warn_of
 from rrstats.randomness.sources import BLOCK_ROWS
 
-__all__ = [
-    "BatchRelease",
-    "DataFile",
-    "GroupWriter",
-    "Piece",
-    "ReleasedColumn",
-    "ReportSpace",
-    "Seen",
-    "TablePiece",
-    "Writer",
-    "add_seen",
-    "ahead",
-    "careful",
-    "changed_schema",
-    "check_once",
-    "is_served",
-    "no_cells",
-    "reading",
-    "row_bytes",
-    "seen_by",
-]
-
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 

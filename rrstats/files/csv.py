@@ -32,8 +32,6 @@ from rrstats.files.batches import DataFile, ReportSpace, Writer, reading
 from rrstats.files.file_metadata import Changed
 from rrstats.mechanisms.records import KEY, Record, read
 
-__all__ = ["SIDECAR", "TextFile"]
-
 SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
 ZIPPED_BYTES = 1 << 20

@@ -29,18 +29,6 @@ from rrstats.mechanisms.records import Record, read
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.statement import statement
 
-__all__ = [
-    "check_file",
-    "count_rows",
-    "describe_file",
-    "document_beside",
-    "estimate_file",
-    "silence",
-    "statement_of",
-    "tally_file",
-]
-
-
 MOST_LISTED = 1000
 
 

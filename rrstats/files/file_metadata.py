@@ -27,17 +27,6 @@ from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
 
-__all__ = [
-    "DOCUMENT",
-    "carries_copy",
-    "directory_records",
-    "joined",
-    "merge",
-    "read_records",
-    "release_metadata",
-    "without",
-]
-
 DOCUMENT = "_rrstats.json"
 """The file of a directory that says how its columns were made."""
 

@@ -44,17 +44,6 @@ from rrstats.files.csv import TextFile
 from rrstats.files.file_metadata import Changed
 from rrstats.mechanisms.records import Record
 
-__all__ = [
-    "FORMATS",
-    "PARQUET",
-    "FileSource",
-    "ParquetFile",
-    "check_target",
-    "column_type",
-    "format_of",
-    "open_source",
-]
-
 ARROW_SCHEMA = b"ARROW:schema"
 PROBE_ROWS = 1024
 

@@ -51,9 +51,6 @@ from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record
 from rrstats.randomness.sources import secret_bytes
 
-__all__ = ["Ledger", "LedgerEntry", "digest_of", "files_in", "is_data", "reading"]
-
-
 VERSION = 2
 MOST_BYTES = 1 << 28
 KEY_BYTES = 32

@@ -37,19 +37,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, Met
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import KEY, Record, read
 from rrstats.mechanisms.serialization import as_mechanism
-from rrstats.privatization.frame import MISSING, UNKNOWN
-
-__all__ = [
-    "Wanted",
-    "cast_words",
-    "check_one_sample",
-    "is_document",
-    "read_document",
-    "read_plan",
-    "resolved",
-    "wanted_columns",
-    "whole_words",
-]
+from rrstats.privatization.column import MISSING, UNKNOWN
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -53,25 +53,6 @@ from rrstats.mechanisms.records import Record, write
 from rrstats.privatization.frame import warn_of
 from rrstats.randomness.sources import secret_bytes
 
-__all__ = [
-    "Answer",
-    "Call",
-    "FileTask",
-    "OutputTask",
-    "Progress",
-    "Receipt",
-    "Run",
-    "TaskOutputs",
-    "anew",
-    "attempt",
-    "look",
-    "privatize_batches",
-    "privatize_by_tasks",
-    "privatize_file",
-    "rewrite",
-]
-
-
 Progress = Callable[[int, int | None], object]
 
 

@@ -34,8 +34,6 @@ from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Record, write
 from rrstats.randomness.sources import secret_bytes
 
-__all__ = ["save_frame"]
-
 RELEASE = "rrstats_release"
 
 

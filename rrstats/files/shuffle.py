@@ -30,8 +30,6 @@ from rrstats.files.batches import row_bytes
 from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
-__all__ = ["Shuffle"]
-
 BUCKET_BYTES = 32 << 20
 MOST_BUCKETS = 128
 """Each is an open file; where there is more, buckets are shuffled again."""

@@ -31,29 +31,6 @@ from rrstats.inference.contrasts import (
 )
 from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
 
-__all__ = [
-    "EXACT_ROWS",
-    "METHODS",
-    "Interval",
-    "agresti_coull_rates",
-    "blaker_rates",
-    "bounded_likelihood_rates",
-    "carry",
-    "clopper_pearson_rates",
-    "implausible_counts",
-    "likelihood_rates",
-    "likely_counts",
-    "population_interval",
-    "rows_interval",
-    "rows_score_interval",
-    "rows_variance_interval",
-    "score_interval",
-    "upper_tail",
-    "wald_rates",
-    "wilson_rates",
-]
-
-
 EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact distribution."""
 

@@ -23,16 +23,6 @@ from rrstats.errors import ArgumentValueError
 from rrstats.inference.multinomial import distance, fit_rates, start_inside
 from rrstats.randomness.sources import seeded
 
-__all__ = [
-    "chi_squared_tail",
-    "exact_p_value",
-    "fit_margins",
-    "hotelling_tail",
-    "random_tables",
-    "simulated_p_value",
-    "simulated_table_p_value",
-]
-
 _MOST_COUNTS = 4_000_000
 """Counts of listed or simulated tables that are held at once."""
 

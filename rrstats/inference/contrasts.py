@@ -16,25 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats
 
-__all__ = [
-    "Interval",
-    "Moments",
-    "cut_to_unit",
-    "fieller",
-    "hull",
-    "known_sum_map",
-    "mover_difference",
-    "normal_quantile",
-    "project_to_simplex",
-    "raise_covariance",
-    "ratio_variance",
-    "student_quantile",
-    "wald",
-    "wald_statistic",
-    "widen_outside",
-    "with_known_sum",
-]
-
 _NO_VARIANCE = 1e-10
 """An eigenvalue of a covariance below so much of the largest is rounding error."""
 

@@ -17,8 +17,6 @@ from rrstats._typing import Booleans, Floats
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
 
-__all__ = ["bounded_limit", "mean_ends", "mean_interval", "ratio_ends", "ratio_interval"]
-
 Samples = NDArray[np.intp]
 
 _INNER_STEPS = 12

@@ -35,20 +35,6 @@ from rrstats.errors import ArgumentValueError, ConvergenceWarning, warn
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
 
-__all__ = [
-    "contract",
-    "distance",
-    "fit_rates",
-    "is_misfit",
-    "log_likelihood",
-    "most_likely",
-    "most_likely_table",
-    "profile_ends",
-    "score_statistic",
-    "start_inside",
-]
-
-
 _GAP = 1e-14
 """What a maximum may miss, in log-likelihood per report: what rounding leaves undecided."""
 

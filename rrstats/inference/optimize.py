@@ -24,16 +24,6 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 
-__all__ = [
-    "Maximum",
-    "distinct",
-    "first_accepted",
-    "last_accepted",
-    "maximize",
-    "root_excess",
-    "split_information",
-]
-
 Derivatives = tuple[float, Floats, Floats]
 """Value, gradient and Hessian of a function at some parameters."""
 

@@ -33,8 +33,6 @@ from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.randomness.sources import Source, Substream
 
-__all__ = ["Chain", "Mechanism", "check_codes", "is_mechanism", "warn_if_uninformative"]
-
 _AT_ONCE = 1 << 16
 _FEW = 8
 _LARGE = 1 << 10

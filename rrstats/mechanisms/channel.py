@@ -27,23 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = [
-    "TARGETS",
-    "BinomialRates",
-    "Channel",
-    "MultinomialChannel",
-    "Number",
-    "as_fraction",
-    "check_target",
-    "expected_rates",
-    "has_latent_classes",
-    "numbers",
-    "probability",
-    "recode_matrix",
-    "transition_matrix",
-    "whole_sum",
-]
-
 Number = float | Fraction
 """A number as a description keeps it: a double where it is one, and any other fraction."""
 

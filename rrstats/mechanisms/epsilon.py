@@ -24,25 +24,6 @@ from fractions import Fraction
 from rrstats._checks import check_epsilon, check_k, check_number, check_prob
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = [
-    "context",
-    "double_above",
-    "epsilon_from_prob",
-    "epsilon_from_ratio",
-    "largest_epsilon",
-    "magnitude",
-    "nearest_to_epsilon",
-    "noise_parameter_from_prob",
-    "prob_from_epsilon",
-    "prob_from_noise_parameter",
-    "prob_from_uniform_draw",
-    "round_up",
-    "rounded",
-    "total_epsilon",
-    "uniform_draw_from_prob",
-    "written",
-]
-
 _LARGEST_PROB = math.nextafter(1.0, 0.0)
 
 

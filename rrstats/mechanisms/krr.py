@@ -28,8 +28,6 @@ from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.randomness.samplers import below, coin
 from rrstats.randomness.sources import Source
 
-__all__ = ["KRR"]
-
 COIN_STREAM, LIE_STREAM = 0, 1
 
 

@@ -33,18 +33,6 @@ from rrstats.mechanisms.channel import (
     recode_matrix,
 )
 
-__all__ = [
-    "Entries",
-    "MatrixChannel",
-    "MatrixForm",
-    "ProductChannel",
-    "distinct",
-    "exact_sum",
-    "left_inverse",
-    "product",
-    "score_covariance",
-]
-
 Entries = tuple[tuple[Fraction, ...], ...]
 
 _MOST_CONDITION = 1e12

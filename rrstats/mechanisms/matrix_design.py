@@ -32,8 +32,6 @@ from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
 
-__all__ = ["MatrixDesign", "found", "from_json", "labels_of", "listed", "to_json"]
-
 _LONGEST = 60
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}/[0-9]{1,4000}")
 

@@ -40,8 +40,6 @@ from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.randomness.samplers import independent_bits
 from rrstats.randomness.sources import Source, Substream
 
-__all__ = ["Rappor", "second_stage", "two_rounds"]
-
 
 def _largest_double(low: float, high: float, holds: Callable[[float], bool]) -> float:
     """The largest double in [low, high) that ``holds``; it does at low, and up to one point."""

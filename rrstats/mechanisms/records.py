@@ -39,21 +39,6 @@ from rrstats.errors import (
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.serialization import from_dict
 
-__all__ = [
-    "KEY",
-    "MOST_CATEGORIES",
-    "MOST_LEVELS",
-    "VERSION",
-    "Mechanisms",
-    "Record",
-    "carry",
-    "check_fits",
-    "find",
-    "read",
-    "record_columns",
-    "write",
-]
-
 KEY = "rrstats"
 VERSION = 1
 MOST_CATEGORIES = 100

@@ -27,8 +27,6 @@ from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.stacked_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
 
-__all__ = ["Samples", "by_row", "check_aligned", "sample_codes", "shown_codes"]
-
 _MOST_STAGES = 4000
 """Each sample draws from streams of its own, of which one column has so many."""
 

@@ -19,8 +19,6 @@ from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 
-__all__ = ["as_mechanism", "from_dict"]
-
 _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Chain": Chain,
     "KRR": KRR,

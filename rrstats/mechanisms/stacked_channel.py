@@ -32,8 +32,6 @@ from rrstats.mechanisms.channel import (
 )
 from rrstats.mechanisms.matrix_channel import Entries, MatrixForm, left_inverse
 
-__all__ = ["StackedChannel", "covariance_within"]
-
 
 @dataclass(frozen=True)
 class StackedChannel(MatrixForm):

@@ -32,8 +32,6 @@ from rrstats.mechanisms.unary import BitReports, bit_domain
 from rrstats.randomness.samplers import coin
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
 
-__all__ = ["SubsetSelection", "best_size"]
-
 Codes = NDArray[Any]
 
 COIN_STREAM, SUBSET_STREAM = 0, 1

@@ -28,8 +28,6 @@ from rrstats.mechanisms.channel import (
 )
 from rrstats.mechanisms.matrix_channel import Entries, product
 
-__all__ = ["KRRChannel", "SupportChannel", "report_variance"]
-
 _NO_INFORMATION = Fraction(1, 2**51)
 
 

@@ -30,8 +30,6 @@ from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness.samplers import coin, independent_bits
 from rrstats.randomness.sources import Source
 
-__all__ = ["BitReports", "UnaryEncoding", "bit_domain"]
-
 COIN_STREAM = 0
 
 MOST_CATEGORIES = 1 << 15

@@ -61,18 +61,6 @@ from rrstats.plots import PlotOptions, plot_bars
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "CategoryOptions",
-    "DesignsAtEpsilon",
-    "Recommendation",
-    "at_epsilon",
-    "break_even",
-    "design_effect",
-    "influence",
-    "recommend",
-    "worst_case_bias",
-]
-
 Family = tuple[Callable[[float], Any], float, float]
 """A design by one number, that number where reports say nothing, and where they say all."""
 

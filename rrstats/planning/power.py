@@ -38,8 +38,6 @@ from rrstats.inference.binomial import upper_tail
 from rrstats.inference.optimize import first_accepted
 from rrstats.planning.precision import MOST_PEOPLE, Question, ask, check_options, check_people
 
-__all__ = ["PowerOptions", "detectable", "people_for_power", "power"]
-
 _MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
 """People up to whom the distribution is added up: one group, and the first of two."""
 

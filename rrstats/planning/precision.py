@@ -45,8 +45,6 @@ from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.mechanisms.support_channel import report_variance
 
-__all__ = ["IntervalOptions", "half_width", "least_epsilon", "people"]
-
 MOST_PEOPLE = 2**40
 """Beyond so many people the exact intervals lose digits."""
 

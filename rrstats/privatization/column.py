@@ -28,8 +28,6 @@ from rrstats.randomness.keyed import KeyedColumn, KeyedRows
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, Source, open_source
 
-__all__ = ["MISSING", "UNKNOWN", "ColumnRelease", "randomize_block", "rounds_before"]
-
 UNKNOWN = ("warn", "uniform", "raise")
 MISSING = ("unknown", "uniform", "keep", "raise")
 """Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""

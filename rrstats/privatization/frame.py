@@ -37,19 +37,9 @@ from rrstats.errors import (
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
 from rrstats.mechanisms.records import KEY, Record, find, record_columns
 from rrstats.mechanisms.serialization import as_mechanism
-from rrstats.privatization.column import MISSING, UNKNOWN, ColumnRelease, rounds_before
+from rrstats.privatization.column import ColumnRelease, rounds_before
 from rrstats.randomness.keyed import KeyedRows
 from rrstats.randomness.sources import SIMULATED_TEXT, SecureGenerator, seeded
-
-__all__ = [
-    "MISSING",
-    "UNKNOWN",
-    "ColumnRelease",
-    "check",
-    "column_mechanisms",
-    "privatize",
-    "simulate",
-]
 
 Values = TypeVar("Values")
 

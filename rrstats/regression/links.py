@@ -20,8 +20,6 @@ import scipy
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 
-__all__ = ["LINKS", "BinaryFamily", "Family", "MultinomialFamily", "family_of"]
-
 
 class Family(Protocol):
     """P(true answer | linear predictors)."""
