@@ -22,9 +22,11 @@ Nakamura (1990) for corrected scores.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import functools
+import inspect
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -164,25 +166,29 @@ def logit(
     return _categorical("logit", ModelRequest(**locals()))  # its fields are the arguments
 
 
-def probit(
-    outcome: Any,
-    data: Any = None,
-    *,
-    mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
-    group: Any = None,
-    event: Hashable = None,
-    intercept: bool = False,
-    weights: Any = None,
-    frequencies: Any = None,
-    design: SampleDesign | None = None,
-    offset: Any = None,
-    missing: str = "raise",
-    vcov: str | None = None,
-    covariates: Any = None,
-    covariate_model: str = "logistic",
-) -> LikelihoodResult:
+P = ParamSpec("P")
+
+
+def _like(
+    model: Callable[P, LikelihoodResult],
+) -> Callable[[Callable[[], None]], Callable[P, LikelihoodResult]]:
+    """Make a regression of another link, with the arguments of a model, of its description."""
+    signature = inspect.signature(model)
+
+    def decorate(described: Callable[[], None]) -> Callable[P, LikelihoodResult]:
+        @functools.wraps(described)
+        def fit(*args: P.args, **options: P.kwargs) -> LikelihoodResult:
+            request = ModelRequest(**signature.bind(*args, **options).arguments)
+            return _categorical(described.__name__, request)
+
+        vars(fit)["__signature__"] = signature
+        return fit
+
+    return decorate
+
+
+@_like(logit)
+def probit() -> None:
     """Probit regression of the true answer, from reports of it.
 
     The arguments are those of `logit`; the outcome must have two categories.
@@ -193,8 +199,8 @@ def probit(
         The answers and what they depend on.
     mechanism, prob, epsilon, group : optional
         How the reports were made, and the sample of each row.
-    event : hashable, optional
-        The category whose probability is modelled, by default the last.
+    event, baseline : hashable, optional
+        The category whose probability is modelled, by default the last; the other one.
     intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
@@ -215,28 +221,10 @@ def probit(
 
     About 20% say yes, on the scale of this link.
     """
-    return _categorical("probit", ModelRequest(**locals()))  # its fields are the arguments
 
 
-def cloglog(
-    outcome: Any,
-    data: Any = None,
-    *,
-    mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
-    group: Any = None,
-    event: Hashable = None,
-    intercept: bool = False,
-    weights: Any = None,
-    frequencies: Any = None,
-    design: SampleDesign | None = None,
-    offset: Any = None,
-    missing: str = "raise",
-    vcov: str | None = None,
-    covariates: Any = None,
-    covariate_model: str = "logistic",
-) -> LikelihoodResult:
+@_like(logit)
+def cloglog() -> None:
     """Complementary log-log regression of the true answer, from reports of it.
 
     The arguments are those of `logit`; the outcome must have two categories.
@@ -247,8 +235,8 @@ def cloglog(
         The answers and what they depend on.
     mechanism, prob, epsilon, group : optional
         How the reports were made, and the sample of each row.
-    event : hashable, optional
-        The category whose probability is modelled, by default the last.
+    event, baseline : hashable, optional
+        The category whose probability is modelled, by default the last; the other one.
     intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
@@ -269,28 +257,10 @@ def cloglog(
 
     About 20% say yes, on the scale of this link.
     """
-    return _categorical("cloglog", ModelRequest(**locals()))  # its fields are the arguments
 
 
-def cauchit(
-    outcome: Any,
-    data: Any = None,
-    *,
-    mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
-    group: Any = None,
-    event: Hashable = None,
-    intercept: bool = False,
-    weights: Any = None,
-    frequencies: Any = None,
-    design: SampleDesign | None = None,
-    offset: Any = None,
-    missing: str = "raise",
-    vcov: str | None = None,
-    covariates: Any = None,
-    covariate_model: str = "logistic",
-) -> LikelihoodResult:
+@_like(logit)
+def cauchit() -> None:
     """Cauchit regression of the true answer, from reports of it.
 
     The arguments are those of `logit`; the outcome must have two categories.
@@ -301,8 +271,8 @@ def cauchit(
         The answers and what they depend on.
     mechanism, prob, epsilon, group : optional
         How the reports were made, and the sample of each row.
-    event : hashable, optional
-        The category whose probability is modelled, by default the last.
+    event, baseline : hashable, optional
+        The category whose probability is modelled, by default the last; the other one.
     intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
@@ -323,7 +293,6 @@ def cauchit(
 
     About 20% say yes, on the scale of this link.
     """
-    return _categorical("cauchit", ModelRequest(**locals()))  # its fields are the arguments
 
 
 def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:

@@ -367,7 +367,7 @@ class ModelRequest:
     """Arguments of a regression as they were given; see `models.logit`."""
 
     outcome: Any
-    data: Any
+    data: Any = None
     mechanism: Any = None
     prob: float | None = None
     epsilon: float | None = None
