@@ -22,7 +22,7 @@ from file_samples import FORMATS, KRR, WORDS, privatize, written  # after import
 
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
-from rrstats.files import batches, file_metadata, formats  # after importorskip
+from rrstats.files import batches, file_metadata  # after importorskip
 from rrstats.files import csv as delimited  # after importorskip
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
@@ -81,28 +81,22 @@ def chunks(path):
     ]
 
 
-def test_codecs_and_encodings_are_kept(tmp_path):
-    """Each column keeps its codec and whether it has a dictionary; row groups are constant."""
+def test_codecs_are_kept(tmp_path):
+    """Each column keeps its codec; row groups are constant, and no order is claimed."""
     source = tmp_path / "source.parquet"
     names = [field.name for field in samples.table().schema]
     codecs = dict(zip(names, ["zstd", "gzip", "none", "snappy"] * 2, strict=False))
     codecs["list.list.element"] = codecs.pop("list")
+    sorting = [pq.SortingColumn(0), pq.SortingColumn(1)]
     pq.write_table(
-        samples.table(),
-        source,
-        row_group_size=123,
-        compression=codecs,
-        use_dictionary=["answer", "kind", "note"],
-        column_encoding={"id": "DELTA_BINARY_PACKED"},
-        write_page_index=True,
+        samples.table(), source, row_group_size=123, compression=codecs, sorting_columns=sorting
     )
     before, after = chunks(source), chunks(privatize(source))
     assert [500] == [group["id"]["num_values"] for group in after]
-    for key in ("compression", "has_dictionary_page", "physical_type"):
+    for key in ("compression", "physical_type"):
         assert {n: c[key] for n, c in before[0].items()} == {n: c[key] for n, c in after[0].items()}
-    assert "DELTA_BINARY_PACKED" in after[0]["id"]["encodings"]
     meta = pq.read_metadata(tmp_path / "target.parquet")
-    assert meta.row_group(0).column(0).has_offset_index
+    assert () == tuple(meta.row_group(0).sorting_columns)
 
 
 @pytest.mark.parametrize("row_group_size", [500, 123])
@@ -246,20 +240,6 @@ def test_timestamps_of_old_engines_stay_so(tmp_path):
     target = privatize(source)
     assert ["BYTE_ARRAY", "INT96"] == [c["physical_type"] for c in chunks(target)[0].values()]
     assert data.equals(pq.read_table(target).cast(data.schema))
-
-
-def test_the_order_is_claimed_only_where_it_holds(tmp_path):
-    """Sorting columns are kept up to the first that is private, and none after shuffling."""
-    source = tmp_path / "source.parquet"
-    sorting = [pq.SortingColumn(0), pq.SortingColumn(1), pq.SortingColumn(3)]
-    pq.write_table(samples.table(), source, sorting_columns=sorting)
-
-    def claimed(**options):
-        target = privatize(source, overwrite=True, again=True, **options)
-        return list(pq.read_metadata(target).row_group(0).sorting_columns)
-
-    assert sorting[:1] == claimed()
-    assert [] == claimed(shuffle_rows=True)
 
 
 class Changed(NamedTuple):
@@ -463,28 +443,6 @@ def test_growing_dictionaries_are_read_whole(tmp_path):
         assert sorted(f"kind {i}" for n in (2, 5, 8) for i in (0, n, n)) == sorted(found)
 
 
-def codec_of(path):
-    with pa.OSFile(str(path)) as file:
-        return formats._codec_of(file)
-
-
-@pytest.mark.parametrize(("codec", "expected"), [("lz4", "lz4"), ("zstd", "zstd"), (None, None)])
-def test_arrow_files_keep_their_compression(tmp_path, codec, expected):
-    """The codec is read from the first batch, and the target has the same."""
-    source = tmp_path / "source.arrow"
-    samples.write_feather(samples.table(), source, compression=codec)
-    assert expected == codec_of(privatize(source))
-    assert samples.read_feather(source).num_rows == 500
-
-
-def test_an_arrow_file_without_batches_gets_none(tmp_path):
-    """Then nothing tells the codec, and the one of pandas is taken."""
-    source = tmp_path / "source.arrow"
-    samples.write_feather(samples.table(0), source, compression="zstd")
-    assert 0 == samples.read_feather(privatize(source)).num_rows
-    assert "lz4" == codec_of(source)
-
-
 # -- text ----------------------------------------------------------------------------------
 
 KEPT = {
@@ -680,27 +638,6 @@ def test_reading_ahead_stops_with_its_reader():
     endless = batches.ahead(iter(int, 1))
     assert 0 == next(endless)
     endless.close()
-
-
-def test_parquet_layout_ignores_what_depends_on_answers(tmp_path):
-    """Whether the source had a dictionary for the private column may tell of its answers."""
-    source = tmp_path / "source.parquet"
-    pq.write_table(samples.table(), source, use_dictionary=False, compression="zstd")
-    found = chunks(privatize(source))[0]
-    assert found["answer"]["has_dictionary_page"]
-    assert not found["note"]["has_dictionary_page"]
-
-
-@pytest.mark.parametrize("magic", [0x184D2204, '\x04"M\x18abc ', "\x28\xb5\x2f\xfd"])
-@pytest.mark.parametrize("codec", [None, "lz4", "zstd"])
-def test_no_answer_decides_the_compression(tmp_path, magic, codec):
-    """Answers that look like the head of a compressed buffer leave the codec as it was."""
-    table = pa.table({"x": [magic] * 3, "age": [1, 2, 3]})
-    options = pa.ipc.IpcWriteOptions(compression=codec)
-    with pa.ipc.new_file(tmp_path / "in.arrow", table.schema, options=options) as writer:
-        writer.write_table(table)
-    with pa.OSFile(str(tmp_path / "in.arrow")) as file:
-        assert codec == formats._codec_of(file)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])

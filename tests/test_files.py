@@ -494,7 +494,7 @@ def spoil_directory(path, how):
         ("text", r"notes\.txt"),
         ("damaged", r"z\.parquet"),
         ("reports", r"different things.*z\.parquet"),
-        ("link", "more is a link"),
+        ("link", "more is no Parquet file"),
         ("answer=never", "tells column 'answer'"),
         ("ANSWER=never", "tells column 'answer'"),
         ("%61nswer=never", "tells column 'answer'"),

@@ -23,7 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar, NoReturn, Protocol, TypeVar
+from types import MappingProxyType
+from typing import IO, Any, ClassVar, NoReturn, TypeVar
 
 import pyarrow as pa
 
@@ -63,57 +64,48 @@ FIELD_ID = b"PARQUET:field_id"
 # -- files -----------------------------------------------------------------------------------
 
 
-class Piece(Protocol):
-    """Some rows of a file."""
+class Piece:
+    """Some rows of a file; here those of an Arrow table."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
 
     @property
     def rows(self) -> int:
         """Number of rows."""
-        ...
+        return int(self._batch.num_rows)
 
     def cells(self, name: str) -> pa.Array:
         """The cells of one column, as values of its categories' type, another one, or missing."""
-        ...
+        return self._batch.column(self._batch.schema.names.index(name))
 
     def shown(self, name: str) -> pa.Array:
         """The cells of one column as the file has them, for the curator."""
-        ...
+        return self.cells(name)
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The rows as a writer takes them, with reports in the place of some columns."""
-        ...
-
-
-class Writer(Protocol):
-    """One file being written."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write rows."""
-        ...
-
-    def close(self) -> None:
-        """Write what stands at the end; the sink stays open."""
-        ...
+        """The rows as they are written, with reports in some places; they refer to no answer."""
+        columns = zip(schema.names, self._batch.columns, strict=True)
+        arrays = [reports.get(name, column) for name, column in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class DataFile:
     """One data file, as its footer or header describes it; each format is a subclass.
 
     names : of the columns.  rows : where the file tells them before it is read.  records : what
-    it says of how its columns were made.
+    it says of how its columns were made.  metadata : its key-values.
     """
 
     WHAT: ClassVar[str]
     document_is_beside: ClassVar[bool] = False
-    names_are_names: ClassVar[bool] = True
-    """False where names are the cells of a first line, be they names or not."""
-
     names: list[str]
     records: list[Record]
+    rows: int | None = None
+    metadata: Mapping[bytes, bytes] = MappingProxyType({})
 
     def __init__(self, path: Path, relative: str) -> None:
         self.path, self.relative = path, relative
-        self.rows: int | None = None
 
     @property
     def fields(self) -> Sequence[object]:
@@ -130,10 +122,6 @@ class DataFile:
         Raises ArgumentTypeError where a file of this format cannot hold values of the space.
         """
         raise NotImplementedError
-
-    def has_copy(self, name: str) -> bool:
-        """True where the file holds a second copy of the column's answers that would stay."""
-        return False
 
     def pieces(
         self, spaces: Mapping[str, ReportSpace], *, lines: bool = False, only: bool = False
@@ -157,79 +145,32 @@ class DataFile:
         """The schema of the batches that `Piece.replaced` gives."""
         raise NotImplementedError
 
-    def writer(
-        self, sink: IO[bytes], changed: Sequence[Changed], records: Sequence[Record], shuffled: bool
-    ) -> Writer:
-        """A writer of a file like this one, its records those given."""
+    def write(
+        self,
+        sink: IO[bytes],
+        blocks: Iterable[pa.RecordBatch],
+        changed: Sequence[Changed],
+        records: Sequence[Record],
+    ) -> None:
+        """Write a file like this one with other rows, its records those given."""
         raise NotImplementedError
 
 
-class TablePiece:
-    """A piece of an Arrow table."""
+def grouped(blocks: Iterable[pa.RecordBatch], schema: pa.Schema, size: int) -> Iterator[pa.Table]:
+    """The rows in groups of a constant number, the last one shorter, however they come.
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self._batch.num_rows)
-
-    def cells(self, name: str) -> pa.Array:
-        """The cells of one column."""
-        return self._batch.column(self._batch.schema.names.index(name))
-
-    shown = cells
-
-    def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The rows with reports in some places; the true answers are not referred to."""
-        columns = zip(schema.names, self._batch.columns, strict=True)
-        arrays = [reports.get(name, column) for name, column in columns]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-class GroupWriter:
-    """Writes rows in groups of a constant number, however they come.
-
-    emit : writes one group.  close : called at the end, after the last group.
+    Each is in one piece: where the blocks ended must not show.
     """
-
-    def __init__(
-        self,
-        schema: pa.Schema,
-        rows: int,
-        emit: Callable[[pa.Table], object],
-        close: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._schema, self._size, self._emit, self._close = schema, rows, emit, close
-        self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows; write the groups that are full."""
-        start = 0
-        while self._rows + batch.num_rows - start >= self._size:
-            count = self._size - self._rows
-            self._waiting.append(batch.slice(start, count))
-            start += count
-            self._flush()
-        if start < batch.num_rows:
-            self._waiting.append(batch.slice(start))
-            self._rows += batch.num_rows - start
-
-    def _flush(self) -> None:
-        """Write a group, in one piece: where its pieces ended must not show."""
-        group = pa.Table.from_batches(self._waiting, self._schema)
-        self._waiting, self._rows = [], 0
-        self._emit(group.combine_chunks())
-
-    def close(self) -> None:
-        """Write the last group, which may have fewer rows, and what stands at the end."""
-        try:
-            if self._waiting:
-                self._flush()
-        finally:
-            self._close()
+    waiting, rows = list[pa.RecordBatch](), 0
+    for block in blocks:
+        waiting.append(block)
+        rows += block.num_rows
+        while rows >= size:
+            table = pa.Table.from_batches(waiting, schema)
+            yield table.slice(0, size).combine_chunks()
+            waiting, rows = table.slice(size).to_batches(), rows - size
+    if rows:
+        yield pa.Table.from_batches(waiting, schema).combine_chunks()
 
 
 def row_bytes(schema: pa.Schema) -> int:
@@ -291,12 +232,6 @@ def reading(path: Path, what: str) -> Iterator[None]:
             f"cannot read {path} as {what}: it holds something that pyarrow {pa.__version__} "
             "does not read"
         ) from None
-
-
-def is_served(type: pa.DataType) -> bool:
-    """True where a column of this type can hold answers at all."""
-    values: Any = type.value_type if pa.types.is_dictionary(type) else type
-    return not (pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType))
 
 
 def no_cells(type: pa.DataType) -> pa.Array:
@@ -454,7 +389,9 @@ class BatchRelease:
         self._lookers: dict[str, ColumnRelease] = {}
         self._one_at_a_time = threading.Lock()
         for place, asked in enumerate(wanted):
-            name = _check_column(schema, metadata, asked.name)
+            name = check_column(
+                asked.name, schema.names, lambda name: schema.field(name).type, metadata
+            )
             like = no_cells(schema.field(name).type)
             said = next((record for record in told if str(record.name) == name), None)
             options: dict[str, Any] = {"column": place, "threads": threads}
@@ -589,28 +526,38 @@ def _wanted(plan: Any, unknown: str, missing: str) -> list[Wanted]:
     return wanted_columns(plan, unknown, missing)
 
 
-def _check_column(schema: pa.Schema, metadata: Mapping[bytes, bytes], name: object) -> str:
-    """The name, if it is a column, once, that can hold answers, and no copy of it is left."""
+def check_column(
+    name: object,
+    names: Sequence[str],
+    type_of: Callable[[str], pa.DataType],
+    metadata: Mapping[bytes, bytes],
+    where: str = "",
+    *,
+    shown: bool = True,
+) -> str:
+    """The name, if it is a column, once, that can hold answers, and no copy of it is left.
+
+    where : " of" the data, in errors.  shown : as for `_check_once`.
+    """
     if not isinstance(name, str):
+        raise ArgumentTypeError(f"columns{where} are named by text, found {type(name).__name__}")
+    _check_once(name, names, where, shown=shown)
+    declared = type_of(name)
+    values: Any = declared.value_type if pa.types.is_dictionary(declared) else declared
+    if pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType):
         raise ArgumentTypeError(
-            f"columns of these data are named by text, found {type(name).__name__}"
-        )
-    check_once(name, schema.names)
-    declared = schema.field(name).type
-    if not is_served(declared):
-        raise ArgumentTypeError(
-            f"column {name!r} has the type {declared}, and a report is one plain value; put the "
-            "answer into a column of its own"
+            f"column {name!r}{where} has the type {declared}, and a report is one plain value; put "
+            "the answer into a column of its own"
         )
     if file_metadata.carries_copy(metadata, name):
         raise ArgumentValueError(
-            f"an index of pandas has the name {name!r} too, and would release the answers; make "
-            "the data again with reset_index(drop=True)"
+            f"an index of pandas{where} has the name {name!r} too, and would release the answers; "
+            "make the data again with reset_index(drop=True)"
         )
     return name
 
 
-def check_once(name: str, names: Sequence[str], where: str = "", *, shown: bool = True) -> None:
+def _check_once(name: str, names: Sequence[str], where: str = "", *, shown: bool = True) -> None:
     """Raise ArgumentValueError unless a column is there, once.
 
     shown : whether the others may be named; without a header they are a respondent's cells.
@@ -625,7 +572,7 @@ def check_once(name: str, names: Sequence[str], where: str = "", *, shown: bool 
     if not shown:
         count = f"{len(names)} cell" + "s" * (len(names) != 1)
         hint = f"; its first line has {count}: is that line a header with the names?"
-    raise ArgumentValueError(f"column {name!r} {found}{where}{hint}")
+    raise ArgumentValueError(f"column {name!r}{where} {found}{hint}")
 
 
 def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> list[str]:
@@ -645,7 +592,7 @@ def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> lis
             + ("an empty list" if id == [] else type(id).__name__)
         )
     for name in names:
-        check_once(name, schema.names)
+        _check_once(name, schema.names)
         if name in private:
             raise ArgumentValueError(
                 f"id must be a public column, and {name!r} is to be privatized itself"

@@ -15,8 +15,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar, cast
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, DamagedDocumentError, FileError, MetadataError
-from rrstats.files.batches import DataFile, ReportSpace, Writer, reading
+from rrstats.files.batches import DataFile, Piece, ReportSpace, reading
 from rrstats.files.file_metadata import Changed
 from rrstats.mechanisms.records import KEY, Record, read
 
@@ -47,7 +48,6 @@ class TextFile(DataFile):
     """One file of delimited text; all its cells are text."""
 
     document_is_beside: ClassVar[bool] = True
-    names_are_names: ClassVar[bool] = False
 
     def __init__(self, path: Path, relative: str) -> None:
         super().__init__(path, relative)
@@ -139,48 +139,39 @@ class TextFile(DataFile):
         """Lines as bytes."""
         return LINES
 
-    def writer(
-        self, sink: IO[bytes], changed: Sequence[Changed], records: Sequence[Record], shuffled: bool
-    ) -> Writer:
-        """A writer that begins with the same header; the records go beside the file."""
-        return _TextWriter(sink, self._header, self.gzipped)
+    def write(
+        self,
+        sink: IO[bytes],
+        blocks: Iterable[pa.RecordBatch],
+        changed: Sequence[Changed],
+        records: Sequence[Record],
+    ) -> None:
+        """Write the same header, then the lines as they are; the records go beside the file.
 
-
-class _TextWriter:
-    """Writes lines as they are.
-
-    What is gzipped is gathered first: some versions of zlib pack the same bytes otherwise where
-    they come in other pieces, and where pieces end follows from the true answers.
-    """
-
-    def __init__(self, sink: IO[bytes], header: bytes, gzipped: bool) -> None:
-        self._gzip = gzip.GzipFile("", "wb", 6, cast(Any, sink), mtime=0) if gzipped else None
-        self._sink = sink
-        self._waiting = bytearray()
-        self._write(header)
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write lines."""
-        lines = batch.column(0)
-        _, offsets, data = lines.buffers()
-        places = np.frombuffer(offsets, np.int32)[lines.offset :][: len(lines) + 1]
-        self._write(memoryview(data)[int(places[0]) : int(places[-1])])
-
-    def _write(self, text: bytes | memoryview) -> None:
-        if self._gzip is None:
-            self._sink.write(text)
+        What is gzipped is gathered first: some versions of zlib pack the same bytes otherwise
+        where they come in other pieces, and where pieces end follows from the true answers.
+        """
+        texts: Iterator[Any] = itertools.chain([self._header], map(_text_of, blocks))
+        if not self.gzipped:
+            sink.writelines(texts)
             return
-        self._waiting += text
-        whole = len(self._waiting) // ZIPPED_BYTES * ZIPPED_BYTES
-        for start in range(0, whole, ZIPPED_BYTES):
-            self._gzip.write(bytes(self._waiting[start : start + ZIPPED_BYTES]))
-        del self._waiting[:whole]
+        with gzip.GzipFile("", "wb", 6, cast(Any, sink), mtime=0) as packed:
+            waiting = bytearray()
+            for text in texts:
+                waiting += text
+                whole = len(waiting) // ZIPPED_BYTES * ZIPPED_BYTES
+                for start in range(0, whole, ZIPPED_BYTES):
+                    packed.write(bytes(waiting[start : start + ZIPPED_BYTES]))
+                del waiting[:whole]
+            packed.write(bytes(waiting))
 
-    def close(self) -> None:
-        """Write the end of a gzip file."""
-        if self._gzip is not None:
-            self._gzip.write(bytes(self._waiting))
-            self._gzip.close()
+
+def _text_of(batch: pa.RecordBatch) -> memoryview:
+    """The bytes of lines."""
+    lines = batch.column(0)
+    _, offsets, data = lines.buffers()
+    places = np.frombuffer(offsets, np.int32)[lines.offset :][: len(lines) + 1]
+    return memoryview(data)[int(places[0]) : int(places[-1])]
 
 
 # -- the beginning of a file -------------------------------------------------------------------
@@ -422,7 +413,7 @@ class Words:
         return pa.DictionaryArray.from_arrays(indices, self._dictionary)
 
 
-class TextPiece:
+class TextPiece(Piece):
     """A block of rows with the places of the private cells."""
 
     def __init__(

@@ -490,10 +490,11 @@ def _sha256(path: Path, stop: threading.Event | None) -> str:
 
 
 def files_in(directory: Path) -> Iterator[Path]:
-    """All files of a directory that readers of data sets do not pass over."""
+    """All files of a directory that readers of data sets do not pass over, and links to folders."""
     for folder, folders, files in os.walk(directory, onerror=_give_up):
         folders[:] = [name for name in folders if is_data(Path(name))]
-        yield from (Path(folder, name) for name in files if is_data(Path(name)))
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        yield from (Path(folder, name) for name in [*files, *links] if is_data(Path(name)))
 
 
 def is_data(inside: Path) -> bool:

@@ -22,17 +22,17 @@ from typing import IO, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
+from rrstats.errors import ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.atomic import Publication, make
 from rrstats.files.batches import (
     BatchRelease,
     DataFile,
-    GroupWriter,
     ReleasedColumn,
     Seen,
     add_seen,
     ahead,
+    grouped,
     reading,
     seen_by,
 )
@@ -42,6 +42,7 @@ from rrstats.files.formats import (
     PARQUET,
     FileSource,
     ParquetFile,
+    as_path,
     check_target,
     open_source,
 )
@@ -239,7 +240,12 @@ def privatize_by_tasks(
     """
     began = time.monotonic()
     origin = open_source(_absolute(source, "source"))
-    place = _check_directory(origin, _absolute(target, "target"))
+    if origin.format != PARQUET:
+        raise ArgumentValueError(
+            f"source must be a Parquet file or a directory of them, got {str(origin.path)!r}; "
+            "rr.files.privatize_file takes other formats"
+        )
+    place = check_target(replace(origin, is_directory=True), _absolute(target, "target"))
     wanted = wanted_columns(columns, unknown, missing)
     made = _prepare(origin, wanted, again, None)
     records = [column.record() for column in made]
@@ -270,7 +276,11 @@ def privatize_batches(
     No ledger is kept, because nothing tells whether two frames hold the same answers.
     """
     began, place = time.monotonic(), _absolute(target, "target")
-    _check_ending(place)
+    if place.name.lower().endswith(ENDINGS):
+        raise ArgumentValueError(
+            f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
+            "name it without the ending of a file"
+        )
     columns = list(release.columns.values())
     writer = TaskOutputs(tasks, run, release.records, release.add, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
@@ -307,28 +317,7 @@ def _absolute(path: Any, argument: str) -> Path:
             f"{argument} must be a path on a disk that all machines share, got {path!r}; what lies "
             "elsewhere must be copied there first"
         )
-    if not isinstance(path, str | os.PathLike):
-        raise ArgumentTypeError(f"{argument} must be a path, found {type(path).__name__}")
-    return Path(path).absolute()
-
-
-def _check_directory(origin: FileSource, target: Path) -> Path:
-    """The directory to write to, if the source is Parquet and apart from it."""
-    if origin.format is not PARQUET:
-        raise ArgumentValueError(
-            f"source must be a Parquet file or a directory of them, got {str(origin.path)!r}; "
-            "rr.files.privatize_file takes other formats"
-        )
-    _check_ending(target)
-    return check_target(replace(origin, is_directory=True), target)
-
-
-def _check_ending(target: Path) -> None:
-    if target.name.lower().endswith(ENDINGS):
-        raise ArgumentValueError(
-            f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
-            "name it without the ending of a file"
-        )
+    return as_path(path, argument).absolute()
 
 
 # -- doing it ------------------------------------------------------------------------------
@@ -499,16 +488,10 @@ def rewrite(
                 tell(count)
 
     said = file_metadata.merge(file.records, records)
-    writer = file.writer(sink, columns, said, shuffle_rows)
-    try:
-        blocks = counted()
-        for block in _shuffled(file, columns, blocks, folder, rng) if shuffle_rows else blocks:
-            writer.write(block)
-    except BaseException:
-        with suppress(Exception):  # it would write on when it is forgotten
-            writer.close()
-        raise
-    writer.close()
+    blocks = counted()
+    if shuffle_rows:
+        blocks = _shuffled(file, columns, blocks, folder, rng)
+    file.write(sink, blocks, columns, said)
     return rows
 
 
@@ -535,10 +518,8 @@ def _shuffled(
     declared = [column.name for column in columns]
     with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
         # Which word moves a row must not follow from where pieces of long answers ended.
-        even = GroupWriter(schema, file.group_rows(columns, share=8), shuffle.add_table)
-        for block in blocks:
-            even.write(block)
-        even.close()
+        for group in grouped(blocks, schema, file.group_rows(columns, share=8)):
+            shuffle.add_table(group)
         yield from shuffle.batches()
 
 

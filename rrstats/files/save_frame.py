@@ -81,7 +81,7 @@ def save_frame(
         The file cannot be written; then nothing is published or entered.
     """
     began, place = time.monotonic(), Path(path)
-    is_table = format_of(place, "path") is PARQUET
+    is_table = format_of(place, "path") == PARQUET
     if not (is_table or place.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz"))):
         raise ArgumentValueError(f"path must be of a Parquet, CSV or TSV file, got {str(path)!r}")
     if not all(isinstance(name, str) for name in frame.columns):
