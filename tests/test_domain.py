@@ -6,6 +6,7 @@ import copy
 import datetime
 import enum
 import itertools
+import json
 import pickle
 import warnings
 from decimal import Decimal
@@ -15,9 +16,12 @@ import pandas as pd
 import pytest
 from answers import CATEGORIES, FORMS, MISSING, hostile, objects
 
+import rrstats as rr
+from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, is_missing
 from rrstats.data.columns import encode, kind_of_type, open_column
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
+from rrstats.mechanisms.serialization import from_dict
 
 # -- what can be declared ------------------------------------------------------------------
 
@@ -438,3 +442,49 @@ def test_too_many_categories_are_refused_before_they_take_memory(endless):
     """A range of billions, and an iterator without end, are refused at once."""
     with pytest.raises(ArgumentValueError, match="at most 4,194,304"):
         Categories(endless)
+
+
+CODEBOOK = {1: "never", 2: "once", 3: "often"}
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        rr.KRR(CODEBOOK, 0.7),
+        rr.UnaryEncoding(CODEBOOK, 0.7, 0.2),
+        rr.SubsetSelection(CODEBOOK, epsilon=1),
+        rr.Rappor(CODEBOOK, f=0.5, p=0.3, q=0.7),
+        rr.MatrixDesign(CODEBOOK, np.eye(3) * 0.7 + 0.1),
+        rr.KRR(CODEBOOK, 0.7).then(rr.KRR(CODEBOOK, 0.9)),
+        rr.surveys.warner({0: "no", 1: "yes"}, prob_statement=0.7, yes=1),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_results_show_the_labels_of_a_codebook(mechanism):
+    """The answers and the reports are the codes; documents hold both."""
+    codes = list(mechanism.domain.categories)
+    labels = tuple(mechanism.domain.declared.values())
+    reports = rr.simulate(pd.Series(codes * 40), mechanism, seed=1)
+    assert labels == mechanism.categories
+    assert labels == rr.estimate(reports, mechanism).categories
+    read = from_dict(json.loads(json.dumps(mechanism.to_dict())))
+    assert (read, read.categories) == (mechanism, labels)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    if not isinstance(mechanism.report_space, Subsets):
+        assert set(reports) == set(codes)
+
+
+def test_frames_remember_a_codebook():
+    """Of a list of columns too; tables and groups show the labels."""
+    frame = pd.DataFrame({"q1": [1, 2, 3] * 300, "q2": [3, 1, 1] * 300})
+    released = frame.rr.privatize(["q1", "q2"], CODEBOOK, 0.8)
+    assert set(released["q1"]) == {1, 2, 3}
+    estimate = released.rr.estimate("q1")
+    assert list(estimate.to_frame()["category"]) == list(CODEBOOK.values())
+    assert 0.2 < estimate["once"].proportion < 0.5
+    assert "often" in repr(released.rr.crosstab("q1", "q2"))
+    assert list(released.rr.estimate().to_frame()["category"]) == [*CODEBOOK.values()] * 2
+    assert rr.KRR(CODEBOOK, 0.8) != rr.KRR([1, 2, 3], 0.8)
+    twice = [{"int": 1, "label": "a"}, {"int": 1, "label": "b"}]
+    with pytest.raises(MetadataError, match="twice"):
+        from_dict({"type": "KRR", "categories": twice, "prob": 0.8})

@@ -171,7 +171,7 @@ def test_rrreg(prob, counts, shares, errors):
         (["a"], ValueError, "at least two distinct values"),
         ("ab", TypeError, "categories must be a list"),
         (b"ab", TypeError, "categories must be a list"),
-        ({"a": 1, "b": 2}, TypeError, "categories must be a list"),
+        ({"a": 1, "b": 2}, TypeError, "a label of their own"),
         (None, TypeError, "categories must be a list"),
         (3, TypeError, "categories must be a list"),
         (["a", ["b"]], TypeError, "hashable"),

@@ -422,7 +422,7 @@ def test_many_labels_are_not_listed():
         ),
         (frozenset({"no", "yes"}), ArgumentTypeError, "reports must be a list.* found frozenset"),
         (["same"], ArgumentValueError, "^reports must have at least two"),
-        ({"no": 0, "yes": 1}, ArgumentTypeError, "^reports must be a list .* found dict"),
+        ({"no": 0, "yes": 1}, ArgumentTypeError, "^reports in a codebook must .* label"),
         ("ny", ArgumentTypeError, "^reports must be a list .* found str"),
         (["n", "n"], ArgumentValueError, "^reports must be distinct"),
         ([["n"], ["y"]], ArgumentTypeError, "^reports must be hashable"),

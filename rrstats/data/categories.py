@@ -130,7 +130,7 @@ def _as_sequence(categories: object) -> list[Any]:
             "categories must be declared, not taken from data; pass a list, or the dtype"
         )
     if (
-        isinstance(categories, str | bytes | Mapping)
+        isinstance(categories, str | bytes)
         or not isinstance(categories, Iterable)
         or getattr(categories, "ndim", 1) != 1
     ):
@@ -165,11 +165,12 @@ class Categories:
 
     Parameters
     ----------
-    categories : list, set or other collection
+    categories : list, set or other collection; or a codebook
         At least two distinct hashable values: bool, int, float, str, bytes, date, tuple or any
         other; a missing value (None, NaN, NA: all one) may be among them.  A set is sorted.
         Values that pandas or Python would confuse (True and 1 and 1.0, 0.0 and -0.0, two
-        spellings of one accented word) are refused together.
+        spellings of one accented word) are refused together.  A codebook is a mapping from each
+        category to its value label, which results show.
 
     Raises
     ------
@@ -183,6 +184,7 @@ class Categories:
     """
 
     categories: tuple[Hashable, ...]
+    labels: tuple[Hashable, ...]
     k: int
 
     def __init__(self, categories: object) -> None:
@@ -202,7 +204,15 @@ class Categories:
                     f"({type(category).__name__}) are equal or would be taken for one another; "
                     "drop or rename one"
                 )
-        self.__dict__.update(categories=plain, k=len(plain))
+        labels = plain
+        if isinstance(categories, Mapping):
+            labels = tuple(categories.values())
+            if not all(isinstance(one, str) for one in labels) or len({*labels}) < len(labels):
+                raise ArgumentTypeError(
+                    "categories in a codebook must each have a label of their own, as text: "
+                    "{1: 'never', 2: 'once'}"
+                )
+        self.__dict__.update(categories=plain, labels=labels, k=len(plain))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("categories cannot be changed; declare new ones")
@@ -253,9 +263,17 @@ class Categories:
                 return np.array(self.categories, dtype=np.int64)
         return None
 
+    @property
+    def declared(self) -> tuple[Hashable, ...] | dict[Hashable, Hashable]:
+        """The categories as they were declared: a codebook, or a tuple."""
+        if self.labels is self.categories:
+            return self.categories
+        return dict(zip(self.categories, self.labels, strict=True))
+
     @cached_property
-    def _key(self) -> tuple[tuple[str, Hashable], ...]:
-        return tuple((type(c).__name__, c) for c in self.categories)
+    def _key(self) -> tuple[tuple[str, Hashable, Hashable], ...]:
+        pairs = zip(self.categories, self.labels, strict=True)
+        return tuple((type(c).__name__, c, label) for c, label in pairs)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Categories) and self._key == other._key
@@ -266,13 +284,14 @@ class Categories:
     def __repr__(self) -> str:
         return f"Categories({self.describe()})"
 
-    def __reduce__(self) -> tuple[type[Categories], tuple[tuple[Hashable, ...]]]:
-        return Categories, (self.categories,)
+    def __reduce__(self) -> tuple[type[Categories], tuple[object]]:
+        return Categories, (self.declared,)
 
     def describe(self, most: int = 8) -> str:
         """Return the categories in words, shortened where there are more than ``most``."""
         if self.k <= most:
-            return repr(list(self.categories))
+            declared = self.declared
+            return repr(declared if isinstance(declared, dict) else list(declared))
         first = ", ".join(repr(c) for c in self.categories[: most - 2])
         return f"[{first}, ... {self.k} categories]"
 
@@ -316,8 +335,8 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
 
     Parameters
     ----------
-    categories : iterable of hashables
-        Categories, or names of columns.
+    categories : iterable of hashables, or codebook
+        Categories, or names of columns.  Those of a codebook have their ``label`` beside the tag.
 
     Returns
     -------
@@ -333,6 +352,8 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
     >>> categories_to_json(["never", 1, None])
     [{'str': 'never'}, {'int': 1}, {'missing': True}]
     """
+    if isinstance(categories, Mapping):
+        return [_to_json(one) | {"label": label} for one, label in categories.items()]
     return [_to_json(category) for category in categories]
 
 
@@ -357,7 +378,7 @@ def _to_json(category: Hashable) -> dict[str, Any]:
     )
 
 
-def categories_from_json(document: Iterable[Any]) -> list[Hashable]:
+def categories_from_json(document: Iterable[Any]) -> Any:
     """Read the categories that `categories_to_json` described.
 
     Parameters
@@ -367,7 +388,7 @@ def categories_from_json(document: Iterable[Any]) -> list[Hashable]:
 
     Returns
     -------
-    list of hashables
+    list of hashables, or the codebook as a dict
 
     Raises
     ------
@@ -381,7 +402,15 @@ def categories_from_json(document: Iterable[Any]) -> list[Hashable]:
     """
     if isinstance(document, str | dict) or not isinstance(document, Iterable):
         raise MetadataError("categories in a document must be a list")
-    return [_from_json(item) for item in document]
+    items = list(document)
+    if not all(isinstance(item, dict) and "label" in item for item in items):
+        return [_from_json(item) for item in items]
+    labels = [item["label"] for item in items]
+    bare = [{tag: item[tag] for tag in item if tag != "label"} for item in items]
+    codebook = dict(zip(map(_from_json, bare), labels, strict=True))
+    if len(codebook) < len(items):
+        raise MetadataError("a codebook in a document has a category twice")
+    return codebook
 
 
 def _from_json(item: Any) -> Hashable:

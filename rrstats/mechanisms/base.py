@@ -59,8 +59,8 @@ class Mechanism(ABC):
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """The categories that are estimated, in their order."""
-        return self.domain.categories
+        """The categories that are estimated, in their order; the value labels of a codebook."""
+        return self.domain.labels
 
     @property
     def k(self) -> int:
@@ -137,7 +137,10 @@ class Mechanism(ABC):
         >>> rr.KRR([True, False], 0.75).to_dict()
         {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
         """
-        named = {"type": type(self).__name__, "categories": categories_to_json(self.categories)}
+        named = {
+            "type": type(self).__name__,
+            "categories": categories_to_json(self.domain.declared),
+        }
         return named | self.parameters
 
     def then(self, second: Mechanism) -> Chain:

@@ -39,7 +39,8 @@ class KRR(Mechanism):
     ----------
     categories : sequence of k hashables
         At least 2 distinct answers, in the order of the design; a missing value may be one of
-        them.  Declared, never inferred from data.
+        them.  Declared, never inferred from data.  A codebook, ``{1: "never", 2: "once"}``, has
+        value labels: reports are its codes, and results show the labels.
     prob : float, optional
         P(report = truth), in [1/k, 1), taken as the exact rational number that the double is.
     epsilon : float, optional

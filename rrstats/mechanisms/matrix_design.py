@@ -127,7 +127,7 @@ class MatrixDesign(Mechanism):
     @property
     def categories(self) -> tuple[Hashable, ...]:
         """The categories, in their order: what the classes show, where those are finer."""
-        return self.shown.categories
+        return self.shown.labels
 
     @property
     def report_space(self) -> Categories:
@@ -176,9 +176,9 @@ class MatrixDesign(Mechanism):
         MatrixDesign
         """
         return MatrixDesign(
-            self.domain.categories,
+            self.domain.declared,
             self.matrix,
-            reports=self.report_space.categories,
+            reports=self.report_space.declared,
             shows=shows,
             # A design's own scores stay, where the classes are what it estimates.
             inverse=self.inverse if shows is None and self.shown == self.domain else None,
@@ -193,11 +193,11 @@ class MatrixDesign(Mechanism):
         """
         document = {
             "type": "MatrixDesign",
-            "categories": categories_to_json(self.domain.categories),
+            "categories": categories_to_json(self.domain.declared),
             "matrix": to_json(self.matrix),
         }
         if self.report_space != self._usual_reports:
-            document["reports"] = categories_to_json(self.report_space.categories)
+            document["reports"] = categories_to_json(self.report_space.declared)
         if self.shown != self.domain:
             document["shows"] = categories_to_json(self._shows.values())
         if self.inverse is not None:

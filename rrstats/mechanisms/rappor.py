@@ -239,7 +239,7 @@ class Rappor(UnaryEncoding):
         )
         # Fractions, as no double need be the product of both rounds.
         own, other = (cast("float", prob) for prob in mixed)
-        self._set(kept.categories, own, other, "Rappor")
+        self._set(kept.domain.declared, own, other, "Rappor")
         object.__setattr__(self, "f", f)
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
@@ -247,7 +247,7 @@ class Rappor(UnaryEncoding):
     @cached_property
     def permanent(self) -> UnaryEncoding:
         """The first round: its reports are drawn once for each answer of a person, and kept."""
-        return UnaryEncoding.symmetric(self.categories, float(1 - Fraction(self.f) / 2))
+        return UnaryEncoding.symmetric(self.domain.declared, float(1 - Fraction(self.f) / 2))
 
     @property
     def epsilon_lifetime(self) -> float:

@@ -96,7 +96,7 @@ def as_mechanism(
     ArgumentTypeError
         Where neither or both are given, or a mechanism and more.
     """
-    if isinstance(categories, Mapping):
+    if isinstance(categories, Mapping) and any(map(is_mechanism, categories.values())):
         categories = Samples(categories)
     if is_mechanism(categories):
         if prob is not None or epsilon is not None:

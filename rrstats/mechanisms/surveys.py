@@ -189,13 +189,13 @@ class SurveyDesign(MatrixDesign):
         document: dict[str, Any] = {
             "type": "SurveyDesign",
             "design": self.design,
-            "categories": categories_to_json(self.asked.categories),
+            "categories": categories_to_json(self.asked.declared),
         }
         if self.yes_code is not None:
             (document["yes"],) = categories_to_json([self.yes])
         document["parameters"] = {name: to_json(value) for name, value in self.numbers}
         if self.answers is not None:
-            document["reports"] = categories_to_json(self.answers.categories)
+            document["reports"] = categories_to_json(self.answers.declared)
         return document
 
     @classmethod
