@@ -466,7 +466,7 @@ class FrameAccessor:
 
         Returns
         -------
-        rrstats.files.Receipt
+        Receipt
             What was written, and in which ledger it was entered, if in any.
 
         Examples
@@ -496,7 +496,7 @@ class FrameAccessor:
 
         Returns
         -------
-        rrstats.files.Receipt
+        Receipt
             What was written, and in which ledger it was entered, if in any.
         """
         return self.to_csv(path, **options)

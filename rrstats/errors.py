@@ -29,7 +29,6 @@ __all__ = [
     "UnknownAnswersError",
     "UnknownAnswersWarning",
     "UnrecordedWarning",
-    "warn",
 ]
 
 

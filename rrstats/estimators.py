@@ -12,13 +12,9 @@ from rrstats.estimation.arrays import (
 )
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.estimator import estimate
-from rrstats.estimation.result import ConstrainedProportions, RatioEstimate, ShareEstimate
 
 __all__ = [
-    "ConstrainedProportions",
     "Estimate",
-    "RatioEstimate",
-    "ShareEstimate",
     "confidence_interval",
     "count_interval",
     "count_variance",

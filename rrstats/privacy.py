@@ -49,34 +49,16 @@ from rrstats.mechanisms.epsilon import (
     double_above,
     epsilon_from_prob,
     magnitude,
-    noise_parameter_from_prob,
     prob_from_epsilon,
-    prob_from_noise_parameter,
-    prob_from_uniform_draw,
     round_up,
     rounded,
-    total_epsilon,
-    uniform_draw_from_prob,
     written,
 )
 from rrstats.mechanisms.matrix_channel import Entries
 from rrstats.mechanisms.stacked_channel import StackedChannel
 from rrstats.mechanisms.support_channel import SupportChannel
 
-__all__ = [
-    "Composition",
-    "Release",
-    "compose",
-    "epsilon_from_prob",
-    "explain",
-    "noise_parameter_from_prob",
-    "posterior",
-    "prob_from_epsilon",
-    "prob_from_noise_parameter",
-    "prob_from_uniform_draw",
-    "total_epsilon",
-    "uniform_draw_from_prob",
-]
+__all__ = ["compose", "epsilon_from_prob", "explain", "prob_from_epsilon"]
 
 Outcome = tuple[Fraction, Fraction]
 Point = tuple[Fraction, Fraction]

@@ -79,7 +79,11 @@ from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports
 from rrstats.mechanisms import from_dict, serialization
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
-from rrstats.mechanisms.epsilon import prob_from_uniform_draw, uniform_draw_from_prob
+from rrstats.mechanisms.epsilon import (
+    prob_from_uniform_draw,
+    total_epsilon,
+    uniform_draw_from_prob,
+)
 from rrstats.mechanisms.support_channel import report_variance
 from rrstats.privatization import single as client
 

@@ -16,6 +16,7 @@ from answers import QUIET
 from scripted import Counting
 
 import rrstats as rr
+from rrstats.mechanisms.epsilon import total_epsilon
 
 MOST_MODULES, MOST_FUNCTIONS = 13, 122
 YES = rr.KRR(["a", "b"], 0.75)
@@ -81,7 +82,7 @@ def test_a_mapping_privatizes_several_columns():
     smoker = rr.KRR([True, False], epsilon=1)
     out = frame_of().rr.privatize({"answer": M, "smoker": smoker})
     assert out.rr.mechanisms == {"answer": M, "smoker": smoker}
-    assert out.rr.epsilon == rr.privacy.total_epsilon([M.epsilon, smoker.epsilon])
+    assert out.rr.epsilon == total_epsilon([M.epsilon, smoker.epsilon])
     step = frame_of().rr.privatize("answer", M).rr.privatize("smoker", smoker)
     assert step.rr.mechanisms == out.rr.mechanisms
     assert list(out["answer"].attrs["rrstats"]) == list(step["answer"].attrs["rrstats"])

@@ -23,6 +23,7 @@ from rrstats import files, metadata  # after importorskip
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, SecondReleaseError
 from rrstats.files import batches  # after importorskip
 from rrstats.files import csv as delimited  # after importorskip
+from rrstats.mechanisms.epsilon import total_epsilon
 
 
 def release(source, columns=None, target=None, **options):
@@ -624,7 +625,7 @@ def test_the_receipt_knows_all_releases_of_a_column(tmp_path):
     first = rr.files.privatize_file(source, tmp_path / "1.parquet", {"a": m})
     both = rr.files.privatize_file(source, tmp_path / "2.parquet", {"a": m, "b": m}, again=True)
     assert {"a": (1, m.epsilon)} == first.account
-    together = rr.privacy.total_epsilon([m.epsilon, m.epsilon])
+    together = total_epsilon([m.epsilon, m.epsilon])
     assert {"a": (2, together), "b": (1, m.epsilon)} == both.account
     said = both.to_dict()["columns"][0]
     assert (2, together) == (said["releases"], said["epsilon_of_all_releases"])
@@ -642,7 +643,7 @@ def test_epsilon_of_a_row_is_that_of_the_worst_file(tmp_path, names):
     made = folder / f"{names[1]}.parquet"
     rr.files.privatize_file(tmp_path / "raw.parquet", made, {"b": m})
     receipt = rr.files.privatize_file(folder, tmp_path / "out", {"a": m})
-    assert rr.privacy.total_epsilon([m.epsilon, m.epsilon]) == receipt.epsilon_per_row
+    assert total_epsilon([m.epsilon, m.epsilon]) == receipt.epsilon_per_row
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

@@ -18,6 +18,7 @@ from file_samples import KRR, WORDS, document, paths_in
 import rrstats as rr
 from rrstats import files
 from rrstats.errors import DamagedDocumentError, FileError, MetadataError
+from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.metadata import Record, write
 
 N = 300
@@ -86,7 +87,7 @@ def test_another_column_keeps_what_is_said(tmp_path):
     path = directory(tmp_path / "reports", document("answer"))
     target = tmp_path / "more"
     receipt = files.privatize_file(path, target, {"grade": GRADE}, rng=QUIET)
-    assert receipt.epsilon_per_row == rr.privacy.total_epsilon([KRR.epsilon, GRADE.epsilon])
+    assert receipt.epsilon_per_row == total_epsilon([KRR.epsilon, GRADE.epsilon])
     said = {record.name: record.resolve() for record in files.describe_file(target)}
     assert said == {"answer": KRR, "grade": GRADE}
 

@@ -35,6 +35,7 @@ from rrstats.files.privatize_file import (  # after importorskip
     anew,
     privatize_by_tasks,  # after importorskip
 )
+from rrstats.mechanisms.epsilon import total_epsilon
 
 PARTS = ["region=a/part-0.parquet", "region=b/x/part-0.pq", "z.parquet"]
 OURS = ["_SUCCESS", "_rrstats.json"]
@@ -153,7 +154,7 @@ def test_what_all_parts_say_of_other_columns_is_said_of_the_directory(tmp_path):
     )
     pq.write_table(data, source / "a.parquet")
     receipt = release(source)
-    assert rr.privacy.total_epsilon([KRR.epsilon] * 2) == receipt.epsilon_per_row
+    assert total_epsilon([KRR.epsilon] * 2) == receipt.epsilon_per_row
     document = json.loads((tmp_path / "target" / "_rrstats.json").read_text())
     assert ["old", "answer"] == [record.name for record in metadata.read({"rrstats": document})]
 

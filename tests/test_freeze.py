@@ -416,7 +416,7 @@ record("privacy", {
     "probs": lambda: [rr.prob_from_epsilon(e, k) for e in (0.1, 1.0, 5.0) for k in (2, 7)],
     "draws": lambda: [rr.uniform_draw_from_prob(0.75, 4), rr.prob_from_uniform_draw(0.3, 4)],
     "posterior": lambda: rr.privacy.posterior(0.05, 3.0),
-    "sum": lambda: rr.privacy.total_epsilon([0.1, 0.2, 0.3]),
+    "sum": lambda: rr.total_epsilon([0.1, 0.2, 0.3]),
     "rounds": lambda: json.dumps(
         rr.rounds.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
     ),

@@ -24,6 +24,7 @@ from rrstats.errors import (
     ImplausibleReportsWarning,
     MetadataError,
 )
+from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import check_fits
 from rrstats.metadata import Record, carry
 
@@ -246,9 +247,7 @@ def test_two_waves_side_by_side():
     both = carry(both, answers, names={"answer": "answer_2"}, dropped=["often"])
     assert list(both.rr.mechanisms) == ["answer_1", "often", "answer_2"]
     assert both.rr.mechanisms["answer_2"].prob == 0.8
-    expected = rr.privacy.total_epsilon(
-        [YES_NO.epsilon, OFTEN.epsilon, rr.KRR(["a", "b"], 0.8).epsilon]
-    )
+    expected = total_epsilon([YES_NO.epsilon, OFTEN.epsilon, rr.KRR(["a", "b"], 0.8).epsilon])
     assert both.rr.epsilon == expected
 
 

@@ -24,8 +24,10 @@ from rrstats.mechanisms.epsilon import (
     epsilon_from_ratio,
     largest_epsilon,
     prob_from_epsilon,
+    prob_from_uniform_draw,
     round_up,
     total_epsilon,
+    uniform_draw_from_prob,
 )
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.support_channel import SupportChannel
@@ -310,25 +312,19 @@ def test_total_epsilon():
     assert understated > 100  # what a plain sum would do
 
 
-# -- the other meanings of p --------------------------------------------------------------------
+# -- the other meaning of p --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("there", "back"),
-    [
-        (privacy.uniform_draw_from_prob, privacy.prob_from_uniform_draw),
-        (privacy.noise_parameter_from_prob, privacy.prob_from_noise_parameter),
-    ],
-)
-def test_other_meanings_round_trip(there, back):
+def test_a_uniform_draw_round_trip():
     """From prob to a uniform draw's probability and back, within the last digits of both."""
     for k, prob in random_pairs(500, seed=5):
         if 1 / k <= prob < 1:
-            draw = there(prob, k)
-            assert abs(back(draw, k) - prob) <= (math.ulp(draw) + math.ulp(prob)) / 2
+            draw = uniform_draw_from_prob(prob, k)
+            back = prob_from_uniform_draw(draw, k)
+            assert abs(back - prob) <= (math.ulp(draw) + math.ulp(prob)) / 2
     for k in range(2, 60):
-        assert there(1 / k, k) == pytest.approx(1, abs=2e-16)
-        assert 1 / k == back(1.0, k)
+        assert uniform_draw_from_prob(1 / k, k) == pytest.approx(1, abs=2e-16)
+        assert 1 / k == prob_from_uniform_draw(1.0, k)
 
 
 def test_derivation_by_epsilon():
@@ -337,12 +333,12 @@ def test_derivation_by_epsilon():
     The derivation's numbers: k = 10, eps = ln 3 gives a draw 10/12, so prob 1/6 + 1/12 = 1/4.
     Case krr-p-q (Kairouz et al. 2016): eps = 1, k = 10 gives p and q below.
     """
-    assert privacy.prob_from_uniform_draw(10 / 12, 10) == pytest.approx(0.25, rel=1e-15)
+    assert prob_from_uniform_draw(10 / 12, 10) == pytest.approx(0.25, rel=1e-15)
     for k in (2, 3, 10, 100):
         for epsilon in (0.1, 1.0, 3.0):
             draw = k / (k - 1 + math.exp(epsilon))
             expected = prob_from_epsilon(epsilon, k)
-            assert expected == pytest.approx(privacy.prob_from_uniform_draw(draw, k), rel=1e-13)
+            assert expected == pytest.approx(prob_from_uniform_draw(draw, k), rel=1e-13)
     prob = prob_from_epsilon(1.0, 10)
     assert prob == pytest.approx(0.23196931668407395, rel=1e-12)
     assert (1 - prob) / 9 == pytest.approx(0.08533674259065845, rel=1e-12)
@@ -350,7 +346,7 @@ def test_derivation_by_epsilon():
 
 def test_a_rare_draw_is_not_the_whole_truth():
     """However rare the draw, prob stays below 1; the nearest double would be no privacy."""
-    assert math.nextafter(1, 0) == privacy.prob_from_uniform_draw(1e-20, 2)
+    assert math.nextafter(1, 0) == prob_from_uniform_draw(1e-20, 2)
 
 
 # -- in plain words -----------------------------------------------------------------------------
@@ -462,7 +458,7 @@ NO_PROBS = [0, 1, 1.0, -0.1, 1.5, math.nan, math.inf, Decimal("NaN"), 10**400]
 @pytest.mark.parametrize("prob", NO_NUMBERS)
 def test_prob_must_be_a_number(prob):
     """Anything but one real number is a TypeError that names the argument."""
-    for call in (epsilon_from_prob, privacy.uniform_draw_from_prob):
+    for call in (epsilon_from_prob, uniform_draw_from_prob):
         with pytest.raises(ArgumentTypeError, match="prob must be a number, found"):
             call(prob, 3)
 
@@ -470,7 +466,7 @@ def test_prob_must_be_a_number(prob):
 @pytest.mark.parametrize("prob", NO_PROBS)
 def test_prob_must_be_a_probability(prob):
     """Probabilities outside (0, 1) are refused, with the range."""
-    for call in (epsilon_from_prob, privacy.uniform_draw_from_prob, check_prob):
+    for call in (epsilon_from_prob, uniform_draw_from_prob, check_prob):
         with pytest.raises(ArgumentValueError, match="prob "):
             call(prob, 3)
 
@@ -505,10 +501,8 @@ def test_k_must_be_a_whole_number(k, kind):
         lambda: epsilon_from_prob(0.75, k),
         lambda: prob_from_epsilon(1.0, k),
         lambda: largest_epsilon(k),
-        lambda: privacy.prob_from_uniform_draw(0.5, k),
-        lambda: privacy.uniform_draw_from_prob(0.75, k),
-        lambda: privacy.prob_from_noise_parameter(0.5, k),
-        lambda: privacy.noise_parameter_from_prob(0.75, k),
+        lambda: prob_from_uniform_draw(0.5, k),
+        lambda: uniform_draw_from_prob(0.75, k),
     ):
         with pytest.raises(kind, match="k, the number of categories") as caught:
             call()
@@ -527,9 +521,7 @@ def test_other_bad_input():
     with pytest.raises(ArgumentTypeError, match="epsilon must be a number, found str"):
         prob_from_epsilon("1", 3)
     with pytest.raises(ArgumentValueError, match="prob_uniform_draw must be in"):
-        privacy.prob_from_uniform_draw(0, 3)
-    with pytest.raises(ArgumentValueError, match="prob_uniform_draw must be in"):
-        privacy.prob_from_noise_parameter(1.1, 3)
+        prob_from_uniform_draw(0, 3)
     for bad, kind in (("12", TypeError), (3, TypeError), ([1, "2"], TypeError)):
         with pytest.raises(kind, match="epsilons must be"):
             total_epsilon(bad)

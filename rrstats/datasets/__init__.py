@@ -8,14 +8,7 @@ from importlib import resources
 
 import pandas as pd
 
-__all__ = [
-    "ANES_EDUCATION",
-    "ANES_PARTIES",
-    "ANES_VOTES",
-    "HEALTH",
-    "load_anes96",
-    "load_rand_health",
-]
+__all__ = ["ANES_PARTIES", "HEALTH", "load_anes96", "load_rand_health"]
 
 HEALTH = ["excellent", "good", "fair", "poor"]
 """The answers to "how is your health?", in their order."""

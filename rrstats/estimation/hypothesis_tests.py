@@ -79,8 +79,6 @@ from rrstats.mechanisms.channel import (
 from rrstats.mechanisms.serialization import as_mechanism
 
 __all__ = [
-    "TestPower",
-    "TestResult",
     "change",
     "goodness_of_fit",
     "goodness_of_fit_power",

@@ -18,8 +18,7 @@ try:
         statement_of,
         tally_file,
     )
-    from rrstats.files.formats import column_type
-    from rrstats.files.privatize_file import Receipt, privatize_file
+    from rrstats.files.privatize_file import privatize_file
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise
@@ -28,9 +27,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 __all__ = [
-    "Receipt",
     "check_file",
-    "column_type",
     "describe_file",
     "estimate_file",
     "privatize_file",

@@ -7,7 +7,7 @@ computed with `decimal`, whose ``ln`` and ``exp`` are correctly rounded, enclose
 decimals and stepped outward to a double (Ziv's strategy: twice the digits when both ends do not
 round alike).  Never more than one double above the exact value.
 
-Three numbers are all called p in the literature.  Ours is ``prob``, P(report = truth), as in
+Two numbers are both called p in the literature.  Ours is ``prob``, P(report = truth), as in
 OpenDP.  The derivation of k-RR by epsilon, and RAPPOR's f, use the probability of a uniform
 draw that may hit the truth; Google's dp-accounting calls that one ``noise_parameter``.
 Sources: OpenDP, proof of make_randomized_response; Kairouz, Bonawitz and Ramage (2016).
@@ -251,7 +251,7 @@ def nearest_to_epsilon(
     return prob
 
 
-# -- the other meanings of p -----------------------------------------------------------------
+# -- the other meaning of p -----------------------------------------------------------------
 
 
 def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
@@ -302,52 +302,6 @@ def uniform_draw_from_prob(prob: float, k: int) -> float:
     """
     k = check_k(k)
     return float((1 - Fraction(check_prob(prob, k))) * k / (k - 1))
-
-
-def prob_from_noise_parameter(noise_parameter: float, k: int) -> float:
-    """P(report = truth) for dp-accounting's ``noise_parameter`` with k buckets.
-
-    The same number as the probability of a uniform draw, under Google's name.
-
-    Parameters
-    ----------
-    noise_parameter : float
-        In (0, 1].
-    k : int
-        Number of categories, at least 2.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> prob_from_noise_parameter(0.5, 2)
-    0.75
-    """
-    return prob_from_uniform_draw(noise_parameter, k)
-
-
-def noise_parameter_from_prob(prob: float, k: int) -> float:
-    """dp-accounting's ``noise_parameter`` (k buckets) for P(report = truth).
-
-    Parameters
-    ----------
-    prob : float
-        P(report = truth), in [1/k, 1).
-    k : int
-        Number of categories, at least 2.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> noise_parameter_from_prob(0.75, 2)
-    0.5
-    """
-    return uniform_draw_from_prob(prob, k)
 
 
 # -- shown to people -------------------------------------------------------------------------

@@ -15,8 +15,6 @@ Wherever a mechanism is wanted give one, or categories (or only their number) wi
 """
 
 from rrstats.planning.compare import (
-    DesignsAtEpsilon,
-    Recommendation,
     at_epsilon,
     break_even,
     design_effect,
@@ -28,8 +26,6 @@ from rrstats.planning.power import detectable, people_for_power, power
 from rrstats.planning.precision import half_width, least_epsilon, people
 
 __all__ = [
-    "DesignsAtEpsilon",
-    "Recommendation",
     "at_epsilon",
     "break_even",
     "design_effect",

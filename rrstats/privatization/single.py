@@ -45,15 +45,7 @@ from rrstats.randomness.sources import (
     open_source,
 )
 
-__all__ = [
-    "Client",
-    "ReportText",
-    "decode_report",
-    "decode_reports",
-    "encode_report",
-    "fingerprint",
-    "report",
-]
+__all__ = ["decode_report", "decode_reports", "encode_report", "fingerprint", "report"]
 
 VERSION = 1
 """Of the text of reports."""
