@@ -123,13 +123,13 @@ def test_equal_weights_of_one_count_as_no_weights():
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ([1.0, -2.0], "1 negative"),
+        ([1.0, -2.0], "found 1 of 2 missing, negative or beyond"),
         ([0.0, 0.0], "must not all be 0"),
-        ([1.0, np.nan], "1 of 2 missing or infinite"),
-        ([1.0, np.inf], "1 of 2 missing or infinite"),
+        ([1.0, np.nan], "found 1 of 2 missing, negative or beyond"),
+        ([1.0, np.inf], "found 1 of 2 missing, negative or beyond"),
         ([1.0], "one number for each of the 2 rows"),
-        ([1.0, 1e160], "multiply them by a constant"),
-        ([1e-170, 1e-170], "multiply them by a constant"),
+        ([1.0, 1e160], "multiplied by a constant"),
+        ([1e-170, 1e-170], "multiplied by a constant"),
     ],
 )
 def test_weights_that_weigh_nothing_are_refused(weights, said):

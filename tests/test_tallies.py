@@ -123,7 +123,7 @@ def test_not_a_column():
     frame["name"] = rr.privatize(frame["name"], M)
     frame.attrs["rrstats"] = {"v": 1, "columns": []}
     for mechanism in (None, M):
-        with pytest.raises(ArgumentTypeError, match="found a DataFrame; give one column"):
+        with pytest.raises(ArgumentTypeError, match="found a frame; give one column"):
             rr.tally(frame, mechanism)
     assert frame.rr.tally("name", M).n == 6
     with pytest.raises(ArgumentTypeError, match="values must be a list"):

@@ -149,18 +149,17 @@ def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | N
 
 
 def mechanism_of(
-    reports: Any,
-    mechanism: Any,
-    prob: float | None,
-    epsilon: float | None,
-    *,
-    silence: str = "pandas drops that where a column is assigned, merged or read from a file",
+    reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
 ) -> Mechanism:
     """The mechanism of reports: from the arguments, from what the reports say, or both.
 
-    reports : with ``attrs`` and ``name``, where they say something.  silence : why they may not.
+    reports : with ``attrs`` and ``name``, where they say something.
     Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
     """
+    silence = (
+        "pandas drops that where a column is assigned, merged or read from a file, and few engines "
+        "keep it"
+    )
     given = None
     if mechanism is not None or prob is not None or epsilon is not None:
         simple = is_mechanism(mechanism) and prob is None and epsilon is None

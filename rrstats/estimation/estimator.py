@@ -20,7 +20,7 @@ from rrstats.errors import (
 from rrstats.estimation.arrays import condition_number
 from rrstats.estimation.estimate import IMPLAUSIBLE_TEXT, Estimate
 from rrstats.estimation.groups import Estimates, GroupEstimates
-from rrstats.estimation.sample_design import SampleDesign, Selection, design_of
+from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.estimation.tally import Tally, count_reports
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.serialization import as_mechanism
@@ -147,12 +147,13 @@ def estimate(
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
-    design = design_of(weights, design)
-    beside, settings = Selection(by, group, design), (target, ddof)
+    design, settings = design_of(weights, design), (target, ddof)
     if isinstance(reports, Tally):
-        _check_tally(reports, (categories, prob, epsilon), beside)
+        _check_tally(reports, (categories, prob, epsilon), by, group, design)
         return _checked(Estimate(reports, *settings, design.without_rows()))
-    found = count_reports(reports, (categories, prob, epsilon), columns, beside, observed)
+    found = count_reports(
+        reports, (categories, prob, epsilon), columns, by, group, design, observed
+    )
     made: dict[Any, Any] = {}
     told = design.without_rows()
     for name, counted in found.tallies.items():
@@ -167,16 +168,14 @@ def estimate(
     return next(iter(made.values())) if found.single else Estimates(made)
 
 
-def _check_tally(counted: Tally, made: tuple[Any, Any, Any], beside: Selection) -> None:
+def _check_tally(
+    counted: Tally, made: tuple[Any, Any, Any], by: Any, group: Any, design: SampleDesign
+) -> None:
     """Raise for what a tally has said already."""
-    listed = {name for name in beside.design.columns if name != "probabilities"}
-    chances = beside.design.probabilities
-    if (
-        listed
-        or not (chances is None or chances is True)
-        or beside.by is not None
-        or (beside.group is not None)
-    ):
+    said = [by, group, design.weights, design.strata, design.clusters]
+    if design.probabilities is not True:
+        said.append(design.probabilities)
+    if any(one is not None for one in said):
         raise ArgumentTypeError(
             "a tally is counted already: give by, group, weights and design= to rr.tally"
         )

@@ -8,7 +8,6 @@ then it says how many, and what the powers of their weights add up to.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +27,8 @@ Codes = NDArray[np.intp]
 EVERYONE: tuple[Hashable, Hashable] = (None, None)
 """The one (stratum, cluster) of a survey without strata and clusters."""
 
-_HEAVIEST = 1e100
+LIMITS = {"weights": (1e-100, 1e100), "probabilities": (1e-100, 1.0)}
+"""The least and the greatest of numbers whose squares are added; a weight may be 0 as well."""
 
 _COMBINED = 1 << 22
 """Up to so many combinations of labels are numbered without asking which of them occur."""
@@ -156,27 +156,6 @@ class Multiples:
     def total(self) -> int:
         """The number of rows of the data."""
         return int(self.times.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """The columns of one tally, and what made its reports.
-
-    by : columns of labels.  design : with columns for names.
-    multiples : how many rows of the data each row stands for; None where it is itself.
-    """
-
-    by: Any = None
-    group: Any = None
-    design: SampleDesign = SIMPLE
-    reports: Any = None
-    mechanism: Any = None
-    multiples: Multiples | None = None
-
-    @property
-    def times(self) -> Counts | None:
-        """(n,) how many rows of the data each row stands for; None where it is itself."""
-        return None if self.multiples is None else self.multiples.times
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,40 +379,10 @@ def _numbers(values: Any, name: str, rows: int, reports: Any) -> Floats:
 def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
     """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
     found = _numbers(weights, "weights", rows, reports)
-    strange = int(np.count_nonzero(~np.isfinite(found)))
-    below = int(np.count_nonzero(found < 0))
-    some = found[found > 0]
-    refuse_weights(rows, strange, below, some.min(initial=math.inf), found.max(initial=0.0))
+    least, most = LIMITS["weights"]
+    good = (found >= least) & (found <= most) | (found == 0)
+    refuse_weights("weights", rows, int((~good).sum()), float(found.sum()))
     return found
-
-
-def refuse_weights(rows: int, strange: int, below: int, least: float, most: float) -> None:
-    """Raise ArgumentValueError for weights that are not finite, at least 0 and not all 0.
-
-    strange, below : how many of the rows have a missing or infinite one, and a negative one.
-    least : the least that is above 0.  most : the greatest.
-    """
-    if strange or below:
-        raise ArgumentValueError(
-            f"weights must be finite and at least 0, found {strange} of {rows} missing or infinite "
-            f"and {below} negative; a row that counts for nobody has weight 0"
-        )
-    if rows and not most > 0:
-        raise ArgumentValueError("weights must not all be 0")
-    if rows and (most > _HEAVIEST or least < 1 / _HEAVIEST):
-        raise ArgumentValueError(
-            f"weights must be 0 or between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, so that their "
-            "squares can be added; multiply them by a constant"
-        )
-
-
-def refuse_probabilities(rows: int, outside: int) -> None:
-    """Raise ArgumentValueError where some rows have no probability in (0, 1] of being sampled."""
-    if outside:
-        raise ArgumentValueError(
-            "probabilities must be in (0, 1], the chance of each row to be in the sample, found "
-            f"{outside} of {rows} outside or missing; numbers of another kind are weights"
-        )
 
 
 def inverse_probabilities(probabilities: Any, rows: int, reports: Any = None) -> Floats:
@@ -443,8 +392,31 @@ def inverse_probabilities(probabilities: Any, rows: int, reports: Any = None) ->
     array([2., 1., 4.])
     """
     chances = _numbers(probabilities, "probabilities", rows, reports)
-    refuse_probabilities(rows, int(np.count_nonzero(~((chances > 0) & (chances <= 1)))))
+    least, most = LIMITS["probabilities"]
+    good = (chances >= least) & (chances <= most)
+    refuse_weights("probabilities", rows, int((~good).sum()), 1.0)
     return np.asarray(1 / chances)
+
+
+def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
+    """Raise ArgumentValueError for weights, or probabilities, that are outside their limits.
+
+    refused : how many of the rows have such a one.  total : the sum of the weights.
+    """
+    if refused and name == "probabilities":
+        raise ArgumentValueError(
+            "probabilities must be in (0, 1], the chance of each row to be in the sample, found "
+            f"{refused} of {rows} outside or missing; numbers of another kind are weights"
+        )
+    if refused:
+        least, most = LIMITS[name]
+        raise ArgumentValueError(
+            f"weights must be 0 or between {least:g} and {most:g}, found {refused} of {rows} "
+            "missing, negative or beyond; a row that counts for nobody has weight 0, and all "
+            "may be multiplied by a constant"
+        )
+    if rows and not total > 0:
+        raise ArgumentValueError("weights must not all be 0")
 
 
 def powers(weights: Floats) -> Floats:

@@ -8,7 +8,7 @@ anywhere merge to the whole, exactly for integers.  Missing reports stand apart,
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast, overload
 
 import numpy as np
@@ -18,26 +18,33 @@ from numpy.typing import NDArray
 from rrstats._checks import check_count
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of
+from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import Reports, reports_of
+from rrstats.estimation.analysis_columns import Reports, mechanism_of, reports_of
 from rrstats.estimation.engine_frames import (
+    MOST,
+    EngineFrame,
+    check_names,
+    condensed_rows,
+    header_of,
     is_frame,
+    listed,
+    most_of,
     open_frame,
+    refuse_by_row,
     refuse_unopened,
+    reports_in,
     resolve_columns,
-    selections,
 )
 from rrstats.estimation.sample_design import (
     EVERYONE,
     Rows,
     SampleDesign,
-    Selection,
     design_of,
     group_names,
     rows_of,
 )
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.mechanisms.support_channel import SupportChannel
 
@@ -299,7 +306,7 @@ def tally(
     reports : array-like of shape (n,), Series or frame
         Reports in any container that `privatize` gives back; or a frame of pandas or of an engine
         (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis and whatever else narwhals knows), which
-        groups its rows, once for as many columns as have few combinations: only counts come back.
+        groups its rows, once for each column of reports: only counts come back.
     mechanism, prob, epsilon
         A mechanism, or categories with prob or epsilon; a Series that says how it was made needs
         none, and one that says otherwise is refused.  Where rows were made by different mechanisms:
@@ -345,9 +352,8 @@ def tally(
     >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
     array([1, 1])
     """
-    made = (mechanism, prob, epsilon)
-    design = design_of(weights, design)
-    found = count_reports(reports, made, columns, Selection(by, group, design), observed)
+    made, design = (mechanism, prob, epsilon), design_of(weights, design)
+    found = count_reports(reports, made, columns, by, group, design, observed)
     return next(iter(found.tallies.values())) if found.single else dict(found.tallies)
 
 
@@ -367,53 +373,63 @@ class Counted:
 
 
 def count_reports(
-    reports: Any, made: tuple[Any, Any, Any], columns: Any, beside: Selection, observed: bool
+    reports: Any,
+    made: tuple[Any, Any, Any],
+    columns: Any,
+    by: Any,
+    group: Any,
+    design: SampleDesign,
+    observed: bool,
 ) -> Counted:
-    """The reports of a column, or of columns of a frame.
+    """The reports of a column, or of columns of a frame, whose others are given by their names.
 
-    made : mechanism, prob and epsilon.  beside : names of a frame's columns, or columns.
+    made : mechanism, prob and epsilon.
     """
+    mechanism, prob, epsilon = made
     plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
-    if not plain and is_frame(reports):
-        mechanism, *more = made
-        frame = open_frame(reports)
-        given = any(one is not None for one in more)
-        requests, single = resolve_columns(frame, columns, mechanism, more=given)
-        asked = selections(frame, requests, beside, *more)
-        if not isinstance(frame, pd.DataFrame):
-            made = (None, None, None)  # then the engine was asked for its mechanism
-        chosen = ((request.name, selection) for request, selection in asked)
-    elif columns is None:
-        single, selection = True, replace(beside, reports=reports, mechanism=made[0])
-        chosen = (pair for pair in [(None, selection)])
-    else:
-        refuse_unopened(reports, text=True)
-        raise ArgumentTypeError(
-            f"columns are names of a frame's, found reports in a {type(reports).__name__}; give "
-            "the frame, or leave columns out"
-        )
-    found, rows, by = {}, 0, None
-    for name, one in chosen:
-        opened = reports_of(
-            one.reports, one.mechanism, made[1], epsilon=made[2], group=one.group, times=one.times
-        )
+    if plain or not is_frame(reports):
+        if columns is not None:
+            refuse_unopened(reports, text=True)
+            raise ArgumentTypeError(
+                f"columns are names of a frame's, found reports in a {type(reports).__name__}; "
+                "give the frame, or leave columns out"
+            )
+        opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
+        placed = rows_of(reports, opened.rows, by=by, design=design, observed=observed)
+        labels = None if by is None else group_names(by)
+        return Counted({None: counted_parts(opened, placed)}, labels, True, opened.rows)
+    frame = open_frame(reports)
+    header, more = header_of(frame), prob is not None or epsilon is not None
+    asked, single = resolve_columns(header, columns, mechanism, more=more)
+    check_names(header, by, group, design)
+    if isinstance(frame, EngineFrame):  # asked for its mechanisms before it computes
+        refuse_by_row(frame, [given for _, given in asked])
+        asked = [
+            (names, mechanism_of(reports_in(header, names), given, prob, epsilon))
+            for names, given in asked
+        ]
+        prob = epsilon = None
+    beside, found, rows = [*listed(by), *listed(group)], {}, 0
+    for names, given in asked:
+        most = MOST if beside or not is_mechanism(given) else most_of(given)
+        table, held, multiples = condensed_rows(frame, names, None, beside, design, most)
+        times = None if multiples is None else multiples.times
+        column, samples = reports_in(table, names), None
+        if group is not None:
+            samples = column_of(table, group)
+        opened = reports_of(column, given, prob, epsilon=epsilon, group=samples, times=times)
+        kept = [column_of(table, name) for name in listed(by)] or None
         placed = rows_of(
-            one.reports,
-            opened.rows,
-            by=one.by,
-            design=one.design,
-            observed=observed,
-            multiples=one.multiples,
+            column, opened.rows, by=kept, design=held, observed=observed, multiples=multiples
         )
-        parts = counted_parts(opened, placed)
-        found[name] = parts[None] if placed.groups is None else parts
-        rows = opened.rows if one.multiples is None else one.multiples.total
-        by = None if one.by is None else group_names(one.by)
-    return Counted(found, by, single, rows)
+        name = names[0] if len(names) == 1 else tuple(names)
+        found[name] = counted_parts(opened, placed)
+        rows = opened.rows if multiples is None else multiples.total
+    return Counted(found, tuple(listed(by)) or None, single, rows)
 
 
-def counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
-    """A tally for each group; that of no group is under None."""
+def counted_parts(opened: Reports, rows: Rows) -> Any:
+    """A tally, or a dict with one for each group."""
     described = opened.mechanism
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else cast("list[Any]", rows.cells.labels)
@@ -444,7 +460,7 @@ def counted_parts(opened: Reports, rows: Rows) -> dict[Hashable, Tally]:
         mine = slice(at * len(keys), (at + 1) * len(keys))
         cells = dict(zip(keys, sums.cells(mine, others), strict=True))
         found[label] = Tally(described, cells, int(sums.missing[mine].sum()))
-    return found
+    return found[None] if rows.groups is None else found
 
 
 Codes = NDArray[np.intp]
