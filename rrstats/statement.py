@@ -555,11 +555,17 @@ def describe(records: Iterable[Record], *, beside: str | None = None) -> str:
     >>> "A report is the true answer with probability 75%" in describe([record])
     True
     """
-    columns = [_Column(record, record.unlabelled()) for record in records]
+    told = list(records)
+    columns = [_Column(record, record.unlabelled()) for record in told]
     blocks: list[Block] = [*_warnings(columns), *_done(columns, {})]
     if beside is not None:
         blocks.append(("text", _two_files(beside)))
-    blocks.append(("text", _row(columns)))
-    if not any(column.record.simulated for column in columns):
-        blocks.append(("text", _odds(columns)))
+    blocks += [("text", sentences) for sentences in row_protection(told)]
     return as_text(blocks)
+
+
+def row_protection(records: Iterable[Record]) -> list[str]:
+    """The epsilon of a row, and what it means in odds; void where noise was simulated."""
+    columns = [_Column(record, record.unlabelled()) for record in records]
+    real = not any(column.record.simulated for column in columns)
+    return [_row(columns), *([_odds(columns)] if real else [])]

@@ -92,8 +92,8 @@ def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
     assert (
         "visited_doctor: 2 answers; a report is true with probability 75%, epsilon 1.099" in words
     )
-    assert "Epsilon of a row, both reports together: 3.296." in words
-    assert "a factor of at most 27, so what seemed 5% likely" in words
+    assert "Epsilon of a whole row, all its reports together: 3.296." in words
+    assert "a factor of at most 27: what seemed 5% likely" in words
     # 27 x 0.05 / (27 x 0.05 + 0.95) = 0.58696
     assert "can come to seem 58.7% likely" in words
 
@@ -198,7 +198,7 @@ def test_a_missing_matplotlib_is_one_line_and_code_1(capsys, monkeypatch):
         (["--prob", "0.3"], "above 0.5 and below 1"),
         (["--prob", "1"], "above 0.5 and below 1"),
         (["--prob", "nan"], "above 0.5 and below 1"),
-        (["--prob", "three"], "must be a number, got 'three'"),
+        (["--prob", "three"], "invalid float value: 'three'"),
         (["--prob"], "expected one argument"),
         (["--epsilon", "0"], "--epsilon must be above 0"),
         (["--epsilon", "1e-17"], "--epsilon must be above 0"),
@@ -211,7 +211,7 @@ def test_a_missing_matplotlib_is_one_line_and_code_1(capsys, monkeypatch):
         (["more"], "unrecognized"),
         (["--plot", "shares"], "a file such as shares.png"),
         (["--plot", "."], "a file such as shares.png"),
-        (["--plot", "nowhere/shares.png"], "no folder 'nowhere'"),
+        (["--plot", "nowhere/shares.png"], "in a folder that is there, got 'nowhere/shares.png'"),
     ],
 )
 def test_bad_values_are_one_line_and_code_2(capsys, tmp_path, monkeypatch, arguments, said):

@@ -1,8 +1,8 @@
 """The command line: whole files from a terminal, and a demonstration on embedded real data.
 
-`main` runs it; `command_line` holds the parser and the codes of exit, `arguments` what several
-commands take, `commands` the options of those for files and `file_commands` what they do, `demo`
-the demonstration, `share_tables` the tables, `progress` the line that shows how far a run has come.
+`main` runs it; `command_line` holds the codes of exit and what is printed where, `arguments` the
+options of all commands, `file_commands` what those for files do, `demo` the demonstration, and
+`share_tables` the tables of both.
 """
 
 from rrstats.cli.command_line import main

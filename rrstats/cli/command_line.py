@@ -20,10 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from rrstats._version import __version__
-from rrstats.cli.arguments import Parser, as_option, joined, layout
-from rrstats.cli.commands import add_check, add_describe, add_estimate, add_privatize
-from rrstats.cli.demo import add_demo
+from rrstats.cli import demo
+from rrstats.cli.arguments import as_option, parser
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -36,36 +34,14 @@ from rrstats.errors import (
 DONE, FAILED, BAD_ARGUMENTS, INTERRUPTED, READER_LEFT = 0, 1, 2, 130, 141
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="rrstats",
-        formatter_class=layout,
-        allow_abbrev=False,
-        usage="rrstats [--help] [--version] command ...",
-        description="Randomized response: ask sensitive questions, release only noisy answers,\n"
-        "estimate the true shares with confidence intervals.",
-        epilog="commands:\n"
-        "  privatize   write a file in which columns hold noisy reports, not true answers\n"
-        "  estimate    estimate the true shares from such a file\n"
-        "  check       before a release: find answers that fit no category (private)\n"
-        "  describe    say how a file was privatized; write the page that goes with it\n"
-        "  demo        privatize two sensitive columns of real data and estimate them\n"
-        "\n"
-        "Each has its options and examples: rrstats privatize --help\n"
-        "In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)",
-    )
-    parser.add_argument(
-        "--version",
-        action="version",
-        version=f"rrstats {__version__}",
-        help="show the version and exit",
-    )
-    parser.set_defaults(run=lambda _options: parser.format_help())
-    # argparse would print the commands twice; the epilog lists them once.
-    commands = parser.add_subparsers(dest="command", metavar="command", help=argparse.SUPPRESS)
-    for add in (add_privatize, add_estimate, add_check, add_describe, add_demo):
-        add(commands)
-    return parser
+def _run(options: argparse.Namespace) -> str:
+    """The page of a command; raises MissingPackageError where pyarrow is absent."""
+    if options.command == "demo":
+        return demo.run(options)
+    from rrstats.cli import file_commands  # needs pyarrow, an optional package
+
+    command: Callable[[argparse.Namespace], str] = getattr(file_commands, options.command)
+    return command(options)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,9 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _quiet_exits(), _plain_warnings():
             try:
-                given = sys.argv[1:] if arguments is None else arguments
-                _parser().parse_args(joined(given), options)
-                print(options.run(options), end="")
+                commands = parser(demo.add_options)
+                commands.parse_args(arguments, options)
+                print(_run(options) if options.command else commands.format_help(), end="")
             finally:
                 if sys.stdout is not None:
                     sys.stdout.flush()  # also after --help, so that a closed pipe shows here

@@ -6,68 +6,54 @@ Nothing is printed before all is computed and drawn, so that an error is the onl
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from rrstats import datasets, plots
 from rrstats._display import chance, wrap
-from rrstats.cli.arguments import add_command, number
+from rrstats.cli.arguments import Parser
 from rrstats.cli.share_tables import share_note, share_table
 from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
-from rrstats.estimation.estimate import Estimate
-from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.privacy import posterior
+from rrstats.mechanisms.records import Record
+from rrstats.statement import row_protection
 
-DEMO_PROB = 0.75
-DEMO_PRIOR = 0.05
 LEVEL = 0.95
 
 
-def add_demo(commands: Any) -> None:
-    """The command and its options."""
-    demo = add_command(
-        commands,
-        "demo",
-        _demo,
-        usage="rrstats demo [--prob P | --epsilon E] [--plot FILE.png]",
-        description=(
-            "Privatize two sensitive columns of real data, then estimate the true shares\n"
-            "from the noisy reports alone, beside the truth that only a demonstration knows.\n"
-            "\n"
-            "The data: 20,190 person-years of the RAND Health Insurance Experiment (public\n"
-            "domain): self-rated health (4 answers), and whether a doctor was visited (2)."
-        ),
-        epilog=(
-            "examples:\n"
-            "  rrstats demo\n"
-            "  rrstats demo --prob 0.9 --plot shares.png\n"
-            "  rrstats demo --epsilon 0.1      strong privacy: shares below 0% can occur\n"
-            "\n"
-            "Each run draws fresh noise from the operating system, so the numbers differ\n"
-            "from run to run."
-        ),
-    )
-    amount = demo.add_mutually_exclusive_group()
+def add_options(command: Parser) -> None:
+    """Privatize two sensitive columns of real data, then estimate the true shares
+    from the noisy reports alone, beside the truth that only a demonstration knows.
+
+    The data: 20,190 person-years of the RAND Health Insurance Experiment (public
+    domain): self-rated health (4 answers), and whether a doctor was visited (2).
+
+    Examples:
+      rrstats demo
+      rrstats demo --prob 0.9 --plot shares.png
+      rrstats demo --epsilon 0.1      strong privacy: shares below 0% can occur
+
+    Each run draws fresh noise from the operating system, so the numbers differ
+    from run to run.
+    """
+    amount = command.add_mutually_exclusive_group()
     amount.add_argument(
         "--prob",
-        type=number,
+        type=float,
         metavar="P",
         help="probability that a report is the truth: above 0.5, below 1; the closer to 0.5 "
-        f"the more private (default {DEMO_PROB})",
+        "the more private (default 0.75)",
     )
     amount.add_argument(
         "--epsilon",
-        type=number,
+        type=float,
         metavar="E",
         help="or the privacy loss of each report: above 0; 0.1 is strong privacy, 5 is weak",
     )
-    demo.add_argument(
+    command.add_argument(
         "--plot",
         metavar="FILE.png",
         help="also draw naive shares, debiased shares with intervals, and the truth; the "
@@ -75,20 +61,45 @@ def add_demo(commands: Any) -> None:
     )
 
 
-# -- the demonstration ---------------------------------------------------------------------
-
-
-def _demo(options: argparse.Namespace) -> str:
-    """Privatize, estimate, draw; returns what is to be printed."""
+def run(options: argparse.Namespace) -> str:
+    """Privatize, estimate, draw; returns the page to be printed."""
     plan = _plan(options.prob, options.epsilon)
     picture = None if options.plot is None else _picture(options.plot)
     data = datasets.load_rand_health()
     released = data.rr.privatize(plan)
-    estimates = {column: released[column].rr.estimate(target="rows") for column in plan}
-    truths = {column: _true_shares(data[column], m) for column, m in plan.items()}
+    estimates = {name: released[name].rr.estimate(target="rows") for name in plan}
+    truths = {}
+    for name, mechanism in plan.items():
+        counted = data[name].value_counts(normalize=True)
+        truths[name] = {answer: float(counted.get(answer, 0)) for answer in mechanism.categories}
     if picture is not None:
         _save_picture(estimates, truths, picture)
-    return _report(len(data), plan, estimates, truths, picture)
+    parts = [
+        wrap(
+            f"RAND Health Insurance Experiment: {len(data):,} rows, each a person-year. Most "
+            "persons have several rows and no column says which, so every statement here is about "
+            "these rows, and every epsilon about one report or one row: those of a person add up."
+        )
+    ]
+    inside = []
+    for name, mechanism in plan.items():
+        told = (
+            f"{name}: {mechanism.k} answers; a report is true with probability "
+            f"{chance(mechanism.prob)}, epsilon {round_up(mechanism.epsilon)}"
+        )
+        table = share_table(estimates[name], LEVEL, truth=truths[name])
+        parts.append(f"{wrap(told)}\n{table}")
+        low, high = estimates[name].interval(LEVEL)
+        shares = np.array([truths[name][answer] for answer in estimates[name].categories])
+        inside += list((low <= shares) & (shares <= high))
+    note = (
+        f"True: what the rows said before. {share_note(estimates.values())} {sum(inside)} of "
+        f"these {len(inside)} intervals hold the true share; over many runs at least 95 of 100 do."
+    )
+    records = [Record.of(name, mechanism) for name, mechanism in plan.items()]
+    reading = f"Reading: {estimates['health'].interpret('poor', LEVEL)}."
+    parts += map(wrap, [note, reading, *row_protection(records)])
+    return "\n\n".join([*parts, *([] if picture is None else [f"Drawn: {picture}"])]) + "\n"
 
 
 def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
@@ -99,12 +110,10 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
             "answer is pure noise, at 1 it is the truth"
         )
     if prob is None and epsilon is None:
-        prob = DEMO_PROB
+        prob = 0.75
+    answers = {"health": datasets.HEALTH, "visited_doctor": [False, True]}
     try:
-        plan: dict[str, KRR] = {
-            "health": KRR(datasets.HEALTH, prob, epsilon=epsilon),
-            "visited_doctor": KRR([False, True], prob, epsilon=epsilon),
-        }
+        plan = {name: KRR(each, prob, epsilon=epsilon) for name, each in answers.items()}
         for mechanism in plan.values():
             mechanism.channel.solve(np.full(mechanism.k, 1 / mechanism.k))
     except NotIdentifiableError:
@@ -120,83 +129,22 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
 def _picture(text: str) -> Path:
     """The file of the picture, checked before anything is computed."""
     path = Path(text)
-    if not path.suffix or path.is_dir():
-        raise ArgumentValueError(f"--plot must name a file such as shares.png, got {text!r}")
-    if not path.parent.is_dir():
-        raise ArgumentValueError(f"--plot: there is no folder {str(path.parent)!r}")
+    if not path.suffix or not path.parent.is_dir():
+        raise ArgumentValueError(
+            f"--plot must name a file such as shares.png in a folder that is there, got {text!r}"
+        )
     plots.require_matplotlib()
     return path
 
 
-def _save_picture(estimates: Mapping[str, Estimate], truths: Mapping[str, Any], path: Path) -> None:
+def _save_picture(estimates: Any, truths: Any, path: Path) -> None:
     """Draw the estimates below one another and save them; the file's ending says how."""
     axes = plots.stacked_axes([estimate.k for estimate in estimates.values()])
-    for (column, estimate), ax in zip(estimates.items(), axes, strict=True):
-        title = f"{column}: {estimate.n:,} reports"
-        estimate.plot(ax, level=LEVEL, truth=truths.get(column), title=title)
+    for (name, estimate), ax in zip(estimates.items(), axes, strict=True):
+        title = f"{name}: {estimate.n:,} reports"
+        estimate.plot(ax, level=LEVEL, truth=truths[name], title=title)
     figure: Any = axes[0].figure
     try:
         figure.savefig(path, dpi=150)
     except ValueError as error:
         raise ArgumentValueError(f"the picture cannot be saved: {error}") from None
-
-
-def _true_shares(column: pd.Series[Any], mechanism: KRR) -> dict[object, float]:
-    shares = column.value_counts(normalize=True)
-    return {category: float(shares.get(category, 0.0)) for category in mechanism.categories}
-
-
-# -- the page it prints --------------------------------------------------------------------
-
-
-def _report(
-    rows: int,
-    plan: Mapping[str, KRR],
-    estimates: Mapping[str, Estimate],
-    truths: Mapping[str, Mapping[object, float]],
-    picture: Path | None,
-) -> str:
-    health = estimates["health"]
-    parts = [
-        wrap(
-            f"RAND Health Insurance Experiment: {rows:,} rows, each a person-year. Most persons "
-            "have several rows and no column says which, so every statement here is about these "
-            "rows, and every epsilon about one report or one row."
-        )
-    ]
-    inside = cells = 0
-    for column, mechanism in plan.items():
-        found, truth = estimates[column], truths[column]
-        told = (
-            f"{column}: {mechanism.k} answers; a report is true with probability "
-            f"{chance(mechanism.prob)}, epsilon {round_up(mechanism.epsilon)}"
-        )
-        parts.append(f"{wrap(told)}\n{share_table(found, LEVEL, truth=truth)}")
-        shares = [truth[category] for category in found.categories]
-        low, high = found.interval(LEVEL)
-        inside += sum(a <= share <= b for a, share, b in zip(low, shares, high, strict=True))
-        cells += found.k
-    note = (
-        f"True: what the rows said before. {share_note(list(estimates.values()))} {inside} of "
-        f"these {cells} intervals hold the true share; over many runs at least 95 of 100 do."
-    )
-    parts.append(wrap(note))
-    parts.append(wrap(f"Reading: {health.interpret('poor', LEVEL)}."))
-    parts.append(wrap(_odds(plan)))
-    if picture is not None:
-        parts.append(f"Drawn: {picture}")
-    return "\n\n".join(parts) + "\n"
-
-
-def _odds(plan: Mapping[str, KRR]) -> str:
-    """The meaning of a row's epsilon in plain words."""
-    total = total_epsilon(mechanism.epsilon for mechanism in plan.values())
-    factor = math.exp(total)
-    highest = posterior(DEMO_PRIOR, factor)
-    return (
-        f"Epsilon of a row, both reports together: {round_up(total)}. In odds: whoever sees both "
-        "reports can change the odds between any two possible truths of that row by a factor of "
-        f"at most {round_up(factor, 3)}, so what seemed {DEMO_PRIOR:.0%} likely before "
-        f"can come to seem {round_up(highest * 100, 3)}% likely, and no more; several rows of one "
-        "person add their epsilons up."
-    )

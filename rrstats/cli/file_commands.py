@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
+import importlib
+import json
+import math
 import sys
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from rrstats._display import chance, columns, label, wrap
-from rrstats.cli.arguments import Design, design_of
-from rrstats.cli.progress import progress_bar
-from rrstats.cli.share_tables import as_json, share_note, share_rows, share_table
-from rrstats.errors import ArgumentValueError, FileError
+from rrstats.cli.arguments import check_design
+from rrstats.cli.share_tables import share_note, share_rows, share_table
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.estimate import Estimate
 from rrstats.files.atomic import Publication, uninterrupted
 from rrstats.files.estimate_file import (
@@ -28,37 +28,38 @@ from rrstats.files.estimate_file import (
     silence,
     statement_of,
 )
-from rrstats.files.formats import check_target, open_source
+from rrstats.files.formats import open_source
 from rrstats.files.ledger import Ledger
 from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
-from rrstats.files.privatize_file import privatize_file
-from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
+from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import Record, write
-from rrstats.privatization.column import ColumnRelease
-from rrstats.privatization.frame import recorded_mechanism
 from rrstats.statement import describe as describe_records
+
+PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
 def privatize(options: argparse.Namespace) -> str:
     """Privatize the file and print the report that may be published; returns no other page."""
-    given = design_of(options)
-    design = _records(options, given)
+    design = _design(options)
     if options.write_plan:
         return as_json(write(design))
+    settings: dict[str, Any] = {
+        name: getattr(options, name) for name in ("again", "overwrite", "ledger")
+    }
     if options.dry_run:
-        return _report(_preview(options, design), options.format)
-
+        preview = preview_file(options.source, options.target, design, **settings)
+        return _report(preview, options.format)
     with uninterrupted(when_done=True):
-        with progress_bar(options.quiet) as step:
+        with _progress_bar(options.quiet) as step:
             receipt = privatize_file(
                 options.source,
                 options.target,
                 design,
-                again=options.again,
-                overwrite=options.overwrite,
                 shuffle_rows=options.shuffle_rows,
-                ledger=options.ledger,
                 progress=step,
+                **settings,
             )
         options.published = True
         if not options.quiet:
@@ -67,75 +68,63 @@ def privatize(options: argparse.Namespace) -> str:
     return ""
 
 
-def _records(options: argparse.Namespace, given: Design) -> list[Record]:
+def _design(options: argparse.Namespace) -> list[Record]:
     """A record of each column to be made: from the plan, or from the options."""
-    if options.plan is not None:
-        for option in ("column", "unknown", "missing"):
-            if getattr(options, option):
-                raise ArgumentValueError(
-                    f"--plan says how each column is privatized, so --{option} cannot stand beside "
-                    "it; write it into the plan"
-                )
+    check_design(options)
+    if options.plan is None:
+        policies = {"unknown": options.unknown or "raise", "missing": options.missing or "uniform"}
+        made = _mechanisms(options, options.source)
+        return [Record.of(name, mechanism, **policies) for name, mechanism in made.items()]
+    for option in ("column", "unknown", "missing"):
+        if getattr(options, option):
+            raise ArgumentValueError(
+                f"--plan says how each column is privatized, so --{option} cannot stand beside "
+                "it; write it into the plan"
+            )
+    return read_plan(options.plan, {"unknown": "raise", "missing": "uniform"})
 
-        return read_plan(options.plan, {"unknown": "raise", "missing": "uniform"})
-    if not given.names:
+
+def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:
+    """The categories of each --column, the words as values of the column's type."""
+    if not options.column:
         raise ArgumentValueError(
-            "name at least one --column with --categories and --prob or --epsilon, or give a "
-            "--plan; see rrstats privatize --help"
+            f"name at least one --column with its --categories, or give a --plan; see rrstats "
+            f"{options.command} --help"
         )
-    given.words()  # raises before any file is opened
-    policies = {"unknown": options.unknown or "raise", "missing": options.missing or "uniform"}
-    made = given.mechanisms(caster(options.source))
-    return [Record.of(name, mechanism, **policies) for name, mechanism in made.items()]
-
-
-def caster(path: Path) -> Callable[[str, list[str | None]], list[Hashable]]:
-    """A function from a column's name and category words to values of the column's type."""
+    if options.categories is None:
+        raise ArgumentValueError(
+            f"--column {options.column[0]} needs --categories: they are part of the design and "
+            "never taken from the data; for example --categories never,once,often"
+        )
+    words = [*options.categories, *([None] * options.with_missing)]
     source = open_source(path)
-    part = source.files[0]
-
-    def cast(column: str, words: list[str | None]) -> list[Hashable]:
-        name = source.check_column(column)
-        if part.document_is_beside:  # text, in which no column has a type
-            return whole_words(words)
-        return cast_words(words, part.type_of(name), name)
-
-    return cast
+    part, found = source.files[0], {}
+    for name in map(source.check_column, options.column):
+        # In text no column has a type.
+        beside = part.document_is_beside
+        found[name] = whole_words(words) if beside else cast_words(words, part.type_of(name), name)
+    return found
 
 
-def _preview(options: argparse.Namespace, design: list[Record]) -> dict[str, Any]:
-    """The report of a release that is not made; answers are looked at only to refuse them."""
-    source = open_source(options.source)
-    target = check_target(source, options.target)
-    if target.exists() and not options.overwrite:
-        raise FileError(f"{target} exists; choose another name, or give --overwrite")
-    records, releases = [], {}
-    for asked in design:
-        name, mechanism = source.check_column(asked.name), asked.resolve()
-        recorded = recorded_mechanism(
-            source.record_of(name), mechanism, again=options.again, missing=asked.missing, rng=None
-        )
-        empty = source.files[0].no_cells(name, mechanism.domain)
-        releases[name] = ColumnRelease(
-            empty, mechanism, unknown=asked.unknown, missing=asked.missing
-        )
-        made = Record.of(name, recorded)
-        records.append(replace(asked, name=name, mechanism=made.mechanism))
-    Ledger.of(options.source, options.ledger).refuse(records, options.again)
-    careful = {name: release for name, release in releases.items() if release.may_refuse}
-    for part in source.files if careful else ():
-        for piece in part.pieces({n: r.mechanism.domain for n, r in careful.items()}, only=True):
-            for name, release in careful.items():
-                release.look(piece.cells(name))
-    for release in careful.values():
-        release.refuse()
-    return {
-        "dry_run": True,
-        "target": str(target),
-        "rows": source.rows,
-        "columns": [{**record.to_dict(), "epsilon": record.epsilon} for record in records],
-        "epsilon_per_row": total_epsilon(record.epsilon for record in records),
-    }
+def _mechanisms(options: argparse.Namespace, path: Path) -> dict[str, KRR]:
+    """The mechanism of each --column."""
+    found = {}
+    for name, categories in _categories(options, path).items():
+        if options.prob is None and options.epsilon is None:
+            raise ArgumentValueError(
+                f"--column {name} needs --prob, the probability that a report is the truth, or "
+                "--epsilon, its privacy loss"
+            )
+        if options.epsilon == 0:
+            raise ArgumentValueError(
+                "--epsilon 0 asks for reports that say nothing of the answers; give more than 0, "
+                "such as 1"
+            )
+        try:
+            found[name] = KRR(categories, options.prob, epsilon=options.epsilon)
+        except (ArgumentValueError, ArgumentTypeError) as error:
+            raise ArgumentValueError(f"--column {name}: {error}") from None
+    return found
 
 
 def _report(report: Mapping[str, Any], format: str) -> str:
@@ -164,23 +153,40 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tell_the_curator(receipt: Any) -> None:
+def _tell_the_curator(receipt: Receipt) -> None:
     """Counts of unknown and missing answers, on stderr."""
     for name, counts in receipt.private.items():
-        _private(
-            f"column {label(name)}: {counts['unknown']:,} unknown and {counts['missing']:,} "
-            f"missing of {receipt.rows:,} answers"
+        told = f"rrstats: private, for the steward only: column {label(name)}:"
+        unknown, missing = counts["unknown"], counts["missing"]
+        print(
+            f"{told} {unknown:,} unknown and {missing:,} missing of {receipt.rows:,} answers",
+            file=sys.stderr,
         )
-        if counts["unknown"] and counts["unknown"] + counts["missing"] == receipt.rows:
-            _private(
-                f"column {label(name)}: no answer fits the categories, so the reports are noise "
-                "alone; are the words spelled as in the file? rrstats check shows the answers"
+        if unknown and unknown + missing == receipt.rows:
+            print(
+                f"{told} no answer fits the categories, so the reports are noise alone; are the "
+                "words spelled as in the file? rrstats check shows the answers",
+                file=sys.stderr,
             )
 
 
-def _private(text: str) -> None:
-    if sys.stderr is not None:
-        print(f"rrstats: private, for the steward only: {text}", file=sys.stderr)
+@contextmanager
+def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
+    """A bar of tqdm on a terminal, to be called with rows done and rows in all; else None."""
+    try:
+        tqdm = importlib.import_module("tqdm").tqdm
+    except ImportError:
+        quiet = True
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    with tqdm(unit=" rows", unit_scale=True, leave=False, file=sys.stderr) as bar:
+
+        def step(done: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield step
 
 
 # -- estimate -----------------------------------------------------------------------------
@@ -190,19 +196,35 @@ def estimate(options: argparse.Namespace) -> str:
     """Estimate the columns of a file; returns a table, CSV or JSON."""
     if not 0 < options.level < 1:
         raise ArgumentValueError(f"--level must be above 0 and below 1, got {options.level:g}")
-    design = design_of(options)
-    if not design.names and not design.is_bare:
-        raise ArgumentValueError("--categories, --prob and --epsilon need the --column they are of")
-    if design.is_bare:
-        found = estimate_file(
-            options.file, design.names or None, options.plan, target=options.target
-        )
-    else:
-        found = {}
-        for name, mechanism in design.mechanisms(caster(options.file)).items():
+    found: dict[str, Estimate] = {}
+    if check_design(options):
+        for name, mechanism in _mechanisms(options, options.file).items():
             found |= estimate_file(options.file, name, mechanism, target=options.target)
-    writers = {"text": _as_text, "json": _as_documents, "csv": _as_csv}
-    return writers[options.format](found, options)
+    else:
+        named = options.column or None
+        found |= estimate_file(options.file, named, options.plan, target=options.target)
+    if options.format == "text":
+        return _as_text(found, options)
+    columns = []
+    for name, estimate in found.items():
+        facts = {
+            "level": options.level,
+            "target": estimate.target,
+            "method": options.method or estimate.default_method,
+            "epsilon": estimate.mechanism.epsilon,
+            "missing": estimate.missing,
+        }
+        columns.append((name, facts, share_rows(estimate, options.level, options.method)))
+    if options.format == "csv":
+        rows = [
+            {"column": name, **row, **facts} for name, facts, shares in columns for row in shares
+        ]
+        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+    documents = []
+    for name, facts, shares in columns:
+        n = [row.pop("n") for row in shares]
+        documents.append({"column": name, **facts, "n": n[0], "shares": shares})
+    return as_json({"columns": documents})
 
 
 def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
@@ -231,45 +253,19 @@ def _heading(name: str, estimate: Estimate) -> str:
     )
 
 
-def _as_csv(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
-    lines = []
-    for name, estimate in found.items():
-        facts = {
-            "level": options.level,
-            "target": estimate.target,
-            "method": options.method or estimate.default_method,
-            "epsilon": estimate.mechanism.epsilon,
-            "missing": estimate.missing,
-        }
-        lines += [
-            {"column": name, **row, **facts}
-            for row in share_rows(estimate, options.level, options.method)
-        ]
-    page = io.StringIO()
-    writer = csv.DictWriter(page, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return page.getvalue()
+def as_json(document: Any) -> str:
+    """A document as JSON text that every reader accepts: infinity is "inf", NaN is null."""
 
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(item) for item in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            return None if math.isnan(value) else str(value)
+        return value
 
-def _as_documents(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
-    documents = [
-        {
-            "column": name,
-            "target": estimate.target,
-            "level": options.level,
-            "method": options.method or estimate.default_method,
-            "epsilon": estimate.mechanism.epsilon,
-            "n": estimate.n,
-            "missing": estimate.missing,
-            "shares": [
-                {key: item for key, item in row.items() if key != "n"}
-                for row in share_rows(estimate, options.level, options.method)
-            ],
-        }
-        for name, estimate in found.items()
-    ]
-    return as_json({"columns": documents})
+    return json.dumps(plain(document), indent=2, default=str) + "\n"
 
 
 # -- check ---------------------------------------------------------------------------------
@@ -277,12 +273,12 @@ def _as_documents(found: Mapping[str, Estimate], options: argparse.Namespace) ->
 
 def check(options: argparse.Namespace) -> str:
     """Look at the true answers for their steward; returns a private page."""
-    given = design_of(options, has_amount=False)
-    if options.plan is None and not given.names:
-        raise ArgumentValueError("name the --column to check, with its --categories, or a --plan")
+    check_design(options)
     if options.plan is None:
-        given.words()  # raises before any file is opened
-    designs = _designs(options, given)
+        designs: dict[str, Any] = _categories(options, options.file)
+    else:
+        plan = read_document(options.plan)
+        designs = dict.fromkeys(options.column or [str(record.name) for record in plan], plan)
     parts = [
         "PRIVATE, for the steward only: what follows shows true answers. Never release, log or "
         "share it."
@@ -297,16 +293,6 @@ def check(options: argparse.Namespace) -> str:
         parts.append(_outside(name, check_file(options.file, name, categories)))
         parts.append(_releases(options, name))
     return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
-
-
-def _designs(options: argparse.Namespace, given: Design) -> dict[str, Any]:
-    """The answers that each column may hold: its categories, or all of a plan."""
-    if options.plan is None:
-        cast = caster(options.file)
-        return {name: cast(name, given.words()) for name in given.names}
-
-    records = read_document(options.plan)
-    return dict.fromkeys(given.names or [str(record.name) for record in records], records)
 
 
 def _outside(column: str, frame: pd.DataFrame) -> str:
@@ -342,52 +328,31 @@ def _releases(options: argparse.Namespace, column: str) -> str:
 
 def describe(options: argparse.Namespace) -> str:
     """Describe how a file was made, and write its statement where that is asked for."""
-    page = None if options.statement is None else _format_of(options.statement)
+    page = options.statement
+    format = PAGES.get("" if page is None else page.suffix.lower())
+    if page is not None and format is None:
+        raise ArgumentValueError(f"--statement must name a .md or .html file, got {str(page)!r}")
     if page is None and (options.title or options.overwrite or options.contact or options.question):
         raise ArgumentValueError(
             "--title, --contact, --question and --overwrite are for the page; give --statement too"
         )
-    records = describe_file(options.file)
-
-    source = open_source(options.file)
+    records, source = describe_file(options.file), open_source(options.file)
     if not records:
         raise FileError(
             f"{options.file} does not say that any column was privatized{silence(source)}; if you "
             "know that one was, rrstats estimate takes its --categories and --prob"
         )
+    if page is not None:
+        questions = dict(given.partition("=")[::2] for given in options.question)
+        if not all(questions.values()):
+            raise ArgumentValueError(f"--question must be NAME=TEXT, got {options.question}")
+        told = {"title": options.title, "contact": options.contact, "questions": questions}
+        text = statement_of(options.file, format=str(format), **told)
+        with Publication(page, overwrite=options.overwrite) as publication:
+            with publication.open() as file:
+                file.write(text.encode())
+            publication.publish()
     if options.format == "json":
-        shown = as_json(write(records))
-    else:
-        shown = describe_records(records, beside=document_beside(source))
-    if page is None:
-        return shown
-    _write_statement(options, page)
-    return shown if options.format == "json" else f"{shown}\nPage written: {options.statement}\n"
-
-
-def _format_of(page: Path) -> str:
-    formats = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
-    if page.suffix.lower() not in formats:
-        raise ArgumentValueError(f"--statement must name a .md or .html file, got {str(page)!r}")
-    return formats[page.suffix.lower()]
-
-
-def _write_statement(options: argparse.Namespace, format: str) -> None:
-
-    questions = {}
-    for given in options.question:
-        name, equals, text = given.partition("=")
-        if not (name and equals and text):
-            raise ArgumentValueError(f"--question must be NAME=TEXT, got {given!r}")
-        questions[name] = text
-    page = statement_of(
-        options.file,
-        title=options.title,
-        format=format,
-        questions=questions,
-        contact=options.contact,
-    )
-    with Publication(options.statement, overwrite=options.overwrite) as publication:
-        with publication.open() as file:
-            file.write(page.encode())
-        publication.publish()
+        return as_json(write(records))
+    shown = describe_records(records, beside=document_beside(source))
+    return shown if page is None else f"{shown}\nPage written: {page}\n"

@@ -80,12 +80,12 @@ class Publication:
         self._files: list[BinaryIO] = []
 
     def __enter__(self) -> Publication:
-        _check_target(self.target, self._overwrite, self._directory)
+        check_overwrite(self.target, self._overwrite, self._directory)
         try:
             with uninterrupted(), naming(self.target):
                 self._lock = _take(self._staging, self.target)
                 # Once more: what a killed run took away may be there again.
-                _check_target(self.target, self._overwrite, self._directory)
+                check_overwrite(self.target, self._overwrite, self._directory)
                 if self._directory:
                     self._data.mkdir()
         except BaseException:
@@ -139,7 +139,7 @@ class Publication:
         """
         self._check_open()
         path = self.target.with_name(self.target.name + suffix)
-        _check_target(path, overwrite=True, directory=False)
+        check_overwrite(path, overwrite=True, directory=False)
         with naming(path):
             here = self._beside[path] = self._data.with_name(DATA + suffix)
             with os.fdopen(make(here), "wb") as file:
@@ -357,7 +357,7 @@ def _meanwhile(path: Path) -> FileError:
     return FileError(f"{path} was made by another program meanwhile; nothing was published")
 
 
-def _check_target(target: Path, overwrite: bool, directory: bool) -> None:
+def check_overwrite(target: Path, overwrite: bool, directory: bool) -> None:
     """Refuse a target that cannot or must not be written, before anything is made."""
     if target.name in ("", ".."):
         raise FileError(f"cannot write {target}: the path ends in no name")

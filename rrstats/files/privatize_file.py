@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from rrstats.errors import ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
-from rrstats.files.atomic import Publication, make
+from rrstats.files.atomic import Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
     DataFile,
@@ -217,6 +217,32 @@ def privatize_file(
     return release.run(writer, ledger, began, directory=origin.is_directory)
 
 
+def preview_file(
+    source: Path | str,
+    target: Path | str,
+    columns: Any,
+    *,
+    again: bool = False,
+    overwrite: bool = False,
+    ledger: Path | None = None,
+) -> dict[str, Any]:
+    """The report of a release that is not made; answers are looked at only to refuse them."""
+    origin = open_source(source)
+    place = check_target(origin, target)
+    check_overwrite(place, overwrite, origin.is_directory)
+    made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None)
+    records = [column.record() for column in made]
+    Ledger.of(origin.path, ledger).refuse(records, again)
+    _refuse(_OneProcess(origin, made, records, False, None, None), made)
+    return {
+        "dry_run": True,
+        "target": str(place),
+        "rows": origin.rows,
+        "columns": [{**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in records],
+        "epsilon_per_row": _plain(_epsilon_per_row(origin, records)),
+    }
+
+
 def privatize_by_tasks(
     source: Path | str,
     target: Path | str,
@@ -360,6 +386,14 @@ def _receipt(
     return Receipt(rows, records, place, seconds, per_row, account, counts, ledger)
 
 
+def _epsilon_per_row(origin: FileSource, records: Sequence[Record]) -> float:
+    """Epsilon of all columns of the target that say they hold reports, earlier ones too."""
+    return max(
+        total_epsilon(record.epsilon for record in file_metadata.merge(file.records, records))
+        for file in origin.files
+    )
+
+
 @dataclass(frozen=True)
 class _Release:
     """The release of a source that lies in files: refused or entered in its ledger."""
@@ -375,10 +409,7 @@ class _Release:
         self, writer: _Writer, ledger: Path | str | None, began: float, *, directory: bool
     ) -> Receipt:
         origin, place, records, again = self.origin, self.place, self.records, self.again
-        per_row = max(
-            total_epsilon(record.epsilon for record in file_metadata.merge(file.records, records))
-            for file in origin.files
-        )
+        per_row = _epsilon_per_row(origin, records)
         book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
         book.refuse(records, again)
         hashing, over = ThreadPoolExecutor(1), threading.Event()
