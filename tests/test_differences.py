@@ -398,10 +398,10 @@ def test_only_the_same_kind_of_estimates_is_compared():
     with pytest.raises(ArgumentValueError, match="same categories in the same order"):
         difference(a, counted([30, 20, 10], THREE))
     yes = rr.KRR(["yes", "no"], 0.75)
-    with pytest.raises(ArgumentValueError, match=r"\['no', 'yes'\] and the order \['yes', 'no'\]"):
+    with pytest.raises(ArgumentValueError, match=r"\['no', 'yes'\] and \['yes', 'no'\]"):
         difference(a, counted([30, 20], yes))
     maybe = counted([30, 20], rr.KRR(["no", "maybe"], 0.75))
-    with pytest.raises(ArgumentValueError, match="'yes' only in the first, 'maybe' only in the se"):
+    with pytest.raises(ArgumentValueError, match=r"differ in .'yes', 'maybe'"):
         difference(a, maybe)
     with pytest.raises(ArgumentValueError, match="same target"):
         difference(a, a.with_target("rows"))

@@ -31,7 +31,7 @@ from rrstats.estimation.hypothesis_tests import (
 )
 from rrstats.estimation.joint import count_rows
 from rrstats.estimation.tally import Cell, Tally
-from rrstats.inference.contingency import fit_margins, random_tables
+from rrstats.inference.contingency import fit_margins
 from rrstats.inference.contrasts import raise_covariance
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
@@ -210,7 +210,7 @@ def test_a_fit_through_the_channel_is_a_maximum():
     mechanism = rr.KRR(list(itertools.product("abc", "xy")), epsilon=1.5)
     counts, matrix = np.array([90.0, 30, 40, 20, 60, 10]), mechanism.channel.matrix
     start = debias(mechanism.channel, counts, 250).reshape(3, 2)
-    first, second = fit_margins(matrix, counts, np.full(6, 250.0), start)
+    first, second, _ = fit_margins(matrix, counts, np.full(6, 250.0), start)
 
     def value(a, b):
         return counts @ np.log(matrix @ np.outer(a, b).ravel())
@@ -400,29 +400,6 @@ def test_simulated_tables_keep_their_margins():
     groups = [counted(row, COIN) for row in table]
     again = homogeneity(groups, simulations=20_000, seed=2)
     assert again.p_value == found.p_value
-
-
-def test_random_tables_follow_fishers_law():
-    """Each table with given margins comes as often as shuffled pairs would make it."""
-    rows, columns = np.array([3, 2, 2]), np.array([4, 2, 1])
-    listed = [
-        table
-        for cells in itertools.product(range(4), repeat=4)
-        if (table := _filled(np.reshape(cells, (2, 2)), rows, columns)) is not None
-    ]
-    logs = special.gammaln(np.concatenate([rows, columns]) + 1).sum() - special.gammaln(8)
-    prob = [np.exp(logs - special.gammaln(table + 1).sum()) for table in listed]
-    assert sum(prob) == pytest.approx(1)
-    drawn = random_tables(np.random.default_rng(3), 100_000, rows, columns)
-    counts = [(drawn == table).all(axis=(1, 2)).sum() for table in listed]
-    chance.assert_law(np.array(counts), np.array(prob))
-
-
-def _filled(corner, rows, columns):
-    """The table of a corner and its margins; None where a cell would be negative."""
-    wide = np.column_stack([corner, rows[:-1] - corner.sum(axis=1)])
-    table = np.vstack([wide, columns - wide.sum(axis=0)])
-    return table if table.min() >= 0 else None
 
 
 def test_the_same_seed_gives_the_same_p_value():
@@ -699,7 +676,7 @@ def test_groups_of_one_clustered_sample_are_tested_with_their_joint_covariance()
 
 def test_lists_of_categories_that_differ_are_shown():
     """Categories are declared, so that an error may say which are not the same."""
-    with pytest.raises(ArgumentValueError, match="'yes' only in the first, 'maybe' only"):
+    with pytest.raises(ArgumentValueError, match=r"'maybe'.*differ in .'yes', 'maybe'"):
         homogeneity(counted([3, 2], COIN), counted([3, 2], rr.KRR(["no", "maybe"], 0.75)))
 
 

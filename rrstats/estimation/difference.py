@@ -155,7 +155,7 @@ class Difference(Result):
         Never more than the reports of both together have, of which two groups in the same
         clusters have no more than one.
         """
-        return contrast_df(self.first, self.second, self.shared is not None and not self.groups)
+        return contrast_df(self.first, self.second)
 
     @cached_property
     def z(self) -> Floats:

@@ -27,10 +27,11 @@ degrees of freedom of several covariances.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations, product
-from typing import Any, ClassVar
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,8 +59,8 @@ from rrstats.inference.contingency import (
     exact_p_value,
     fit_margins,
     hotelling_tail,
+    random_tables,
     simulated_p_value,
-    simulated_table_p_value,
 )
 from rrstats.inference.contrasts import (
     known_sum_map,
@@ -71,7 +72,6 @@ from rrstats.inference.contrasts import (
 from rrstats.inference.multinomial import distance, fit_rates, score_statistic, start_inside
 from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.channel import (
-    Channel,
     expected_rates,
     has_latent_classes,
     transition_matrix,
@@ -239,69 +239,129 @@ class TestPower:
 
 # -- shared by all tests ---------------------------------------------------------------------
 
+Notes = tuple[str, ...]
 
-def draft_of(null: str, n: int, effective_n: float = np.nan) -> TestResult:
-    """A result before its test, and what stays where there are no reports."""
-    effective = None if np.isnan(effective_n) else float(effective_n)
-    return TestResult(null, np.nan, 0, np.nan, "none", int(n), effective)
-
-
-def untested(draft: TestResult, df: int, *notes: str) -> TestResult:
-    """The result where there is nothing to test."""
-    return replace(draft, df=df, notes=(*draft.notes, *(notes or ("there are no reports",))))
+Outcome = tuple[str, float, int, float, Notes]
+"""The method in words, the statistic, its degrees of freedom, the p-value, and notes."""
 
 
-def by_chi_squared(
-    draft: TestResult, value: float, df: int, *, expected: Floats, remedy: str
+def result_of(
+    null: str, n: int, outcome: Outcome, effective_n: float = np.nan, *, notes: Notes = ()
 ) -> TestResult:
-    """The result by chi-squared, which needs expected counts of some size."""
-    notes = draft.notes + few_expected(expected, remedy)
-    return replace(draft, statistic=value, df=df, p_value=chi_squared_tail(value, df), notes=notes)
+    """The result of a test; notes of the outcome stand last."""
+    method, value, df, p_value, more = outcome
+    effective = None if np.isnan(effective_n) else float(effective_n)
+    return TestResult(null, value, df, p_value, method, int(n), effective, notes + more)
+
+
+def untested(df: int, note: str = "there are no reports") -> Outcome:
+    """The outcome where there is nothing to test."""
+    return "none", np.nan, df, np.nan, (note,)
 
 
 def by_wald(
-    draft: TestResult, shift: Floats, covariance: Floats, covariance_df: float = np.inf
-) -> TestResult:
-    """The result of Wald's test of a shift that sums to 0.
+    method: str, shift: Floats, covariance: Floats, df: float = np.inf, *, notes: Notes = ()
+) -> Outcome:
+    """The outcome of Wald's test of a shift that sums to 0.
 
-    By Hotelling's F distribution where the covariance rests on so many degrees of freedom.
+    df : of the covariance; where they are few, by Hotelling's F distribution.
     """
-    value, df = wald_statistic(shift, covariance)
-    draft = replace(draft, statistic=value, df=df)
-    if covariance_df == np.inf:
-        return replace(draft, p_value=chi_squared_tail(value, df))
-    p_value, left = hotelling_tail(value, df, covariance_df), max(covariance_df - df + 1, 0)
-    few = ("too few clusters, or rows, for this test",) if np.isnan(p_value) else ()
-    method = f"{draft.method}, F with {df} and {left:.4g} degrees of freedom"
-    return replace(draft, p_value=p_value, method=method, notes=draft.notes + few)
+    value, rank = wald_statistic(shift, covariance)
+    p_value = hotelling_tail(value, rank, df)
+    if df < np.inf:
+        method += f", F with {rank} and {max(df - rank + 1, 0):.4g} degrees of freedom"
+    few = ("too few clusters, rows or reports that differ for this test",)
+    return method, value, rank, p_value, notes + few * bool(np.isnan(p_value))
 
 
-def by_table(
-    draft: TestResult, table: Floats, kind: str, *, simulations: int | None, seed: Any
-) -> TestResult:
-    """The result of the ordinary test of a table of counts, by chi-squared or simulated."""
-    observed = table[table.any(axis=1)][:, table.any(axis=0)]
-    if dropped := sum(table.shape) - sum(observed.shape):
-        note = f"{dropped} categories that nobody reported are left out"
-        draft = replace(draft, notes=(*draft.notes, note))
-    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / observed.sum()
-    value = float(distance(observed.ravel(), expected.ravel(), kind))
-    df = (observed.shape[0] - 1) * (observed.shape[1] - 1)
-    draft = replace(draft, method=f"{STATISTICS[kind]} test of {draft.method}")
-    if simulations is None:
-        remedy = "simulations= with seed= draws tables with these margins"
-        return by_chi_squared(draft, value, df, expected=expected, remedy=remedy)
-    p_value = simulated_table_p_value(observed, expected, kind, simulations=simulations, seed=seed)
-    method = f"{draft.method}, {simulations:,} simulations"
-    return replace(draft, statistic=value, df=df, p_value=p_value, method=method)
+class Counting(NamedTuple):
+    """The statistic of counts of reports, and how many are simulated."""
+
+    statistic: str
+    simulations: int | None = None
+    seed: Any = None
+
+    def test(
+        self,
+        found: tuple[str, float, int],
+        expected: Floats,
+        draw: Callable[[Any, int], NDArray[Any]] | None = None,
+        remedy: str = "merge categories",
+    ) -> Outcome:
+        """The outcome of a distance of counts: by chi-squared, or by simulated counts.
+
+        found : the method, the statistic and its degrees of freedom.
+        draw : see `simulated_p_value`.
+        """
+        method, value, df = found
+        if self.simulations is None or draw is None:
+            few = few_expected(expected, remedy)
+            few += ("all reports are alike, and nothing is left to test",) * (df < 1)
+            return method, value, df, chi_squared_tail(value, df), few
+        p_value = simulated_p_value(draw, expected, value, **self._asdict())
+        return f"{method}, {self.simulations:,} simulations", value, df, p_value, ()
+
+    def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
+        """The outcome of the ordinary test of a table of counts."""
+        observed = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
+        rows, columns = observed.sum(axis=1), observed.sum(axis=0)
+        expected = np.outer(rows, columns).ravel() / observed.sum()
+        value = float(distance(observed.ravel(), expected, self.statistic))
+        method = f"{STATISTICS[self.statistic]} test of {name}"
+        outcome = self.test(
+            (method, value, (len(rows) - 1) * (len(columns) - 1)),
+            expected,
+            lambda generator, size: random_tables(generator, size, rows, columns),
+            "simulations= with seed= draws tables with these margins",
+        )
+        dropped = sum(table.shape) - sum(observed.shape)
+        notes = (f"{dropped} categories that nobody reported are left out",) * bool(dropped)
+        return (*outcome[:4], notes + outcome[4])
 
 
-def check_statistic(statistic: object) -> str:
-    """One of "pearson" and "likelihood-ratio"."""
-    return str(check_one_of(statistic, "statistic", STATISTICS))
+Sample = tuple[Floats, Floats, Floats]
+"""Transition matrix, counts and sizes of the samples of the report cells of an estimate."""
 
 
-def as_estimate(given: Any, **design: Any) -> Any:
+def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
+    """(k,) the proportions that make all reports likeliest; may leave [0, 1]."""
+    matrix, counts, sizes = (np.concatenate(part) for part in zip(*samples, strict=True))
+    slopes, last = matrix[:, :-1] - matrix[:, -1:], matrix[:, -1]
+    found = fit_rates(
+        lambda x: (slopes @ x + last, slopes), counts, sizes, start_inside(matrix, start)[:-1]
+    )
+    return np.append(found, 1 - found.sum())
+
+
+def null_distance(
+    samples: list[Sample], rates: list[Floats], slopes: Floats, statistic: str
+) -> tuple[float, int, Floats]:
+    """The distance of reports from their rates under a null, its df, and expected counts.
+
+    slopes : (cells, p) derivatives of the rates in what was fitted.
+    """
+    value, df, expected = 0.0, -slopes.shape[1], []
+    for (matrix, counts, sizes), null in zip(samples, rates, strict=True):
+        part, own_df = score_statistic(matrix, counts, null, sizes)
+        expected.append(sizes * null)
+        if statistic != "pearson":
+            part = float(distance(counts, sizes * null, statistic))
+            if len(matrix) != (k := matrix.shape[1]):
+                best = fit_proportions([(matrix, counts, sizes)], np.full(k, 1 / k))
+                part -= float(distance(counts, sizes * (matrix @ best), statistic))
+        value, df = value + part, df + own_df
+    # A rate that came down to 0 is a cell less, and a parameter less.
+    held = slopes[np.concatenate(rates) <= 1e-9]
+    df += int(np.linalg.matrix_rank(held)) if held.size else 0
+    return value, df, np.concatenate(expected)
+
+
+def counting(statistic: object, simulations: int | None = None, seed: Any = None) -> Counting:
+    """The arguments of a test of counts."""
+    return Counting(str(check_one_of(statistic, "statistic", STATISTICS)), simulations, seed)
+
+
+def as_estimate(given: Any, **design: Any) -> Estimate:
     """An estimate, from one, from a Tally, or from reports and what made them."""
     made = {name: value for name, value in design.items() if value is not None}
     if not isinstance(given, Tally | Estimate):
@@ -313,40 +373,38 @@ def as_estimate(given: Any, **design: Any) -> Any:
     return Estimate(given) if isinstance(given, Tally) else given
 
 
-def is_simple(estimate: Any) -> bool:
-    """True of an estimate from a simple random sample, without weights or a design."""
-    return isinstance(estimate, Estimate) and not estimate.designed
-
-
-def has_cells(estimate: Any) -> bool:
+def has_cells(one: Estimate) -> bool:
     """True where counts of reports follow from the proportions of the categories alone."""
-    if not is_simple(estimate) or estimate.target != "population":
-        return False
-    channel = estimate.mechanism.channel
-    return bool(channel.is_multinomial and not has_latent_classes(channel))
+    channel = one.mechanism.channel
+    simple = not one.designed and one.target == "population"
+    return simple and channel.is_multinomial and not has_latent_classes(channel)
 
 
-def cells_of(estimate: Any) -> tuple[Floats, Floats, Floats]:
-    """Transition matrix, counts and sizes of the samples of an estimate's report cells."""
-    channel, counts = estimate.mechanism.channel, estimate.reported.astype(np.float64)
-    arrays.check_possible(channel, estimate.reported)
-    sizes = arrays.sample_sizes(channel, counts, estimate.n)
-    return transition_matrix(channel), counts, sizes
+def is_square(one: Estimate) -> bool:
+    """True where they do, in one sample with as many kinds of reports as categories."""
+    samples = one.mechanism.channel.samples
+    return has_cells(one) and not samples.any() and len(samples) == one.k
 
 
-def null_covariance(estimate: Any, proportions: Floats) -> Floats:
+def cells_of(one: Estimate) -> Sample:
+    """The report cells of an estimate."""
+    channel, counts = one.mechanism.channel, one.reported.astype(np.float64)
+    arrays.check_possible(channel, one.reported)
+    return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, one.n)
+
+
+def null_covariance(one: Estimate, proportions: Floats) -> Floats:
     """The covariance of an estimate where these are the true proportions, or else as it is.
 
     Of a sample with weights or a design no contrast has less variance than strata and
     weights by themselves give it: mostly that is luck.
     """
-    channel = estimate.mechanism.channel
-    if is_simple(estimate) and not has_latent_classes(channel) and not channel.samples.any():
-        return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
-    found = np.asarray(estimate.covariance, dtype=np.float64)
-    if isinstance(estimate, Estimate) and estimate.designed and channel.is_multinomial:
-        return raise_covariance(found, estimate.least_covariance)
-    return found
+    channel = one.mechanism.channel
+    if not one.designed and not has_latent_classes(channel) and not channel.samples.any():
+        return np.asarray(channel.covariance(proportions, one.target) / one.n)
+    if one.designed and channel.is_multinomial:
+        return raise_covariance(one.covariance, one.least_covariance)
+    return one.covariance
 
 
 def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
@@ -363,54 +421,40 @@ def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
     return (text,)
 
 
-def information(channel: Channel, proportions: Floats, counts: Floats, n: int) -> Floats | None:
+def information(one: Estimate, proportions: Floats) -> Floats | None:
     """(k, k) the information of one report: a quadratic form for shifts that sum to 0.
 
-    proportions : inside the simplex.  counts : of which only the sizes of the samples matter.
-    None where the channel has finer classes than categories.
+    proportions : inside the simplex.  None where the channel has finer classes than categories.
     """
-    if has_latent_classes(channel) or not n:
+    channel = one.mechanism.channel
+    if has_latent_classes(channel) or not one.n:
         return None
     if channel.is_multinomial:
         rates = expected_rates(channel, proportions)
-        sizes = arrays.sample_sizes(channel, counts, n)
+        sizes = arrays.sample_sizes(channel, one.reported, one.n)
         possible = rates > 0
         matrix = transition_matrix(channel)[possible]
-        return np.asarray((matrix.T * (sizes[possible] / n / rates[possible])) @ matrix)
+        return np.asarray((matrix.T * (sizes[possible] / one.n / rates[possible])) @ matrix)
     _, covariance = with_known_sum(proportions, channel.covariance(proportions, "population"))
     # Of full rank, and the inverse is the same for shifts that sum to 0.
     return np.asarray(np.linalg.inv(covariance + np.trace(covariance) / channel.k**2))
 
 
-def information_left(channel: Channel | None, proportions: Floats, counts: Floats, n: int) -> float:
-    """Direct answers worth one report, averaged over all shifts of proportions; NaN if unknown.
+def effective_n(one: Estimate, proportions: Floats) -> float:
+    """Direct answers worth the reports of one sample, over all shifts of proportions; or NaN.
 
     A shift drawn with the covariance of one direct answer has k - 1 squared standard errors of
-    direct answers on average; this is how many it has of reports, divided by k - 1.
+    direct answers on average; this is how many it has of the reports, divided by k - 1.
     """
-    if channel is None:
-        return 1.0
-    if not n or not np.isfinite(proportions).all():
+    simple = not one.designed and one.target == "population"
+    if not simple or not np.isfinite(proportions).all():
         return float("nan")
     near = project_to_simplex(proportions)
-    form = information(channel, near, counts, n)
+    form = information(one, near)
     if form is None:
         return float("nan")
-    one = np.diag(near) - np.outer(near, near)
-    return float(np.sum(form * one) / max(int((near > 0).sum()) - 1, 1))
-
-
-def category_difference(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
-    """The difference of two lists of categories, for an error."""
-    both = [Categories(labels).describe() for labels in (first, second)]
-    only = [
-        f"{', '.join(map(repr, own[:6]))}{', ...' * (len(own) > 6)} only in the {name}"
-        for name, mine, others in (("first", first, second), ("second", second, first))
-        if (own := [label for label in mine if label not in set(others)])
-    ]
-    if not only:
-        return f"the order {both[0]} and the order {both[1]}"
-    return f"{both[0]} and {both[1]}: {', '.join(only)}"
+    spread = np.diag(near) - np.outer(near, near)
+    return float(one.n * np.sum(form * spread) / max(int((near > 0).sum()) - 1, 1))
 
 
 # -- homogeneity -----------------------------------------------------------------------------
@@ -465,39 +509,32 @@ def homogeneity(
     >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
     (12.78, 1, 0.0003)
     """
-    kind = check_statistic(statistic)
+    how = counting(statistic, simulations, seed)
     given, notes = _samples(samples, others)
-    g, n = len(given), sum(int(one.n) for one in given)
-    null = f"all {g} samples have the same shares"
-    if g < 2:
-        draft = replace(draft_of(null, n), notes=notes)
-        return untested(draft, 0, "fewer than two samples have reports")
-    effective = float(np.sum([_effective_n(one, given) for one in given]))
-    draft = replace(draft_of(null, n, effective), notes=notes)
-    cells, channel = all(map(has_cells, given)), given[0].mechanism.channel
-    alike = cells and all(one.mechanism == given[0].mechanism for one in given)
-    plain = alike and not channel.samples.any() and len(channel.samples) == channel.k
-    if (simulations is not None and not plain) or (kind != "pearson" and not cells):
+    sizes = [one.n for one in given]
+    n, few, null = sum(sizes), min(sizes), f"all {len(given)} samples have the same shares"
+    if len(given) < 2:
+        return result_of(null, n, untested(0, "fewer than two samples have reports"), notes=notes)
+    pooled = np.average([one.proportions for one in given], axis=0, weights=sizes)
+    effective = float(np.sum([effective_n(one, pooled) for one in given]))
+    cells, one_design = all(map(has_cells, given)), len({one.mechanism for one in given}) == 1
+    plain = cells and one_design and is_square(given[0])
+    if (simulations is not None and not plain) or (statistic != "pearson" and not cells):
         raise ArgumentValueError(
             "the likelihood ratio needs reports that fall into one cell each, of designs without "
             "latent classes and a population as target, and simulations need samples of one such "
             "design with as many kinds of reports as categories; leave them out"
         )
     if not cells:
-        return _against_common(draft, given)
+        return result_of(null, n, _against_common(given, pooled), effective, notes=notes)
     if plain:
-        table = np.stack([one.reported for one in given]).astype(np.float64)
-        draft = replace(draft, method="samples by reports")
-        found = by_table(draft, table, kind, simulations=simulations, seed=seed)
+        table = np.stack([one.reported for one in given])
+        outcome = how.test_table("samples by reports", table)
     else:
-        method = "score test" if kind == "pearson" else "likelihood ratio test"
-        method += " against one vector of shares fitted to all samples"
-        value, df, expected = _different_designs(given, kind)
-        draft = replace(draft, method=method)
-        found = by_chi_squared(draft, value, df, expected=expected, remedy="merge some")
-    few = min(int(one.n) for one in given)
-    note = f"a sample has only {few} reports: {_LEVEL}"
-    return found if few > _SMALL or simulations else replace(found, notes=(*found.notes, note))
+        outcome = _different_designs(given, pooled, how)
+    if few <= _SMALL and simulations is None:
+        notes += (f"a sample has only {few} reports: {_LEVEL}",)
+    return result_of(null, n, outcome, effective, notes=notes)
 
 
 def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[str, ...]]:
@@ -517,94 +554,61 @@ def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[st
 
 def check_comparable(given: list[Any]) -> None:
     """Raise unless estimates have the same categories and target."""
-    lists = list(dict.fromkeys(tuple(one.categories) for one in given))
-    if len(lists) > 1:
+    first, *others = dict.fromkeys(tuple(one.categories) for one in given)
+    if others:
+        apart = [one for one in (*first, *others[0]) if (one in first) != (one in others[0])]
+        both = " and ".join(Categories(labels).describe() for labels in (first, others[0]))
         raise ArgumentValueError(
-            "all samples must have the same categories in the same order, found "
-            f"{len(lists)} different lists, among them {category_difference(*lists[:2])}"
+            f"all samples must have the same categories in the same order, found {both}"
+            + (f", which differ in {apart[:6]}" if apart else "")
         )
     if len({one.target for one in given}) > 1:
         raise ArgumentValueError("all samples must be about the same target; use with_target")
 
 
-def _effective_n(one: Any, given: list[Any]) -> float:
-    """Direct answers worth the reports of one sample, at the proportions of all."""
-    if not is_simple(one) or one.target != "population":
-        return float("nan")
-    n = sum(int(each.n) for each in given)
-    pooled = np.sum([each.proportions * (each.n / n) for each in given], axis=0)
-    counts = one.reported.astype(np.float64)
-    return float(one.n) * information_left(one.mechanism.channel, pooled, counts, one.n)
+def _different_designs(given: list[Estimate], pooled: Floats, how: Counting) -> Outcome:
+    """The test against one vector of proportions, fitted to all reports."""
+    samples = [cells_of(one) for one in given]
+    common = fit_proportions(samples, pooled)
+    rates = [np.maximum(matrix @ common, 0.0) for matrix, *_ in samples]
+    slopes = np.vstack([matrix[:, :-1] - matrix[:, -1:] for matrix, *_ in samples])
+    value, df, expected = null_distance(samples, rates, slopes, how.statistic)
+    method = "score test" if how.statistic == "pearson" else "likelihood ratio test"
+    method += " against one vector of shares fitted to all samples"
+    return how.test((method, value, df), expected)
 
 
-def _fitted(cells: list[tuple[Floats, Floats, Floats]], given: list[Any]) -> Floats:
-    """(k,) the proportions that make all reports likeliest; may leave [0, 1]."""
-    matrix, counts, sizes = (np.concatenate(part) for part in zip(*cells, strict=True))
-    pooled = np.sum([one.proportions * (one.n / counts.sum()) for one in given], axis=0)
-    slopes, last = matrix[:, :-1] - matrix[:, -1:], matrix[:, -1]
-    found = fit_rates(
-        lambda x: (slopes @ x + last, slopes), counts, sizes, start_inside(matrix, pooled)[:-1]
-    )
-    return np.append(found, 1 - found.sum())
-
-
-def _different_designs(given: list[Any], kind: str) -> tuple[float, int, Floats]:
-    """The statistic, its degrees of freedom, and all expected counts."""
-    cells = [cells_of(one) for one in given]
-    common = _fitted(cells, given)
-    value, df, expected, held = 0.0, 1 - len(common), [], 0
-    bound = np.empty((0, len(common) - 1))
-    for one, (matrix, counts, sizes) in zip(given, cells, strict=True):
-        rates = np.maximum(matrix @ common, 0.0)
-        if kind == "pearson":
-            part, own_df = score_statistic(matrix, counts, rates, sizes)
-            # A rate that came down to 0 is a cell less, and a parameter less.
-            bound = np.vstack([bound, (matrix[:, :-1] - matrix[:, -1:])[rates <= 1e-9]])
-        else:
-            own, seen = matrix @ _fitted([(matrix, counts, sizes)], [one]), counts > 0
-            part = 2 * float(counts[seen] @ np.log(own[seen] / rates[seen]))
-            own_df = len(common) - 1
-        value, df = value + part, df + own_df
-        expected.append(sizes * rates)
-    held = int(np.linalg.matrix_rank(bound)) if bound.size else 0
-    return value, df + held, np.concatenate(expected)
-
-
-def _against_common(draft: TestResult, given: list[Any]) -> TestResult:
+def _against_common(given: list[Estimate], pooled: Floats) -> Outcome:
     """Wald's test of all proportions against a common vector."""
-    together = _joint_covariances(given)
-    of_groups = " of groups of one sample" if together else ""
-    draft = replace(draft, method=f"Wald test against common shares{of_groups}")
-    k, g = len(given[0].categories), len(given)
-    found = [np.asarray(one.proportions, dtype=np.float64) for one in given]
-    n = np.array([float(one.n) for one in given])
-    near = project_to_simplex(np.average(found, axis=0, weights=n))
-    own = [null_covariance(one, near) for one in given]
-    moved = [with_known_sum(*pair) for pair in zip(found, own, strict=True)]
-    keep = [known_sum_map(covariance) for covariance in own]
-    joint = np.zeros((g, k, g, k))
-    for place, (_, covariance) in enumerate(moved):
-        joint[place, :, place] = covariance
-    for (one, other), both in together.items():
-        joint[one, :, other] = keep[one] @ both @ keep[other].T
-        joint[other, :, one] = joint[one, :, other].T
+    k, g = given[0].k, len(given)
+    own = [null_covariance(one, project_to_simplex(pooled)) for one in given]
+    moved = [with_known_sum(one.proportions, its) for one, its in zip(given, own, strict=True)]
+    joint, method = np.zeros((g, k, g, k)), "Wald test against common shares"
+    for i, j in product(range(g), repeat=2):
+        shared = None if i == j else given[i].covariance_with(given[j])
+        if i == j:
+            joint[i, :, j] = moved[i][1]
+        elif shared is not None:
+            joint[i, :, j] = known_sum_map(own[i]) @ shared @ known_sum_map(own[j]).T
+            method = "Wald test against common shares of groups of one sample"
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
     shift = contrast @ np.concatenate([values for values, _ in moved])
-    blocks, total = contrast.reshape(-1, g, k), contrast @ joint.reshape(g * k, g * k) @ contrast.T
-    parts = [blocks[:, i] @ covariance @ blocks[:, i].T for i, (_, covariance) in enumerate(moved)]
-    return by_wald(draft, shift, total, covariance_df(given, parts))
+    total = contrast @ joint.reshape(g * k, g * k) @ contrast.T
+    each = zip(np.split(contrast, g, axis=1), moved, strict=True)
+    parts = [block @ covariance @ block.T for block, (_, covariance) in each]
+    return by_wald(method, shift, total, covariance_df(given, parts))
 
 
-def covariance_df(given: list[Any], parts: list[Floats]) -> float:
+def covariance_df(given: list[Estimate], parts: list[Floats]) -> float:
     """Degrees of freedom of the covariance of some contrasts; infinite without a design.
 
     parts : (c, c) what each sample adds to it.  The number that gives the sum's trace, and that of
     its square, the right spread, and never more than all reports together have: groups in the same
     clusters have no more than one.
     """
-    if all(map(is_simple, given)):
+    if not any(one.designed for one in given):
         return np.inf
-    own = [float(one.n - 1 if is_simple(one) else one.df) for one in given]
+    own = [float(one.df if one.designed else one.n - 1) for one in given]
     total = np.sum(parts, axis=0)
     if min(own) < 1 or not np.isfinite(total).all():
         return 0.0
@@ -615,25 +619,12 @@ def covariance_df(given: list[Any], parts: list[Floats]) -> float:
     most, left = 0.0, list(range(len(given)))
     while left:
         first, *rest = left
-        alike = [one for one in rest if joint_covariance(given[first], given[one]) is not None]
+        alike = [one for one in rest if given[first].covariance_with(given[one]) is not None]
         together = given[first].df_with(*(given[one] for one in alike)) if alike else None
         most += sum(own[one] for one in (first, *alike)) if together is None else together
         left = [one for one in rest if one not in alike]
     rank = int(np.linalg.matrix_rank(total, tol=1e-10 * np.trace(total), hermitian=True))
     return min((rank + rank**2) / squares, most) if squares > 0 else min(own)
-
-
-def joint_covariance(one: Any, other: Any) -> Floats | None:
-    """The covariance of two groups of one sample with a design; None where they are not."""
-    found: Floats | None = None if is_simple(one) else one.covariance_with(other)
-    return found
-
-
-def _joint_covariances(given: list[Any]) -> dict[tuple[int, int], Floats]:
-    """The covariances of those samples that are groups of one sample with a design."""
-    pairs = combinations(enumerate(given), 2)
-    found = {(i, j): joint_covariance(one, other) for (i, one), (j, other) in pairs}
-    return {places: both for places, both in found.items() if both is not None}
 
 
 # -- goodness of fit -------------------------------------------------------------------------
@@ -715,84 +706,50 @@ def goodness_of_fit(
     The reports do not contradict these proportions, but a thousand of them tell what 82 direct
     answers would.
     """
-    kind = check_statistic(statistic)
+    how = counting(statistic, simulations, seed)
     made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
     found = as_estimate(reports, **made)
     wanted = _proportions(proportions, tuple(found.categories), "proportions")
-    channel, simple = found.mechanism.channel, is_simple(found) and found.target == "population"
-    effective = np.nan
-    if simple:
-        effective = found.n * information_left(channel, wanted, found.reported, found.n)
     pairs = [f"{x:.1%} {label(one)}" for one, x in zip(found.categories, wanted, strict=True)]
-    listed = ", ".join(pairs) if len(pairs) <= 6 else "the given ones"
-    draft = draft_of(f"the shares are {listed}", found.n, effective)
-    if not found.n:
-        return untested(draft, len(wanted) - 1)
-    cells = has_cells(found)
-    plain = cells and not channel.samples.any() and len(channel.samples) == channel.k
-    if (exact or simulations is not None or kind != "pearson") and not plain:
+    null = f"the shares are {', '.join(pairs) if len(pairs) <= 6 else 'the given ones'}"
+    if (exact or simulations is not None or statistic != "pearson") and not is_square(found):
         raise ArgumentValueError(_PLAIN)
-    if not cells:
-        return _wald_fit(draft, found, wanted)
-    if exact:
-        if simulations is not None:
-            raise ArgumentTypeError("give exact=True or simulations, found both")
-        return _exact_fit(draft, found, wanted, kind)
-    return _fit(draft, found, wanted, kind, simulations=simulations, seed=seed)
+    if exact and simulations is not None:
+        raise ArgumentTypeError("give exact=True or simulations, found both")
+    if not found.n:
+        return result_of(null, 0, untested(found.k - 1))
+    outcome = _fit(found, wanted, how, exact) if has_cells(found) else _wald_fit(found, wanted)
+    return result_of(null, found.n, outcome, effective_n(found, wanted))
 
 
-def _statistic(
-    draft: TestResult, found: Any, wanted: Floats, kind: str
-) -> tuple[TestResult, Floats, Floats]:
-    """The result without its p-value, the rates under the null, and the expected counts."""
-    matrix, counts, sizes = cells_of(found)
-    rates = expected_rates(found.mechanism.channel, wanted)
-    value, df = score_statistic(matrix, counts, rates, sizes)
-    square = matrix.shape[0] == matrix.shape[1]
+def _fit(found: Estimate, wanted: Floats, how: Counting, exact: bool) -> Outcome:
+    """The test of counts, by all tables of as many reports, simulated ones, or chi-squared."""
+    sample, rates = cells_of(found), expected_rates(found.mechanism.channel, wanted)
+    square, kind = is_square(found), how.statistic
     method = "Pearson's test of the reports" if square else "score test of the reports"
-    if kind != "pearson":
-        value, method = float(distance(counts, sizes * rates, kind)), "likelihood ratio of reports"
-    return replace(draft, statistic=value, df=df, method=method), rates, sizes * rates
-
-
-def _exact_fit(draft: TestResult, found: Any, wanted: Floats, kind: str) -> TestResult:
-    """The test by all tables of as many reports."""
-    draft, rates, _ = _statistic(draft, found, wanted, kind)
-    p_value = exact_p_value(rates, found.n, draft.statistic, kind)
-    return replace(draft, p_value=p_value, method=f"{draft.method}, exact")
-
-
-def _fit(
-    draft: TestResult, found: Any, wanted: Floats, kind: str, *, simulations: Any, seed: Any
-) -> TestResult:
-    """The test by chi-squared, or by simulated surveys."""
-    draft, rates, expected = _statistic(draft, found, wanted, kind)
-    if simulations is None:
-        remedy = "exact=True lists all tables, simulations= with seed= draws some"
-        if draft.method.startswith("score"):
-            remedy = "merge categories"
-        return by_chi_squared(draft, draft.statistic, draft.df, expected=expected, remedy=remedy)
-    p_value = simulated_p_value(
+    method = method if kind == "pearson" else "likelihood ratio of reports"
+    value, df, expected = null_distance([sample], [rates], np.empty((len(rates), 0)), kind)
+    if exact:
+        p_value = exact_p_value(rates, found.n, value, kind)
+        return f"{method}, exact", value, df, p_value, ()
+    return how.test(
+        (method, value, df),
+        expected,
         lambda generator, size: generator.multinomial(found.n, rates, size=size),
-        lambda drawn: distance(drawn, expected, kind),
-        draft.statistic,
-        cells=len(rates),
-        simulations=simulations,
-        seed=seed,
+        "exact=True lists all tables, simulations= with seed= draws some"
+        if square
+        else "merge categories",
     )
-    return replace(draft, p_value=p_value, method=f"{draft.method}, {simulations:,} simulations")
 
 
-def _wald_fit(draft: TestResult, found: Any, wanted: Floats) -> TestResult:
+def _wald_fit(found: Estimate, wanted: Floats) -> Outcome:
     """Wald's test of unbiased proportions, with their covariance under the null where known."""
-    channel = found.mechanism.channel
-    draft = replace(draft, method="Wald test of the shares")
-    if is_simple(found) and not channel.is_multinomial:
+    channel, notes = found.mechanism.channel, Notes()
+    if not found.designed and not channel.is_multinomial:
         rates = expected_rates(channel, wanted)
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
-        draft = replace(draft, notes=notes)
-    shift = np.asarray(found.proportions) - wanted
-    return by_wald(draft, shift, null_covariance(found, wanted), found.df)
+    shift, covariance = found.proportions - wanted, null_covariance(found, wanted)
+    return by_wald("Wald test of the shares", shift, covariance, found.df, notes=notes)
 
 
 def goodness_of_fit_power(
@@ -920,14 +877,14 @@ def independence(
     The same counts say less where the pair went through one k-RR: part of their dependence is
     the noise's.
     """
-    kind = check_statistic(statistic)
+    how = counting(statistic, simulations, seed)
     if mechanisms is None and not isinstance(table, Crosstab):
         if simulations is not None:
             raise ArgumentValueError(
                 "simulated p-values are there for columns privatized apart; leave simulations out"
             )
         found = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
-        return _pair_independence(found, pairs, kind)
+        return _pair_independence(found, pairs, how)
     if mechanism is not None or prob is not None or epsilon is not None or pairs is not None:
         raise ArgumentTypeError(
             "a table of two columns takes mechanisms=(of the rows, of the columns); mechanism, "
@@ -935,31 +892,25 @@ def independence(
         )
     crossed = two_way(table, mechanisms)
     if crossed.combined is not None:
-        return _pair_independence(crossed.combined, None, kind)
-    return _column_independence(crossed, kind, simulations, seed)
+        return _pair_independence(crossed.combined, None, how)
+    return _column_independence(crossed, how)
 
 
-def _column_independence(
-    crossed: Crosstab, kind: str, simulations: int | None, seed: Any
-) -> TestResult:
+def _column_independence(crossed: Crosstab, how: Counting) -> TestResult:
     """The test of columns that were privatized apart."""
-    n, shape, effective = crossed.n, crossed.shape, float(crossed.n)
-    for axis in crossed.axes if n else ():
-        alone = crossed.margin(axis.name)
-        sizes = alone.counted[: axis.m].astype(np.float64)
-        effective *= information_left(axis.channel, alone.proportions, sizes, n)
-    draft = draft_of(_INDEPENDENT, n, effective)
+    n, shape = crossed.n, crossed.shape
     if not n:
-        return untested(draft, (shape[0] - 1) * (shape[1] - 1))
+        return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
+    alone = [crossed.estimate(name) for name in crossed.private]
+    effective = n * prod(effective_n(one, one.proportions) / n for one in alone)
     if crossed.counted.shape == shape and all(axis.is_multinomial for axis in crossed.axes):
-        draft = replace(draft, method="the reported table")
-        table = crossed.counted.astype(np.float64)
-        return by_table(draft, table, kind, simulations=simulations, seed=seed)
-    if kind != "pearson" or simulations is not None:
+        outcome = how.test_table("the reported table", crossed.counted)
+    elif how.statistic != "pearson" or how.simulations is not None:
         raise ArgumentValueError(_PLAIN)
-    value, df = score_covariance(crossed)
-    draft = replace(draft, method="test of the covariance of debiased answers")
-    return by_chi_squared(draft, value, df, expected=np.empty(0), remedy="")
+    else:
+        method = "test of the covariance of debiased answers"
+        outcome = how.test((method, *score_covariance(crossed)), np.empty(0))
+    return result_of(_INDEPENDENT, n, outcome, effective)
 
 
 def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
@@ -974,10 +925,11 @@ def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
             )
         labels: Any = next((one.categories for one in pair if one is not None), ())
         levels = [labels if len(labels) == m else range(m) for m in counts.shape]
-        columns = dict(zip(("rows", "columns"), levels, strict=True))
-        columns |= {name: one for name, one in zip(columns, pair, strict=True) if one is not None}
-        whole = counts.astype(np.int64)
-        given = Crosstab.from_counts(whole if (whole == counts).all() else counts, columns)
+        columns = {
+            name: own if one is None else one
+            for name, own, one in zip(("rows", "columns"), levels, pair, strict=True)
+        }
+        given = Crosstab.from_counts(counts, columns)
     if len(given.axes) != 2:
         raise ArgumentValueError(
             f"table must be of two columns, found {len(given.axes)}; make a crosstab of the two, "
@@ -1018,44 +970,31 @@ def _inverse_root(covariance: Floats) -> Floats:
 
 
 def _pair_independence(
-    found: Any, pairs: Mapping[Any, tuple[Any, Any]] | None, kind: str
+    found: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None, how: Counting
 ) -> TestResult:
     """The test of the two parts of the categories."""
     cells, shape = _grid(tuple(found.categories), pairs)
-    draft, channel = draft_of(_INDEPENDENT, found.n), found.mechanism.channel
     if not found.n:
-        return untested(draft, (shape[0] - 1) * (shape[1] - 1))
-    if kind != "pearson" and (not has_cells(found) or len(channel.samples) != channel.k):
+        return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
+    if how.statistic != "pearson" and not is_square(found):
         raise ArgumentValueError(_PLAIN)
     if not has_cells(found):
-        return _wald_pairs(draft, found, cells, shape)
+        return result_of(_INDEPENDENT, found.n, _wald_pairs(found, cells, shape))
     matrix, counts, sizes = cells_of(found)
-    matrix = matrix[:, cells]
+    matrix, effective = matrix[:, cells], np.nan
     start = start_inside(matrix, found.proportions[cells]).reshape(shape)
-    first, second = fit_margins(matrix, counts, sizes, start)
+    first, second, slopes = fit_margins(matrix, counts, sizes, start)
     rates = matrix @ np.outer(first, second).ravel()
-    if kind == "pearson":
-        value, within = score_statistic(matrix, counts, rates, sizes)
-    else:
-        value, within = float(distance(counts, sizes * rates, kind)), len(rates) - 1
-    # A rate that came down to 0 is a cell less, and a parameter less.
-    empty = matrix[rates <= 1e-9].reshape(-1, *shape)
-    by_first, by_second = empty @ second, np.einsum("mij,i->mj", empty, first)
-    held = np.hstack([np.diff(by_first), np.diff(by_second)])
-    df = within - (sum(shape) - 2 - (int(np.linalg.matrix_rank(held)) if held.size else 0))
+    sample = matrix, counts, sizes
+    value, df, expected = null_distance([sample], [rates], slopes, how.statistic)
     near = [project_to_simplex(margin) for margin in (first, second)]
-    proportions = np.empty(channel.k)
+    proportions = np.empty(found.k)
     proportions[cells] = np.outer(*near).ravel()
-    form = information(channel, proportions, counts, found.n)
-    method = f"{STATISTICS[kind]} test with both margins fitted through the channel"
-    draft = replace(draft, method=method)
+    form = information(found, proportions)
     if form is not None and (proportions > 0).all():
         effective = found.n * _interaction_information(form[np.ix_(cells, cells)], *near)
-        draft = replace(draft, effective_n=effective)
-    result = by_chi_squared(draft, value, df, expected=sizes * rates, remedy="merge categories")
-    if df < 1:
-        result = untested(result, df, "all reports are alike, and nothing is left to test")
-    return result
+    method = f"{STATISTICS[how.statistic]} test with both margins fitted through the channel"
+    return result_of(_INDEPENDENT, found.n, how.test((method, value, df), expected), effective)
 
 
 def _grid(
@@ -1101,24 +1040,19 @@ def _contrasts(proportions: Floats) -> Floats:
     return np.asarray(root[:, None] * np.linalg.svd(root[None])[2][1:].T)
 
 
-def _wald_pairs(
-    draft: TestResult, found: Any, cells: NDArray[np.intp], shape: tuple[int, int]
-) -> TestResult:
+def _wald_pairs(found: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]) -> Outcome:
     """Wald's test of the joint proportions less the product of their margins."""
     r, c = shape
-    joint = np.asarray(found.proportions)[cells]
+    joint, null = found.proportions[cells], np.empty(found.k)
     margins = [project_to_simplex(joint.reshape(shape).sum(axis=axis)) for axis in (1, 0)]
-    null = np.empty(len(joint))
     null[cells] = np.outer(*margins).ravel()
     joint, covariance = with_known_sum(joint, null_covariance(found, null)[np.ix_(cells, cells)])
     rows, columns = joint.reshape(shape).sum(axis=1), joint.reshape(shape).sum(axis=0)
-    sum_rows, sum_columns = np.kron(np.eye(r), np.ones((1, c))), np.kron(np.ones((1, r)), np.eye(c))
-    slope = np.eye(r * c) - np.kron(np.eye(r), columns[:, None]) @ sum_rows
-    slope -= np.kron(rows[:, None], np.eye(c)) @ sum_columns
+    slope = np.eye(r * c) - np.kron(np.eye(r), np.outer(columns, np.ones(c)))
+    slope -= np.kron(np.outer(rows, np.ones(r)), np.eye(c))
     shift = joint - np.outer(rows, columns).ravel()
     method = "Wald test of the joint shares against the product of their margins"
-    draft = replace(draft, method=method)
-    return by_wald(draft, shift, slope @ covariance @ slope.T, found.df)
+    return by_wald(method, shift, slope @ covariance @ slope.T, found.df)
 
 
 # -- two waves -------------------------------------------------------------------------------
@@ -1174,7 +1108,7 @@ def change(
         return replace(paired_test(waves[1], waves[0], pairs), null=_UNCHANGED)
     found = homogeneity(waves)
     note = "the waves are taken for independent samples: give pairs= where the same people answered"
-    if joint_covariance(*waves) is not None:
+    if waves[0].covariance_with(waves[1]) is not None:
         note = "the waves are groups of one sample, and different people answered in each"
     return replace(found, null=_UNCHANGED, notes=(*found.notes, note))
 
@@ -1186,23 +1120,21 @@ def _equal_margins(table: Crosstab) -> TestResult:
         raise ArgumentValueError(
             f"both waves must have the same categories in the same order, found {k} and {other}"
         )
-    method = "Stuart and Maxwell's test of equal margins, on debiased answers"
-    draft = replace(draft_of(_UNCHANGED, table.n), method=method)
     if not table.n:
-        return untested(draft, k - 1)
-    if table.combined is not None:
-        draft = replace(draft, method="Wald test of equal margins")
+        outcome = untested(k - 1)
+    elif table.combined is not None:
         contrast = np.kron(np.ones((1, k)), np.eye(k)) - np.kron(np.eye(k), np.ones((1, k)))
-        shift = contrast @ table.proportions.ravel()
-        return by_wald(draft, shift, contrast @ table.covariance @ contrast.T, table.df)
-    margins, spreads = _moments(table)
-    shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
-    # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
-    moments = spreads[0] + spreads[1] - cross - cross.T + np.outer(shift, shift)
-    found = by_wald(draft, shift, moments / table.n)
-    if np.isnan(found.p_value):
-        found = untested(found, found.df, "too few reports differ for this test")
-    return found
+        shift, covariance = contrast @ table.proportions.ravel(), table.covariance
+        covariance = contrast @ covariance @ contrast.T
+        outcome = by_wald("Wald test of equal margins", shift, covariance, table.df)
+    else:
+        margins, spreads = _moments(table)
+        shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
+        # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
+        moments = spreads[0] + spreads[1] - cross - cross.T + np.outer(shift, shift)
+        method = "Stuart and Maxwell's test of equal margins, on debiased answers"
+        outcome = by_wald(method, shift, moments / table.n)
+    return result_of(_UNCHANGED, table.n, outcome)
 
 
 def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Floats:
@@ -1214,15 +1146,10 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
             f"paired must be the crosstab of both columns, {k} by {k} categories, found the shape "
             f"{table.shape}"
         )
-    if table.combined is not None:
+    if table.combined is not None or first.designed or second.designed:
         raise ArgumentValueError(
-            "paired must be a crosstab without weights or a design; test its margins with "
-            "rr.hypotheses.change"
-        )
-    if first.designed or second.designed:
-        raise ArgumentValueError(
-            "paired is for estimates without weights or a design; test a crosstab of both columns "
-            "with rr.hypotheses.change"
+            "paired is for estimates and a crosstab without weights or a design; test a crosstab "
+            "of both columns with rr.hypotheses.change"
         )
     if table.n > min(first.n, second.n):
         raise ArgumentValueError(
@@ -1243,17 +1170,12 @@ def trusted_variance(one: Estimate) -> Floats:
     return np.nan_to_num(np.fmax(one.variance, one.least_variance))
 
 
-def contrast_df(first: Estimate, second: Estimate, paired: bool) -> Floats:
-    """(k,) Satterthwaite's degrees of freedom of each difference; infinite without a design.
-
-    Never more than the reports of both together have, and of the same people those of one.
-    """
-    both = [first, second]
-    pairs = zip(*map(trusted_variance, both), strict=True)
-    found = [covariance_df(both, [np.array([[one]]) for one in parts]) for parts in pairs]
-    if not paired or not any(one.designed for one in both):
-        return np.array(found)
-    return np.minimum(found, min(one.df if one.designed else one.n - 1.0 for one in both))
+def contrast_df(first: Estimate, second: Estimate) -> Floats:
+    """(k,) Satterthwaite's degrees of freedom of each difference; infinite without a design."""
+    pairs = zip(*map(trusted_variance, (first, second)), strict=True)
+    return np.array(
+        [covariance_df([first, second], [np.array([[one]]) for one in parts]) for parts in pairs]
+    )
 
 
 def paired_test(first: Estimate, second: Estimate, shared: Any) -> TestResult:
@@ -1265,13 +1187,8 @@ def paired_test(first: Estimate, second: Estimate, shared: Any) -> TestResult:
         shared = paired_covariance(first, second, shared)
     covariance = first.covariance + second.covariance - shared - shared.T
     method = "Wald test of a difference of shares, some people in both samples"
-    draft = draft_of("the shares of both are the same", first.n + second.n)
-    shift, df = first.proportions - second.proportions, contrast_df(first, second, True)
-    found = by_wald(replace(draft, method=method), shift, covariance, float(df.min()))
-    if np.isnan(found.statistic):
-        note = "too few reports for this test: a share has no variance that is estimated"
-        found = replace(found, notes=(note,))
-    return found
+    outcome = by_wald(method, first.proportions - second.proportions, covariance)
+    return result_of("the shares of both are the same", first.n + second.n, outcome)
 
 
 def __dir__() -> list[str]:

@@ -40,6 +40,8 @@ def hotelling_tail(statistic: float, df: int, covariance_df: float) -> float:
     left = covariance_df - df + 1
     if df < 1 or not left > 0 or np.isnan(statistic):
         return float("nan")
+    if left == np.inf:
+        return chi_squared_tail(statistic, df)
     return float(scipy.special.fdtrc(df, left, statistic * left / (covariance_df * df)))
 
 
@@ -67,69 +69,40 @@ def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> flo
 
 def simulated_p_value(
     draw: Callable[[Any, int], NDArray[Any]],
-    distances: Callable[[Floats], Floats],
+    expected: Floats,
     observed: float,
+    statistic: str,
     *,
-    cells: int,
     simulations: Any,
     seed: Any,
 ) -> float:
     """The part of simulated surveys at least as far from the null; counts the real one, too.
 
-    draw : (generator, number) to as many tables of counts.  distances : tables to statistics.
+    draw : (generator, number) to as many tables of counts, flat or not.  expected : their means.
     """
     number = check_whole_number(simulations, "simulations", 1)
     generator, hits, left = seeded(seed), 0, number
     while left:
-        batch = min(left, max(1, _MOST_COUNTS // max(cells, 1)))
-        found = distances(np.asarray(draw(generator, batch), dtype=np.float64))
-        hits += int((found >= _least(observed)).sum())
+        batch = min(left, max(1, _MOST_COUNTS // max(expected.size, 1)))
+        drawn = draw(generator, batch).reshape(batch, -1)
+        hits += int((distance(drawn, expected, statistic) >= _least(observed)).sum())
         left -= batch
     return (1 + hits) / (1 + number)
 
 
-def random_tables(generator: Any, size: int, rows: Counts, columns: Counts) -> Counts:
-    """(size, r, c) tables with these margins, as likely as shuffled pairs make them.
-
-    Cell by cell: the count of a row in a column is hypergeometric, given the rest of both.
-    """
-    found = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
-    left = np.tile(columns, (size, 1))
-    for row, total in enumerate(rows[:-1]):
-        wanted = np.full(size, total)
-        for column in range(len(columns) - 1):
-            beyond = left[:, column + 1 :].sum(axis=1)
-            taken = generator.hypergeometric(left[:, column], beyond, wanted)
-            found[:, row, column] = taken
-            wanted -= taken
-        found[:, row, -1] = wanted
-        left -= found[:, row]
-    found[:, -1] = left
-    return found
-
-
-def simulated_table_p_value(
-    observed: Floats, expected: Floats, statistic: str, *, simulations: Any, seed: Any
-) -> float:
-    """The exact test's p-value by Monte Carlo: tables with both margins as they are."""
-    margins = [observed.sum(axis=axis).astype(np.int64) for axis in (1, 0)]
-    flat = expected.ravel()
-    return simulated_p_value(
-        lambda generator, size: random_tables(generator, size, *margins).reshape(size, -1),
-        lambda drawn: distance(drawn, flat, statistic),
-        float(distance(observed.ravel(), flat, statistic)),
-        cells=observed.size,
-        simulations=simulations,
-        seed=seed,
-    )
+def random_tables(generator: Any, size: int, rows: Floats, columns: Floats) -> Counts:
+    """(size, r, c) tables with these margins, as likely as shuffled pairs make them."""
+    margins = scipy.stats.random_table(rows, columns)
+    return np.asarray(margins.rvs(size, random_state=generator), dtype=np.int64)
 
 
 def fit_margins(
     matrix: Floats, counts: Floats, sizes: Floats, start: Floats
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:
     """The margins of an independent table that make counts likeliest; may leave [0, 1].
 
     matrix : (m, r c), pairs row by row.  start : (r, c) proportions with positive rates.
+    Third, (m, r + c - 2) the slopes of the rates in all margins but the last of each.
     """
     r, c = start.shape
     cube = matrix.reshape(len(matrix), r, c)
@@ -149,4 +122,5 @@ def fit_margins(
     found = np.concatenate([product.sum(axis=1)[:-1], product.sum(axis=0)[:-1]])
     if not (model(found)[0][matrix.any(axis=1)] > 0).all():
         found = np.concatenate([np.full(r - 1, 1 / r), np.full(c - 1, 1 / c)])
-    return split(fit_rates(model, counts, sizes, found))
+    found = fit_rates(model, counts, sizes, found)
+    return (*split(found), model(found)[1])
