@@ -357,3 +357,16 @@ def test_a_size_may_be_asked_for():
     many = rr.estimate([3, 7, 7], range(100), 0.5).plot()
     assert many.figure.get_size_inches()[1] > 30
     rr.estimate([], range(600), 0.5).plot().figure.canvas.draw()
+
+
+def test_a_regression_draws_its_coefficients_and_its_effects():
+    """Without the intercept, whose size says nothing beside the others; effects on request."""
+    x = pd.DataFrame({"age": np.arange(300.0) % 7, "sex": np.arange(300) % 2})
+    reports = np.array(list("abc"))[(np.arange(300) * 7 % 11) % 3]
+    found = rr.logit(reports, x, mechanism=rr.KRR(list("abc"), 0.8), intercept=True)
+    low, high = found.conf_int(0.9).drop("Intercept", level=1).to_numpy().T
+    drawn = drawn_intervals(found.plot(level=0.9))
+    assert np.allclose([(a, b) for a, b, _ in drawn], np.transpose([low, high]))
+    ax = found.plot(effects=True)
+    assert dots(ax)[0] == found.marginal_effects()["effect"].tolist()
+    assert "age, slope, a" in [text.get_text() for text in ax.get_yticklabels()]

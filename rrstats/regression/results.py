@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from rrstats.errors import (
     RRStatsWarning,
 )
 from rrstats.estimation.hypothesis_tests import TestResult
+from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.design_matrix import by_source, offset_of, table_of
 from rrstats.regression.effects import (
     GoodnessOfFit,
@@ -57,6 +58,9 @@ from rrstats.regression.likelihood import (
     uneven,
 )
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -335,6 +339,44 @@ class RegressionResult:
             f"{_written(low)} and {_written(high)} (p = {p:.3g})"
             for name, (value, low, high, p) in zip(self.index, values, strict=True)
         )
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        effects: bool = False,
+        level: float = 0.95,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the coefficients with their intervals, or the marginal effects.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        effects : bool
+            Average marginal effects, in place of all coefficients but the intercept.
+        level : float
+            Confidence of the intervals.
+        **options
+            figsize, title, sort and top.
+
+        Returns
+        -------
+        Axes
+            A row for each, and a line at zero.
+        """
+        if effects:
+            found = cast(Any, self).marginal_effects(level)
+            named = found.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
+            rows = found.set_index(list(named)).rename(columns={"effect": "estimate"})
+        else:
+            found = self.to_frame(level).rename(columns={"coef": "estimate"})
+            covariates = found.index.get_level_values(-1)
+            rows = found[covariates != "Intercept"] if len(found) > 1 else found
+        xlabel = "average marginal effect" if effects else "coefficient"
+        shown = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
+        return plot_intervals(shown, ax, xlabel=xlabel, level=level, bounds=None, **options)
 
     def __repr__(self) -> str:
         return str(self.summary())
