@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scripted
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.randomness import samplers
 
 pa = pytest.importorskip("pyarrow")
@@ -128,12 +128,12 @@ def test_spilled_rows_come_in_every_order_equally_often(tmp_path, monkeypatch):
     """
     tiny_buckets(monkeypatch, 2)
     spilled = []
-    real = shuffling._Bucket
+    real = shuffling.tempfile.TemporaryFile
     monkeypatch.setattr(
-        shuffling, "_Bucket", lambda *given: spilled.append(real(*given)) or spilled[-1]
+        shuffling.tempfile, "TemporaryFile", lambda **o: spilled.append(real(**o)) or spilled[-1]
     )
     found = shuffle_law(tmp_path)
-    assert 2 * 8 * 64 == len(spilled)
+    assert 8 * 64 == len(spilled)
     tied = found.pop("tied")
     decided = Fraction(1, 4) * Fraction(24, 64) + Fraction(3, 4) * Fraction(12, 16)
     assert decided == 1 - Fraction(tied, 8 * 64)
@@ -427,7 +427,7 @@ def test_too_many_values_for_the_indices_are_refused(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="looks at open files")  # noqa: PTH112
-def test_spilled_rows_lie_in_nameless_files_of_the_folder(tmp_path, monkeypatch):
+def test_spilled_rows_lie_in_a_nameless_file_of_the_folder(tmp_path, monkeypatch):
     """Nothing remains, even after a kill; only the owner can read them; closed in the end."""
     tiny_buckets(monkeypatch, 20)
 
@@ -448,7 +448,7 @@ def test_spilled_rows_lie_in_nameless_files_of_the_folder(tmp_path, monkeypatch)
             assert [] == list(tmp_path.iterdir())
             found = spilled()
             assert {(0o600, 0)} == {(stat.st_mode & 0o777, stat.st_nlink) for stat in found}
-            assert len(found) > 10
+            assert 1 == len(found)
             next(shuffle.batches())
             raise KeyboardInterrupt
 
@@ -461,7 +461,7 @@ def test_spilled_rows_lie_in_nameless_files_of_the_folder(tmp_path, monkeypatch)
 
 def test_a_few_rows_are_not_spilled(tmp_path, monkeypatch):
     """What fits into one bucket stays in memory, whatever was expected."""
-    monkeypatch.setattr(shuffling, "_Bucket", lambda *_: pytest.fail("spilled"))
+    monkeypatch.setattr(shuffling.tempfile, "TemporaryFile", lambda **_: pytest.fail("spilled"))
     assert 1000 == len(set(order(tmp_path, 1000, expected=10**12)))
 
 
@@ -469,10 +469,10 @@ def test_a_full_disk_names_the_folder(tmp_path, monkeypatch):
     """And nothing remains."""
     tiny_buckets(monkeypatch, 20)
 
-    def full(self, rows):
+    def full(**_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shuffling._Bucket, "write", full)
+    monkeypatch.setattr(shuffling.tempfile, "TemporaryFile", full)
     with pytest.raises(FileError, match=r"no space left on device in .* room for all"):
         order(tmp_path, 1000)
     assert [] == list(tmp_path.iterdir())
@@ -489,9 +489,3 @@ def test_errors_of_arrow_quote_no_cell(tmp_path, monkeypatch):
         order(tmp_path, 10)
     assert caught.value.__suppress_context__
     assert "secret" not in str(caught.value)
-
-
-def test_another_schema_is_refused(tmp_path):
-    """Rows of two schemas cannot follow one another."""
-    with Shuffle(tmp_path, ROWS, 0) as shuffle, pytest.raises(ArgumentValueError, match="schema"):
-        shuffle.add(pa.record_batch([[1]], ["other"]))

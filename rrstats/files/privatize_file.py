@@ -550,7 +550,8 @@ def _shuffled(
     with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
         # Which word moves a row must not follow from where pieces of long answers ended.
         for group in grouped(blocks, schema, file.group_rows(columns, share=8)):
-            shuffle.add_table(group)
+            for batch in group.to_batches():
+                shuffle.add(batch)
         yield from shuffle.batches()
 
 
