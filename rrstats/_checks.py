@@ -8,10 +8,12 @@ a column of answers is never quoted: its errors count cells and name types.
 
 from __future__ import annotations
 
+import datetime
 import math
 import numbers
 from collections.abc import Iterable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 MOST_CATEGORIES = 2**63
 
+_LONGEST = 60
+"""Errors quote a label of so many letters, and name the type of a longer one."""
+
 _MOST_COUNT = 2**53
 """The largest count that a double holds exactly, as all estimation does."""
 
@@ -28,6 +33,29 @@ _MOST_COUNT = 2**53
 def type_name(value: object) -> str:
     """The name of a value's type, for messages."""
     return "None" if value is None else type(value).__name__
+
+
+def quote(value: object) -> str:
+    """A label as an error shows it: anything but one short label by its type.
+
+    >>> quote("Yes"), quote(["no", "yes"])
+    ("'Yes'", 'list')
+    """
+    one = str | bytes | bool | int | float | Fraction | datetime.date | np.generic | None
+    text = repr(value) if isinstance(value, one) else type(value).__name__
+    return text if len(text) <= _LONGEST else f"{type(value).__name__} of {len(text)} letters"
+
+
+def quote_list(labels: Iterable[object], most: int = 8) -> str:
+    """Labels as a list, shortened where there are many.
+
+    >>> quote_list(range(20))
+    '[0, 1, 2, 3, 4, 5, ... 20 in all]'
+    """
+    every = [quote(label) for label in labels]
+    if len(every) > most:
+        every = [*every[: most - 2], f"... {len(every)} in all"]
+    return f"[{', '.join(every)}]"
 
 
 def _scalar(value: object) -> Any:

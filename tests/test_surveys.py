@@ -481,7 +481,7 @@ def test_two_samples_are_unbiased(make, shares):
         (
             lambda: surveys.unrelated_question_two_samples([False, True], [0.7]),
             ArgumentValueError,
-            "numbers for at least 2 samples, found 1",
+            r"each of at least 2 samples, found numbers for \[1\]",
         ),
         (
             lambda: surveys.unrelated_question_two_samples([False, True], [0.7, 1.5]),
@@ -620,9 +620,11 @@ def test_reports_may_have_labels_of_their_own():
     assert entry(m, "same", "yes") == F(1, 4)
     turned = surveys.crosswise(["yes", "no"], 0.25, yes="yes", reports=["same", "different"])
     assert entry(turned, "same", "yes") == F(1, 4)
-    with pytest.raises(ArgumentValueError, match="reports must be 2 labels, in the order of the"):
+    with pytest.raises(ArgumentValueError, match="reports must be 2 labels, in the order of"):
         surveys.crosswise(["no", "yes"], 0.25, yes="yes", reports=["a", "b", "c"])
-    with pytest.raises(ArgumentValueError, match=r"reports must be 4 labels, for 0, 1, \.\.\. red"):
+    with pytest.raises(
+        ArgumentValueError, match=r"reports must be 4 labels, in the order of \[0, 1"
+    ):
         surveys.kuk(["no", "yes"], 0.25, 0.5, 3, yes="yes", reports=["none", "one"])
 
 
@@ -655,7 +657,7 @@ def test_reports_may_have_labels_of_their_own():
         (
             lambda: SurveyDesign("direct", ["a", "b"], yes="a"),
             ArgumentTypeError,
-            "yes has no meaning in the design 'direct'",
+            r"the design 'direct' has the parameters \[\], found \['yes'\]",
         ),
         (
             lambda: surveys.warner([False, True], 1),
@@ -760,7 +762,7 @@ def test_reports_may_have_labels_of_their_own():
         (
             lambda: SurveyDesign("warner", [False, True], p=0.7),
             ArgumentTypeError,
-            r"the design 'warner' has the parameters \['prob_statement'\], found \['p'\]",
+            r"'warner' has the parameters \['prob_statement', 'yes'\], found \['p', 'yes'\]",
         ),
     ],
 )
@@ -825,7 +827,9 @@ def test_a_series_of_numbers_is_read_by_its_labels():
     boxes = {"B": 0.3, "A": 0.7}
     m = surveys.unrelated_question_two_samples([False, True], pd.Series(boxes))
     assert m == surveys.unrelated_question_two_samples([False, True], boxes)
-    with pytest.raises(ArgumentValueError, match="one number for each sample, not several"):
+    with pytest.raises(
+        ArgumentValueError, match=r"each of at least 2 samples, found numbers for \['A', 'A'\]"
+    ):
         surveys.cheater_detection([False, True], pd.Series([0.2, 0.5], index=["A", "A"]))
 
 

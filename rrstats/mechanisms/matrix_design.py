@@ -11,18 +11,19 @@ Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomn
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import check_instance, quote, quote_list
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
@@ -32,8 +33,8 @@ from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
 
-_LONGEST = 60
-_WRITTEN = re.compile(r"-?[0-9]{1,4000}/[0-9]{1,4000}")
+_NAME = "matrix[report, truth]"
+_WRITTEN = re.compile(r"-?[0-9]{1,4000}/(?!0+$)[0-9]{1,4000}")
 
 Rows = tuple[tuple[Number, ...], ...]
 
@@ -106,21 +107,18 @@ class MatrixDesign(Mechanism):
         domain = Categories(categories)
         if isinstance(matrix, pd.DataFrame):
             matrix, reports = _aligned(matrix, domain, reports)
-        rows = _rows(matrix, "matrix[report, truth]")
+        rows = _rows(matrix, _NAME)
         _check_matrix(rows, domain)
-        space = _report_space(domain, len(rows), reports)
         shown, codes = shown_codes(domain, shows)
-        own = None if inverse is None else _rows(inverse, "inverse[category, report]")
-        for name, value in {
-            "domain": domain,
-            "matrix": rows,
-            "reports": space,
-            "shown": shown,
-            "codes_shown": codes,
-            "inverse": own,
-        }.items():
-            object.__setattr__(self, name, value)
-        if own is not None:
+        vars(self).update(
+            domain=domain,
+            matrix=rows,
+            reports=_report_space(domain, len(rows), reports),
+            shown=shown,
+            codes_shown=codes,
+            inverse=None if inverse is None else _rows(inverse, "inverse[category, report]"),
+        )
+        if inverse is not None:
             _check_inverse(self.channel)
         warn_if_uninformative(self.channel)
 
@@ -137,10 +135,11 @@ class MatrixDesign(Mechanism):
     @cached_property
     def channel(self) -> MatrixChannel:
         """The matrix, with columns that sum to 1 exactly."""
-        entries, own = _exact(self.matrix), self.inverse
-        totals = [exact_sum(column) for column in zip(*entries, strict=True)]
-        exact = tuple(tuple(x / t for x, t in zip(row, totals, strict=True)) for row in entries)
-        return MatrixChannel(exact, None if own is None else _exact(own), self.codes_shown)
+        rows, own = _exact(self.matrix), self.inverse
+        totals = [exact_sum(column) for column in zip(*rows, strict=True)]
+        if any(total != 1 for total in totals):
+            rows = tuple(tuple(x / t for x, t in zip(row, totals, strict=True)) for row in rows)
+        return MatrixChannel(rows, None if own is None else _exact(own), self.codes_shown)
 
     @cached_property
     def _sampler(self) -> TableSampler:
@@ -191,37 +190,36 @@ class MatrixDesign(Mechanism):
         {'type': 'MatrixDesign', 'categories': [{'str': 'a'}, {'str': 'b'}], \
 'matrix': [['2/3', 0.5], ['1/3', 0.5]]}
         """
-        document = {
-            "type": "MatrixDesign",
-            "categories": categories_to_json(self.domain.declared),
-            "matrix": to_json(self.matrix),
+        labels = "categories", "reports", "shows"
+        return {"type": "MatrixDesign"} | {
+            name: categories_to_json(value) if name in labels else to_json(value)
+            for name, value in self._arguments.items()
         }
-        if self.report_space != self._usual_reports:
-            document["reports"] = categories_to_json(self.report_space.declared)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments, without those that are the usual ones."""
+        given: dict[str, Any] = {"categories": self.domain.declared, "matrix": self.matrix}
+        if self.reports != _report_space(self.domain, len(self.matrix), None):
+            given["reports"] = self.reports.declared
         if self.shown != self.domain:
-            document["shows"] = categories_to_json(self._shows.values())
+            given["shows"] = [self.shown.categories[code] for code in self.codes_shown]
         if self.inverse is not None:
-            document["inverse"] = to_json(self.inverse)
-        return document
-
-    @property
-    def _usual_reports(self) -> Categories:
-        return _report_space(self.domain, len(self.matrix), None)
-
-    @property
-    def _shows(self) -> dict[Hashable, Hashable]:
-        shown = (self.shown.categories[code] for code in self.codes_shown)
-        return dict(zip(self.domain.categories, shown, strict=True))
+            given["inverse"] = self.inverse
+        return given
 
     def _call(self, name: str = "MatrixDesign") -> str:
-        parts = [self.domain.describe(), repr([list(row) for row in self.matrix])]
-        if self.report_space != self._usual_reports:
-            parts.append(f"reports={self.report_space.describe()}")
-        if self.shown != self.domain:
-            parts.append(f"shows={self._shows!r}")
-        if self.inverse is not None:
-            parts.append(f"inverse={[list(row) for row in self.inverse]!r}")
+        _, _, *others = self._arguments.items()
+        parts = [self.domain.describe(), _listed(self.matrix)]
+        parts += [f"{key}={_listed(value)}" for key, value in others]
         return f"{name}({', '.join(parts)})"
+
+
+def _listed(values: Iterable[Any]) -> str:
+    """Labels, or rows of numbers, as lists."""
+    if isinstance(values, dict):
+        return repr(values)
+    return repr([list(x) if isinstance(x, tuple) else x for x in values])
 
 
 def _exact(rows: Rows) -> Entries:
@@ -230,15 +228,14 @@ def _exact(rows: Rows) -> Entries:
 
 def _check_inverse(channel: MatrixChannel) -> None:
     """Raise unless a design's own left inverse is one, exactly."""
-    inverse = channel.inverse or ()
+    inverse, columns = channel.inverse or (), list(zip(*channel.entries, strict=True))
     if [len(row) for row in inverse] != [channel.m] * channel.k:
         raise ArgumentValueError(
             f"inverse must have {channel.k} rows (categories) of {channel.m} numbers (reports)"
         )
     for category, row in enumerate(inverse):
-        for truth, column in enumerate(zip(*channel.entries, strict=True)):
-            total = exact_sum([a * b for a, b in zip(row, column, strict=True)])
-            if total != int(channel.class_of[truth] == category):
+        for truth, column in enumerate(columns):
+            if exact_sum(list(map(mul, row, column))) != (channel.class_of[truth] == category):
                 raise ArgumentValueError(
                     "inverse times the matrix must be exactly 1 where a truth shows a category "
                     f"and 0 elsewhere; it is not for category {category}, truth {truth}"
@@ -247,22 +244,14 @@ def _check_inverse(channel: MatrixChannel) -> None:
 
 def _rows(matrix: Any, name: str) -> Rows:
     """Rows of numbers of equal length."""
-    if isinstance(matrix, np.ndarray) and matrix.ndim != 2:
-        raise ArgumentValueError(f"{name} must have two axes, found {matrix.ndim}")
-    if isinstance(matrix, str | bytes | Mapping) or not hasattr(matrix, "__iter__"):
-        raise ArgumentTypeError(
-            f"{name} must be rows of numbers or a DataFrame, found {type(matrix).__name__}"
-        )
-    rows = tuple(numbers(row, name) for row in matrix)
+    given = check_instance(matrix, name, Iterable, "rows of numbers or a DataFrame")
+    rows = tuple(numbers(row, name) for row in given)
     lengths = sorted({len(row) for row in rows})
     if len(lengths) != 1:
         raise ArgumentValueError(
-            f"{name} must have rows of equal length, found lengths {listed(lengths)}"
+            f"{name} must have rows of equal length, found lengths {quote_list(lengths)}"
         )
     return rows
-
-
-_NAME = "matrix[report, truth]"
 
 
 def _check_matrix(rows: Rows, domain: Categories) -> None:
@@ -313,7 +302,7 @@ def _places(named: Categories, wanted: Categories, what: str) -> list[int]:
     absent = [label for label in wanted.categories if named.code(label) >= named.k]
     if extra or absent:
         raise ArgumentValueError(
-            f"{what}: missing {listed(absent)}, not expected {listed(extra)} "
+            f"{what}: missing {quote_list(absent)}, not expected {quote_list(extra)} "
             "(1 and '1' are different labels; rows are reports and columns are true answers)"
         )
     return [named.code(label) for label in wanted.categories]
@@ -334,30 +323,7 @@ def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any
     return values[np.ix_(rows, columns)].tolist(), list(space.categories)
 
 
-# -- numbers and labels in documents and errors -------------------------------------------------
-
-
-def found(value: Any) -> str:
-    """A label as an error shows it: anything but one label by its type.
-
-    >>> found("Yes"), found(["no", "yes"])
-    ("'Yes'", 'list')
-    """
-    one = str | bytes | bool | int | float | Fraction | datetime.date | np.generic | None
-    text = repr(value) if isinstance(value, one) else type(value).__name__
-    return text if len(text) <= _LONGEST else f"{type(value).__name__} of {len(text)} letters"
-
-
-def listed(labels: Iterable[Any], most: int = 8) -> str:
-    """Labels as a list, shortened where there are many.
-
-    >>> listed(range(20))
-    '[0, 1, 2, 3, 4, 5, ... 20 in all]'
-    """
-    every = [found(label) for label in labels]
-    if len(every) > most:
-        every = [*every[: most - 2], f"... {len(every)} in all"]
-    return f"[{', '.join(every)}]"
+# -- numbers in documents -----------------------------------------------------------------------
 
 
 def to_json(value: Any) -> Any:
@@ -377,13 +343,12 @@ def from_json(value: Any) -> Any:
     """Numbers that `to_json` wrote; raises MetadataError for a string that is no fraction."""
     if isinstance(value, list):
         return [from_json(part) for part in value]
+    if isinstance(value, dict):
+        return {name: from_json(part) for name, part in value.items()}
     if not isinstance(value, str):
         return value
-    try:
-        if _WRITTEN.fullmatch(value):
-            return Fraction(value)
-    except ZeroDivisionError:
-        pass
+    if _WRITTEN.fullmatch(value):
+        return Fraction(value)
     raise MetadataError(
-        f'a number in a document must be a number or such as "1/6", found {value!r}'
+        f'a number in a document must be a number or such as "1/6", found {quote(value)}'
     )

@@ -40,6 +40,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "groups": categories_from_json,
     "inverse": from_json,
     "matrix": from_json,
+    "parameters": from_json,
     "parts": lambda document: [
         from_dict(part) for part in check_instance(document, "parts", list, "a list")
     ],

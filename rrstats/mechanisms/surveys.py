@@ -32,54 +32,23 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
 from itertools import product
 from math import comb
 from typing import Any, cast
 
 import pandas as pd
 
-from rrstats._checks import check_instance, check_whole_number
+from rrstats._checks import check_instance, check_whole_number, quote, quote_list
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
-from rrstats.mechanisms.channel import numbers, probability, whole_sum
-from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel
+from rrstats.mechanisms.channel import number, numbers, probability, whole_sum
 from rrstats.mechanisms.matrix_design import (
     MatrixDesign,
-    found,
-    from_json,
     labels_of,
-    listed,
     to_json,
 )
 from rrstats.mechanisms.samples import Samples
-
-__all__ = [
-    "cheater_detection",
-    "christofides",
-    "crosswise",
-    "crosswise_with_anchor",
-    "devore",
-    "direct",
-    "disguised_response",
-    "forced_response",
-    "kuk",
-    "mangat",
-    "mangat_singh",
-    "mangat_singh_singh",
-    "mangat_singh_singh_two_answers",
-    "mangat_unrelated_question",
-    "singh_joarder",
-    "soberanis_cruz",
-    "stochastic_lie_detector",
-    "triangular",
-    "two_coin",
-    "unrelated_question",
-    "unrelated_question_two_answers",
-    "unrelated_question_two_samples",
-    "warner",
-]
 
 Labels = Sequence[Hashable] | None
 """Labels of the reports; None: the categories, or the numbers where reports are numbers."""
@@ -95,7 +64,7 @@ _HALF = Fraction(1, 2)
 _TRAIT = (True, False)
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
+@dataclass(frozen=True, init=False, repr=False)
 class SurveyDesign(MatrixDesign):
     """A matrix by the name of its design and its few numbers; made by a function of this module.
 
@@ -143,15 +112,30 @@ class SurveyDesign(MatrixDesign):
         reports: Any = None,
         **parameters: Any,
     ) -> None:
-        _check_parameters(design, parameters)
-        if "yes" in _arguments(design):
-            parameters["yes"] = yes
-        elif yes is not None:
-            raise ArgumentTypeError(
-                f"yes has no meaning in the design {design!r}, which treats all categories alike"
-            )
-        made = _DESIGNS[design](categories, reports=reports, **parameters)
+        made = SurveyDesign.from_parameters(design, categories, parameters, yes, reports)
         vars(self).update(vars(made))
+
+    @staticmethod
+    def from_parameters(
+        design: Any, categories: Any, parameters: Any = None, yes: Any = None, reports: Any = None
+    ) -> SurveyDesign:
+        """The design of a document, which keeps all numbers under ``parameters``."""
+        if not isinstance(design, str) or design not in _DESIGNS:
+            raise ArgumentValueError(
+                f"design must be one of {sorted(_DESIGNS)}, found {quote(design)}"
+            )
+        given = {} if parameters is None else parameters
+        check_instance(given, "parameters", Mapping, "a mapping")
+        make = _DESIGNS[design]
+        known = inspect.signature(make).parameters
+        names = [name for name in known if name not in ("categories", "reports")]
+        if "yes" in names or yes is not None:
+            given = {**given, "yes": yes}
+        if set(given) != set(names):
+            raise ArgumentTypeError(
+                f"the design {design!r} has the parameters {names}, found {quote_list(given)}"
+            )
+        return make(categories, reports=reports, **given)
 
     @property
     def yes(self) -> Hashable:
@@ -162,22 +146,6 @@ class SurveyDesign(MatrixDesign):
     def parameters(self) -> dict[str, Any]:
         """The numbers of the design by name."""
         return dict(self.numbers)
-
-    @cached_property
-    def channel(self) -> MatrixChannel:
-        """The matrix of the design, with its own left inverse where it has one."""
-        own = cast("Entries | None", self.inverse)
-        return MatrixChannel(cast("Entries", self.matrix), own, self.codes_shown)
-
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        return self.design, self.asked, self.yes_code, self.numbers, self.answers
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON.
@@ -198,33 +166,14 @@ class SurveyDesign(MatrixDesign):
             document["reports"] = categories_to_json(self.answers.declared)
         return document
 
-    @classmethod
-    def from_parameters(
-        cls,
-        design: Any,
-        categories: Any,
-        *,
-        parameters: Any = None,
-        yes: Any = None,
-        reports: Any = None,
-    ) -> SurveyDesign:
-        """The design of a document, which keeps all numbers under ``parameters``."""
-        given = check_instance(
-            {} if parameters is None else parameters, "parameters", dict, "a mapping"
-        )
-        _check_parameters(design, given)
-        numbers = {name: from_json(value) for name, value in given.items()}
-        return cls(design, categories, yes=yes, reports=reports, **numbers)
-
     def _call(self, name: str = "SurveyDesign") -> str:
-        parts = [repr(self.design), self.asked.describe()]
-        if self.yes_code is not None:
-            parts.append(f"yes={self.yes!r}")
-        for key, value in self.numbers:
-            parts.append(f"{key}={list(value) if isinstance(value, tuple) else value!r}")
+        given: dict[str, Any] = {} if self.yes_code is None else {"yes": self.yes}
+        given |= self.numbers
         if self.answers is not None:
-            parts.append(f"reports={self.answers.describe()}")
-        return f"{name}({', '.join(parts)})"
+            given["reports"] = self.answers.declared
+        listed = {key: list(x) if isinstance(x, tuple) else x for key, x in given.items()}
+        keywords = "".join(f", {key}={value!r}" for key, value in listed.items())
+        return f"{name}({self.design!r}, {self.asked.describe()}{keywords})"
 
 
 # -- one sample asked alone ----------------------------------------------------------------------
@@ -253,8 +202,8 @@ def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
     >>> rr.estimate(["yes", "no", "no", "no"], direct(["no", "yes"])).proportions
     array([0.75, 0.25])
     """
-    question = _Question(categories, reports)
-    return question.forced("direct", Fraction(1), [Fraction(0)] * question.domain.k)
+    question = _Question("direct", categories, reports)
+    return question.forced(Fraction(1), [Fraction(0)] * question.domain.k)
 
 
 def forced_response(
@@ -300,12 +249,12 @@ def forced_response(
     >>> rr.estimate(["no"] * 1604 + ["yes"] * 831, m).proportions.round(4)
     array([0.7381, 0.2619])
     """
-    question = _Question(categories, reports)
-    truth = _probability(prob_truth, "prob_truth", "[0, 1]")
+    question = _Question("forced_response", categories, reports)
+    truth = question.chance("[0, 1]", prob_truth=prob_truth)
     forced = _by_category(prob_forced, "prob_forced", question.domain)
-    given = {"prob_truth": truth, "prob_forced": forced}
+    question.numbers["prob_forced"] = forced
     total = whole_sum([truth, *forced], "prob_truth and prob_forced together")
-    return question.forced("forced_response", truth / total, [f / total for f in forced], given)
+    return question.forced(truth / total, [f / total for f in forced])
 
 
 def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
@@ -337,8 +286,8 @@ def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None
     >>> rr.estimate([True] * 35 + [False] * 65, m).proportions.round(3), round(m.epsilon, 3)
     (array([0.8, 0.2]), 1.099)
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    return question.yes_or_no("two_coin", Fraction(3, 4), Fraction(1, 4), {})
+    question = _Question("two_coin", categories, reports, yes)
+    return question.yes_or_no(Fraction(3, 4), Fraction(1, 4))
 
 
 def warner(
@@ -377,9 +326,9 @@ def warner(
     >>> rr.estimate(["yes"] * 60 + ["no"] * 65, m).proportions.round(3)
     array([0.55, 0.45])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_statement, "prob_statement")
-    return question.yes_or_no("warner", p, 1 - p, {"prob_statement": p})
+    question = _Question("warner", categories, reports, yes)
+    p = question.chance(prob_statement=prob_statement)
+    return question.yes_or_no(p, 1 - p)
 
 
 def disguised_response(
@@ -419,9 +368,9 @@ def disguised_response(
     >>> rr.estimate(["red"] * 30 + ["black"] * 70, m).proportions.round(3)
     array([0.833, 0.167])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_red, "prob_red")
-    return question.yes_or_no("disguised_response", p, 1 - p, {"prob_red": p})
+    question = _Question("disguised_response", categories, reports, yes)
+    p = question.chance(prob_red=prob_red)
+    return question.yes_or_no(p, 1 - p)
 
 
 def crosswise(
@@ -462,9 +411,9 @@ def crosswise(
     >>> rr.estimate(["same"] * 65 + ["different"] * 35, m).proportions.round(3)
     array([0.8, 0.2])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_unrelated, "prob_unrelated")
-    return question.yes_or_no("crosswise", p, 1 - p, {"prob_unrelated": p})
+    question = _Question("crosswise", categories, reports, yes)
+    p = question.chance(prob_unrelated=prob_unrelated)
+    return question.yes_or_no(p, 1 - p)
 
 
 def triangular(
@@ -504,9 +453,9 @@ def triangular(
     >>> rr.estimate([True] * 40 + [False] * 60, m).proportions.round(3), m.epsilon
     (array([0.8, 0.2]), inf)
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_unrelated, "prob_unrelated")
-    return question.yes_or_no("triangular", Fraction(1), p, {"prob_unrelated": p})
+    question = _Question("triangular", categories, reports, yes)
+    p = question.chance(prob_unrelated=prob_unrelated)
+    return question.yes_or_no(Fraction(1), p)
 
 
 def unrelated_question(
@@ -553,11 +502,10 @@ def unrelated_question(
     >>> rr.estimate([True] * 328 + [False] * 382, m).proportions.round(4)
     array([0.1594, 0.8406])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_sensitive, "prob_sensitive")
-    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
-    given = {"prob_sensitive": p, "prob_yes_unrelated": a}
-    return question.yes_or_no("unrelated_question", p + (1 - p) * a, (1 - p) * a, given)
+    question = _Question("unrelated_question", categories, reports, yes)
+    p = question.chance(prob_sensitive=prob_sensitive)
+    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    return question.yes_or_no(p + (1 - p) * a, (1 - p) * a)
 
 
 def soberanis_cruz(
@@ -604,11 +552,10 @@ def soberanis_cruz(
     >>> rr.estimate([True] * 71 + [False] * 219, m).proportions.round(4)
     array([0.8645, 0.1355])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_sensitive, "prob_sensitive")
-    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
-    given = {"prob_sensitive": p, "prob_yes_unrelated": a}
-    return question.yes_or_no("soberanis_cruz", p + (1 - p) * a, (1 - p) * a, given)
+    question = _Question("soberanis_cruz", categories, reports, yes)
+    p = question.chance(prob_sensitive=prob_sensitive)
+    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    return question.yes_or_no(p + (1 - p) * a, (1 - p) * a)
 
 
 def mangat(
@@ -648,9 +595,9 @@ def mangat(
     >>> rr.estimate([True] * 450 + [False] * 550, m).proportions.round(4)
     array([0.7857, 0.2143])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_statement, "prob_statement")
-    return question.yes_or_no("mangat", Fraction(1), 1 - p, {"prob_statement": p})
+    question = _Question("mangat", categories, reports, yes)
+    p = question.chance(prob_statement=prob_statement)
+    return question.yes_or_no(Fraction(1), 1 - p)
 
 
 def devore(
@@ -688,9 +635,9 @@ def devore(
     >>> rr.estimate([True] * 218 + [False] * 22, m).proportions.round(4)
     array([0.131, 0.869])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_sensitive, "prob_sensitive")
-    return question.yes_or_no("devore", Fraction(1), 1 - p, {"prob_sensitive": p})
+    question = _Question("devore", categories, reports, yes)
+    p = question.chance(prob_sensitive=prob_sensitive)
+    return question.yes_or_no(Fraction(1), 1 - p)
 
 
 def mangat_singh(
@@ -735,11 +682,10 @@ def mangat_singh(
     >>> rr.estimate([True] * 100 + [False] * 140, m).proportions.round(4)
     array([0.6142, 0.3858])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    t = _probability(prob_truth, "prob_truth", "[0, 1)")
-    p = _probability(prob_statement, "prob_statement")
-    given = {"prob_truth": t, "prob_statement": p}
-    return question.yes_or_no("mangat_singh", t + (1 - t) * p, (1 - t) * (1 - p), given)
+    question = _Question("mangat_singh", categories, reports, yes)
+    t = question.chance("[0, 1)", prob_truth=prob_truth)
+    p = question.chance(prob_statement=prob_statement)
+    return question.yes_or_no(t + (1 - t) * p, (1 - t) * (1 - p))
 
 
 def mangat_unrelated_question(
@@ -788,13 +734,12 @@ def mangat_unrelated_question(
     >>> rr.estimate([True] * 120 + [False] * 120, m).proportions.round(4)
     array([0.5, 0.5])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    t = _probability(prob_truth, "prob_truth", "[0, 1)")
-    p = _probability(prob_sensitive, "prob_sensitive")
-    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
+    question = _Question("mangat_unrelated_question", categories, reports, yes)
+    t = question.chance("[0, 1)", prob_truth=prob_truth)
+    p = question.chance(prob_sensitive=prob_sensitive)
+    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
     c = (1 - t) * (1 - p) * a
-    given = {"prob_truth": t, "prob_sensitive": p, "prob_yes_unrelated": a}
-    return question.yes_or_no("mangat_unrelated_question", c + t + (1 - t) * p, c, given)
+    return question.yes_or_no(c + t + (1 - t) * p, c)
 
 
 def mangat_singh_singh(
@@ -839,11 +784,10 @@ def mangat_singh_singh(
     >>> rr.estimate([True] * 203 + [False] * 599, m).proportions.round(4)
     array([0.9336, 0.0664])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_sensitive, "prob_sensitive")
-    a = _probability(prob_yes_unrelated, "prob_yes_unrelated", "[0, 1]")
-    given = {"prob_sensitive": p, "prob_yes_unrelated": a}
-    return question.yes_or_no("mangat_singh_singh", Fraction(1), (1 - p) * a, given)
+    question = _Question("mangat_singh_singh", categories, reports, yes)
+    p = question.chance(prob_sensitive=prob_sensitive)
+    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    return question.yes_or_no(Fraction(1), (1 - p) * a)
 
 
 def singh_joarder(
@@ -883,9 +827,9 @@ def singh_joarder(
     >>> rr.estimate([True] * 93 + [False] * 77, m).proportions.round(4)
     array([0.6658, 0.3342])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_statement, "prob_statement")
-    return question.yes_or_no("singh_joarder", p + (1 - p) * p, 1 - p, {"prob_statement": p})
+    question = _Question("singh_joarder", categories, reports, yes)
+    p = question.chance(prob_statement=prob_statement)
+    return question.yes_or_no(p + (1 - p) * p, 1 - p)
 
 
 def kuk(
@@ -938,22 +882,14 @@ def kuk(
     >>> rr.estimate(reports, m).proportions.round(5)
     array([0.54375, 0.45625])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    if_yes = _probability(prob_red_if_yes, "prob_red_if_yes", "[0, 1]")
-    if_no = _probability(prob_red_if_no, "prob_red_if_no", "[0, 1]")
-    draws = check_whole_number(draws, "draws", 1, _MOST_DRAWS)
+    question = _Question("kuk", categories, reports, yes)
+    if_yes = question.chance("[0, 1]", prob_red_if_yes=prob_red_if_yes)
+    if_no = question.chance("[0, 1]", prob_red_if_no=prob_red_if_no)
+    question.numbers["draws"] = draws = check_whole_number(draws, "draws", 1, _MOST_DRAWS)
     red, counts = [if_yes if s else if_no for s in question.sensitive], range(draws + 1)
     entries = [[comb(draws, c) * p**c * (1 - p) ** (draws - c) for p in red] for c in counts]
-    gap, inverse = if_yes - if_no, None
-    if gap:
-        inverse = question.left_inverse([(Fraction(c, draws) - if_no) / gap for c in counts])
-    return question.design(
-        "kuk",
-        entries,
-        {"prob_red_if_yes": if_yes, "prob_red_if_no": if_no, "draws": draws},
-        reports=question.labels(counts, "for 0, 1, ... red cards"),
-        inverse=inverse,
-    )
+    inverse = question.left_inverse([Fraction(c, draws) - if_no for c in counts], if_yes - if_no)
+    return question.design(entries, question.labels(counts), inverse=inverse)
 
 
 def christofides(
@@ -998,8 +934,8 @@ def christofides(
     >>> rr.estimate(reports, m).proportions.round(4)
     array([0.55, 0.45])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    given = _probabilities(prob_marks, "prob_marks", "[0, 1]")
+    question = _Question("christofides", categories, reports, yes)
+    question.numbers["prob_marks"] = given = _probabilities(prob_marks, "prob_marks", "[0, 1]")
     if len(given) < 2:
         raise ArgumentValueError(
             f"prob_marks must have one share for each of at least 2 marks, found {len(given)}"
@@ -1009,12 +945,8 @@ def christofides(
     marks, turned = range(1, len(deck) + 1), deck[::-1]
     entries = [[(turned if s else deck)[mark - 1] for s in question.sensitive] for mark in marks]
     mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
-    gap, inverse = len(deck) + 1 - 2 * mean, None
-    if gap:
-        inverse = question.left_inverse([(mark - mean) / gap for mark in marks])
-    found = question.labels(marks, "for the marks 1, 2, ...")
-    name, numbers = "christofides", {"prob_marks": given}
-    return question.design(name, entries, numbers, reports=found, inverse=inverse)
+    inverse = question.left_inverse([mark - mean for mark in marks], len(deck) + 1 - 2 * mean)
+    return question.design(entries, question.labels(marks), inverse=inverse)
 
 
 # -- two answers of one person ------------------------------------------------------------------
@@ -1072,14 +1004,12 @@ def unrelated_question_two_answers(
     >>> rr.estimate(reports, m).proportions.round(4)
     array([0.8883, 0.1117])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    boxes = _probabilities(prob_sensitive, "prob_sensitive", "(0, 1)", "2 answers", 2)
-    t = _probability(prob_truth, "prob_truth", "[0, 1)")
+    question = _Question("unrelated_question_two_answers", categories, reports, yes)
+    boxes = question.boxes(prob_sensitive)
+    t = question.chance("[0, 1)", prob_truth=prob_truth)
     return question.twice(
-        "unrelated_question_two_answers",
         boxes,
         lambda sensitive, trait, p: t * sensitive + (1 - t) * (p * sensitive + (1 - p) * trait),
-        {"prob_sensitive": boxes, "prob_truth": t},
     )
 
 
@@ -1129,13 +1059,10 @@ def mangat_singh_singh_two_answers(
     >>> rr.estimate(reports, m).proportions.round(4)
     array([0.344, 0.656])
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    boxes = _probabilities(prob_sensitive, "prob_sensitive", "(0, 1)", "2 answers", 2)
+    question = _Question("mangat_singh_singh_two_answers", categories, reports, yes)
     return question.twice(
-        "mangat_singh_singh_two_answers",
-        boxes,
+        question.boxes(prob_sensitive),
         lambda sensitive, trait, p: Fraction(1) if sensitive else (1 - p) * trait,
-        {"prob_sensitive": boxes},
     )
 
 
@@ -1192,10 +1119,10 @@ def crosswise_with_anchor(
     >>> round(est.share_among(1, [0, 1]).proportion, 3)
     0.1
     """
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_unrelated, "prob_unrelated")
-    anchor = _probability(prob_unrelated_anchor, "prob_unrelated_anchor")
-    pairs, pair_labels = question.pairs
+    question = _Question("crosswise_with_anchor", categories, reports, yes)
+    p = question.chance(prob_unrelated=prob_unrelated)
+    anchor = question.chance(prob_unrelated_anchor=prob_unrelated_anchor)
+    pairs, labels = question.pairs
     alike = [_said(sensitive, p) for sensitive in question.sensitive]
     entries = [
         [*(_said(i, chance) * _said(j, 1 - anchor) for chance in alike), Fraction(1, 4)]
@@ -1210,14 +1137,8 @@ def crosswise_with_anchor(
         both = list(zip(sums, gaps, strict=True))
         inverse = [[(a + d if s else a - d) / 2 for a, d in both] for s in question.sensitive]
         inverse.append([1 - a for a in sums])
-    return question.design(
-        "crosswise_with_anchor",
-        entries,
-        {"prob_unrelated": p, "prob_unrelated_anchor": anchor},
-        reports=pair_labels,
-        classes=(*question.domain.categories, "inattentive"),
-        inverse=inverse,
-    )
+    classes = (*question.domain.categories, "inattentive")
+    return question.design(entries, labels, classes=classes, inverse=inverse)
 
 
 # -- two samples --------------------------------------------------------------------------------
@@ -1279,23 +1200,17 @@ def unrelated_question_two_samples(
     >>> round(trait[True].proportion, 3)
     0.225
     """
-    asked = {"categories": categories, "yes": yes, "reports": reports}
-    parts = _each(_unrelated_question_sample, asked, prob_sensitive=prob_sensitive)
-    return _recoded(parts)
+    asked = categories, yes, reports
+    return _recoded(_each(_unrelated_question_sample, asked, prob_sensitive=prob_sensitive))
 
 
 def _unrelated_question_sample(
     categories: object, prob_sensitive: Any, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_sensitive, "prob_sensitive", "[0, 1]")
+    question = _Question("unrelated_question_sample", categories, reports, yes)
+    p = question.chance("[0, 1]", prob_sensitive=prob_sensitive)
     kinds, classes = question.with_trait
-    return question.single(
-        "unrelated_question_sample",
-        [p * sensitive + (1 - p) * trait for sensitive, trait in kinds],
-        {"prob_sensitive": p},
-        classes,
-    )
+    return question.single([p * sensitive + (1 - p) * trait for sensitive, trait in kinds], classes)
 
 
 def cheater_detection(
@@ -1350,36 +1265,28 @@ def cheater_detection(
     >>> rr.estimate(reports, m, group=[1] * 500 + [2] * 500).proportions.round(3)
     array([0.6, 0.3, 0.1])
     """
-    asked = {"categories": categories, "yes": yes, "reports": reports}
-    if prob_forced_no is None:
-        prob_forced_no = dict.fromkeys(_by_sample(prob_forced_yes, "prob_forced_yes"), 0)
     forced = {"prob_forced_yes": prob_forced_yes, "prob_forced_no": prob_forced_no}
-    return Samples(_each(_cheater_detection_sample, asked, **forced))
+    return Samples(_each(_cheater_detection_sample, (categories, yes, reports), **forced))
 
 
 def _cheater_detection_sample(
     categories: object,
     prob_forced_yes: Any,
-    prob_forced_no: Any,
+    prob_forced_no: Any = 0,
     *,
     yes: Hashable,
     reports: Labels,
 ) -> SurveyDesign:
-    question = _Question(categories, reports, yes, has_yes=True)
-    forced_yes = _probability(prob_forced_yes, "prob_forced_yes", "[0, 1]")
-    forced_no = _probability(prob_forced_no, "prob_forced_no", "[0, 1]")
+    question = _Question("cheater_detection_sample", categories, reports, yes)
+    forced_yes = question.chance("[0, 1]", prob_forced_yes=prob_forced_yes)
+    forced_no = question.chance("[0, 1]", prob_forced_no=prob_forced_no)
     if forced_yes + forced_no > 1:
         raise ArgumentValueError(
             "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
             f"{float(forced_yes + forced_no):g}; with 1 nobody answers the question"
         )
     honest = [1 - forced_no if sensitive else forced_yes for sensitive in question.sensitive]
-    return question.single(
-        "cheater_detection_sample",
-        [*honest, Fraction(0)],
-        {"prob_forced_yes": forced_yes, "prob_forced_no": forced_no},
-        (*question.domain.categories, "cheater"),
-    )
+    return question.single([*honest, Fraction(0)], (*question.domain.categories, "cheater"))
 
 
 def stochastic_lie_detector(
@@ -1429,58 +1336,73 @@ def stochastic_lie_detector(
     >>> rr.estimate(reports, m, group=[1] * 564 + [2] * 692).proportions.round(4)
     array([0.1293, 0.8707])
     """
-    asked = {"categories": categories, "yes": yes, "reports": reports}
-    parts = _each(_stochastic_lie_detector_sample, asked, prob_statement=prob_statement)
-    return _recoded(parts)
+    asked = categories, yes, reports
+    return _recoded(_each(_stochastic_lie_detector_sample, asked, prob_statement=prob_statement))
 
 
 def _stochastic_lie_detector_sample(
     categories: object, prob_statement: Any, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
-    question = _Question(categories, reports, yes, has_yes=True)
-    p = _probability(prob_statement, "prob_statement", "[0, 1]")
+    question = _Question("stochastic_lie_detector_sample", categories, reports, yes)
+    p = question.chance("[0, 1]", prob_statement=prob_statement)
     says_yes: dict[Hashable, Fraction] = {}
     for category, sensitive in zip(question.domain.categories, question.sensitive, strict=True):
         says_yes[category, "honest"] = Fraction(1) if sensitive else 1 - p
         if sensitive:
             says_yes[category, "lying"] = Fraction(0)
-    name = "stochastic_lie_detector_sample"
-    return question.single(name, [*says_yes.values()], {"prob_statement": p}, [*says_yes])
+    return question.single([*says_yes.values()], [*says_yes])
+
+
+def _made(kind: str) -> dict[str, Callable[..., Any]]:
+    """The functions above that return a kind of mechanism, by name."""
+    named = globals().items()
+    return {n: f for n, f in named if getattr(f, "__annotations__", {}).get("return") == kind}
 
 
 _DESIGNS: dict[str, Callable[..., SurveyDesign]] = {
-    name.removeprefix("_"): function
-    for name, function in list(globals().items())
-    if getattr(function, "__annotations__", {}).get("return") == "SurveyDesign"
+    name.removeprefix("_"): made for name, made in _made("SurveyDesign").items()
 }
 """The functions above that return a SurveyDesign, by the name of the design."""
 
 
 # -- matrices -----------------------------------------------------------------------------------
 
+_ALIKE = object()
+"""In the place of ``yes`` in designs that treat all categories alike."""
+
 
 class _Question:
-    """The categories of a question, the sensitive one, and the user's labels of the reports."""
+    """A design as its function writes it: the question, the numbers by name, then the matrix."""
 
-    def __init__(
-        self, categories: object, reports: Any, yes: Hashable = None, has_yes: bool = False
-    ) -> None:
-        self.domain = Categories(categories)
-        self.yes_code = _yes_code(self.domain, yes) if has_yes else None
+    def __init__(self, name: str, categories: object, reports: Any, yes: Hashable = _ALIKE) -> None:
+        self.name, self.domain = name, Categories(categories)
+        self.yes_code = None if yes is _ALIKE else _yes_code(self.domain, yes)
+        self.sensitive = [code == self.yes_code for code in range(self.domain.k)]
         answers = None if reports is None else labels_of(reports, "reports")
         self.answers = None if answers == self.domain else answers
-        self.sensitive = [code == self.yes_code for code in range(self.domain.k)]
+        self.numbers: dict[str, Any] = {}
 
-    def labels(
-        self, usual: Sequence[Hashable] = (), order: str = "in the order of the categories"
-    ) -> tuple[Hashable, ...]:
+    def chance(self, interval: str = "(0, 1)", **given: Any) -> Fraction:
+        """One probability, which is kept under its name."""
+        ((name, value),) = given.items()
+        self.numbers[name] = exact = _probability(value, name, interval)
+        return exact
+
+    def boxes(self, prob_sensitive: Any) -> list[Fraction]:
+        """The shares of cards in two boxes, kept under their name."""
+        boxes = _probabilities(prob_sensitive, "prob_sensitive", "(0, 1)", "2 answers", 2)
+        self.numbers["prob_sensitive"] = boxes
+        return boxes
+
+    def labels(self, usual: Sequence[Hashable] = ()) -> tuple[Hashable, ...]:
         """The labels of the reports: the user's, or the usual ones."""
         usual = usual or self.domain.categories
         if self.answers is None:
             return tuple(usual)
         if self.answers.k != len(usual):
             raise ArgumentValueError(
-                f"reports must be {len(usual)} labels, {order}, found {self.answers.k}"
+                f"reports must be {len(usual)} labels, in the order of {quote_list(usual)}, "
+                f"found {self.answers.k}"
             )
         return self.answers.categories
 
@@ -1495,77 +1417,64 @@ class _Question:
         classes: list[Hashable] = list(product(self.domain.categories, _TRAIT))
         return list(product(self.sensitive, _TRAIT)), classes
 
-    def left_inverse(self, scores: Sequence[Fraction]) -> _Columns:
-        """The left inverse that takes these scores of the reports for the yes."""
-        return [[_said(sensitive, x) for x in scores] for sensitive in self.sensitive]
+    def left_inverse(self, scores: Sequence[Fraction], gap: Fraction) -> _Columns | None:
+        """The left inverse with ``scores / gap`` of the reports for the yes; None without a gap."""
+        if not gap:
+            return None
+        return [[_said(sensitive, x / gap) for x in scores] for sensitive in self.sensitive]
 
     def design(
         self,
-        name: str,
         entries: _Columns,
-        numbers: Mapping[str, Any],
-        *,
         reports: Sequence[Hashable] = (),
+        *,
         classes: Sequence[Hashable] = (),
         class_of: tuple[int, ...] = (),
         inverse: _Columns | None = None,
     ) -> SurveyDesign:
         """The design of a matrix, in which classes and reports are the categories by default."""
         domain = Categories(classes) if classes else self.domain
+        named = reports or (self.labels() if self.answers else ())
         made = object.__new__(SurveyDesign)
         vars(made).update(
             domain=domain,
             matrix=tuple(map(tuple, entries)),
-            reports=Categories(reports or self.labels()),
+            reports=Categories(named) if named else self.domain,
             shown=self.domain if class_of else domain,
             codes_shown=class_of or tuple(range(domain.k)),
             inverse=None if inverse is None else tuple(map(tuple, inverse)),
-            design=name,
+            design=self.name,
             asked=self.domain,
             yes_code=self.yes_code,
-            numbers=tuple((key, _as_given(value)) for key, value in numbers.items()),
+            numbers=tuple((key, _as_given(value)) for key, value in self.numbers.items()),
             answers=self.answers,
         )
-        if not name.endswith("_sample"):  # samples need one another
+        if not self.name.endswith("_sample"):  # samples need one another
             warn_if_uninformative(made.channel)
         return made
 
     def single(
-        self,
-        name: str,
-        says_yes: Sequence[Fraction],
-        numbers: Mapping[str, Any],
-        classes: Sequence[Hashable] = (),
+        self, says_yes: Sequence[Fraction], classes: Sequence[Hashable] = ()
     ) -> SurveyDesign:
         """A yes or a no, from P(report yes) of each class."""
         entries = [[_said(report, p) for p in says_yes] for report in self.sensitive]
-        return self.design(name, entries, numbers, classes=classes)
+        return self.design(entries, classes=classes)
 
-    def yes_or_no(
-        self, name: str, if_yes: Fraction, if_no: Fraction, numbers: Mapping[str, Any]
-    ) -> SurveyDesign:
+    def yes_or_no(self, if_yes: Fraction, if_no: Fraction) -> SurveyDesign:
         """A yes or a no, from P(report yes) of those who have it and of the others."""
-        return self.single(name, [if_yes if s else if_no for s in self.sensitive], numbers)
+        return self.single([if_yes if s else if_no for s in self.sensitive])
 
-    def forced(
-        self,
-        name: str,
-        truth: Fraction,
-        forced: Sequence[Fraction],
-        numbers: Mapping[str, Any] | None = None,
-    ) -> SurveyDesign:
+    def forced(self, truth: Fraction, forced: Sequence[Fraction]) -> SurveyDesign:
         """The truth, or else one of the categories as dictated."""
         entries = [[f] * self.domain.k for f in forced]
         for code, row in enumerate(entries):
             row[code] += truth
-        return self.design(name, entries, numbers or {})
+        return self.design(entries)
 
     def twice(
         self,
-        name: str,
         boxes: Sequence[Fraction],
         says_yes: Callable[[bool, bool, Fraction], Fraction],
-        numbers: Mapping[str, Any],
     ) -> SurveyDesign:
         """Two independent answers, each with its own proportion of cards that ask for it.
 
@@ -1573,25 +1482,15 @@ class _Question:
         cancels.
         """
         first, second = boxes
-        pairs, pair_labels = self.pairs
+        pairs, labels = self.pairs
         kinds, classes = self.with_trait
         entries = [
             [_said(i, says_yes(*c, first)) * _said(j, says_yes(*c, second)) for c in kinds]
             for i, j in pairs
         ]
-        inverse = None
-        if first != second:
-            scores = [((1 - second) * i - (1 - first) * j) / (first - second) for i, j in pairs]
-            inverse = self.left_inverse(scores)
-        return self.design(
-            name,
-            entries,
-            numbers,
-            reports=pair_labels,
-            classes=classes,
-            class_of=(0, 0, 1, 1),
-            inverse=inverse,
-        )
+        scores = [(1 - second) * i - (1 - first) * j for i, j in pairs]
+        inverse = self.left_inverse(scores, first - second)
+        return self.design(entries, labels, classes=classes, class_of=(0, 0, 1, 1), inverse=inverse)
 
 
 def _said(yes: bool, chance: Fraction) -> Fraction:
@@ -1602,24 +1501,23 @@ def _as_given(value: Any) -> Any:
     """A number as a description keeps it: the double where it is one."""
     if isinstance(value, list):
         return tuple(map(_as_given, value))
-    if isinstance(value, Fraction) and Fraction(float(value)) == value:
-        return float(value)
-    return value
+    return number(value, "number") if isinstance(value, Fraction) else value
 
 
 def _each(
-    design: Callable[..., SurveyDesign], asked: Mapping[str, Any], **numbers: Each
+    design: Callable[..., SurveyDesign], asked: tuple[Any, Any, Any], **numbers: Each | None
 ) -> dict[Hashable, SurveyDesign]:
     """The design of each sample, with the sample's own numbers."""
-    given = {name: _by_sample(each, name) for name, each in numbers.items()}
-    samples = list(next(iter(given.values())))
+    categories, yes, reports = asked
+    given = {name: _by_sample(each, name) for name, each in numbers.items() if each is not None}
+    samples = next(iter(given.values()))
     if any(set(each) != set(samples) for each in given.values()):
         raise ArgumentValueError(
             f"{' and '.join(given)} must be for the same samples, found "
-            f"{' and '.join(map(listed, given.values()))}"
+            f"{' and '.join(map(quote_list, given.values()))}"
         )
     own = {sample: {name: each[sample] for name, each in given.items()} for sample in samples}
-    return {sample: design(**asked, **own[sample]) for sample in samples}
+    return {s: design(categories, yes=yes, reports=reports, **own[s]) for s in samples}
 
 
 def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
@@ -1629,23 +1527,6 @@ def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
 
 
 # -- arguments ----------------------------------------------------------------------------------
-
-
-def _check_parameters(design: Any, given: Mapping[str, Any]) -> None:
-    """Raise unless the numbers given are those that the design has."""
-    if not isinstance(design, str) or design not in _DESIGNS:
-        raise ArgumentValueError(f"design must be one of {sorted(_DESIGNS)}, found {found(design)}")
-    needed = [name for name in _arguments(design) if name not in ("categories", "yes", "reports")]
-    if set(given) != set(needed):
-        raise ArgumentTypeError(
-            f"the design {design!r} has the parameters {needed}, found {listed(given)}"
-        )
-
-
-@cache
-def _arguments(design: str) -> tuple[str, ...]:
-    """The arguments of the function of a design."""
-    return tuple(inspect.signature(_DESIGNS[design]).parameters)
 
 
 def _yes_code(domain: Categories, yes: Hashable) -> int:
@@ -1663,11 +1544,11 @@ def _yes_code(domain: Categories, yes: Hashable) -> int:
         )
     code = domain.code(yes)
     if code >= domain.k:
-        raise ArgumentValueError(f"yes must be one of {domain.describe()}, got {found(yes)}")
+        raise ArgumentValueError(f"yes must be one of {domain.describe()}, got {quote(yes)}")
     return code
 
 
-def _probability(value: Any, name: str, interval: str = "(0, 1)") -> Fraction:
+def _probability(value: Any, name: str, interval: str) -> Fraction:
     exact = Fraction(probability(value, name, interval))
     if exact.denominator.bit_length() > _MOST_BITS:
         raise ArgumentValueError(f"{name} must be a fraction of at most 330 digits")
@@ -1694,7 +1575,7 @@ def _by_category(value: Any, name: str, domain: Categories) -> list[Fraction]:
         if set(given) != set(range(domain.k)) or len(given) != len(value):
             raise ArgumentValueError(
                 f"{name} must have one number for each of {each}, found numbers for "
-                f"{listed(value.keys())}"
+                f"{quote_list(value.keys())}"
             )
         value = [given[code] for code in range(domain.k)]
     return _probabilities(value, name, "[0, 1]", each, domain.k)
@@ -1702,22 +1583,24 @@ def _by_category(value: Any, name: str, domain: Categories) -> list[Fraction]:
 
 def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
     """The number of each sample."""
-    if isinstance(value, pd.Series) and not value.index.is_unique:
-        raise ArgumentValueError(f"{name} must have one number for each sample, not several")
-    if isinstance(value, Mapping | pd.Series):
-        read = dict(value.items())
-    elif isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
         raise ArgumentTypeError(
             f"{name} must have one number for each sample, a list or a mapping from sample to "
             f"number, found {type(value).__name__}"
         )
-    else:
-        read = dict(enumerate(value, start=1))
-    if len(read) < 2:
+    mapped = isinstance(value, Mapping | pd.Series)
+    pairs = list(value.items() if mapped else enumerate(value, start=1))
+    if len(pairs) < 2 or len(dict(pairs)) < len(pairs):
         raise ArgumentValueError(
-            f"{name} must have numbers for at least 2 samples, found {len(read)}"
+            f"{name} must have one number for each of at least 2 samples, found numbers for "
+            f"{quote_list(sample for sample, _ in pairs)}"
         )
-    return read
+    return dict(pairs)
+
+
+__all__ = sorted(
+    name for name in [*_made("SurveyDesign"), *_made("Samples")] if name.removeprefix("_") == name
+)
 
 
 def __dir__() -> list[str]:
