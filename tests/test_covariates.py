@@ -87,8 +87,7 @@ def _channel(rng, n, link="logit", k=2, classes=0, exact=False):
         table = (np.arange(k + classes) == rng.integers(0, k + classes, n)[:, None]) * 1.0
     class_of = np.array([*range(k), *[0] * classes])
     labels = tuple(range(k + classes))
-    groups, family = np.zeros(n, dtype=np.intp), family_of(link, k)
-    return ReportedOutcome(labels[:k], table, None, groups, class_of, labels, family)
+    return ReportedOutcome(labels[:k], table, None, class_of, labels, family_of(link, k))
 
 
 OUTCOMES = {

@@ -20,6 +20,7 @@ from rrstats.errors import (
     RRStatsWarning,
 )
 from rrstats.regression import cauchit, cloglog, logit, probit
+from rrstats.regression.likelihood import profile_end
 
 NO_YES = ["no", "yes"]
 DICE = rr.KRR(NO_YES, 0.75)
@@ -150,7 +151,7 @@ def test_expected_information_is_the_mean_over_all_reports(name):
 
     model = problem_of(name, n=12)
     theta = np.random.default_rng(4).normal(scale=0.5, size=model.size)
-    first, cells = model.outcome.siblings
+    first, cells = model.outcome.first, model.outcome.width
     observed = products = 0.0
     for cell in range(cells):
         here = replace(model, outcome=replace(model.outcome, cells=first + cell))
@@ -1063,11 +1064,7 @@ def test_a_profile_interval_ends_where_there_are_several_maxima(seed):
 )
 def test_the_end_of_a_profile_interval_is_where_its_own_loss_is_the_limit(loss, end):
     """Beyond another maximum nothing is rejected for sure, and no search goes on for ever."""
-    from rrstats.regression.likelihood import ProfileLine
-
-    line = ProfileLine.__new__(ProfileLine)
-    line.best, line.loss = 0.0, loss
-    assert end == pytest.approx(line.end(1, 1.0, 4.0), abs=1e-4)
+    assert end == pytest.approx(profile_end(loss, 0.0, 1.0, 4.0), abs=1e-4)
 
 
 def test_a_category_in_a_wald_test_is_all_its_parameters():

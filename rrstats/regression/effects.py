@@ -371,12 +371,12 @@ def goodness(people: Population) -> GoodnessOfFit:
     """Observed against expected reports in groups of rows with equal predictors and sample."""
     model, theta = people.fit.model, people.fit.theta
     outcome = model.outcome
-    if outcome.siblings is None:
+    if outcome.cells is None:
         raise ArgumentValueError(
             "a test of fit needs reports that fall into one cell each; these name several "
             "categories"
         )
-    first, cells = outcome.siblings
+    first, cells = outcome.first, outcome.width
     parts = [people.data.design.matrix, first[:, None]]
     if model.offset is not None:
         parts.append(model.offset[:, None])

@@ -17,7 +17,8 @@ Sources: Magder and Hughes (1997); van den Hout and Kooiman (2006); Louis (1982)
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
 from rrstats.regression.design_matrix import orthonormal, refuse_collinear
-from rrstats.regression.links import Family
+from rrstats.regression.links import Family, MultinomialFamily
 
 _BLOCK = 1 << 13
 """Rows times classes that are worked on at once, which stay in cache."""
@@ -52,31 +53,6 @@ class Terms(NamedTuple):
     log: Floats
     slopes: Floats
     curves: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class NoOutcome:
-    """No outcome: the reports of the covariates alone."""
-
-    predictors: int = 0
-    own: int = 0
-
-    def terms(self, rows: slice, eta: Floats, own: Floats) -> Terms:
-        """Density 1."""
-        shape = eta.shape[1:]
-        return Terms(np.zeros(shape), np.zeros((0, *shape)), np.zeros((0, 0, *shape)))
-
-    def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Nothing."""
-        return np.zeros((0, 1)), np.zeros(0)
-
-    def take(self, rows: Any) -> NoOutcome:
-        """The same of some rows."""
-        return self
-
-    def natural(self, own: Floats) -> tuple[Floats, Floats]:
-        """Nothing."""
-        return own, np.zeros((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,19 +111,19 @@ class ReportedOutcome:
     table : (cells, classes) P(cell | class), where reports fall into one cell each; else
         (rows, classes) the likelihood of each report by itself.
     cells : (rows,) the cell of each report; None where each report is a row of ``table``.
-    groups : (cells,) the sample of each cell.
     class_of : (classes,) the category 0 .. k-1 of each class.
     labels : (classes,) what the classes are called.
     family : probabilities of the categories given linear predictors.
+    samples : how many there are; each has as many rows of the table, one sample after another.
     """
 
     categories: tuple[Hashable, ...]
     table: Floats
     cells: NDArray[np.intp] | None
-    groups: NDArray[np.intp]
     class_of: NDArray[np.intp]
     labels: tuple[Hashable, ...]
     family: Family
+    samples: int = 1
 
     @property
     def k(self) -> int:
@@ -165,21 +141,28 @@ class ReportedOutcome:
         return len(self.free)
 
     @cached_property
-    def free(self) -> list[int]:
+    def shown(self) -> Floats:
+        """(k, classes) 1 where a class is of a category."""
+        return np.asarray(self.class_of == np.arange(self.k)[:, None], dtype=np.float64)
+
+    @cached_property
+    def last(self) -> NDArray[np.intp]:
+        """(k,) the last class of each category."""
+        return np.asarray(len(self.class_of) - 1 - np.argmax(self.shown[:, ::-1], axis=1))
+
+    @cached_property
+    def free(self) -> NDArray[np.intp]:
         """Classes whose share within their category is a parameter."""
-        last = {int(category): place for place, category in enumerate(self.class_of)}
-        return [place for place, code in enumerate(self.class_of) if last[int(code)] != place]
+        return np.setdiff1d(np.arange(len(self.class_of)), self.last)
 
     def class_shares(self, psi: Floats) -> Floats:
         """(classes,) the share of each class within its category."""
         logits = np.zeros(len(self.class_of))
         logits[self.free] = psi
-        found = np.empty(len(self.class_of))
-        for category in range(self.k):
-            mine = self.class_of == category
-            raised = np.exp(logits[mine] - logits[mine].max())
-            found[mine] = raised / raised.sum()
-        return found
+        raised = np.exp(
+            logits - np.where(self.shown > 0, logits, -np.inf).max(axis=1)[self.class_of]
+        )
+        return np.asarray(raised / (self.shown @ raised)[self.class_of])
 
     def natural(self, own: Floats) -> tuple[Floats, Floats]:
         """Shares of the free classes."""
@@ -189,14 +172,9 @@ class ReportedOutcome:
 
     def evidence(self, table: Floats, psi: Floats) -> tuple[Floats, Floats]:
         """(k, cells) A, and its (own, cells) derivatives by psi."""
-        shares = self.class_shares(psi)
-        values = np.zeros((self.k, len(table)))
-        for place, category in enumerate(self.class_of):
-            values[category] += shares[place] * table[:, place]
-        slopes = [
-            shares[place] * (table[:, place] - values[self.class_of[place]]) for place in self.free
-        ]
-        return values, np.array(slopes).reshape(self.own, len(table))
+        shares, free = self.class_shares(psi), self.free
+        values = (self.shown * shares) @ table.T
+        return values, shares[free, None] * (table.T[free] - values[self.class_of[free]])
 
     def _evidence(self, rows: slice, psi: Floats) -> tuple[Floats, Floats]:
         """The same of some reports."""
@@ -214,7 +192,7 @@ class ReportedOutcome:
         q = self.predictors
         curves = np.empty((q + self.own, q + self.own, *rate.shape))
         curves[:q, :q] = self.family.bends(eta, shares, values[:, None]) * inverse
-        if self.free:
+        if self.own:
             self._bend_classes(curves, own, steps, shares * inverse, slopes * inverse)
         with np.errstate(divide="ignore"):
             return Terms(np.log(rate), by, curves)
@@ -226,7 +204,7 @@ class ReportedOutcome:
         rate = np.einsum("kn,kcn->cn", values, shares)
         inverse = np.divide(1.0, rate, out=np.zeros_like(rate), where=rate > 0)
         by = np.einsum("kn,kqcn->qcn", values, slopes) * inverse
-        if self.free:
+        if self.own:
             own = shares[self.class_of[self.free]] * steps[:, None] * inverse
             by = np.concatenate([by, own])
         return rate, inverse, by
@@ -236,27 +214,26 @@ class ReportedOutcome:
     ) -> None:
         """Second derivatives by psi; shares and slopes are over P(report)."""
         q, codes = self.predictors, self.class_of[self.free]
-        curves[q:, q:] = 0.0
-        within = self.class_shares(psi)[self.free]
-        for place, category in enumerate(codes):
-            cross = slopes[category] * steps[place]
-            curves[:q, q + place] = curves[q + place, :q] = cross
-            for other in np.flatnonzero(codes == category):
-                both = within[other] * steps[place] + within[place] * steps[other]
-                both = steps[place] * (other == place) - both
-                curves[q + place, q + other] = shares[category] * both
+        cross = slopes[codes] * steps[:, None, None]
+        curves[q:, :q], curves[:q, q:] = cross, cross.swapaxes(0, 1)
+        one = self.class_shares(psi)[self.free][:, None, None]
+        both = (
+            np.eye(len(codes))[:, :, None] * steps
+            - one * steps
+            - one.swapaxes(0, 1) * steps[:, None]
+        )
+        both *= (codes == codes[:, None])[:, :, None]
+        curves[q:, q:] = shares[codes][:, None] * both[:, :, None]
 
     def expected(self, rows: slice, eta: Floats, own: Floats) -> Floats:
         """(d, d, C, rows) the mean of products of slopes over the reports of a row's sample."""
-        assert self.siblings is not None
-        first, cells = self.siblings
+        first = self.first[rows]
         shares = self.family.shares(eta)
         slopes = self.family.slopes(eta, shares)
         values, steps = self.evidence(self.table, own)
         d = self.predictors + self.own
         found = np.zeros((d, d, *eta.shape[1:]))
-        for place in range(cells):
-            cell = first[rows] + place
+        for cell in first + np.arange(self.width)[:, None]:
             rate, _, by = self._slopes(values[:, cell], steps[:, cell], shares, slopes)
             found += by[:, None] * (by * rate)[None]
         return found
@@ -271,19 +248,16 @@ class ReportedOutcome:
         joint = self._evidence(rows, own)[0] * self.family.shares(eta[:, 0])
         return np.asarray((joint / joint.sum(axis=0)).T)
 
-    @cached_property
-    def siblings(self) -> tuple[NDArray[np.intp], int] | None:
-        """(rows,) the first cell of each report's sample, and how many cells samples have.
+    @property
+    def width(self) -> int:
+        """How many cells a sample has."""
+        return len(self.table) // self.samples
 
-        None where reports do not fall into one cell each, or samples have unequal numbers.
-        """
-        if self.cells is None:
-            return None
-        starts = np.flatnonzero(np.diff(self.groups, prepend=-1))
-        sizes = np.diff([*starts.tolist(), len(self.groups)])
-        if len(set(sizes.tolist())) > 1:
-            return None
-        return starts[self.groups[self.cells]], int(sizes[0])
+    @cached_property
+    def first(self) -> NDArray[np.intp]:
+        """(rows,) the first cell of each report's sample; none where reports are of no cell."""
+        cells = np.empty(0, dtype=np.intp) if self.cells is None else self.cells
+        return np.asarray(cells // self.width * self.width)
 
     def counts(self, weights: Floats) -> Floats:
         """(cells,) the weight of the reports of each cell."""
@@ -306,9 +280,7 @@ class ReportedOutcome:
         classes = self.proportions(weights, 30)
         classes = 0.98 * classes + 0.02 / len(classes)
         shares = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
-        last = {int(category): place for place, category in enumerate(self.class_of)}
-        ends = [last[int(self.class_of[place])] for place in self.free]
-        psi = np.log(classes[self.free] / classes[ends])
+        psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
         return self.family.eta(shares[:, None]), np.asarray(psi, dtype=np.float64)
 
     def take(self, rows: Any) -> ReportedOutcome:
@@ -318,7 +290,7 @@ class ReportedOutcome:
         return replace(self, cells=self.cells[rows])
 
 
-OutcomeModel = NoOutcome | NormalOutcome | ReportedOutcome
+OutcomeModel = NormalOutcome | ReportedOutcome
 
 
 def outcome_of(
@@ -331,28 +303,26 @@ def outcome_of(
     """
     order = list(range(variable.k))
     for name, category, place in (("baseline", first, 0), ("event", last, variable.k)):
+        if category is not None and category not in variable.categories:
+            # Categories that no mechanism declares are cells.
+            known = f" {list(variable.categories)}" if variable.private else ""
+            raise ArgumentValueError(
+                f"{name} must be one of the {variable.k} categories{known} of the outcome, got "
+                f"{category!r}"
+            )
         if category is not None:
-            if category not in variable.categories:
-                # Categories that no mechanism declares are cells.
-                known = f" {list(variable.categories)}" if variable.private else ""
-                raise ArgumentValueError(
-                    f"{name} must be one of the {variable.k} categories{known} of the outcome, got "
-                    f"{category!r}"
-                )
             code = variable.categories.index(category)
             order.remove(code)
             order.insert(place, code)
-    mechanism = variable.mechanism
-    single = variable.one_cell_each
-    samples = np.zeros(variable.m, dtype=np.intp)
+    mechanism, single = variable.mechanism, variable.one_cell_each
     return ReportedOutcome(
         tuple(variable.categories[code] for code in order),
         variable.likelihood_table if single else variable.likelihood(),
         variable.codes() if single else None,
-        samples if mechanism is None or not single else mechanism.channel.samples,
         np.argmax(variable.shown[order], axis=0),
         variable.categories if mechanism is None else mechanism.domain.categories,
         family,
+        len(getattr(mechanism, "groups", None) or [None]),
     )
 
 
@@ -420,16 +390,11 @@ class Likelihood:
 
     def take(self, rows: Any) -> Likelihood:
         """Some rows."""
-        return Likelihood(
-            self.outcome.take(rows),
-            self.given[rows],
-            self.same[rows],
-            self.varying[:, rows],
-            self.shares[rows],
-            self.weights[rows],
-            self.squares[rows],
-            None if self.offset is None else self.offset[rows],
-        )
+        offset = None if self.offset is None else self.offset[rows]
+        columns = ("given", "same", "shares", "weights", "squares")
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in columns}
+        varying, outcome = self.varying[:, rows], self.outcome.take(rows)
+        return replace(self, outcome=outcome, varying=varying, offset=offset, **taken)
 
     def blocks(self) -> Iterator[slice]:
         """Slices of the rows; an empty one where there are none."""
@@ -446,11 +411,7 @@ class Likelihood:
 
     def moved(self, theta: Floats, rows: slice) -> Floats:
         """(predictors, C, rows) what a step does to the linear predictors."""
-        beta, cut = self.split(theta)[0], self.same.shape[1]
-        found = (beta[:, :cut] @ self.same[rows].T)[:, None]
-        if self.varying.shape[2]:
-            return np.asarray(found + np.moveaxis(self.varying[:, rows] @ beta[:, cut:].T, 2, 0))
-        return np.broadcast_to(found, (len(found), self.classes, found.shape[2]))
+        return np.moveaxis(self.design(rows) @ self.split(theta)[0].T, 2, 0)
 
     def eta(self, theta: Floats, rows: slice) -> Floats:
         """(predictors, C, rows) the linear predictors."""
@@ -497,19 +458,14 @@ class Likelihood:
             yield rows, self._scores(rows, after, shares, terms)
 
     def _scores(self, rows: slice, after: Floats, shares: Floats, terms: Terms) -> Floats:
-        q, cut = self.outcome.predictors, self.same.shape[1]
-        found = np.empty((after.shape[1], self.size))
         slopes = terms.slopes * after
-        total = slopes.sum(axis=1)
-        for a in range(q):
-            here = found[:, a * self.columns : (a + 1) * self.columns]
-            np.multiply(self.same[rows], total[a][:, None], out=here[:, :cut])
-            here[:, cut:] = np.einsum("cn,cnv->nv", slopes[a], self.varying[:, rows])
-        found[:, self.head : self.head + self.outcome.own] = total[q:].T
-        gained = (after - shares)[1:].T
-        wide = gained[:, :, None] * self.shares[rows][:, None, :]
-        found[:, self.head + self.outcome.own :] = wide.reshape(len(found), -1)
-        return found
+        parts, total = [], slopes.sum(axis=1)
+        for a in range(self.outcome.predictors):
+            vary = np.einsum("cn,cnv->nv", slopes[a], self.varying[:, rows])
+            parts += [self.same[rows] * total[a][:, None], vary]
+        gained = (after - shares)[1:].T[:, :, None] * self.shares[rows][:, None]
+        own = total[self.outcome.predictors :].T
+        return np.hstack([*parts, own, gained.reshape(len(own), -1)])
 
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Log-likelihood, gradient and Hessian.
@@ -522,21 +478,17 @@ class Likelihood:
             after, shares, each, terms = self._after(theta, rows)
             weight = self.weights[rows]
             total += float((weight * each).sum())  # in pairs: few digits lost
-            if self.classes == 1:
-                bends = terms.curves - terms.slopes[:, None] * terms.slopes[None]
+            if self.classes == 1:  # in short: the sums alone, without the scores of rows
+                bends = terms.curves - terms.slopes[:, None] * terms.slopes
                 hessian += self.gram(bends * weight, rows)
-                gradient += self._spread(terms.slopes[:, 0] * weight, rows)
+                slopes = terms.slopes[:, 0] * weight
+                by = slopes[: self.outcome.predictors] @ self.design(rows)[0]
+                gradient += np.append(by, slopes[self.outcome.predictors :].sum(axis=1))
             else:
                 scores = self._scores(rows, after, shares, terms)
                 gradient += weight @ scores
-                hessian += self._curvature(rows, weight, after, shares, scores, terms)
+                hessian += self._curvature(rows, after, shares, scores, terms)
         return total, gradient, (hessian + hessian.T) / 2
-
-    def _spread(self, slopes: Floats, rows: slice) -> Floats:
-        """(size,) sums over rows of derivatives by predictors, of one class."""
-        q = self.outcome.predictors
-        design = self.design(rows)[0]
-        return np.concatenate([(slopes[:q] @ design).ravel(), slopes[q:].sum(axis=1)])
 
     def gram(self, weights: Floats, rows: slice) -> Floats:
         """Sums of products of columns: the block of coefficients and own parameters.
@@ -592,34 +544,23 @@ class Likelihood:
         return found
 
     def _curvature(
-        self,
-        rows: slice,
-        weight: Floats,
-        after: Floats,
-        shares: Floats,
-        scores: Floats,
-        terms: Terms,
+        self, rows: slice, after: Floats, shares: Floats, scores: Floats, terms: Terms
     ) -> Floats:
-        design, z = self.design(rows), self.shares[rows]
-        cut, g, q = self.head + self.outcome.own, z.shape[1], self.outcome.predictors
-        heavy = weight * after
-        found = self.gram(terms.curves * heavy, rows)
+        weight, z, design = self.weights[rows], self.shares[rows], self.design(rows)
+        cut, q, g = self.head + self.outcome.own, self.outcome.predictors, z.shape[1]
+        found = self.gram(terms.curves * weight * after, rows)
         seen = scores[:, :cut]
         found[:cut, :cut] -= seen.T @ (weight[:, None] * seen)
         for one in range(1, self.classes):
             mine = slice(cut + (one - 1) * g, cut + one * g)
             slopes = terms.slopes[:, one]
             each = [slopes[a][:, None] * design[one] for a in range(q)]
-            mixed = (np.hstack([*each, slopes[q:].T]) - seen) * heavy[one][:, None]
+            mixed = (np.hstack([*each, slopes[q:].T]) - seen) * (weight * after[one])[:, None]
             found[:cut, mine] = mixed.T @ z
             found[mine, :cut] = found[:cut, mine].T
-            for other in range(1, one + 1):
-                place = slice(cut + (other - 1) * g, cut + other * g)
-                bend = shares[one] * shares[other] - after[one] * after[other]
-                if one == other:
-                    bend = bend + after[one] - shares[one]
-                found[mine, place] = (z.T * (weight * bend)) @ z
-                found[place, mine] = found[mine, place].T
+            bends = shares[one] * shares[1:] - after[one] * after[1:]
+            bends[one - 1] += after[one] - shares[one]
+            found[mine, cut:] = np.hstack([(z.T * bend) @ z for bend in bends * weight])
         return found
 
 
@@ -679,10 +620,8 @@ _SAME = 1e-6
 class Fit:
     """Maximum of a likelihood.
 
-    model : in columns of mean square 1.  theta : parameters there.
-    back : (size, size) makes of these the coefficients in the units and order of the user.
-    log_likelihood, gradient : at the maximum.  converged : whether nothing is left to gain.
-    scale : the largest information at the start, to which nothing is compared.
+    model : in columns of mean square 1.  maximum : of that.
+    back : (size, size) makes of its parameters the coefficients in the units and order of the user.
     bread : (size, size) inverse information, 0 for what nothing is known of.
     unknown : (size, d) directions that the data tell nothing of; none mostly.
     signs : (size,) in the order of the user 1 or -1 for infinite parameters, NaN where nothing is
@@ -692,18 +631,18 @@ class Fit:
     """
 
     model: Likelihood
-    theta: Floats
+    maximum: Maximum
     back: Floats
-    log_likelihood: float
-    gradient: Floats
-    converged: bool
-    iterations: int
-    scale: float
     bread: Floats
     unknown: Floats
     signs: Floats
     edge: float = 0.0
     others: tuple[float, ...] = ()
+
+    @property
+    def theta(self) -> Floats:
+        """(size,) the parameters at the maximum."""
+        return self.maximum.parameters
 
     @property
     def own(self) -> slice:
@@ -756,10 +695,10 @@ class Fit:
         if kind == "robust":
             return self.bread @ model.products(theta, model.squares) @ self.bread
         if kind == "opg":
-            least = _NOTHING * self.scale if self.unknown.size else 0.0
+            least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
             return split_information(model.products(theta, model.weights), least)[0]
         if kind == "expected":
-            if model.classes > 1 or getattr(model.outcome, "siblings", None) is None:
+            if model.classes > 1 or not len(getattr(model.outcome, "first", [])):
                 raise ArgumentValueError(
                     "vcov 'expected' needs a mean over all reports, and these name several "
                     "categories, or belong to covariates, so that there are too many; use "
@@ -810,26 +749,13 @@ def fitted(
         )
     least = _NOTHING * found.scale if found.endless is not None else 0.0
     bread, unknown = split_information(-found.hessian, least)
-    turn = np.arange(model.size)
-    places = np.argsort(order)
+    turn, places = np.arange(model.size), np.argsort(order)
     for a in range(model.outcome.predictors):
         turn[a * model.columns : (a + 1) * model.columns] = a * model.columns + places
     back = back[turn]
-    return Fit(
-        standard,
-        found.parameters,
-        back,
-        found.value,
-        found.gradient,
-        found.converged and found.scale >= _NONE,
-        found.iterations,
-        found.scale,
-        bread,
-        unknown,
-        _signs(standard, found, back, unknown),
-        edge,
-        others,
-    )
+    signs = _signs(standard, found, back, unknown)
+    found = replace(found, converged=found.converged and found.scale >= _NONE)
+    return Fit(standard, found, back, bread, unknown, signs, edge, others)
 
 
 def _standardized(
@@ -842,14 +768,8 @@ def _standardized(
     if cut:
         basis = orthonormal(same, names[:cut])
         same, inner[:cut, :cut] = basis.columns, basis.back
-    varying = model.varying
-    if b > cut:
-        lengths = np.sqrt((varying**2).mean(axis=(0, 1)))
-        inner[cut:, cut:] = np.diag(1 / lengths)
-        if varying.strides[1]:
-            varying = varying / lengths
-        else:  # alike in all rows: keep it small
-            varying = np.broadcast_to(varying[:, :1] / lengths, varying.shape)
+    lengths = np.sqrt((model.varying**2).mean(axis=(0, 1)))
+    inner[cut:, cut:], varying = np.diag(1 / lengths), model.varying / lengths
     if isinstance(outcome, NormalOutcome):
         heavy = np.sqrt(model.weights)
         first = np.linalg.lstsq(same * heavy[:, None], outcome.y * heavy, rcond=None)[0]
@@ -904,14 +824,9 @@ def _best_alone(model: Likelihood) -> tuple[Maximum, float]:
     further = (climb(model, other) for other in _further(model, first, start))
     found = [first, *(one for one in further if one.converged)]
     edge = max((one.value for one in found if one.endless is not None), default=-np.inf)
-    inside = [one for one in found if one.endless is None]
-    if len(inside) == len(found) and np.ptp([one.value for one in inside]) <= 1e-6:
-        return _highest(found), 0.0  # mostly: one maximum
-    proper = [one for one in inside if _is_proper(one)]
-    if not proper:
-        return _highest(found), 0.0
-    best = _highest(proper)
-    return best, max(0.0, edge - best.value)
+    inside = [one for one in found if one.endless is None and _is_proper(one)]
+    best = _highest(inside or found)
+    return best, max(0.0, edge - best.value) if inside else 0.0
 
 
 def _further(model: Likelihood, first: Maximum, start: Floats) -> list[Floats]:
@@ -926,12 +841,9 @@ def _further(model: Likelihood, first: Maximum, start: Floats) -> list[Floats]:
 
 def _highest(found: list[Maximum]) -> Maximum:
     """The highest, and of those as high the first that converged."""
-    best = found[0]
-    for other in found[1:]:
-        higher = other.value - best.value
-        if higher > 1e-6 or (not best.converged and higher > -1e-6):
-            best = other
-    return best
+    top = max(one.value for one in found)
+    near = [one for one in found if one.value >= top - 1e-6]
+    return next((one for one in near if one.converged), near[0])
 
 
 def _is_proper(found: Maximum) -> bool:
@@ -963,18 +875,23 @@ def _starts(model: Likelihood) -> list[Floats]:
 
     Source of the first: regression calibration (Carroll et al. 2006, chapter 4).
     """
-    none = np.empty((model.rows, 0))
-    varying = np.empty((model.classes, model.rows, 0))
-    alone = replace(model, outcome=NoOutcome(), same=none, varying=varying, offset=None)
-    gamma = np.clip(climb(alone, np.zeros(alone.size), steps=20).parameters, -4.0, 4.0)
-    expected = np.einsum("rc,crv->rv", alone.posterior(gamma), model.varying)
-    single = replace(
-        model,
-        given=np.ones((model.rows, 1)),
-        same=np.hstack([model.same, expected]),
-        varying=np.empty((1, model.rows, 0)),
-        shares=none,
+    alone = replace(
+        _of_one_class(model, model.shares),
+        outcome=ReportedOutcome(
+            tuple(range(model.classes)),
+            model.given,
+            None,
+            np.arange(model.classes),
+            (),
+            MultinomialFamily(model.classes),
+        ),
+        offset=None,
     )
+    gamma = np.clip(climb(alone, np.zeros(alone.size), steps=20).parameters, -4.0, 4.0)
+    every = slice(None)
+    after = alone.outcome.posterior(every, alone.eta(gamma, every), gamma[:0])
+    expected = np.einsum("rc,crv->rv", after, model.varying)
+    single = _of_one_class(model, np.hstack([model.same, expected]))
     outcome = climb(single, start_of(single), steps=30).parameters
     if not isinstance(model.outcome, NormalOutcome):
         outcome = np.clip(outcome, -8.0, 8.0)
@@ -996,6 +913,13 @@ def _starts(model: Likelihood) -> list[Floats]:
     return found
 
 
+def _of_one_class(model: Likelihood, columns: Floats) -> Likelihood:
+    """The likelihood of the outcome on other columns, without classes."""
+    none = np.empty((1, model.rows, 0))
+    ones = np.ones((model.rows, 1))
+    return replace(model, given=ones, same=columns, varying=none, shares=none[0])
+
+
 def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> Floats:
     """(size,) 1 or -1 for what grows or falls for ever, 0 for what has a maximum.
 
@@ -1011,8 +935,7 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
         unit = back[place] / lengths[place]
         inside = np.linalg.svd(unit[None])[2][1:].T
         held = start - unit * (unit @ start)
-        value = climb(model, held, inside).value if inside.size else model.derivatives(held)[0]
-        if found.value - value < _GAIN:
+        if found.value - climb(model, held, inside).value < _GAIN:
             signs[place] = np.nan
     return np.where(lost, signs, 0.0)
 
@@ -1023,19 +946,19 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
 _STEPS = 60
 """Steps of one climb: they start near."""
 
-_TRIALS = 40
+_TRIALS = 60
 """Values at which an end is looked for, at most."""
 
 _EVEN = (2.0, 8.0)
 """Losses at the ends of a Wald interval that are no longer near 3.84.  Of 200 people, 12% of them
 of the event, behind k-RR of 0.75 seven of ten intercepts are outside; of 2,000 none."""
 
-_PART, _NEAR = 1e-4, 1e-7
-"""An end is known to this part of half a Wald interval; or its loss to this part of the limit."""
+_PART = 1e-7
+"""An end is known to this part of half a Wald interval."""
 
-_HIGHER, _JUMP = 1e-4, 0.05
-"""A loss that falls by more on the way out, or jumps by this part of the limit, is that of another
-maximum."""
+_HIGHER, _JUMP = 1e-4, 1e-3
+"""A loss that falls by more on the way out, or passes over this part of the limit, is that of
+another maximum."""
 
 
 def uneven(fit: Fit) -> list[int]:
@@ -1050,7 +973,7 @@ def uneven(fit: Fit) -> list[int]:
         if fit.signs[place] == 0 and variance > 0:
             step = 1.96 * fit.bread @ row / np.sqrt(variance)
             ends = [fit.model.derivatives(fit.theta + sign * step)[0] for sign in (-1, 1)]
-            losses = 2 * (fit.log_likelihood - np.array(ends))
+            losses = 2 * (fit.maximum.value - np.array(ends))
             if not (losses.min() >= _EVEN[0] and losses.max() <= _EVEN[1]):
                 found.append(place)
     return found
@@ -1058,7 +981,7 @@ def uneven(fit: Fit) -> list[int]:
 
 def ratio_statistic(fit: Fit, place: int) -> float:
     """Twice the log-likelihood that a coefficient of 0 loses."""
-    return max(0.0, ProfileLine(fit, fit.back[place]).loss(0.0))
+    return max(0.0, _profile_loss(fit, fit.back[place])(0.0))
 
 
 def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = None) -> Floats:
@@ -1072,84 +995,65 @@ def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = Non
     """
     limit = float(scipy.special.chdtri(1, 1 - level))
     places = range(len(fit.back)) if places is None else places
-    ends = np.empty((len(fit.back), 2))
-    for place in places:
-        row = fit.back[place]
-        variance = float(row @ fit.bread @ row)
-        if fit.signs[place] == 0 and 0 < variance < np.inf:
-            half = np.sqrt(variance * limit)
-        else:  # there is no standard error to start from: one of a predictor's
-            half = 1 / fit.model.furthest(np.linalg.solve(fit.back, np.eye(len(row))[place]))
-        line = ProfileLine(fit, row)
-        ends[place] = [
-            sign * np.inf if fit.signs[place] == sign else line.end(sign, half, limit)
-            for sign in (-1, 1)
-        ]
-    for place in set(places) & set(range(fit.own.start, fit.own.stop)):
-        for side in (0, 1):
+    return np.array([_profile_ends(fit, place, limit) for place in places]).reshape(-1, 2)
+
+
+def _profile_ends(fit: Fit, place: int, limit: float) -> list[float]:
+    row, own = fit.back[place], place - fit.own.start
+    variance = float(row @ fit.bread @ row)
+    if fit.signs[place] == 0 and 0 < variance < np.inf:
+        half = np.sqrt(variance * limit)
+    else:  # there is no standard error to start from: one of a predictor's
+        half = 1 / fit.model.furthest(np.linalg.solve(fit.back, np.eye(len(row))[place]))
+    loss, best = _profile_loss(fit, row), float(row @ fit.theta)
+    ends = [
+        sign * np.inf if fit.signs[place] == sign else profile_end(loss, best, sign * half, limit)
+        for sign in (-1, 1)
+    ]
+    if 0 <= own < fit.model.outcome.own:
+        for side, end in enumerate(ends):
             inner = fit.theta[fit.own].copy()
-            inner[place - fit.own.start] = np.clip(ends[place, side], -700, 700)
-            ends[place, side] = fit.model.outcome.natural(inner)[0][place - fit.own.start]
-    return ends[list(places)]
+            inner[own] = np.clip(end, -700, 700)
+            ends[side] = float(fit.model.outcome.natural(inner)[0][own])
+    return ends
 
 
-class ProfileLine:
-    """The likelihood along one parameter, the others at their best."""
+def _profile_loss(fit: Fit, row: Floats) -> Callable[[float], float]:
+    """Twice the log-likelihood lost with a parameter at a value, the others at their best."""
+    inside = np.linalg.svd(row[None])[2][1:].T
+    starts = {float(row @ fit.theta): fit.theta}
 
-    def __init__(self, fit: Fit, row: Floats) -> None:
-        self.fit, self.row = fit, row
-        self.length = float(np.linalg.norm(row))
-        self.inside = np.linalg.svd(row[None] / self.length)[2][1:].T
-        self.best = float(row @ fit.theta)
-        self.starts = {self.best: fit.theta}
+    def loss(value: float) -> float:
+        near = min(starts, key=lambda known: abs(known - value))
+        start = starts[near] + (value - near) * row / (row @ row)
+        held = climb(fit.model, start, inside, _STEPS)
+        starts[value] = held.parameters
+        return 2 * (fit.maximum.value - held.value)
 
-    def loss(self, value: float) -> float:
-        """Twice the log-likelihood lost with the parameter at a value."""
-        near = min(self.starts, key=lambda known: abs(known - value))
-        start = self.starts[near] + (value - near) * self.row / self.length**2
-        if self.inside.shape[1]:
-            held = climb(self.fit.model, start, self.inside, _STEPS)
-            self.starts[value] = held.parameters
-            reached = held.value
-        else:
-            reached = self.fit.model.derivatives(start)[0]
-        return 2 * (self.fit.log_likelihood - reached)
+    return functools.cache(loss)
 
-    def end(self, sign: int, half: float, limit: float) -> float:
-        """Value at which the loss reaches the limit on one side; infinite if it does not.
 
-        Infinite, too, where the climb comes to another maximum, so that the loss falls or jumps.
-        """
-        inner, outer, low = self.best, self.best + sign * half, -limit
-        for _ in range(12):
-            high = self.loss(outer) - limit
-            if high < low - _HIGHER:
+def profile_end(loss: Callable[[float], float], best: float, half: float, limit: float) -> float:
+    """Value at which the loss reaches the limit on the side of ``half``, which is near it.
+
+    Infinite if it does not, or comes to another maximum, so that it falls or jumps.
+    """
+    inner, outer, low = best, best + half, -limit
+    for _ in range(12):
+        high = loss(outer) - limit
+        if high < low - _HIGHER:
+            break
+        if high >= 0:
+            found = scipy.optimize.brentq(
+                lambda value: loss(value) - limit,
+                inner,
+                outer,
+                xtol=_PART * abs(half),
+                maxiter=_TRIALS,
+                disp=False,
+            )
+            if abs(loss(found) - limit) > _JUMP * limit:
                 break
-            if high >= 0:
-                found = self._between(inner, outer, low, high, limit, _PART * half)
-                return sign * np.inf if found is None else found
-            inner, outer, low = outer, self.best + 1.7 * (outer - self.best), high
-        return sign * np.inf
-
-    def _between(
-        self, inner: float, outer: float, low: float, high: float, limit: float, within: float
-    ) -> float | None:
-        """Crossing of the limit, by secants (Illinois); None for a jump over it."""
-        below, above, side = low, high, 0
-        for _ in range(_TRIALS):
-            if abs(outer - inner) <= within:
-                break
-            share = below / (below - above)
-            middle = inner + min(max(share, 0.01), 0.99) * (outer - inner)
-            value = self.loss(middle) - limit
-            if abs(value) <= _NEAR * limit:
-                return middle
-            if value > 0:
-                outer, high, above = middle, value, value
-                below, side = below / 2 if side == 1 else below, 1
-            else:
-                inner, low, below = middle, value, value
-                above, side = above / 2 if side == -1 else above, -1
-        if high - low > _JUMP * limit:
-            return None
-        return inner - low * (outer - inner) / (high - low) if high > low else outer
+            return float(found)
+        inner, outer, low = outer, best + 1.7 * (outer - best), high
+    return float(np.copysign(np.inf, half))

@@ -376,8 +376,7 @@ def _check_varied(reports: ReportedOutcome, weights: Floats) -> None:
     else:
         # Each sample by itself: cells of different samples are never alike.
         told = np.flatnonzero(reports.counts(weights))
-        groups = reports.groups[told]
-        alike = len(told) == len(np.unique(groups)) == 1
+        alike = len(told) == len(np.unique(told // reports.width)) == 1
     if alike:
         raise ArgumentValueError(
             f"all {len(weights)} reports are the same, so nothing can be said of what the answer "
@@ -562,9 +561,9 @@ def _fit(
         covariance=fit.natural(inner),
         vcov=vcov,
         nobs=data.people,
-        llf=fit.log_likelihood,
-        converged=fit.converged,
-        iterations=fit.iterations,
+        llf=fit.maximum.value,
+        converged=fit.maximum.converged,
+        iterations=fit.maximum.iterations,
         df=clusters_df(data.clusters if vcov == "clustered" else None, model.size),
         fit=fit,
         data=data,

@@ -583,7 +583,7 @@ class LikelihoodResult(RegressionResult):
         if self._latent:
             raise ArgumentTypeError("llnull is for fits on ordinary covariates")
         ones = np.ones((self.fit.model.rows, 1))
-        return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).log_likelihood
+        return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).maximum.value
 
     def compare(self, other: LikelihoodResult) -> TestResult:
         """A likelihood-ratio test of two nested fits, whichever is given first.
@@ -1036,7 +1036,7 @@ def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRSt
     """Say which boundary it is: of all reports together, or of those of some covariates."""
     fit = result.fit
     if not result.converged:
-        size = float(np.abs(fit.gradient).max())
+        size = float(np.abs(fit.maximum.gradient).max())
         yield (
             f"no maximum of the likelihood was found in {result.iterations} steps (the gradient is "
             f"still {size:.3g}); these numbers are no estimates: leave covariates out, or look "
@@ -1075,7 +1075,7 @@ def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRSt
 
 def _floor(reports: ReportedOutcome, weights: Floats) -> str:
     """Reported shares beside what the design alone makes of them, for one sample of two reports."""
-    if reports.cells is None or len(reports.table) != 2 or reports.free:
+    if reports.cells is None or len(reports.table) != 2 or reports.own:
         return ""
     rate = reports.counts(weights)[1] / weights.sum()
     low, high = sorted(reports.table[1].tolist())
