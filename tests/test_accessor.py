@@ -18,7 +18,7 @@ from scripted import Counting
 import rrstats as rr
 from rrstats.mechanisms.epsilon import total_epsilon
 
-MOST_MODULES, MOST_FUNCTIONS = 13, 122
+MOST_MODULES, MOST_FUNCTIONS = 12, 94
 YES = rr.KRR(["a", "b"], 0.75)
 CATEGORIES = ["a", "b", "c"]
 M = rr.KRR(CATEGORIES, 0.75)

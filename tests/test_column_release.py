@@ -20,6 +20,7 @@ import pytest
 import scripted
 
 import rrstats as rr
+from rrstats.data.columns import open_column
 from rrstats.privatization import column as column_release
 from rrstats.privatization.column import ColumnRelease
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -86,13 +87,17 @@ def test_threads_count_and_keep_missing_answers_alike(threads):
 
 def test_threads_by_default_where_they_help(monkeypatch):
     """Text in Arrow is shared among at most four processors, codes among none."""
-    monkeypatch.setattr(column_release, "_cores", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+
+    def threads(cells):
+        return column_release._threads_for(open_column(cells))
+
     for cells, expected in ((np.array([1, 2]), 1), (["never"], 1), (pd.Categorical(["x"]), 1)):
-        assert expected == column_release._check_threads(None, cells)
+        assert expected == threads(cells)
     arrow = pytest.importorskip("pyarrow")
     for cells in (arrow.array(["x"]), pd.array(["x"], dtype=pd.ArrowDtype(arrow.string()))):
-        assert column_release._check_threads(None, cells) == 4
-    assert column_release._check_threads(None, arrow.array([1])) == 1
+        assert threads(cells) == 4
+    assert threads(arrow.array([1])) == 1
 
 
 def test_the_type_of_reports_is_known_before_anything_is_drawn():

@@ -308,8 +308,6 @@ BAD = [
     ({"unknown": np.array(["warn", "raise"])}, "unknown"),
     ({"missing": "drop"}, "missing"),
     ({"missing": pd.NA}, "missing"),
-    ({"again": "yes"}, "again"),
-    ({"again": None}, "again"),
     ({"rng": 5}, "rng"),
     ({"rng": np.random.RandomState(1)}, "rng"),
     ({"rng": rr.SecureGenerator}, "rng"),

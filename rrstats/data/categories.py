@@ -36,8 +36,9 @@ Codes = NDArray[Any]
 MOST_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
 
-_KINDS = {"int": int, "float": float, "str": str, "bytes": bytes}
+_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "bytes": bytes}
 _KINDS |= {"date": datetime.date, "duration": datetime.timedelta}
+"""Kinds of categories, as far as containers distinguish them; a bool is an int, too."""
 
 
 def is_missing(value: object) -> bool:
@@ -90,15 +91,6 @@ def _plain(category: object) -> Hashable:
             f"categories must be hashable, found one of type {type(category).__name__}"
         ) from None
     return category
-
-
-def _kind(category: object) -> str:
-    """The kind of one category, as far as containers distinguish kinds."""
-    if isinstance(category, bool):
-        return "bool"
-    if isinstance(category, datetime.datetime) and category.tzinfo is not None:
-        return "instant"
-    return next((kind for kind, types in _KINDS.items() if isinstance(category, types)), "other")
 
 
 def _comparable(value: Any) -> Any:
@@ -186,6 +178,12 @@ class Categories:
     categories: tuple[Hashable, ...]
     labels: tuple[Hashable, ...]
     k: int
+    dtype: np.dtype[Any]
+    """The smallest unsigned type that holds every code, both sentinels and 2k - 2."""
+    missing_code: int | None
+    """The code of the missing category, if there is one."""
+    absent_code: int
+    """The code of a missing answer: k + 1, or that of the missing category."""
 
     def __init__(self, categories: object) -> None:
         plain = tuple(_plain(c) for c in _as_sequence(categories))
@@ -212,7 +210,12 @@ class Categories:
                     "categories in a codebook must each have a label of their own, as text: "
                     "{1: 'never', 2: 'once'}"
                 )
-        self.__dict__.update(categories=plain, labels=labels, k=len(plain))
+        k, missing = len(plain), plain.index(None) if None in plain else None
+        size = np.min_scalar_type(max(2 * k - 1, 255))
+        self.__dict__.update(categories=plain, labels=labels, k=k, dtype=size)
+        self.__dict__.update(
+            missing_code=missing, absent_code=k + 1 if missing is None else missing
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("categories cannot be changed; declare new ones")
@@ -220,20 +223,16 @@ class Categories:
     @cached_property
     def kind(self) -> str:
         """The kind of all categories; "other" where there are several."""
-        kinds = {_kind(c) for c in self.categories if c is not None}
+        kinds = set()
+        for category in self.categories:
+            if isinstance(category, datetime.datetime) and category.tzinfo is not None:
+                kinds.add("instant")
+            elif category is not None:
+                found = (kind for kind, types in _KINDS.items() if isinstance(category, types))
+                kinds.add(next(found, "other"))
         if kinds == {"int", "float"}:
             return "float"
         return kinds.pop() if len(kinds) == 1 else "other"
-
-    @cached_property
-    def missing_code(self) -> int | None:
-        """The code of the missing category, if there is one."""
-        return self.categories.index(None) if None in self.categories else None
-
-    @cached_property
-    def absent_code(self) -> int:
-        """The code of a missing answer: k + 1, or that of the missing category."""
-        return self.k + 1 if self.missing_code is None else self.missing_code
 
     @cached_property
     def bool_codes(self) -> dict[bool | None, int]:
@@ -295,12 +294,6 @@ class Categories:
         first = ", ".join(repr(c) for c in self.categories[: most - 2])
         return f"[{first}, ... {self.k} categories]"
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The smallest unsigned type that holds every code, both sentinels and 2k - 2."""
-        size = 2 * self.k
-        return np.dtype(np.uint8 if size <= 256 else np.uint16 if size <= 65536 else np.uint32)
-
     def empty(self, rows: int) -> Codes:
         """Return an empty array for the codes of ``rows`` reports."""
         return np.empty(rows, dtype=self.dtype)
@@ -352,30 +345,32 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
     >>> categories_to_json(["never", 1, None])
     [{'str': 'never'}, {'int': 1}, {'missing': True}]
     """
+    tagged: list[Any] = []
+    for category in categories:
+        if isinstance(category, np.number | np.bool_ | np.str_ | np.bytes_):
+            category = category.item()  # as in the name of a column of integers
+        kind, tag, value = type(category), type(category).__name__, cast(Any, category)
+        if category is None:
+            tag, value = "missing", True
+        elif kind is bytes:
+            value = value.hex()
+        elif kind is tuple:
+            value = categories_to_json(value)
+        elif kind is datetime.date:
+            value = value.isoformat()
+        elif kind is float and math.isinf(value):
+            value = "inf" if value > 0 else "-inf"
+        elif kind not in (bool, int, float, str) or value != value:
+            raise ArgumentValueError(  # NaN is no JSON
+                f"labels of type {tag} have no JSON form; the types that do are bool, int, float, "
+                "str, date, bytes, tuple and a missing value"
+            )
+        tagged.append({tag: value})
     if isinstance(categories, Mapping):
-        return [_to_json(one) | {"label": label} for one, label in categories.items()]
-    return [_to_json(category) for category in categories]
-
-
-def _to_json(category: Hashable) -> dict[str, Any]:
-    if isinstance(category, np.number | np.bool_ | np.str_ | np.bytes_):
-        category = category.item()  # as in the name of a column of integers
-    if category is None:
-        return {"missing": True}
-    if type(category) is bytes:
-        return {"bytes": category.hex()}
-    if type(category) is tuple:
-        return {"tuple": categories_to_json(category)}
-    if type(category) is datetime.date:
-        return {"date": category.isoformat()}
-    if type(category) is float and math.isinf(category):
-        return {"float": "inf" if category > 0 else "-inf"}
-    if type(category) in (bool, int, float, str) and category == category:  # NaN is no JSON
-        return {type(category).__name__: category}
-    raise ArgumentValueError(
-        f"labels of type {type(category).__name__} have no JSON form; the types that do are "
-        "bool, int, float, str, date, bytes, tuple and a missing value"
-    )
+        return [
+            one | {"label": label} for one, label in zip(tagged, categories.values(), strict=True)
+        ]
+    return tagged
 
 
 def categories_from_json(document: Iterable[Any]) -> Any:

@@ -38,8 +38,8 @@ from rrstats.files.batches import BatchRelease, ReleasedColumn, careful
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt
 from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, write
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.frame import column_mechanisms
 
 try:

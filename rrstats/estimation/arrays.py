@@ -50,8 +50,8 @@ from rrstats.mechanisms.channel import (
     transition_matrix,
 )
 from rrstats.mechanisms.epsilon import prob_from_epsilon
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_channel import score_covariance
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.mechanisms.stacked_channel import StackedChannel, covariance_within
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance
 

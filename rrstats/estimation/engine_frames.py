@@ -29,8 +29,8 @@ from rrstats.estimation.sample_design import (
     refuse_weights,
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
-from rrstats.mechanisms.serialization import as_mechanism
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 

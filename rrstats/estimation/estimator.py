@@ -23,7 +23,7 @@ from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.estimation.tally import Tally, count_reports
 from rrstats.mechanisms.channel import check_target
-from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.mechanisms.krr import as_mechanism
 
 _ILL_CONDITIONED = 1000
 """From here on even a million respondents say next to nothing."""

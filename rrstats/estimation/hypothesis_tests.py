@@ -76,7 +76,7 @@ from rrstats.mechanisms.channel import (
     has_latent_classes,
     transition_matrix,
 )
-from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.mechanisms.krr import as_mechanism
 
 __all__ = [
     "change",

@@ -32,8 +32,8 @@ from rrstats.estimation.sample_design import EVERYONE, Rows
 from rrstats.estimation.tally import Sums, Tally
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.randomness.sources import BLOCK_ROWS
 
 _MOST_CELLS = 1 << 22

@@ -45,7 +45,7 @@ from rrstats.estimation.sample_design import (
     rows_of,
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.support_channel import SupportChannel
 
 _MOST_SUMS = 1 << 25

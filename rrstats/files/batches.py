@@ -36,8 +36,8 @@ from rrstats.files.file_metadata import Changed
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import Record
-from rrstats.privatization.column import ColumnRelease, rounds_before
-from rrstats.privatization.frame import recorded_mechanism, warn_of
+from rrstats.privatization.column import ColumnRelease
+from rrstats.privatization.frame import warn_of
 from rrstats.randomness.sources import BLOCK_ROWS
 
 Result = TypeVar("Result")
@@ -285,49 +285,35 @@ def seen_by(columns: Iterable[ReleasedColumn]) -> Seen:
 def add_seen(columns: Iterable[ReleasedColumn], seen: Seen) -> None:
     """Count what the same release saw elsewhere."""
     for column in columns:
-        release = column.release
-        release.rows += seen.rows
-        release.unknown += seen.unknown.get(column.name, 0)
-        release.missing += seen.missing.get(column.name, 0)
+        unknown, missing = (found.get(column.name, 0) for found in (seen.unknown, seen.missing))
+        column.release.add(seen.rows, unknown, missing)
 
 
 @dataclass(frozen=True)
 class ReleasedColumn:
     """One column of a release, checked; nothing is drawn yet.
 
-    recorded : the mechanism that the target names, a chain where reports are privatized again.
-    said : what the data say of earlier rounds, if anything.
+    has_nulls : whether some reports may be missing.
     """
 
     name: str
     release: ColumnRelease
-    recorded: Mechanism
     has_nulls: bool
-    said: Record | None
 
     @classmethod
     def prepare(
-        cls, asked: Wanted, like: Any, said: Record | None, *, again: bool, rng: Any, **options: Any
+        cls, asked: Wanted, like: Any, said: Record | None, **options: Any
     ) -> ReleasedColumn:
         """A column of the type of ``like``, of which the data say ``said``.
 
         options : as for `ColumnRelease`.
         """
-        name, mechanism, missing = str(asked.name), asked.mechanism, asked.missing
+        name, mechanism = str(asked.name), asked.mechanism
         check_one_sample(name, mechanism)
-        before = rounds_before(said, again)
-        release = ColumnRelease(
-            like,
-            mechanism,
-            unknown=asked.unknown,
-            missing=missing,
-            rng=rng,
-            before=before,
-            **options,
-        )
-        recorded = recorded_mechanism(said, mechanism, again=again, missing=missing, rng=rng)
-        nulls = missing == "keep" or mechanism.report_space.missing_code is not None
-        return cls(name, release, recorded, nulls, said)
+        options |= {"unknown": asked.unknown, "missing": asked.missing}
+        release = ColumnRelease(like, mechanism, record=said, **options)
+        nulls = asked.missing == "keep" or mechanism.report_space.missing_code is not None
+        return cls(name, release, nulls)
 
     @property
     def type(self) -> pa.DataType:
@@ -341,7 +327,7 @@ class ReleasedColumn:
 
     def record(self) -> Record:
         """The record of how the reports are made."""
-        return Record.of(self.name, self.recorded, **self.release.facts(self.said))
+        return Record.of(self.name, self.release.recorded, **self.release.facts)
 
 
 class BatchRelease:

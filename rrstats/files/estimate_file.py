@@ -25,8 +25,8 @@ from rrstats.files.csv import SIDECAR
 from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
 from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import Record, read
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.statement import statement
 
 MOST_LISTED = 1000

@@ -35,8 +35,8 @@ import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, Record, read
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.privatization.column import MISSING, UNKNOWN
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")

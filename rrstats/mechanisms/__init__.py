@@ -5,11 +5,11 @@ name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden v
 """
 
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
-from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
-from rrstats.mechanisms.serialization import as_mechanism, from_dict
+from rrstats.mechanisms.serialization import from_dict
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.surveys import SurveyDesign
 from rrstats.mechanisms.unary import UnaryEncoding

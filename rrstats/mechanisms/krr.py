@@ -11,6 +11,7 @@ make_randomized_response.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,9 +22,10 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_prob
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, check_codes
 from rrstats.mechanisms.epsilon import largest_epsilon, prob_from_epsilon
+from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.randomness.samplers import below, coin
 from rrstats.randomness.sources import Source
@@ -94,14 +96,9 @@ class KRR(Mechanism):
         object.__setattr__(self, "prob", value)
 
     @cached_property
-    def _exact_prob(self) -> Fraction:
-        """The rational number that the double ``prob`` is."""
-        return Fraction(self.prob)
-
-    @cached_property
     def channel(self) -> KRRChannel:
         """Each report supports one category: the truth with probability ``prob``."""
-        return KRRChannel.of(self.k, self._exact_prob)
+        return KRRChannel.of(self.k, Fraction(self.prob))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -128,8 +125,8 @@ class KRR(Mechanism):
         ``prob``, otherwise one of 1 .. k-1.
         """
         check_codes(codes, self.domain)
-        rows, k = len(codes), self.k
-        lie = ~coin(source, COIN_STREAM, block, rows, prob=self._exact_prob)
+        rows, k = len(codes), self.domain.k
+        lie = ~coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob))
         if k == 2:
             # The other of 0 and 1.
             return codes ^ lie.view(np.uint8)
@@ -140,3 +137,43 @@ class KRR(Mechanism):
         # Modulo k: below k the difference wraps around to more than the sum, never to less.
         np.minimum(shift, shift - codes.dtype.type(k), out=shift)
         return shift
+
+
+def as_mechanism(
+    categories: Any, prob: float | None = None, epsilon: float | None = None
+) -> Mechanism:
+    """The mechanism that three arguments name: one rule for the whole package.
+
+    Parameters
+    ----------
+    categories : Mechanism, mapping from sample to Mechanism, or sequence of hashables
+        A design (then nothing else), or the categories of a k-RR with ``prob`` or ``epsilon``.
+    prob, epsilon : float, optional
+        As for `KRR`.
+
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    ArgumentTypeError
+        Where neither or both are given, or a mechanism and more.
+    """
+    if isinstance(categories, Mapping) and any(
+        isinstance(one, Mechanism) for one in categories.values()
+    ):
+        categories = Samples(categories)
+    if isinstance(categories, Mechanism):
+        if prob is not None or epsilon is not None:
+            raise ArgumentTypeError(
+                "a mechanism knows its prob and epsilon; give either a mechanism, or categories "
+                "with prob or epsilon"
+            )
+        return categories
+    if isinstance(categories, type):
+        raise ArgumentTypeError(
+            f"categories must be a list or a mechanism, found the class {categories.__name__}; "
+            "create one, for example rr.KRR(['yes', 'no'], 0.75)"
+        )
+    return KRR(categories, prob, epsilon=epsilon)

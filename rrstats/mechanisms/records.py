@@ -49,6 +49,9 @@ MOST_LEVELS = 100
 _MOST_UNLABELLED = 10_000_000
 """No document makes us count further."""
 
+_NESTED = (Mapping, list, tuple)
+"""What of a document can hold more."""
+
 _FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
 
 
@@ -209,17 +212,12 @@ def _is_too_deep(document: Any) -> bool:
     level = [document]
     for _ in range(MOST_LEVELS):
         # By identity: one part that is held in many places is looked at once.
-        below = {id(part): part for outer in level for part in _parts(outer)}
+        inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
+        below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
         if not below:
             return False
         level = list(below.values())
     return True
-
-
-def _parts(outer: Any) -> Iterator[Any]:
-    """The lists and objects that a list or an object holds."""
-    inner = outer.values() if isinstance(outer, Mapping) else outer
-    return (part for part in inner if isinstance(part, Mapping | list | tuple))
 
 
 def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""Mechanisms from what names them: arguments, or the document that ``to_dict`` wrote."""
+"""Mechanisms from the documents that ``to_dict`` wrote."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from rrstats._checks import check_instance
 from rrstats.data.categories import categories_from_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
+from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.rappor import Rappor
@@ -74,44 +74,6 @@ def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
         )
     given = {key: value for key, value in document.items() if key != "type"}
     return {key: _DECODERS[key](v) if key in _DECODERS else v for key, v in given.items()}
-
-
-def as_mechanism(
-    categories: Any, prob: float | None = None, epsilon: float | None = None
-) -> Mechanism:
-    """The mechanism that three arguments name: one rule for the whole package.
-
-    Parameters
-    ----------
-    categories : Mechanism, mapping from sample to Mechanism, or sequence of hashables
-        A design (then nothing else), or the categories of a k-RR with ``prob`` or ``epsilon``.
-    prob, epsilon : float, optional
-        As for `KRR`.
-
-    Returns
-    -------
-    Mechanism
-
-    Raises
-    ------
-    ArgumentTypeError
-        Where neither or both are given, or a mechanism and more.
-    """
-    if isinstance(categories, Mapping) and any(map(is_mechanism, categories.values())):
-        categories = Samples(categories)
-    if is_mechanism(categories):
-        if prob is not None or epsilon is not None:
-            raise ArgumentTypeError(
-                "a mechanism knows its prob and epsilon; give either a mechanism, or categories "
-                "with prob or epsilon"
-            )
-        return categories
-    if isinstance(categories, type):
-        raise ArgumentTypeError(
-            f"categories must be a list or a mechanism, found the class {categories.__name__}; "
-            "create one, for example rr.KRR(['yes', 'no'], 0.75)"
-        )
-    return KRR(categories, prob, epsilon=epsilon)
 
 
 def from_dict(document: dict[str, Any]) -> Mechanism:

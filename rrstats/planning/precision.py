@@ -41,8 +41,7 @@ from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import check_target, expected_rates, has_latent_classes
 from rrstats.mechanisms.epsilon import largest_epsilon
-from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.serialization import as_mechanism
+from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.support_channel import report_variance
 
 MOST_PEOPLE = 2**40

@@ -11,50 +11,39 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of, check_whole_number
-from rrstats.data.categories import Categories, categories_to_json
-from rrstats.data.columns import Column, Encoded, is_arrow_text, open_column, reader
+from rrstats.data.arrow import arrow_type
+from rrstats.data.categories import categories_to_json
+from rrstats.data.columns import Column, Encoded, kind_of_type, open_column, reader
 from rrstats.data.identifiers import identity
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
-from rrstats.mechanisms.base import Mechanism
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnknownAnswersError,
+)
+from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
 from rrstats.randomness.keyed import KeyedColumn, KeyedRows
 from rrstats.randomness.samplers import below
-from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM, Source, open_source
+from rrstats.randomness.sources import (
+    BLOCK_ROWS,
+    REPLACEMENT_STREAM,
+    SecureGenerator,
+    Source,
+    Unpicklable,
+    open_source,
+)
 
 UNKNOWN = ("warn", "uniform", "raise")
 MISSING = ("unknown", "uniform", "keep", "raise")
 """Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
-
-
-def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
-    check_one_of(unknown, "unknown", UNKNOWN)
-    check_one_of(missing, "missing", MISSING)
-    if domain.missing_code is not None and missing not in ("unknown", "uniform"):
-        raise ArgumentValueError(
-            f"missing={missing!r} contradicts the categories, which have a missing value: there, "
-            "not answering is an answer like any other; leave missing= out"
-        )
-
-
-def _check_threads(threads: object, cells: Any) -> int:
-    if threads is not None:
-        return check_whole_number(threads, "threads", 1)
-    # Arrow works on a block of text for milliseconds, and without the interpreter; blocks of
-    # codes are so short that threads would wait for one another.
-    return min(_cores(), 4) if is_arrow_text(cells) else 1
-
-
-def _cores() -> int:
-    """The processors that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def randomize_block(
@@ -77,14 +66,37 @@ def randomize_block(
     return mechanism.randomize(codes, source, block)
 
 
-def rounds_before(record: Record | None, again: bool) -> Any:
-    """The rounds before, as far as known: keyed words of a second round must differ by them.
+def _threads_for(column: Column) -> int:
+    """Threads that share a large column by default.
 
-    record : what the data say of the column, if anything.
+    Arrow works on a block of text for milliseconds, and without the interpreter; blocks of codes
+    are so short that threads would wait for one another.
     """
-    if record is not None:
-        return record.mechanism
-    return "unsaid" if again else None
+    if arrow_type(column.dtype) is None or kind_of_type(column.dtype) != "str":
+        return 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    return min(4, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
+
+
+def _chained(record: Record, mechanism: Mechanism, *, again: bool, missing: str, rng: Any) -> Chain:
+    """Both rounds, where the data say in ``record`` that they are reports already."""
+    if not again:
+        raise MetadataError(
+            f"column {record.name!r} says that it holds reports already; again=True (--again) "
+            "randomizes the reports once more (post-processing, no new privacy loss); for a new "
+            "release of the true answers start from the original data, and add up the epsilons"
+        )
+    if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):
+        raise MetadataError(
+            f"column {record.name!r} holds simulated reports: whoever knows their seed sees "
+            "through the first round; start from the original data, or simulate the second too"
+        )
+    if record.missing == "keep" and missing != "keep":
+        raise ArgumentValueError(
+            f"column {record.name!r} was made with missing='keep', which published who did not "
+            "answer; give missing='keep' again, so that those rows stay out of the counts"
+        )
+    return Chain(record.resolve(), mechanism)
 
 
 def _keyed_column(
@@ -102,25 +114,37 @@ def _keyed_column(
     return KeyedColumn(key, asked, mechanism.to_dict(), before)
 
 
-def is_list_of_columns(ids: Any) -> bool:
-    """True where ids are several columns that name a person together."""
-    held = ids[0] if isinstance(ids, list | tuple) and ids else ""
-    return hasattr(held, "__len__") and not isinstance(held, str | bytes)
+class Answers(NamedTuple):
+    """Answers to privatize: their column, the sample of each, and whose each is."""
+
+    column: Column
+    samples: NDArray[np.intp] | None = None
+    keyed: KeyedRows | None = None
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The rows, so many at a time as words are drawn for."""
+        rows = len(self.column.cells)
+        return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
 
 
-class ColumnRelease:
+class ColumnRelease(Unpicklable):
     """One column, privatized whole or in parts: all declarations checked, nothing drawn yet.
 
     like : the column, or any cells of its type: only the type counts here.
     mechanism, unknown, missing, rng, threads : as for `privatize`.
     column : the place of the column in the release; columns never share words.
     key, question : for keyed reports, the secret and what was asked; see `keyed`.
-    before : what is known of earlier rounds, from `rounds_before`.
+    record, again : what the data say of the column's earlier rounds, if anything, and whether
+        another is wanted.
     Each part gets the next blocks of words of one key, so parts never share noise either, from
     whatever thread they come; a forked process must make its own, and a copy is refused.
+    ``recorded`` is the mechanism to record, a chain where the answers are reports already.
     ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
     outside the categories, and that are missing where missing is not a category; they are the
-    steward's, and private.
+    steward's, and private.  ``outside`` counts those that the policies treat as unknown,
+    ``may_refuse`` is true where answers must be looked at before anything is drawn, ``secure``
+    where the noise is not simulated, so that the reports may be released.
 
     >>> import numpy as np, rrstats as rr
     >>> release = ColumnRelease(np.array([], dtype=int), rr.KRR([1, 2, 3], 0.5))
@@ -140,73 +164,57 @@ class ColumnRelease:
         threads: int | None = None,
         key: Any = None,
         question: Hashable = None,
-        before: Any = None,
+        record: Record | None = None,
+        again: bool = False,
     ) -> None:
-        _check_policies(unknown, missing, mechanism.domain)
-        self._keyed = (
-            None if key is None else _keyed_column(key, question, mechanism, rng=rng, before=before)
-        )
-        container = open_column(like)
-        self._threads = _check_threads(threads, container.cells)
-        self.mechanism = mechanism
-        self._read = reader(mechanism.domain, container.cells)
-        self._layout = container.layout(mechanism.report_space, keep_missing=missing == "keep")
-        self.type = self._layout.type
-        self._answer_type = container.dtype
-        self._policies = {"unknown": unknown, "missing": missing}
-        self._rng, self._column = rng, column
-        self._source: Source | None = None
-        self._process = os.getpid()
-        self._blocks = 0
-        self._one_at_a_time = threading.Lock()
-        self.rows = self.unknown = self.missing = 0
-
-    @property
-    def secure(self) -> bool:
-        """True where the reports may be released: their noise was not simulated."""
-        return self._keyed is not None or self.source.secure
-
-    @property
-    def source(self) -> Source:
-        """The source of the words; its key is drawn when first asked for."""
-        with self._one_at_a_time:
-            if self._source is None:
-                self._source = open_source(self._rng, column=self._column)
-            return self._source
-
-    def _take_blocks(self, count: int) -> int:
-        """The first of the next blocks, which nobody else gets, even if drawing them fails."""
-        if os.getpid() != self._process:
-            raise ArgumentTypeError(
-                "a ColumnRelease cannot go on in a forked process: both would draw the same noise; "
-                "create one in each process"
+        check_one_of(unknown, "unknown", UNKNOWN)
+        check_one_of(missing, "missing", MISSING)
+        domain = mechanism.domain
+        if domain.missing_code is not None and missing not in ("unknown", "uniform"):
+            raise ArgumentValueError(
+                f"missing={missing!r} contradicts the categories, which have a missing value: "
+                "there, not answering is an answer like any other; leave missing= out"
             )
-        with self._one_at_a_time:
-            first = self._blocks
-            self._blocks += count
-            return first
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError(
-            "a ColumnRelease cannot be pickled: two copies would share their noise"
+        self._keyed = None
+        if key is not None:  # keyed words of a second round must differ by those before
+            before = record.mechanism if record is not None else "unsaid" if again else None
+            self._keyed = _keyed_column(key, question, mechanism, rng=rng, before=before)
+        opened = open_column(like)
+        self._threads = (
+            _threads_for(opened) if threads is None else check_whole_number(threads, "threads", 1)
         )
-
-    @property
-    def outside(self) -> int:
-        """The number of answers so far that the policies treat as unknown."""
-        return self.unknown + (self.missing if self._policies["missing"] == "unknown" else 0)
+        self.mechanism = self.recorded = mechanism
+        self._read = reader(domain, opened.cells)
+        self._layout = opened.layout(mechanism.report_space, keep_missing=missing == "keep")
+        self.type = self._layout.type
+        self._answer_type = opened.dtype
+        if record is not None:
+            self.recorded = _chained(record, mechanism, again=again, missing=missing, rng=rng)
+        self._record, self._policies = record, {"unknown": unknown, "missing": missing}
+        self.may_refuse = "raise" in (unknown, missing)
+        self._source = None if self._keyed else open_source(rng, column=column)
+        self.secure = self._source is None or self._source.secure
+        self._process, self._blocks = os.getpid(), 0
+        self._one_at_a_time = threading.Lock()
+        self.rows = self.unknown = self.missing = self.outside = 0
 
     @property
     def warns(self) -> bool:
         """True where the named warning is due."""
         return bool(self._policies["unknown"] == "warn" and self.outside)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of the column's record; who has the key of an earlier round sees through it."""
+        keyed = self._keyed is not None or (self._record is not None and self._record.keyed)
+        return {**self._policies, "simulated": not self.secure, "keyed": keyed}
+
     def look(self, values: Any) -> None:
         """Count what the policies may refuse among some answers; draws nothing."""
-        container = open_column(values)
-        for rows in self._parts(container):
-            encoded = self._read(container.cells[rows])
-            self._add(len(encoded.codes), encoded.unknown, encoded.missing)
+        answers = Answers(open_column(values))
+        for rows in answers.blocks:
+            encoded = self._read(answers.column.cells[rows])
+            self.add(rows.stop - rows.start, encoded.unknown, len(encoded.absent))
 
     def refuse(self) -> None:
         """Raise UnknownAnswersError for answers seen so far that were asked to be refused.
@@ -215,7 +223,7 @@ class ColumnRelease:
         """
         unknown, missing = self.unknown, self.missing
         outside, rows, domain = self.outside, self.rows, self.mechanism.domain
-        self.rows = self.unknown = self.missing = 0
+        self.rows = self.unknown = self.missing = self.outside = 0
         if self._policies["missing"] == "raise" and missing:
             raise UnknownAnswersError(
                 f"{missing} of {rows} answers are missing; declare None among the categories "
@@ -229,31 +237,40 @@ class ColumnRelease:
                 "rr.check (rrstats check) lists them for the steward"
             )
 
-    @property
-    def may_refuse(self) -> bool:
-        """True where answers must be looked at before anything is drawn."""
-        return "raise" in self._policies.values()
-
-    def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
-        """The reports of the next answers, in the container that came in.
+    def open(self, values: Any, group: Any = None, ids: Any = None) -> Answers:
+        """Open the next answers; raises before anything is drawn.
 
         group : the sample of each answer, where the mechanism has several.  ids : of keyed
         reports, who each answer is of: a column, or a list of columns.
         """
-        container = open_column(values)
-        samples = self.samples_of(group, container.rows, values)
-        keyed = ids if isinstance(ids, KeyedRows) else self.rows_of(ids, container.rows, values)
+        column = open_column(values)
+        samples = keyed = None
+        if group is not None or self.mechanism.groups is not None:
+            samples = sample_codes(self.mechanism, group, len(column.cells), values)
+        if self._keyed is not None:
+            keyed = self._rows_of(self._keyed, ids, len(column.cells), values)
+        elif ids is not None:
+            raise ArgumentTypeError("ids belong to keyed reports; give key= too")
+        return Answers(column, samples, keyed)
+
+    def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
+        """The reports of the next answers, in the container that came in; see `open`."""
+        return self.draw(self.open(values, group, ids))
+
+    def draw(self, answers: Answers) -> Any:
+        """The reports of the next answers, in the container that came in."""
+        column, samples, keyed = answers
         keep, k = self._policies["missing"] == "keep", self.mechanism.domain.k
-        builder = self._layout.builder(container.rows)
-        parts = list(enumerate(self._parts(container)))
-        first = self._take_blocks(len(parts)) if keyed is None else 0
-        fresh: Any = self.source if keyed is None else None
+        builder = self._layout.builder(len(column.cells))
+        blocks = answers.blocks
+        first = self._take_blocks(len(blocks)) if keyed is None else 0
+        parts = list(enumerate(blocks, first))
+        fresh: Any = self._source
 
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
-            encoded = self._read(container.cells[rows])
-            absent = encoded.absent
-            found = encoded.unknown, len(absent)
+            encoded = self._read(column.cells[rows])
+            found = encoded.unknown, len(encoded.absent)
             mine = None if samples is None else samples[rows]
             source = fresh
             if keyed is not None:  # unknown and missing answers are one value more
@@ -261,8 +278,8 @@ class ColumnRelease:
                 if mine is not None:
                     asked += mine.astype(np.uint64) * np.uint64(k + 1)
                 source = keyed.words(rows, asked)
-            codes = randomize_block(self.mechanism, encoded, source, first + block, mine)
-            builder.write(rows, codes, absent if keep else None)
+            codes = randomize_block(self.mechanism, encoded, source, block, mine)
+            builder.write(rows, codes, encoded.absent if keep else None)
             return found
 
         if self._threads == 1 or len(parts) < 2:
@@ -272,31 +289,32 @@ class ColumnRelease:
 
             with ThreadPoolExecutor(min(self._threads, len(parts))) as pool:
                 found = list(pool.map(one_block, parts))
-        for (_, rows), (unknown, missing) in zip(parts, found, strict=True):
-            self._add(rows.stop - rows.start, unknown, missing)
-        return container.wrap(builder.reports())
+        unknown, missing = (sum(counts) for counts in zip((0, 0), *found, strict=True))
+        self.add(len(column.cells), unknown, missing)
+        return column.wrap(builder.reports())
 
-    def samples_of(self, group: Any, rows: int, values: Any) -> NDArray[np.intp] | None:
-        """The sample of each row, where the mechanism has several; raises where they do not fit."""
-        if group is None and self.mechanism.groups is None:
-            return None
-        return sample_codes(self.mechanism, group, rows, values)
+    def _take_blocks(self, count: int) -> int:
+        """The first of the next blocks, which nobody else gets, even if drawing them fails."""
+        if os.getpid() != self._process:
+            raise ArgumentTypeError(
+                "a ColumnRelease cannot go on in a forked process: both would draw the same noise; "
+                "create one in each process"
+            )
+        with self._one_at_a_time:
+            first, self._blocks = self._blocks, self._blocks + count
+            return first
 
-    def rows_of(self, ids: Any, rows: int, values: Any) -> KeyedRows | None:
-        """Rows whose words depend on ids, for `reports`; None for fresh noise.
-
-        Raises unless there are ids of all rows where reports are keyed, and only there.
-        """
-        if self._keyed is None:
-            if ids is not None:
-                raise ArgumentTypeError("ids belong to keyed reports; give key= too")
-            return None
+    @staticmethod
+    def _rows_of(keyed: KeyedColumn, ids: Any, rows: int, values: Any) -> KeyedRows:
+        """Rows whose words depend on ids; raises unless there are ids of all of them."""
         if ids is None:
             raise ArgumentTypeError(
                 "keyed reports need to know of whom each answer is: give id= (or leave key= out "
                 "for fresh noise)"
             )
-        columns = ids if is_list_of_columns(ids) else [ids]
+        first = ids[0] if isinstance(ids, list | tuple) and ids else ""
+        several = hasattr(first, "__len__") and not isinstance(first, str | bytes)
+        columns = ids if several else [ids]
         for column in columns:
             check_aligned(values, column, "id")
         found = [identity(column) for column in columns]
@@ -304,26 +322,15 @@ class ColumnRelease:
             raise ArgumentValueError(
                 f"id must have one value for each of the {rows} answers, found {unlike[0]}"
             )
-        return self._keyed.rows(found)
+        return keyed.rows(found)
 
-    def facts(self, record: Record | None = None) -> dict[str, Any]:
-        """The facts of the column's record, where ``record`` tells of its reports before, if any.
-
-        Whoever has the key of an earlier round sees through it.
-        """
-        keyed = self._keyed is not None or (record is not None and record.keyed)
-        return {**self._policies, "simulated": not self.secure, "keyed": keyed}
-
-    @staticmethod
-    def _parts(container: Column) -> list[slice]:
-        rows = container.rows
-        return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
-
-    def _add(self, rows: int, unknown: int, missing: int) -> None:
+    def add(self, rows: int, unknown: int, missing: int) -> None:
+        """Count answers, of which some are unknown or missing."""
         with self._one_at_a_time:
             self.rows += rows
             self.unknown += unknown
             self.missing += missing
+            self.outside += unknown + (missing if self._policies["missing"] == "unknown" else 0)
 
     @property
     def _type_name(self) -> str:

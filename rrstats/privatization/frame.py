@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_bool, type_name
+from rrstats._checks import type_name
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
@@ -29,17 +29,15 @@ from rrstats.data.columns import (
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    MetadataError,
     SimulationWarning,
     UnknownAnswersWarning,
     warn,
 )
-from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
-from rrstats.mechanisms.records import KEY, Record, find, record_columns
-from rrstats.mechanisms.serialization import as_mechanism
-from rrstats.privatization.column import ColumnRelease, rounds_before
-from rrstats.randomness.keyed import KeyedRows
-from rrstats.randomness.sources import SIMULATED_TEXT, SecureGenerator, seeded
+from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.records import KEY, find, record_columns
+from rrstats.privatization.column import Answers, ColumnRelease
+from rrstats.randomness.sources import SIMULATED_TEXT, seeded
 
 Values = TypeVar("Values")
 
@@ -65,36 +63,6 @@ def _check_index(values: Any) -> None:
         )
 
 
-def recorded_mechanism(
-    record: Record | None, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
-) -> Mechanism:
-    """The mechanism to record: a chain, where the data say that they are reports already.
-
-    record : what the data say of the column, if anything.
-    Raises MetadataError without ``again``, and where the first round was simulated.
-    """
-    again = check_bool(again, "again")
-    if record is None:
-        return mechanism
-    if not again:
-        raise MetadataError(
-            f"column {record.name!r} says that it holds reports already; again=True (--again) "
-            "randomizes the reports once more (post-processing, no new privacy loss); for a new "
-            "release of the true answers start from the original data, and add up the epsilons"
-        )
-    if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):
-        raise MetadataError(
-            f"column {record.name!r} holds simulated reports: whoever knows their seed sees "
-            "through the first round; start from the original data, or simulate the second too"
-        )
-    if record.missing == "keep" and missing != "keep":
-        raise ArgumentValueError(
-            f"column {record.name!r} was made with missing='keep', which published who did not "
-            "answer; give missing='keep' again, so that those rows stay out of the counts"
-        )
-    return Chain(record.resolve(), mechanism)
-
-
 def warn_of(releases: Iterable[ColumnRelease]) -> None:
     """The named warnings, after the results exist: fixed texts, no counts, no values."""
     listed = list(releases)
@@ -104,39 +72,24 @@ def warn_of(releases: Iterable[ColumnRelease]) -> None:
         warn(SIMULATED_TEXT, SimulationWarning)
 
 
-class _PreparedColumn(NamedTuple):
+class _Prepared(NamedTuple):
     """One column of pandas or of any other container, all arguments checked."""
 
-    values: Any
-    group: Any
-    keyed: KeyedRows | None
     release: ColumnRelease
-    recorded: Mechanism
-    record: Record | None
+    answers: Answers
 
-    @classmethod
-    def prepare(
-        cls, values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any
-    ) -> _PreparedColumn:
-        again, record = options.pop("again"), options.pop("record", None)
-        if attrs := getattr(values, "attrs", None):
-            record = find(attrs, values.name)
-        release = ColumnRelease(values, mechanism, before=rounds_before(record, again), **options)
-        _check_index(values)
-        missing, rng = options["missing"], options["rng"]
-        recorded = recorded_mechanism(record, mechanism, again=again, missing=missing, rng=rng)
-        rows = open_column(values).rows
-        release.samples_of(group, rows, values)  # raises before words are drawn
-        keyed = release.rows_of(ids, rows, values)
-        if release.may_refuse:
-            release.look(values)
-            release.refuse()
-        return cls(values, group, keyed, release, recorded, record)
 
-    def run(self) -> tuple[Any, tuple[Mechanism, dict[str, Any]]]:
-        """The reports, and how they were made, to be recorded beside them."""
-        reports = self.release.reports(self.values, self.group, self.keyed)
-        return reports, (self.recorded, self.release.facts(self.record))
+def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any) -> _Prepared:
+    """Check one column and open it; nothing is drawn yet."""
+    if attrs := getattr(values, "attrs", None):
+        options["record"] = find(attrs, values.name)
+    release = ColumnRelease(values, mechanism, **options)
+    _check_index(values)
+    answers = release.open(values, group, ids)
+    if release.may_refuse:
+        release.look(values)
+        release.refuse()
+    return _Prepared(release, answers)
 
 
 def column_mechanisms(
@@ -279,22 +232,23 @@ def privatize(
             columns, categories = categories, None
         plan = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
-        made = {label: column.run() for label, column in prepared.items()}
-        warn_of([column.release for column in prepared.values()])
-        if isinstance(values, pd.DataFrame):
-            return cast("Values", _frame_with_reports(values, made))
-        return cast("Values", _table_with_reports(values, made))
+        drawn = {label: one.release.draw(one.answers) for label, one in prepared.items()}
+        made = {at: (one.release.recorded, one.release.facts) for at, one in prepared.items()}
+        warn_of([one.release for one in prepared.values()])
+        of_frame = isinstance(values, pd.DataFrame)
+        fill: Any = _frame_with_reports if of_frame else _table_with_reports
+        return cast("Values", fill(values, drawn, made))
     if columns is not None:
         raise ArgumentTypeError(
             f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
         )
     mechanism = as_mechanism(categories, prob, epsilon)
     asked = getattr(values, "name", None) if question is None else question
-    column = _PreparedColumn.prepare(values, mechanism, group, id, question=asked, **options)
-    reports, facts = column.run()
+    one = _prepare(values, mechanism, group, id, question=asked, **options)
+    reports = one.release.draw(one.answers)
     if isinstance(reports, pd.Series):
-        record_columns(reports.attrs, {reports.name: facts})
-    warn_of([column.release])
+        record_columns(reports.attrs, {reports.name: (one.release.recorded, one.release.facts)})
+    warn_of([one.release])
     return cast("Values", reports)
 
 
@@ -306,9 +260,9 @@ def _prepared(
     id: Any,
     question: Any,
     options: dict[str, Any],
-) -> dict[Hashable, _PreparedColumn]:
+) -> dict[Hashable, _Prepared]:
     """Some columns of a frame by their labels: all is checked before anything is drawn."""
-    prepared: dict[Hashable, _PreparedColumn] = {}
+    prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
     samples = None if group is None else column_of(data, group)
     if isinstance(id, list) and not id:
@@ -326,7 +280,7 @@ def _prepared(
         mine = None if mechanism.groups is None else samples
         said = {"question": label if asked.get(name) is None else asked[name], "column": place}
         said["record"] = find(claims, label) if claims else None
-        prepared[label] = _PreparedColumn.prepare(column, mechanism, mine, ids, **options, **said)
+        prepared[label] = _prepare(column, mechanism, mine, ids, **options, **said)
     public = [getattr(one, "name", name) for one, name in zip(ids or [], names, strict=False)]
     if secret := [one for one in public if one in prepared]:
         raise ArgumentValueError(
@@ -334,7 +288,7 @@ def _prepared(
         )
     sample = getattr(samples, "name", group)
     if samples is not None and (
-        sample in prepared or not any(j.group is not None for j in prepared.values())
+        sample in prepared or not any(j.answers.samples is not None for j in prepared.values())
     ):
         raise ArgumentValueError(
             "group must be a public column that some mechanism here needs; "
@@ -343,7 +297,9 @@ def _prepared(
     return prepared
 
 
-def _frame_with_reports(data: pd.DataFrame, made: Mapping[Hashable, tuple[Any, Any]]) -> Any:
+def _frame_with_reports(
+    data: pd.DataFrame, drawn: Mapping[Hashable, Any], made: Mapping[Hashable, Any]
+) -> Any:
     """A frame whose attrs say how its columns were made."""
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
@@ -351,10 +307,10 @@ def _frame_with_reports(data: pd.DataFrame, made: Mapping[Hashable, tuple[Any, A
     if type(released) is not pd.DataFrame:  # a subclass may keep what it counted of the answers
         released, attrs = pd.DataFrame(released), released.attrs
         released.attrs = dict(attrs)
-    for label, (reports, _) in made.items():
+    for label, reports in drawn.items():
         released.isetitem(place_of(data, label), reports)
     released = released.copy()
-    record_columns(released.attrs, {label: facts for label, (_, facts) in made.items()})
+    record_columns(released.attrs, made)
     return released
 
 
@@ -370,13 +326,15 @@ def _claims_of(table: Any) -> dict[Any, Any]:
     return {KEY: json.loads(said[KEY.encode()])} if KEY.encode() in said else {}
 
 
-def _table_with_reports(data: Any, made: Mapping[Hashable, tuple[Any, Any]]) -> Any:
+def _table_with_reports(
+    data: Any, drawn: Mapping[Hashable, Any], made: Mapping[Hashable, Any]
+) -> Any:
     """A Polars frame, or an Arrow table whose metadata keep nothing else of private columns."""
     if hasattr(data, "with_columns"):
-        return data.with_columns([reports for reports, _ in made.values()])
+        return data.with_columns(list(drawn.values()))
     said = _claims_of(data)
-    record_columns(said, {label: facts for label, (_, facts) in made.items()})
-    for label, (reports, _) in made.items():
+    record_columns(said, made)
+    for label, reports in drawn.items():
         data = data.set_column(place_of(data, label), label, reports)
     # The metadata of pandas may hold what was counted or attached there.
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})

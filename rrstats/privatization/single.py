@@ -34,8 +34,8 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.samples import Samples
-from rrstats.mechanisms.serialization import as_mechanism
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
     REPLACEMENT_STREAM,

@@ -312,7 +312,7 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         calls the same noise.
     """
     if rng is None:
-        return SecureGenerator().open()
+        return FreshWords()
     if isinstance(rng, SecureGenerator):
         return rng.open()
     if isinstance(rng, FreshWords | Substream):
