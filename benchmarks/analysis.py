@@ -23,6 +23,7 @@ from benchmarks.processes import MIB, fresh, highest
 from benchmarks.rivals import NOT_INSTALLED
 from benchmarks.running import alone
 from benchmarks.table import Line, Wish, at_most, side_by_side
+from rrstats.estimation.groups import GroupEstimates
 
 TITLE = "Tables, groups and regression"
 
@@ -96,11 +97,11 @@ def _groups(settings: Settings) -> list[Line]:
     mechanism = rr.KRR(WORDS, PROB)
     expected = frame.groupby(["group", "report"], observed=False).size().to_numpy()
 
-    def ours() -> rr.GroupEstimates:
+    def ours() -> GroupEstimates:
         with _in_silence():
             return rr.estimate(frame["report"], mechanism, by=frame["group"], observed=False)
 
-    def check_ours(found: rr.GroupEstimates) -> None:
+    def check_ours(found: GroupEstimates) -> None:
         counts = np.concatenate([one.reported for one in found.values()])
         stop_unless(np.array_equal(counts, expected), "estimate(by=)", "the counts are wrong")
 

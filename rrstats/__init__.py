@@ -35,7 +35,7 @@ def _public() -> dict[str, tuple[str, str]]:
 
 
 _PUBLIC = _public()
-__all__ = sorted(_PUBLIC)  # type checkers read the stub
+__all__ = sorted(name for name in _PUBLIC if name[0] != "_")  # type checkers read the stub
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,6 @@ from rrstats import privacy as privacy
 from rrstats._version import __version__ as __version__
 from rrstats.accessor import FrameAccessor as FrameAccessor
 from rrstats.accessor import SeriesAccessor as SeriesAccessor
-from rrstats.auditing import AuditResult as AuditResult
 from rrstats.auditing import audit as audit
 from rrstats.estimation import hypothesis_tests as _hypothesis_tests
 from rrstats.estimation.association import correlation as correlation
@@ -21,22 +20,15 @@ from rrstats.estimation.association import odds_ratio as odds_ratio
 from rrstats.estimation.association import phi as phi
 from rrstats.estimation.crosstab import Crosstab as Crosstab
 from rrstats.estimation.crosstab import crosstab as crosstab
-from rrstats.estimation.difference import Difference as Difference
 from rrstats.estimation.difference import difference as difference
 from rrstats.estimation.estimate import Estimate as Estimate
 from rrstats.estimation.estimator import estimate as estimate
-from rrstats.estimation.groups import Estimates as Estimates
-from rrstats.estimation.groups import GroupEstimates as GroupEstimates
-from rrstats.estimation.means import Means as Means
 from rrstats.estimation.means import means as means
 from rrstats.estimation.posterior import posterior as posterior
-from rrstats.estimation.result import ConstrainedProportions as ConstrainedProportions
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally
-from rrstats.inference.contrasts import Interval as Interval
 from rrstats.mechanisms import surveys as surveys
-from rrstats.mechanisms.base import Chain as Chain
 from rrstats.mechanisms.base import Mechanism as Mechanism
 from rrstats.mechanisms.epsilon import epsilon_from_prob as epsilon_from_prob
 from rrstats.mechanisms.epsilon import prob_from_epsilon as prob_from_epsilon
@@ -45,7 +37,6 @@ from rrstats.mechanisms.matrix_design import MatrixDesign as MatrixDesign
 from rrstats.mechanisms.rappor import Rappor as Rappor
 from rrstats.mechanisms.samples import Samples as Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection as SubsetSelection
-from rrstats.mechanisms.surveys import SurveyDesign as SurveyDesign
 from rrstats.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from rrstats.privacy import explain as explain
 from rrstats.privatization import rounds as rounds
@@ -61,7 +52,6 @@ from rrstats.regression.models import cloglog as cloglog
 from rrstats.regression.models import linear as linear
 from rrstats.regression.models import logit as logit
 from rrstats.regression.models import probit as probit
-from rrstats.regression.results import RegressionResult as RegressionResult
 
 client = _single
 hypotheses = _hypothesis_tests

@@ -15,20 +15,16 @@ __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
     "ConvergenceWarning",
-    "DamagedDocumentError",
     "FileError",
     "ImplausibleReportsWarning",
     "LowPrecisionWarning",
     "MetadataError",
-    "MissingPackageError",
     "NotIdentifiableError",
     "RRStatsError",
     "RRStatsWarning",
-    "SecondReleaseError",
     "SimulationWarning",
     "UnknownAnswersError",
     "UnknownAnswersWarning",
-    "UnrecordedWarning",
 ]
 
 

@@ -7,7 +7,6 @@ from rrstats.estimation.arrays import (
     debias_counts,
     debias_proportions,
     debias_reports,
-    project_to_simplex,
     proportion_variance,
 )
 from rrstats.estimation.estimate import Estimate
@@ -22,7 +21,6 @@ __all__ = [
     "debias_proportions",
     "debias_reports",
     "estimate",
-    "project_to_simplex",
     "proportion_variance",
 ]
 

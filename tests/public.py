@@ -23,7 +23,6 @@ import pandas as pd
 import rrstats
 from rrstats import (
     KRR,
-    Chain,
     Key,
     MatrixDesign,
     Mechanism,
@@ -31,7 +30,6 @@ from rrstats import (
     SampleDesign,
     Samples,
     SubsetSelection,
-    SurveyDesign,
     Tally,
     UnaryEncoding,
     cauchit,
@@ -51,6 +49,7 @@ from rrstats import (
     linear,
     logit,
     means,
+    mechanisms,
     metadata,
     odds_ratio,
     opendp,
@@ -77,7 +76,8 @@ from rrstats.errors import (
 from rrstats.estimation import arrays
 from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports
-from rrstats.mechanisms import from_dict, serialization
+from rrstats.inference.contrasts import project_to_simplex
+from rrstats.mechanisms import Chain, SurveyDesign, from_dict, serialization
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.mechanisms.epsilon import (
     prob_from_uniform_draw,
@@ -166,8 +166,8 @@ def max_likelihood_ratio(channel: Any) -> Any:
 
 
 def mechanism_types() -> set[type]:
-    """The public classes of mechanisms."""
-    classes = (getattr(rrstats, name) for name in rrstats.__all__ if name[0].isupper())
+    """The classes of mechanisms."""
+    classes = (getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper())
     return {c for c in classes if hasattr(c, "randomize") and c is not Mechanism}
 
 

@@ -16,6 +16,7 @@ from answers import QUIET
 from scripted import Counting
 
 import rrstats as rr
+from rrstats.mechanisms import Chain
 from rrstats.mechanisms.epsilon import total_epsilon
 
 MOST_MODULES, MOST_FUNCTIONS = 12, 94
@@ -100,10 +101,10 @@ def test_again_records_the_chain():
             call()
         call(again=True)
     twice = out.rr.privatize("answer", M, again=True)
-    assert twice.rr.mechanisms == {"answer": rr.Chain(M, M)}
-    assert twice.rr.epsilon == rr.Chain(M, M).epsilon < out.rr.epsilon
+    assert twice.rr.mechanisms == {"answer": Chain(M, M)}
+    assert twice.rr.epsilon == Chain(M, M).epsilon < out.rr.epsilon
     thrice = twice.rr.privatize("answer", M, again=True)
-    assert thrice.rr.mechanisms == {"answer": rr.Chain(rr.Chain(M, M), M)}
+    assert thrice.rr.mechanisms == {"answer": Chain(Chain(M, M), M)}
 
 
 @pytest.mark.parametrize(

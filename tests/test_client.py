@@ -354,7 +354,7 @@ def test_text_round_trip(name):
     reports = reports_of(mechanism)
     texts = [rr.client.encode_report(mechanism, report) for report in reports]
     assert reports == [rr.client.decode_report(mechanism, text) for text in texts]
-    decoded = client.decode_reports(texts, mechanism)
+    decoded = client.decode_report(mechanism, texts)
     assert reports == decoded.tolist()
     assert [type(r) for r in reports] == [type(r) for r in decoded]
     assert {len(text) for text in texts} == {len(texts[0])}
@@ -425,8 +425,8 @@ def test_texts_that_are_no_report(text):
         rr.client.decode_report(M, text)
     assert len(str(text)) < 8 or str(text) not in str(caught.value)
     with pytest.raises(ArgumentValueError, match=f"of 3 there are 1 {BAD[text]};"):
-        client.decode_reports([GOOD, text, GOOD], M)
-    found = client.decode_reports([GOOD, text, GOOD], M, invalid="missing")
+        client.decode_report(M, [GOOD, text, GOOD])
+    found = client.decode_report(M, [GOOD, text, GOOD], invalid="missing")
     assert found.tolist() == ["once", None, "once"]
     counted = rr.tally(found, M)
     assert (counted.n, counted.missing) == (2, 1)
@@ -439,7 +439,7 @@ def test_all_bad_texts_are_counted_by_kind():
         "reports of this design, 1 of another design"
     )
     with pytest.raises(ArgumentValueError, match=match):
-        client.decode_reports([*BAD, GOOD], M)
+        client.decode_report(M, [*BAD, GOOD])
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_packed_reports_that_are_none(mechanism, payload):
     with pytest.raises(ArgumentValueError, match="beyond the reports"):
         rr.client.decode_report(mechanism, text)
     good = rr.client.encode_report(mechanism, bytes([3]))
-    found = client.decode_reports([text, good], mechanism, invalid="missing")
+    found = client.decode_report(mechanism, [text, good], invalid="missing")
     assert found.tolist() == [None, bytes([3])]
     assert rr.tally(found, mechanism).missing == 1
 
@@ -471,25 +471,23 @@ def test_what_is_no_report_is_not_encoded(report):
 
 
 def test_texts_come_in_any_column():
-    """Lists, arrays, Series and Arrow hold texts; one text is no column."""
+    """Lists, arrays, Series and Arrow hold texts."""
     texts = [rr.client.encode_report(M, report) for report in ("often", "never")]
     for column in (texts, tuple(texts), np.array(texts), pd.Series(texts), pd.Index(texts)):
-        assert client.decode_reports(column, M).tolist() == ["often", "never"]
+        assert client.decode_report(M, column).tolist() == ["often", "never"]
     pa = pytest.importorskip("pyarrow")
-    assert client.decode_reports(pa.chunked_array([texts]), M).tolist() == ["often", "never"]
-    assert client.decode_reports([], M).shape == (0,)
-    with pytest.raises(ArgumentTypeError, match=r"rr\.client\.decode_report"):
-        client.decode_reports(GOOD, M)
+    assert client.decode_report(M, pa.chunked_array([texts])).tolist() == ["often", "never"]
+    assert client.decode_report(M, []).shape == (0,)
 
 
 def test_invalid_is_checked():
     """invalid= has two values, and no meaning where a missing value is a category."""
     with pytest.raises(ArgumentValueError, match=r"invalid must be one of .*'drop'"):
-        client.decode_reports([GOOD], M, invalid="drop")
+        client.decode_report(M, [GOOD], invalid="drop")
     m = rr.KRR(["yes", "no", None], 0.75)
-    assert client.decode_reports([rr.client.encode_report(m, None)], m).tolist() == [None]
+    assert client.decode_report(m, [rr.client.encode_report(m, None)]).tolist() == [None]
     with pytest.raises(ArgumentValueError, match="contradicts the categories"):
-        client.decode_reports([], m, invalid="missing")
+        client.decode_report(m, [], invalid="missing")
 
 
 def test_labels_without_a_json_form_have_no_text():

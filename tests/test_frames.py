@@ -6,6 +6,7 @@ import math
 import pytest
 
 import rrstats as rr
+from rrstats.mechanisms import Chain
 
 pa = pytest.importorskip("pyarrow")
 KRR = rr.KRR(["a", "b"], 1 - 2**-45)
@@ -83,7 +84,7 @@ def test_a_table_remembers_what_was_made_before():
         rr.privatize(both, {"v": KRR})
     again = rr.privatize(both, {"v": KRR}, again=True)
     said = rr.metadata.read({"rrstats": json.loads(again.schema.metadata[b"rrstats"])})
-    assert isinstance({r.name: r for r in said}["v"].resolve(), rr.Chain)
+    assert isinstance({r.name: r for r in said}["v"].resolve(), Chain)
 
 
 def test_an_index_of_pandas_in_a_table_is_refused():

@@ -210,7 +210,7 @@ record("estimators", {
     "count variance": lambda: estimators.count_variance(0.1, 2000, 0.6, k=4),
     "interval": lambda: estimators.confidence_interval([165, 349, 284], 0.75),
     "count interval": lambda: estimators.count_interval([165, 349, 284], 0.75),
-    "projected": lambda: estimators.project_to_simplex([-0.2, 0.5, 0.7]),
+    "projected": lambda: rr.project_to_simplex(np.array([-0.2, 0.5, 0.7])),
 })  # fmt: skip
 
 # -- a survey: designs, groups, means, differences -----------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.groups import GroupEstimates
+from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.mechanisms.channel import expected_rates
 
 M = rr.KRR(["no", "yes", "often"], 0.75)
@@ -283,7 +283,7 @@ def test_several_columns_are_one_long_table():
     frame = pd.DataFrame({"q1": ["no", "yes"] * 50, "q2": ["no"] * 60 + ["yes"] * 40, "age": 30})
     released = frame.rr.simulate({"q1": M, "q2": M}, seed=1)
     every = released.rr.estimate()
-    assert isinstance(every, rr.Estimates)
+    assert isinstance(every, Estimates)
     assert ["q1", "q2"] == list(every) == every._ipython_key_completions_()
     assert ["q1"] == list(released.rr.estimate(["q1"]))
     alone = released.rr.estimate("q2")

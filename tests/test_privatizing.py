@@ -14,6 +14,7 @@ from scripted import Counting, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+from rrstats.mechanisms import Chain
 from rrstats.privatization.frame import UNKNOWN_TEXT
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT
 
@@ -186,7 +187,7 @@ def test_reports_are_not_privatized_again_unless_asked():
     with pytest.raises(rr.errors.MetadataError, match="again=True"):
         rr.privatize(once, categories, 0.6)
     twice = rr.privatize(once, categories, 0.6, again=True)
-    chain = rr.Chain(rr.KRR(categories, 0.8), rr.KRR(categories, 0.6))
+    chain = Chain(rr.KRR(categories, 0.8), rr.KRR(categories, 0.6))
     assert rr.metadata.find(twice.attrs, "x").resolve() == chain
     assert chain.epsilon < rr.KRR(categories, 0.6).epsilon
     with pytest.raises(ArgumentValueError, match="reports of the first"):

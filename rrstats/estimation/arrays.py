@@ -31,7 +31,6 @@ from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.inference import binomial as intervals
-from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
     METHOD,
@@ -455,34 +454,6 @@ def count_interval(reported: ArrayLike, prob: float | None = None, **options: An
     n = options.get("n")
     size = np.asarray(reported).sum(axis=-1, keepdims=True) if n is None else n
     return Interval(low * size, high * size)
-
-
-def project_to_simplex(proportions: ArrayLike) -> Floats:
-    """Find the nearest proportions that are at least 0 and sum to 1 (Euclidean, last axis).
-
-    Parameters
-    ----------
-    proportions : array-like of shape (..., k)
-
-    Returns
-    -------
-    ndarray of shape (..., k)
-
-    References
-    ----------
-    Held, Wolfe and Crowder (1974); "Norm-Sub" of Wang et al. (2020).
-
-    Examples
-    --------
-    >>> project_to_simplex([0.5, 0.3, 0.25, 0.1, -0.05, -0.1])
-    array([0.4625, 0.2625, 0.2125, 0.0625, 0.    , 0.    ])
-    """
-    given = _numbers(proportions, "proportions")
-    _refuse(
-        not given.ndim or not given.shape[-1],
-        "proportions must be an array of k shares along the last axis",
-    )
-    return contrasts.project_to_simplex(given)
 
 
 def interval_of_counts(

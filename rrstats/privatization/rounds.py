@@ -13,11 +13,11 @@ import pandas as pd
 from rrstats._checks import check_instance
 from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentValueError, SimulationWarning, warn
-from rrstats.mechanisms.rappor import Rappor, second_stage, two_rounds
+from rrstats.mechanisms.rappor import Rappor, two_rounds
 from rrstats.mechanisms.records import find, record_columns
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source
 
-__all__ = ["instantaneous", "second_stage", "two_rounds"]
+__all__ = ["instantaneous", "two_rounds"]
 
 
 def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:

@@ -45,7 +45,7 @@ from rrstats.randomness.sources import (
     open_source,
 )
 
-__all__ = ["decode_report", "decode_reports", "encode_report", "fingerprint", "report"]
+__all__ = ["decode_report", "encode_report", "report"]
 
 VERSION = 1
 """Of the text of reports."""
@@ -248,7 +248,7 @@ class ReportText:
         texts : list of str
             Of this mechanism.
         invalid : {"raise", "missing"}
-            As for `decode_reports`.
+            As for `decode_report`.
 
         Returns
         -------
@@ -391,55 +391,23 @@ def encode_report(mechanism: Any, report: Any) -> str:
     return _client(mechanism).text.encode(report)
 
 
-def decode_report(mechanism: Any, text: str) -> Any:
-    """The report of a text; for many texts use `decode_reports`.
+def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
+    """The report of a text, or the reports of many, as `rrstats.tally` takes them.
 
     Parameters
     ----------
-    mechanism : Mechanism, or mapping from sample to Mechanism
-        The design that made the report.
-    text : str
-        As `encode_report` gives it.
-
-    Returns
-    -------
-    hashable or bytes
-        The report.
-
-    Raises
-    ------
-    ArgumentValueError
-        For a text of another design or version.
-    """
-    return _client(mechanism).text.decode(text)
-
-
-def _client(mechanism: Any) -> Client:
-    """The client of a mechanism, prepared once: a description is frozen."""
-    described = as_mechanism(mechanism)
-    kept: Client | None = vars(described).get("_client")
-    if kept is None:
-        kept = vars(described)["_client"] = Client(described)
-    return kept
-
-
-def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDArray[np.object_]:
-    """Read the reports of many texts, as `rrstats.tally` takes them.
-
-    Parameters
-    ----------
-    texts : array-like of shape (n,)
-        Texts that `encode_report` wrote, or a client in another language.
     mechanism : Mechanism, or mapping from sample to Mechanism
         The design that made the reports.
+    text : str, or array-like of shape (n,)
+        As `encode_report` wrote it, or a client in another language.
     invalid : {"raise", "missing"}
-        Texts that are malformed, of another version or design, beyond its reports, or missing.
-        "raise" counts them by kind; "missing" leaves their reports missing, so that a tally
-        counts them apart.
+        Many texts of which some are malformed, of another version or design, beyond its reports,
+        or missing.  "raise" counts them by kind; "missing" leaves their reports missing, so that
+        a tally counts them apart.
 
     Returns
     -------
-    ndarray of shape (n,)
+    hashable or bytes, or ndarray of shape (n,)
         Categories, or packed subsets as bytes.
 
     Raises
@@ -452,19 +420,27 @@ def decode_reports(texts: Any, mechanism: Any, *, invalid: str = "raise") -> NDA
     >>> import rrstats as rr
     >>> m = rr.KRR(["no", "yes"], 0.75)
     >>> texts = [encode_report(m, "yes"), encode_report(m, "no"), "spam"]
-    >>> rr.tally(decode_reports(texts, m, invalid="missing"), m).missing
+    >>> decode_report(m, texts[0])
+    'yes'
+    >>> rr.tally(decode_report(m, texts, invalid="missing"), m).missing
     1
     """
-    container = open_column(texts)
+    container, ours = open_column(text), _client(mechanism).text
     if container.family in ("scalar", "arrow scalar"):
-        raise ArgumentTypeError(
-            "texts must be a list or column of texts, found one value; for one text use "
-            "rr.client.decode_report"
-        )
+        return ours.decode(text)
     cells = container.cells
     if not isinstance(cells, list):
         cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.tolist()
-    return Client(mechanism).text.decode_all(cells, invalid)
+    return ours.decode_all(cells, invalid)
+
+
+def _client(mechanism: Any) -> Client:
+    """The client of a mechanism, prepared once: a description is frozen."""
+    described = as_mechanism(mechanism)
+    kept: Client | None = vars(described).get("_client")
+    if kept is None:
+        kept = vars(described)["_client"] = Client(described)
+    return kept
 
 
 def __dir__() -> list[str]:
