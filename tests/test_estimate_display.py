@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.estimators import ShareEstimate
+from rrstats.estimation.result import ShareEstimate
 
 COLUMNS = [
     "category",
