@@ -928,9 +928,10 @@ def _polars_series(like: Any, reports: Any) -> Any:
     import polars as pl
 
     series = pl.Series(like.name, reports)
-    if type(like.dtype).__name__ not in ("Enum", "Categorical"):
+    words = getattr(reports, "dictionary", None)  # none where reports are bits
+    if words is None or type(like.dtype).__name__ not in ("Enum", "Categorical"):
         return series
-    return series.cast(pl.Enum(reports.dictionary.to_pylist()))
+    return series.cast(pl.Enum(words.to_pylist()))
 
 
 _SINKS = {

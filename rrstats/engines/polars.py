@@ -1,6 +1,6 @@
 """Polars: privatize a lazy frame of any size into a file, or frames that are in memory.
 
-    import rrstats.engines.polars as rrp              # brings df.rr, lf.rr, pl.col(...).rr
+    import rrstats.engines.polars as rrp              # brings df.rr, lf.rr and s.rr
     rrp.sink_privatized(pl.scan_parquet("answers.parquet"), "reports.parquet", {"answer": m})
     df.rr.privatize("answer", m)                      # a DataFrame, at once, as in pandas
     lf.rr.privatize("answer", m, key=key, id="id")    # a LazyFrame, only in keyed form
@@ -10,6 +10,7 @@ Polars computes a lazy frame anew each time it is collected, so a fresh draw wou
 release each time.  `sink_privatized` therefore streams it into a file, once, and the file appears
 when all of it is there.  A lazy result exists only in keyed form: the same key and ids give the
 same reports whenever they are computed.
+Eager frames are `rrstats.privatize`'s.
 Sources: `Expr.map_batches` and `LazyFrame.sink_parquet` of Polars; `files.batches`.
 """
 
@@ -36,11 +37,9 @@ from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, ReleasedColumn, careful
 from rrstats.files.plan import Wanted, wanted_columns
-from rrstats.files.privatize_file import Receipt
-from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, write
-from rrstats.privatization.frame import column_mechanisms
+from rrstats.privatization.frame import column_mechanisms, privatize
 
 try:
     import polars as pl
@@ -52,7 +51,7 @@ except ImportError:
         "rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"
     ) from None
 
-__all__ = ["ExprNamespace", "FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatized"]
+__all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatized"]
 
 
 # -- columns of Polars as columns of Arrow, and back ----------------------------------------
@@ -166,12 +165,6 @@ def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
 # Given, because Polars would cut groups where pieces of the source end: by the bytes of answers.
 GROUP_ROWS = 1 << 18
 
-LAZY = (
-    "a lazy {what} is computed anew each time it is used, and each time would be another release "
-    "of the same answers; write it once with "
-    "rrstats.engines.polars.sink_privatized(lf, path, ...), or give key= and id="
-)
-
 
 def sink_privatized(
     lazyframe: Any,
@@ -222,20 +215,7 @@ def sink_privatized(
                 "published, run it again"
             )
         publication.publish()
-    release.warn()
-    seen = release.seen()
-    return Receipt(
-        rows,
-        release.records,
-        place,
-        time.monotonic() - began,
-        total_epsilon(record.epsilon for record in release.records),
-        {str(record.name): (1, record.epsilon) for record in release.records},
-        {
-            name: {"unknown": seen.unknown[name], "missing": seen.missing[name]}
-            for name in release.columns
-        },
-    )
+    return release_receipt(release, rows, place, began)
 
 
 def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication) -> int:
@@ -307,16 +287,12 @@ class FrameNamespace(_Counting):
         prob: float | None = None,
         *,
         epsilon: float | None = None,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        key: Any = None,
-        id: Any = None,
-        rng: Any = None,
+        **options: Any,
     ) -> pl.DataFrame:
         """A new frame in which some columns hold reports, each call another release.
 
         column : a name, with categories and prob or epsilon, or with a mechanism; or a mapping
-            from column to mechanism.  The rest as for `rrstats.privatize`; id is a column's name.
+            from column to mechanism.  options : as for `rrstats.privatize`; id is a column's name.
         A frame of Polars does not say how it was made: keep the mechanism.
 
         >>> import polars as pl, rrstats
@@ -325,10 +301,7 @@ class FrameNamespace(_Counting):
         ['answer', 'age']
         """
         plan = column_mechanisms(column, categories, prob, epsilon)
-        wanted = wanted_columns(plan, unknown, missing)
-        release = open_release(self._data.schema, wanted, key=key, id=id, rng=rng)
-        reports = careful(drawn, release, report_types(release), self._data)
-        release.warn()
+        reports: pl.DataFrame = privatize(self._data, plan, **options)
         return reports
 
 
@@ -358,78 +331,39 @@ class LazyNamespace(_Counting):
         Raises ArgumentTypeError without key and id, and names the sink.
         """
         if key is None or id is None:
-            raise ArgumentTypeError(LAZY.format(what="frame"))
+            raise ArgumentTypeError(
+                "a lazy frame is computed anew each time it is used, and each time would be "
+                "another release of the same answers; write it once with "
+                "rrstats.engines.polars.sink_privatized(lf, path, ...), or give key= and id="
+            )
         plan = column_mechanisms(column, categories, prob, epsilon)
         wanted = wanted_columns(plan, unknown, missing)
         schema = retold("the frame has no schema", self._data.collect_schema)
         release = open_release(schema, wanted, key=key, id=id)
-        reports: pl.LazyFrame = self._data.with_columns(
-            _keyed(release, name, cs.by_name(name).as_expr(), kind)
-            for name, kind in report_types(release).items()
+        # By place, because Polars takes ^...$ for a pattern here too.
+        ids: dict[str, Any] = {
+            f"id {place}": cs.by_name(name) for place, name in enumerate(release.id)
+        }
+
+        def reports(name: str, kind: Any) -> pl.Expr:
+            def drawn(rows: pl.Series) -> pl.Series:
+                told = [rows.struct.field(place).to_arrow() for place in ids]
+                return as_series(
+                    name,
+                    release.column_reports(name, rows.struct.field("answer").to_arrow(), *told),
+                    kind,
+                )
+
+            both = pl.struct(answer=cs.by_name(name).as_expr(), **ids)
+            made: pl.Expr = both.map_batches(
+                partial(careful, drawn), return_dtype=kind, is_elementwise=True
+            )
+            return made.alias(name)
+
+        lazy: pl.LazyFrame = self._data.with_columns(
+            reports(name, kind) for name, kind in report_types(release).items()
         )
-        return reports
-
-
-@pl.api.register_expr_namespace("rr")
-class ExprNamespace:
-    """Randomized response on an expression: keyed reports."""
-
-    def __init__(self, data: pl.Expr) -> None:
-        self._data = data
-
-    def privatize(
-        self,
-        categories: Any,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        dtype: Any = pl.String,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        key: Any = None,
-        id: Any = None,
-        question: str | None = None,
-    ) -> pl.Expr:
-        """The expression of keyed reports; as `LazyFrame.rr.privatize`, which knows the types.
-
-        dtype : of the answers.  id : a column's name or an expression, or a list of them.
-        question : the name under which words are drawn; by default the expression's own.
-        """
-        if key is None or id is None:
-            raise ArgumentTypeError(LAZY.format(what="expression"))
-        name = self._data.meta.output_name() if question is None else question
-        ids = [pl.col(one) if isinstance(one, str) else one for one in _listed(id)]
-        places = [f"id {place}" for place in range(len(ids))]
-        schema = {name: dtype} | dict.fromkeys(places, pl.Null)
-        mechanism = as_mechanism(categories, prob, epsilon)
-        wanted = wanted_columns({name: mechanism}, unknown, missing)
-        release = open_release(schema, wanted, key=key, id=places)
-        return _keyed(release, name, self._data, report_types(release)[name], ids)
-
-
-def _listed(id: Any) -> list[Any]:
-    return id if isinstance(id, list) else [id]
-
-
-def _keyed(
-    release: BatchRelease, name: str, cells: pl.Expr, kind: Any, ids: list[pl.Expr] | None = None
-) -> pl.Expr:
-    """The expression of a column's keyed reports."""
-    if ids is None:
-        ids = [cs.by_name(one).as_expr() for one in release.id]
-    # By place, because Polars takes ^...$ for a pattern here too.
-    places = [f"id {place}" for place in range(len(ids))]
-
-    def reports(rows: pl.Series) -> pl.Series:
-        fields = rows.struct
-        told = [fields.field(place).to_arrow() for place in places]
-        drawn = release.column_reports(name, fields.field("answer").to_arrow(), *told)
-        return as_series(name, drawn, kind)
-
-    named = [one.alias(place) for one, place in zip(ids, places, strict=True)]
-    together = pl.struct(cells.alias("answer"), *named)
-    drawn = together.map_batches(partial(careful, reports), return_dtype=kind, is_elementwise=True)
-    return drawn.alias(name)
+        return lazy
 
 
 @pl.api.register_series_namespace("rr")
@@ -441,24 +375,13 @@ class SeriesNamespace:
 
     def privatize(self, categories: Any, prob: float | None = None, **options: Any) -> pl.Series:
         """A Series of reports; options as for `rrstats.privatize`, ids as a Series."""
-        epsilon, ids = options.pop("epsilon", None), options.pop("id", None)
-        name = options.pop("column", self._data.name)
-        columns = [pl.Series(one) for one in _listed(ids)] if ids is not None else []
-        places = [f"id {place}" for place in range(len(columns))]
-        frame = pl.DataFrame([self._data.alias(name)]).with_columns(
-            one.alias(place) for one, place in zip(columns, places, strict=True)
-        )
-        id = places if ids is not None else None
-        made = FrameNamespace(frame).privatize(
-            name, categories, prob, epsilon=epsilon, id=id, **options
-        )
-        reports: pl.Series = made[name].alias(self._data.name)
+        reports: pl.Series = privatize(self._data, categories, prob, **options)
         return reports
 
     def estimate(self, *design: Any, **options: Any) -> Any:
         """`rrstats.estimate` from this column of reports; options as there."""
-        return estimate(self._data.to_arrow(), *design, **options)
+        return estimate(self._data, *design, **options)
 
     def tally(self, *design: Any, **options: Any) -> Any:
         """`rrstats.tally` of this column of reports; options as there."""
-        return tally(self._data.to_arrow(), *design, **options)
+        return tally(self._data, *design, **options)

@@ -34,8 +34,7 @@ from rrstats.errors import (
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, careful
 from rrstats.files.plan import Wanted, wanted_columns
-from rrstats.files.privatize_file import Receipt
-from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, Record, read, write
 from rrstats.randomness.keyed import check_key
 
@@ -454,22 +453,8 @@ def privatize_parquet(
         job.refuse()
         rows = job.write(staging)
         staging.publish()
-    release = job.release
-    release.warn()
-    seen = release.seen()
-    made = [record for record in release.records if str(record.name) in release.columns]
-    return Receipt(
-        rows,
-        made,
-        str(dst) if "://" in str(dst) else Path(dst),  # a Path would lose a slash
-        time.monotonic() - began,
-        total_epsilon(record.epsilon for record in release.records),
-        {str(record.name): (1, record.epsilon) for record in made},
-        {
-            name: {"unknown": seen.unknown[name], "missing": seen.missing[name]}
-            for name in release.columns
-        },
-    )
+    shown = str(dst) if "://" in str(dst) else Path(dst)  # a Path would lose a slash
+    return release_receipt(job.release, rows, shown, began)
 
 
 def privatize(

@@ -313,6 +313,12 @@ def privatize_batches(
         _refuse(writer, columns)
         rows = writer.write(publication)
         publication.publish()
+    return release_receipt(release, rows, place, began)
+
+
+def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
+    """The receipt of data that lie in no file, after the named warnings; no ledger knows them."""
+    columns = list(release.columns.values())
     account = {c.name: (1, total_epsilon([c.record().epsilon])) for c in columns}
     per_row = total_epsilon(record.epsilon for record in release.records)
     return _receipt(rows, place, columns, began, per_row, account)
@@ -371,7 +377,7 @@ def _refuse(writer: _Writer, columns: Sequence[ReleasedColumn]) -> None:
 
 def _receipt(
     rows: int,
-    place: Path,
+    place: Path | str,
     columns: Sequence[ReleasedColumn],
     began: float,
     per_row: float,
