@@ -425,9 +425,8 @@ def test_weighted_estimates_are_compared():
     for stratum in (1, 2):
         mine = reports[(stratum - 1) * 100 : stratum * 100]
         counts = np.array([(mine == "no").sum(), (mine == "yes").sum()])
-        counted_cells[stratum, None] = Cell(
-            100, counts, counts * 1.0 * stratum, counts * stratum**2.0
-        )
+        powers = float(stratum) ** np.array([1, 2, -1, -2])
+        counted_cells[stratum, None] = Cell(100, counts, np.outer(powers[:2], counts), 100 * powers)
     whole = Estimate(rr.Tally(COIN, counted_cells))
     other = counted([120, 80], COIN)
     found = difference(whole, other)

@@ -130,7 +130,7 @@ def same(expected, actual, rtol=0.0):
             other = actual.cells[key]
             assert (cell.rows, cell.others) == (other.rows, other.others)
             np.testing.assert_allclose(other.sums, cell.sums, rtol=rtol)
-            np.testing.assert_allclose(other.powers, cell.powers, rtol=rtol)
+            np.testing.assert_allclose(other.totals, cell.totals, rtol=rtol)
         return True
     pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame(), rtol=rtol, atol=0)
     return True
@@ -248,7 +248,7 @@ def test_the_table_itself():
     weights = zip(rows["answer"], rows["weight"], strict=True)
     heavy = sum(w for answer, w in weights if answer == "once")
     ((cell,),) = (list(in_pandas("weights").cells.values()),)
-    assert heavy == cell.weight[1]
+    assert heavy == cell.weights[0, 1]
 
 
 ERRORS = {

@@ -81,7 +81,7 @@ def test_reports_of_several_categories_are_weighted_by_what_they_support():
     found = rr.tally(reports, U, weights=[1.0, 2.0, 0.5, 4.0]).cells[(None, None)]
     support = np.array([[c in one for c in U.categories] for one in map(set, _named(reports))])
     np.testing.assert_allclose(found.sums[0], [1.0, 2.0, 0.5, 4.0] @ support)
-    assert found.powers == (7.5, 21.25, 3.75, 5.3125)
+    assert found.powers.tolist() == [7.5, 21.25, 3.75, 5.3125]
 
 
 def _named(reports):

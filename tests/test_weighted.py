@@ -38,6 +38,12 @@ def survey_estimate(tally, population=None, probabilities=None, lonely_psu="rais
     return Estimate(tally, design=rr.SampleDesign(**sizes))
 
 
+def weighed(n, reported, w):
+    """A cell of n reports of the weight w."""
+    powers = w ** np.array([1.0, 2.0, -1.0, -2.0])
+    return Cell(n, reported, np.outer(powers[:2], reported), n * powers)
+
+
 def scores_of(mechanism, codes):
     """(n, k) the scores of coded reports."""
     return mechanism.channel.scores(np.asarray(codes))
@@ -57,11 +63,7 @@ def counted(mechanism, codes, weights=None, strata=None, clusters=None):
             None if strata is None else strata[row],
             None if clusters is None else clusters[row],
         )
-        cell = Cell(1, named)
-        if weights is not None:
-            w = float(weights[row])
-            powers = {"inverse": 1 / w, "inverse2": w**-2, "total": w, "total2": w**2}
-            cell = Cell(1, named, named * w, named * w**2, **powers)
+        cell = Cell(1, named) if weights is None else weighed(1, named, float(weights[row]))
         parts.append(Tally(mechanism, {key: cell}))
     return sum(parts)
 
@@ -612,8 +614,7 @@ def test_equal_weights_change_nothing(name):
         reported = np.array([26, 23, 25, 24, 22]) if n == 60 else np.array([20, 23, 26])
     plain = Tally(mechanism, {(None, None): Cell(n, reported)})
     w = 7.0
-    cell = Cell(n, reported, reported * w, reported * w**2, n / w, n / w**2, n * w, n * w**2)
-    weighted = Tally(mechanism, {(None, None): cell})
+    weighted = Tally(mechanism, {(None, None): weighed(n, reported, w)})
     if not channel.is_multinomial or score_variances(channel, reported) is not None:
         ordinary, found = rr.estimate(plain), survey_estimate(weighted)
         assert np.allclose(ordinary.proportions, found.proportions, rtol=1e-9)
@@ -714,7 +715,7 @@ def test_negative_sampling_variance_is_said_in_plain_words():
 def test_no_reports_say_nothing():
     """Of nobody, and of reports without weight, shares are NaN and intervals [0, 1]."""
     empty = Cell(0, np.zeros(2, dtype=np.int64))
-    without = Cell(3, np.array([1, 2]), np.zeros(2), np.zeros(2), np.inf, np.inf, 0.0, 0.0)
+    without = Cell(3, np.array([1, 2]), np.zeros((2, 2)), np.array([0, 0, np.inf, np.inf]))
     for cell in (empty, without):
         found = survey_estimate(Tally(COIN, {(None, None): cell}, missing=2))
         assert np.isnan(found.proportions).all()
@@ -822,7 +823,7 @@ def test_a_group_has_the_degrees_of_freedom_of_its_own_clusters():
 def test_clusters_without_weight_have_no_degrees_of_freedom():
     """A group made by weights of 0 rests on the clusters that are left."""
     cells = {
-        (None, place): Cell(2, np.array([1, 1]), *2 * [np.full(2, w)], *2 * [1.0], 2 * w, 2 * w)
+        (None, place): Cell(2, np.array([1, 1]), np.full((2, 2), w), np.array([2 * w, 2 * w, 1, 1]))
         for place, w in enumerate([1.0, 1.0, 0.0, 0.0])
     }
     assert 1 == survey_estimate(Tally(COIN, cells)).df
@@ -903,8 +904,7 @@ def simulated(rng, mechanism, shares, clusters):
             n = int(rng.integers(5, 25))
             w = float((1 + 2 * stratum) * rng.uniform(0.5, 1.5))
             reports = rng.multinomial(n, law @ rng.dirichlet(np.asarray(theta) * 20))
-            powers = n / w, n / w**2, n * w, n * w**2
-            cells[stratum, cluster] = Cell(n, reports, reports * w, reports * w**2, *powers)
+            cells[stratum, cluster] = weighed(n, reports, w)
     return Tally(mechanism, cells)
 
 

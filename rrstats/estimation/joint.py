@@ -398,7 +398,7 @@ def joint_tally(columns: Sequence[Variable], axes: Sequence[Axis], rows: Rows) -
         powers = rows.powers_of(part, np.flatnonzero(~there))
         sums.add((None, cells), places[there], powers, often[0])
         sums.add_missing(places[~there], often[1])
-    others = rows.others(columns[0].rows, len(keys), sums.rows)
+    others = rows.others(columns[0].rows, len(keys), sums.rows[:-1])
     found = sums.cells(slice(0, len(keys)), others)
     return Tally(mechanism, dict(zip(keys, found, strict=True)), int(sums.missing.sum()))
 
@@ -409,16 +409,13 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
     order = np.argsort(np.argsort(places))
 
     def margin(sums: Any) -> Any:
-        if sums is None:
-            return None
         return sums.reshape(shape).sum(axis=others).transpose(order).ravel()
 
     cells = {
         key: replace(
             cell,
             reported=margin(cell.reported),
-            weight=margin(cell.weight),
-            weight2=margin(cell.weight2),
+            weights=None if cell.weights is None else np.stack(list(map(margin, cell.weights))),
         )
         for key, cell in tally.cells.items()
     }

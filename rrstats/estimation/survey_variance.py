@@ -93,19 +93,12 @@ def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) ->
     scale = np.array([weights[stratum] if weights else 1.0 for stratum, _ in kept])[:, None]
     m = len(channel.samples)
     shape = (len(kept), m)
-    counted = [
-        np.array(values, dtype=np.float64).reshape(shape)
-        for values in (
-            [cell.reported for cell in kept.values()],
-            [cell.sums[0] for cell in kept.values()],
-            [cell.sums[1] for cell in kept.values()],
-        )
-    ]
-    powers = np.array([cell.powers for cell in kept.values()]).reshape(-1, 4)
-    rows, others = (
-        np.array([getattr(cell, name) for cell in kept.values()], dtype=np.float64)
-        for name in ("rows", "others")
-    )
+    cells = list(kept.values())
+    reported = np.array([cell.reported for cell in cells], dtype=np.float64).reshape(shape)
+    sums = np.array([cell.sums for cell in cells]).reshape(-1, 2, m).swapaxes(0, 1)
+    powers = np.array([cell.totals for cell in cells]).reshape(-1, 4)
+    rows, others = np.array([(cell.rows, cell.others) for cell in cells], float).reshape(-1, 2).T
+    counted = [reported, *sums]
     if channel.is_multinomial:
         table = channel.scores(np.arange(m))
         speaks = np.ones_like(table)
@@ -360,7 +353,7 @@ class SurveyMoments:
     def cells(self) -> SampleCells:
         """The cells of the tally, with the weights that the population gives."""
         population, cells = self.design.population, read_cells(self.tally)
-        given = any(cell.weight is not None for cell in self.tally.cells.values())
+        given = any(cell.weights is not None for cell in self.tally.cells.values())
         if population is None or given:
             return cells
         expansion = 1 / _sampled_shares(cells, population)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_count
-from rrstats._typing import Floats
+from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -47,6 +47,8 @@ from rrstats.estimation.sample_design import (
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.support_channel import SupportChannel
+
+Codes = NDArray[np.intp]
 
 _MOST_SUMS = 1 << 25
 """Groups times strata and clusters times report cells: about a GiB with weights."""
@@ -81,7 +83,7 @@ class Tally:
     missing: int = 0
 
     @property
-    def reported(self) -> NDArray[np.int64]:
+    def reported(self) -> Counts:
         """(m,) how often each report cell occurs, over all strata and clusters."""
         total = np.zeros(len(self.mechanism.channel.samples), dtype=np.int64)
         for cell in self.cells.values():
@@ -97,7 +99,7 @@ class Tally:
     def sampled(self) -> bool:
         """True where it holds weights, strata or clusters."""
         return any(
-            key != EVERYONE or cell.weight is not None or cell.others
+            key != EVERYONE or cell.weights is not None or cell.others
             for key, cell in self.cells.items()
         )
 
@@ -157,9 +159,7 @@ class Tally:
             )
         reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
         absent = check_count(missing, "missing") + sum(missed for _, missed in parts)
-        size = _reports(reported, n, codec.is_label)
-        if not codec.is_label:
-            _check_supports(described, reported, size)
+        size = _size(described, reported, n, codec.is_label)
         return cls(described, {EVERYONE: Cell(size, reported)}, absent)
 
     def __add__(self, other: object) -> Tally:
@@ -222,68 +222,24 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
     return totals, absent
 
 
-def _reports(reported: NDArray[np.int64], n: int | None, is_label: bool) -> int:
-    """The number of reports behind some counts."""
-    total = int(reported.sum())
-    if n is None:
-        if not is_label:
+def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool) -> int:
+    """The number of reports behind some counts; raises for counts that no reports have."""
+    total, largest, (fewest, most) = int(reported.sum()), int(reported.max(initial=0)), (1, 1)
+    if not is_label:
+        fewest, most = cast(SupportChannel, mechanism.channel).support_sizes
+        if n is None:
             raise ArgumentTypeError(
                 "n, the number of reports, is needed: each report supports several categories, so "
                 "that counts do not sum to it"
             )
-        return total
-    size = check_count(n, "n")
-    if (is_label and size != total) or int(reported.max(initial=0)) > size:
-        raise ArgumentValueError(
-            f"n must be the number of reports, got {size}, but counts sum to {total}"
-            if is_label
-            else f"counts must each be at most n = {size}, found {int(reported.max())}"
-        )
-    return size
-
-
-def _check_supports(mechanism: Mechanism, reported: NDArray[np.int64], n: int) -> None:
-    """Raise for counts of supported categories that n reports cannot have."""
-    fewest, most = cast(SupportChannel, mechanism.channel).support_sizes
-    total = int(reported.sum())
-    if not n * fewest <= total <= n * most:
+    size = total if n is None else check_count(n, "n")
+    if largest > size or not size * fewest <= total <= size * most:
         named = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         raise ArgumentValueError(
-            f"each report names {named} categories, so counts of {n} reports must sum to "
-            f"{n * fewest:,}{'' if fewest == most else f' to {n * most:,}'}, found {total:,}"
+            f"n must be the number of reports: each names {named} of the categories, got n = "
+            f"{size:,} and counts up to {largest:,} that sum to {total:,}"
         )
-
-
-@overload
-def tally(
-    reports: Any,
-    mechanism: Any = ...,
-    prob: float | None = ...,
-    *,
-    epsilon: float | None = ...,
-    columns: None = ...,
-    group: Any = ...,
-    by: None = ...,
-    observed: bool = ...,
-    weights: Any = ...,
-    design: SampleDesign | None = ...,
-) -> Tally: ...
-
-
-@overload
-def tally(
-    reports: Any,
-    mechanism: Any = ...,
-    prob: float | None = ...,
-    *,
-    epsilon: float | None = ...,
-    columns: Any = ...,
-    group: Any = ...,
-    by: Any = ...,
-    observed: bool = ...,
-    weights: Any = ...,
-    design: SampleDesign | None = ...,
-) -> Any: ...
+    return size
 
 
 def tally(
@@ -454,7 +410,9 @@ def counted_parts(opened: Reports, rows: Rows) -> Any:
         absent = encoded.absent
         sums.add_missing(places[absent], None if times is None else times[absent])
     opened.refuse(unknown)
-    others = rows.others(opened.rows, len(keys), sums.rows) if rows.sampled else sums.none
+    others = np.zeros(sums.size, dtype=np.int64)
+    if rows.sampled:
+        others = rows.others(opened.rows, len(keys), sums.rows[:-1])
     found = {}
     for at, label in enumerate(labels):
         mine = slice(at * len(keys), (at + 1) * len(keys))
@@ -463,70 +421,42 @@ def counted_parts(opened: Reports, rows: Rows) -> Any:
     return found[None] if rows.groups is None else found
 
 
-Codes = NDArray[np.intp]
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Cell:
     """Counts in one stratum and cluster.
 
     rows : number of reports.  reported : (m,) how often each report cell occurs; their sum is
     ``rows`` where each report falls into one cell.
-    weight, weight2 : (m,) sums of weights and of their squares by report cell.
-    total, total2, inverse, inverse2 : sums over the rows of w, w^2, 1/w and 1/w^2.
-    All six are None where every weight is 1.
+    weights : (2, m) sums of weights and of their squares by report cell.
+    powers : (4,) sums over the rows of w, w^2, 1/w and 1/w^2.
+    Both are None where every weight is 1.
     others : sampled rows of the same stratum and cluster that do not count here, because they
     are outside the group or gave no report: they are units of the sample with nothing to add.
     """
 
     rows: int
-    reported: NDArray[np.int64]
-    weight: Floats | None = None
-    weight2: Floats | None = None
-    inverse: float | None = None
-    inverse2: float | None = None
-    total: float | None = None
-    total2: float | None = None
+    reported: Counts
+    weights: Floats | None = None
+    powers: Floats | None = None
     others: int = 0
 
     @property
-    def sums(self) -> tuple[Floats, Floats]:
-        """(m,) sums of weights and of their squares by report cell; counts where all are 1."""
+    def sums(self) -> Floats:
+        """(2, m) `weights`; counts where all are 1."""
         counts = self.reported.astype(np.float64)
-        return (
-            counts if self.weight is None else self.weight,
-            counts if self.weight2 is None else self.weight2,
-        )
+        return np.stack([counts, counts]) if self.weights is None else self.weights
 
     @property
-    def powers(self) -> tuple[float, float, float, float]:
-        """Sums over the rows of w, w^2, 1/w and 1/w^2."""
-        given = (self.total, self.total2, self.inverse, self.inverse2)
-        known = [float(self.rows) if one is None else one for one in given]
-        if self.weight is not None and self.total is None:  # each row falls into one cell
-            known[0], known[1] = float(self.sums[0].sum()), float(self.sums[1].sum())
-        return known[0], known[1], known[2], known[3]
+    def totals(self) -> Floats:
+        """(4,) `powers`; the number of rows where all weights are 1."""
+        return np.full(4, float(self.rows)) if self.powers is None else self.powers
 
     def __add__(self, other: Cell) -> Cell:
         rows, reported = self.rows + other.rows, self.reported + other.reported
         others = self.others + other.others
-        if self.weight is None and other.weight is None:
+        if self.weights is None and other.weights is None:
             return Cell(rows, reported, others=others)
-        (weight, weight2), (weight_, weight2_) = self.sums, other.sums
-        total, total2, inverse, inverse2 = (
-            one + another for one, another in zip(self.powers, other.powers, strict=True)
-        )
-        return Cell(
-            rows,
-            reported,
-            weight + weight_,
-            weight2 + weight2_,
-            inverse,
-            inverse2,
-            total,
-            total2,
-            others,
-        )
+        return Cell(rows, reported, self.sums + other.sums, self.totals + other.totals, others)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -534,108 +464,80 @@ class Cell:
             and (self.rows, self.others) == (other.rows, other.others)
             and np.array_equal(self.reported, other.reported)
             and np.array_equal(self.sums, other.sums)
-            and self.powers == other.powers
+            and np.array_equal(self.totals, other.totals)
         )
 
 
 class Sums:
     """Counts and sums of weights, by place and report cell; a place is a group and its stratum.
 
-    size : number of places.  m : number of report cells.
-    rows, missing : (size,) reports that are there, and that are not.
+    size : number of places; one more, of which nothing is kept, takes what is left out.
+    m : number of report cells.  rows, missing : (size + 1,) reports that are there, or are not.
     """
 
     def __init__(self, size: int, m: int, *, weighted: bool) -> None:
-        self.size, self.m = size, m
-        self.rows: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
-        self.missing: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
-        self._reported = np.zeros(size * m, dtype=np.int64)
-        self._weights = [np.zeros(size * m) for _ in range(2)] if weighted else None
-        self._powers = [np.zeros(size) for _ in range(4)] if weighted else None
+        self.size, self.m, count = size, m, size + 1
+        self.rows, self.missing = np.zeros((2, count), dtype=np.int64)
+        self._reported = np.zeros(count * m, dtype=np.int64)
+        self._weights = np.zeros((2, count * m)) if weighted else None
+        self._powers = np.zeros((4, count))
 
-    @property
-    def none(self) -> NDArray[np.int64]:
-        """(size,) zeros."""
-        return np.zeros(self.size, dtype=np.int64)
-
-    def add_counted(self, reported: NDArray[np.int64], rows: int, missing: int) -> None:
+    def add_counted(self, reported: Counts, rows: int, missing: int) -> None:
         """Add reports that are counted already, where there is one place."""
-        self._reported += reported
-        self.rows += rows
-        self.missing += missing
+        self._reported[: self.m] += reported
+        self.rows[0] += rows
+        self.missing[0] += missing
 
     def add(
         self,
         cells: tuple[Codes | None, Codes],
         places: Codes,
         powers: Floats | None,
-        times: NDArray[np.int64] | None = None,
+        times: Counts | None = None,
     ) -> None:
         """Add reports of a block.
 
         cells : the report cells, and of which report each is (None: one of each).
         places : (n,) the place of each report; negative where it is left out.
-        powers : (4, n) sums of the powers of its weights (see `rows.powers`), or None.
+        powers : (4, n) sums of the powers of its weights (see `sample_design.powers`), or None.
         times : (n,) how many reports it stands for; None where that is 1.
         """
         reports, codes = cells
-        if places.size and places.min() < 0:
-            codes, reports, places, powers, times = _kept(codes, reports, places, powers, times)
-        self.rows += _added(places, times, self.size)
-        at = places if reports is None else places[reports]
-        flat = at * self.m + codes
-        each = times if times is None or reports is None else times[reports]
-        self._reported += _added(flat, each, self.size * self.m)
-        if powers is None or self._weights is None or self._powers is None:
+        places = self._kept(places)
+        self.rows += _added(places, times, len(self.rows))
+        each: Any = slice(None) if reports is None else reports
+        flat = places[each] * self.m + codes
+        often = None if times is None else times[each]
+        self._reported += _added(flat, often, len(self._reported))
+        if powers is None or self._weights is None:
             return
-        told = powers if reports is None else powers[:, reports]
-        for values, sums in zip(told[:2], self._weights, strict=True):
-            sums += np.bincount(flat, values, minlength=self.size * self.m)
+        for values, sums in zip(powers[:2], self._weights, strict=True):
+            sums += np.bincount(flat, values[each], minlength=len(sums))
         for values, sums in zip(powers, self._powers, strict=True):
-            sums += np.bincount(places, values, minlength=self.size)
+            sums += np.bincount(places, values, minlength=len(sums))
 
-    def add_missing(self, places: Codes, times: NDArray[np.int64] | None = None) -> None:
+    def add_missing(self, places: Codes, times: Counts | None = None) -> None:
         """Add missing reports; places and times as for `add`."""
-        there = places >= 0
-        kept = None if times is None else times[there]
-        self.missing += _added(places[there], kept, self.size)
+        self.missing += _added(self._kept(places), times, len(self.missing))
 
-    def cells(self, part: slice, others: NDArray[np.int64]) -> list[Cell]:
+    def _kept(self, places: Codes) -> Codes:
+        return np.where(places < 0, self.size, places) if places.min(initial=0) < 0 else places
+
+    def cells(self, part: slice, others: Counts) -> list[Cell]:
         """The sums at some places; their arrays are views that nobody writes to.
 
         others : (size,) the sampled rows of each place that do not count there.
         """
         rows, beside = self.rows[part].tolist(), others[part].tolist()
-        reported = self._reported.reshape(self.size, self.m)[part]
-        if self._weights is None or self._powers is None:
+        reported = self._reported.reshape(-1, self.m)[part]
+        if self._weights is None:
             plain = zip(rows, reported, beside, strict=True)
             return [Cell(one, counts, others=left) for one, counts, left in plain]
-        weight, weight2 = (sums.reshape(self.size, self.m)[part] for sums in self._weights)
-        total, total2, inverse, inverse2 = (sums[part].tolist() for sums in self._powers)
-        fields = (rows, reported, weight, weight2, inverse, inverse2, total, total2, beside)
+        weights = self._weights.reshape(2, -1, self.m)[:, part].swapaxes(0, 1)
+        fields = (rows, reported, weights, self._powers[:, part].T, beside)
         return [Cell(*one) for one in zip(*fields, strict=True)]
 
 
-def _added(places: Codes, times: NDArray[np.int64] | None, size: int) -> NDArray[np.int64]:
+def _added(places: Codes, times: Counts | None, size: int) -> Counts:
     """(size,) how often each place occurs; doubles hold counts exactly up to 2**53."""
     return np.bincount(places, times, minlength=size).astype(np.int64, copy=False)
-
-
-def _kept(
-    codes: Codes,
-    reports: Codes | None,
-    places: Codes,
-    powers: Floats | None,
-    times: NDArray[np.int64] | None,
-) -> tuple[Codes, Codes | None, Codes, Floats | None, NDArray[np.int64] | None]:
-    """The same without the reports that are left out."""
-    keep = places >= 0
-    beside = (
-        places[keep],
-        None if powers is None else powers[:, keep],
-        None if times is None else times[keep],
-    )
-    if reports is None:
-        return codes[keep], None, *beside
-    of = keep[reports]
-    return codes[of], (np.cumsum(keep) - 1)[reports[of]], *beside
