@@ -22,7 +22,7 @@ from rrstats.estimation.crosstab import Crosstab as Crosstab
 from rrstats.estimation.crosstab import crosstab as crosstab
 from rrstats.estimation.difference import difference as difference
 from rrstats.estimation.estimate import Estimate as Estimate
-from rrstats.estimation.estimator import estimate as estimate
+from rrstats.estimation.estimate import estimate as estimate
 from rrstats.estimation.means import means as means
 from rrstats.estimation.posterior import posterior as posterior
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign

@@ -19,7 +19,7 @@ from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
-from rrstats.estimation.estimator import estimate
+from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally

@@ -9,8 +9,7 @@ from rrstats.estimation.arrays import (
     debias_reports,
     proportion_variance,
 )
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.estimator import estimate
+from rrstats.estimation.estimate import Estimate, estimate
 
 __all__ = [
     "Estimate",

@@ -41,7 +41,7 @@ from rrstats.errors import (
     RRStatsError,
 )
 from rrstats.estimation.crosstab import crosstab
-from rrstats.estimation.estimator import estimate
+from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.batches import BatchRelease, Seen
 from rrstats.files.plan import Wanted, wanted_columns

@@ -32,7 +32,7 @@ from rrstats.errors import (
     RRStatsError,
 )
 from rrstats.estimation.crosstab import crosstab
-from rrstats.estimation.estimator import estimate
+from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, ReleasedColumn, careful

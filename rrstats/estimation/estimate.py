@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,17 @@ from rrstats._checks import check_bool, check_level, check_numbers, check_one_of
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ImplausibleReportsWarning,
+    LowPrecisionWarning,
+    NotIdentifiableError,
+    warn,
+)
 from rrstats.estimation import arrays
 from rrstats.estimation.arrays import fixed, interval_of_counts
+from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.result import (
     ConstrainedProportions,
     LabelledInterval,
@@ -36,9 +44,9 @@ from rrstats.estimation.result import (
     label_column,
     proportion_rows,
 )
-from rrstats.estimation.sample_design import SIMPLE, SampleDesign
+from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.survey_variance import SurveyMoments
-from rrstats.estimation.tally import Tally
+from rrstats.estimation.tally import Tally, count_reports
 from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
@@ -58,17 +66,21 @@ from rrstats.mechanisms.channel import (
     recode_matrix,
     transition_matrix,
 )
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-IMPLAUSIBLE_TEXT = (
+_IMPLAUSIBLE = (
     "some reports are rarer or commoner than any true shares explain, so the shares and intervals "
     "mean nothing: were these answers privatized, by this mechanism, and is every row there "
     "(none dropped or picked by its report)?"
 )
+
+_ILL_CONDITIONED = 1000
+"""From here on even a million respondents say next to nothing."""
 
 _FEW = 8
 """With fewer degrees of freedom a variance is mostly luck."""
@@ -209,14 +221,14 @@ class Estimate(Result):
     @property
     def counts(self) -> Floats:
         """(k,) unbiased true counts, not whole: among the rows, or `totals` of a design."""
-        if self._survey is not None:
-            return self.totals
-        return self.proportions * self.n if self.n else np.zeros(self.k)
+        return self.totals
 
-    @property
+    @cached_property
     def totals(self) -> Floats:
         """(k,) unbiased totals, in the units of the weights (Horvitz-Thompson)."""
-        return self.counts if self._survey is None else fixed(self._survey.totals)
+        if self._survey is not None:
+            return fixed(self._survey.totals)
+        return fixed(self.proportions * self.n if self.n else np.zeros(self.k))
 
     @cached_property
     def variance(self) -> Floats:
@@ -617,11 +629,14 @@ class Estimate(Result):
 
     def _effective_sizes(self, level: float, df: Any = None) -> Floats:
         """(k,) reports of a simple random sample that intervals rest on; 0 for all of [0, 1]."""
-        if self.df < 1 or self.n < 2 or not self.weight:
+        if self._says_nothing or not self.weight:
             return np.zeros(self.k)
-        reach = student_quantile(level, self.df if df is None else df)
+        return np.asarray(self.effective_n * self._shrinkage(level, self.df if df is None else df))
+
+    def _shrinkage(self, level: float, df: Any) -> Any:
+        """The factor by which a size falls, as its variance is known by few degrees of freedom."""
         simple = student_quantile(level, self.n - 1)
-        return np.asarray(self.effective_n * np.minimum(1.0, (simple / reach) ** 2))
+        return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
 
     def _wald(self, level: float) -> Interval:
         """T quantiles of standard errors to both sides; [0, 1] where there are none."""
@@ -659,9 +674,8 @@ class Estimate(Result):
             counts = self.reported.astype(np.float64)
             found = arrays.empirical_interval(channel, counts, level)
         else:  # the reports of all samples together, each with its own score
-            counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
-            uncut = mean_interval(survey.cells.table.T, counts, alone, level)
-            found = contrasts.cut_to_unit(uncut)
+            scores, counts, alone = survey.scored(sizes[:, None])
+            found = contrasts.cut_to_unit(mean_interval(scores, counts, alone, level))
         if method == "empirical-likelihood":
             return found
         profiled = likelihood.profile_ends(transition_matrix(channel), counts, parts, level)
@@ -672,14 +686,10 @@ class Estimate(Result):
 
         df : (k,) degrees of freedom to take instead of these, as a difference has others.
         """
-        channel, survey, sizes = (
-            self.mechanism.channel,
-            self._survey,
-            self._effective_sizes(level, df),
-        )
-        endless = np.full(self.k, np.inf)
+        channel, survey = self.mechanism.channel, self._survey
+        sizes = np.zeros(1) if survey is None else self._effective_sizes(level, df)
         if survey is None or not (sizes > 0).all():
-            return Interval(-endless, endless)
+            return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
         if (rates := channel.binomial_rates) is not None:
             counts = np.clip(self.named[1], 0, 1) * sizes
             ends = rates.false_positive_rate, rates.true_positive_rate
@@ -688,8 +698,7 @@ class Estimate(Result):
             error = np.sqrt(np.fmax(self.variance, self.least_variance))
             found = contrasts.wald(self.proportions, error, student_quantile(level, df))
         else:
-            counts, alone = sizes[:, None] * survey.cell_shares, np.zeros_like(channel.samples)
-            found = mean_interval(survey.cells.table.T, counts, alone, level)
+            found = mean_interval(*survey.scored(sizes[:, None]), level)
         # No interval leaves out its estimate.
         return contrasts.hull(found, Interval(self.proportions, self.proportions))
 
@@ -729,7 +738,7 @@ class Estimate(Result):
         part = np.eye(self.k)[self._code(category)]
         if not whole @ part:
             raise ArgumentValueError(f"among must contain the category {category!r}")
-        return self._ratio(part, whole, check_level(level), self._covariances)
+        return self._ratio(part, whole, check_level(level))
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
         """The proportions among the people of some categories: by default who answered.
@@ -765,49 +774,54 @@ class Estimate(Result):
                     f"{self._answers.describe()}, so all shares are of those who answered; to "
                     "protect who did not, declare a missing category (None) when privatizing"
                 )
-        codes = [self._code(category) for category in among]
-        whole, covariances = np.zeros(self.k), self._covariances
-        whole[codes] = 1
-        level = check_level(level)
-        rows = [vars(self._ratio(np.eye(self.k)[one], whole, level, covariances)) for one in codes]
-        columns = ["proportion", "std_error", "low", "high"]
-        table = pd.DataFrame(rows, columns=columns)
-        table.insert(0, "category", label_column(tuple(self.categories[one] for one in codes)))
+        among = tuple(among)
+        rows = [vars(self.share_among(category, among, level)) for category in among]
+        table = pd.DataFrame(rows, columns=["proportion", "std_error", "low", "high"])
+        table.insert(0, "category", label_column(among))
         return table
 
-    @property
+    @cached_property
     def _covariances(self) -> list[Floats]:
         """The covariance, and of a design that below which none is trusted."""
         least = self.designed and self.mechanism.channel.is_multinomial
         return [self.covariance, *([self.least_covariance] if least else [])]
 
-    def _ratio(
-        self, part: Floats, whole: Floats, level: float, covariances: Sequence[Floats]
-    ) -> RatioEstimate:
+    def _errors(self, contrast: Floats) -> tuple[float, float]:
+        """The standard error of a sum of proportions, and the largest that intervals use.
+
+        The first is NaN for a negative variance of a design.
+        """
+        variances = [float(contrast @ one @ contrast) for one in self._covariances]
+        own = variances[0] if self.designed else max(variances[0], 0.0)
+        return float(np.sqrt(own)), float(np.sqrt(max(*variances, 0.0)))
+
+    def _ratio(self, part: Floats, whole: Floats, level: float) -> RatioEstimate:
         """The ratio of two sums of proportions; (k,) each."""
-        both, limit = np.stack([part, whole]), student_quantile(level, self.df) ** 2
+        both, quantile = np.stack([part, whole]), student_quantile(level, self.df)
         top, bottom = (float(one) for one in both @ self.proportions)
         found = top / bottom if bottom else np.nan
         contrast, ends = part - found * whole, []
-        error = self._error(contrast, covariances) / abs(bottom or np.nan)
-        if not np.isfinite(found) or self.df < 1 or (self.designed and self.n < 2):
+        error, largest = (one / abs(bottom or np.nan) for one in self._errors(contrast))
+        if not np.isfinite(found) or self._says_nothing:
             return RatioEstimate(found, error, 0.0, 1.0)
-        for one in covariances:
+        for one in self._covariances:
             if contrast @ one @ contrast >= 0 or not self.designed:
                 moments = (both @ one @ both.T)[[0, 0, 1], [0, 1, 1]]
-                ends.append(contrasts.fieller(top, bottom, tuple(moments), limit))
+                ends.append(contrasts.fieller(top, bottom, tuple(moments), quantile**2))
         if self.target == "population" and self.mechanism.channel.is_multinomial:
             # Nowhere is the ratio more than 1, and there it has the variance of none.
             near = part - float(np.clip(found, 0, 1)) * whole
-            scores, counts, samples = self._scored(near, level, covariances)
+            scores, counts, samples = self._scored(near, level)
             ends.append(ratio_interval(both @ scores, counts, samples, level))
         low, high = min((e[0] for e in ends), default=0.0), max((e[1] for e in ends), default=1.0)
-        margin = self._margin(contrast / bottom, level, covariances)
-        return RatioEstimate(found, error, *widen_outside(found, margin, Interval(low, high)))
+        span = widen_outside(found, float(quantile * largest), Interval(low, high))
+        return RatioEstimate(found, error, *span)
 
-    def _scored(
-        self, contrast: Floats, level: float, covariances: Sequence[Floats]
-    ) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    @property
+    def _says_nothing(self) -> bool:
+        return self.designed and (self.df < 1 or self.n < 2)
+
+    def _scored(self, contrast: Floats, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
         """(k, m) scores of the report cells, how often each was seen, and their samples.
 
         Of a design as often as in a simple random sample that says as much of the contrast.
@@ -816,21 +830,9 @@ class Estimate(Result):
         if survey is None:
             counts = self.reported.astype(np.float64)
             return arrays.weights(channel, self.reported), counts, channel.samples
-        size = survey.effective_size(contrast, max(_variances(contrast, covariances)))
+        size = survey.effective_size(contrast, self._errors(contrast)[1] ** 2)
         size = float(self.effective_n.min()) if size is None else size
-        quantiles = (student_quantile(level, df) for df in (self.n - 1, self.df))
-        size *= min(1.0, (next(quantiles) / next(quantiles)) ** 2)
-        return survey.cells.table.T, size * survey.cell_shares, np.zeros_like(channel.samples)
-
-    def _margin(self, contrast: Floats, level: float, covariances: Sequence[Floats]) -> float:
-        """A quantile of the largest standard error of a sum of proportions."""
-        variance = max(*_variances(contrast, covariances), 0.0)
-        return float(student_quantile(level, self.df) * np.sqrt(variance))
-
-    def _error(self, contrast: Floats, covariances: Sequence[Floats]) -> float:
-        """The standard error of a sum of proportions; NaN for a negative variance of a design."""
-        variance = _variances(contrast, covariances)[0]
-        return float(np.sqrt(variance if self.designed else max(variance, 0.0)))
+        return survey.scored(size * self._shrinkage(level, self.df))
 
     def mean(
         self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
@@ -864,28 +866,28 @@ class Estimate(Result):
         >>> round(found.mean, 3), round(found.std_error, 3)
         (0.22, 0.03)
         """
-        number, level, covariances = self._numbers(values), check_level(level), self._covariances
+        number, level = self._numbers(values), check_level(level)
         least, most = float(number.min()), float(number.max())
         # Numbers on a scale from 0 to 1, on which intervals of proportions are cut and kept wide.
         scale = (number - least) / ((most - least) or 1.0)
-        found, error = float(number @ self.proportions), self._error(number, covariances)
         if self.k == 2 and not self.designed:
             ends = self._interval(level, None, False, self.target, 1)
             span = ends if scale[1] else Interval(1 - ends.high, 1 - ends.low)
         else:
-            span = self._scaled_mean(scale, level, covariances)
+            span = self._scaled_mean(scale, level)
         low, high = (least + (most - least) * float(end) for end in span)
-        return MeanEstimate(found, error, low, high)
+        found = float(number @ self.proportions)
+        return MeanEstimate(found, self._errors(number)[0], low, high)
 
-    def _scaled_mean(self, scale: Floats, level: float, covariances: Sequence[Floats]) -> Interval:
+    def _scaled_mean(self, scale: Floats, level: float) -> Interval:
         """The interval in [0, 1] of a mean of numbers that reach from 0 to 1."""
-        found, margin = float(scale @ self.proportions), self._margin(scale, level, covariances)
-        few = self.designed and (self.df < 1 or self.n < 2)
-        if not np.isfinite(found + margin) or few:
+        found = float(scale @ self.proportions)
+        margin = float(student_quantile(level, self.df) * self._errors(scale)[1])
+        if not np.isfinite(found + margin) or self._says_nothing:
             return Interval(0.0, 1.0)
         ends = Interval(found - margin, found + margin)
         if self.target == "population" and self.mechanism.channel.is_multinomial:
-            scores, counts, samples = self._scored(scale, level, covariances)
+            scores, counts, samples = self._scored(scale, level)
             both = mean_interval((scale @ scores)[None], counts, samples, level)
             ends = Interval(float(both.low[0]), float(both.high[0]))
         return widen_outside(found, margin, ends)
@@ -1015,9 +1017,7 @@ class Estimate(Result):
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        found = [f"{IMPLAUSIBLE_TEXT[0].upper()}{IMPLAUSIBLE_TEXT[1:]}"] * bool(
-            self.implausible.any()
-        )
+        found = [f"{_IMPLAUSIBLE[0].upper()}{_IMPLAUSIBLE[1:]}"] * bool(self.implausible.any())
         if self._survey is None:
             return found
         if below := int((self.sampling_variance < 0).sum()):
@@ -1134,13 +1134,192 @@ class Estimate(Result):
         return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
 
 
-def _variances(contrast: Floats, covariances: Sequence[Floats]) -> list[float]:
-    """The variance of a sum of proportions by each covariance."""
-    return [float(contrast @ one @ contrast) for one in covariances]
-
-
 def _root(variance: Floats) -> Floats:
     """Square roots, NaN for what is negative by more than rounding."""
     scale = float(np.nanmax(np.abs(variance), initial=0.0))
     safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
     return np.sqrt(safe)
+
+
+# -- from reports ----------------------------------------------------------------------------
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    mechanism: Any = ...,
+    columns: None = ...,
+    group: Any = ...,
+    target: str = ...,
+    ddof: int = ...,
+    by: None = ...,
+    observed: bool = ...,
+    weights: Any = ...,
+    design: SampleDesign | None = ...,
+) -> Estimate: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: Any = ...,
+    prob: float | None = ...,
+    *,
+    epsilon: float | None = ...,
+    mechanism: Any = ...,
+    columns: Any = ...,
+    group: Any = ...,
+    target: str = ...,
+    ddof: int = ...,
+    by: Any = ...,
+    observed: bool = ...,
+    weights: Any = ...,
+    design: SampleDesign | None = ...,
+) -> Any: ...
+
+
+def estimate(
+    reports: Any,
+    categories: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    mechanism: Any = None,
+    columns: Any = None,
+    group: Any = None,
+    target: str = "population",
+    ddof: int = 1,
+    by: Any = None,
+    observed: bool = True,
+    weights: Any = None,
+    design: SampleDesign | None = None,
+) -> Any:
+    """Estimate true proportions from privatized reports.
+
+    Parameters
+    ----------
+    reports : array-like of shape (n,), Series, frame or Tally
+        Reports in any container that `privatize` gives back, or a Tally of them; or a frame, of
+        pandas or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis), of which only counts
+        come back.
+    categories, prob, epsilon
+        The categories with prob or epsilon, or a mechanism.  A Tally, and a Series that says how it
+        was made, need none.  Where rows were made by different mechanisms: a column of n
+        mechanisms, or a mapping from group to mechanism; direct answers have `surveys.direct`.
+    mechanism
+        The same as categories, under its own name.
+    columns, group, by, observed, weights
+        As for `tally`.
+    target : {"population", "rows"}
+        Whom the statement is about: the population these people were drawn from, or just these
+        rows.
+    ddof : int
+        Taken off n in the population's variance.
+    design : SampleDesign, optional
+        Weights, strata, clusters and more of the sample; of a Tally, which has those, only
+        population, probabilities and lonely_psu.
+
+    Returns
+    -------
+    Estimate
+        k unbiased proportions, which may lie outside [0, 1]; `Estimate.mle` tidies the table and
+        says what that costs.  With ``by`` `GroupEstimates`, a mapping from group to Estimate; of a
+        list of columns `Estimates`, a mapping from name to that.
+
+    Raises
+    ------
+    ArgumentValueError
+        For reports outside the categories.
+    NotIdentifiableError
+        The reports carry no information (prob is 1/k).
+    MetadataError
+        An argument contradicts what the reports say of themselves.
+
+    Warns
+    -----
+    ImplausibleReportsWarning
+        No true proportions explain the reports: most often they are true answers that nobody
+        privatized, or rows picked by their report.
+
+    Notes
+    -----
+    Wang et al. (2017), eq. 2, and its generalizations; of a design the formulas of `svymean` and
+    `svytotal` in R's survey package, with Arnab (1994) for the coins.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> est = rr.estimate(["no"] * 640 + ["yes"] * 360, ["no", "yes"], 0.75)
+    >>> est.proportions.round(4), est.std_error.round(4)
+    (array([0.78, 0.22]), array([0.0304, 0.0304]))
+    """
+    check_target(target)
+    if mechanism is not None:
+        if categories is not None:
+            raise ArgumentTypeError("give categories or mechanism, found both")
+        categories = mechanism
+    design, settings = design_of(weights, design), (target, ddof)
+    if isinstance(reports, Tally):
+        _check_tally(reports, (categories, prob, epsilon), by, group, design)
+        return _checked(Estimate(reports, *settings, design.without_rows()))
+    found = count_reports(
+        reports, (categories, prob, epsilon), columns, by, group, design, observed
+    )
+    made: dict[Any, Any] = {}
+    told = design.without_rows()
+    for name, counted in found.tallies.items():
+        if found.by is None:
+            made[name] = _checked(Estimate(counted, *settings, told))
+            continue
+        left_out = found.rows - sum(one.n + one.missing for one in counted.values())
+        each = {label: Estimate(one, *settings, told) for label, one in counted.items()}
+        for one in each.values():
+            _checked(one, alone=False)
+        made[name] = GroupEstimates(found.by, each, left_out)
+    return next(iter(made.values())) if found.single else Estimates(made)
+
+
+def _check_tally(
+    counted: Tally, made: tuple[Any, Any, Any], by: Any, group: Any, design: SampleDesign
+) -> None:
+    """Raise for what a tally has said already."""
+    said = [by, group, design.weights, design.strata, design.clusters]
+    if design.probabilities is not True:
+        said.append(design.probabilities)
+    if any(one is not None for one in said):
+        raise ArgumentTypeError(
+            "a tally is counted already: give by, group, weights and design= to rr.tally"
+        )
+    if any(one is not None for one in made):
+        given = as_mechanism(*made)
+        if given != counted.mechanism:
+            raise ArgumentValueError(
+                f"the tally was counted for {counted.mechanism!r}; leave the mechanism out"
+            )
+
+
+def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
+    """An estimate that says something; warns of what it cannot say.
+
+    alone : whether it is all there is; a group may lack a sample that it needs.
+    """
+    shares = found.proportions  # raises NotIdentifiableError now rather than when it is shown
+    if alone and found.n and not found.designed and np.isnan(shares).any():
+        raise NotIdentifiableError(
+            f"no reports are in the samples {found.empty_samples}, and the others alone do not "
+            "identify the shares"
+        )
+    condition = arrays.condition_number(found.mechanism.channel)
+    if condition > _ILL_CONDITIONED:
+        warn(
+            f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "
+            "by about that factor, so that any estimate needs enormous numbers of respondents",
+            LowPrecisionWarning,
+        )
+    if found.n and found.implausible.any():
+        warn(_IMPLAUSIBLE, ImplausibleReportsWarning)
+    return found

@@ -20,7 +20,6 @@ import pandas as pd
 from rrstats._display import label
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import interval_of_counts
-from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.result import Result, label_column, proportion_rows
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.base import Mechanism
@@ -123,7 +122,7 @@ class GroupEstimates(_Several):
     """
 
     names: tuple[Hashable, ...]
-    estimates: Mapping[Any, Estimate]
+    estimates: Mapping[Any, Any]
     left_out: int = 0
     kind = "group"
 
@@ -142,7 +141,8 @@ class GroupEstimates(_Several):
         """The mechanism that made the reports; ArgumentValueError where there are no groups."""
         if not self.estimates:
             raise ArgumentValueError("there are no groups, and so no mechanism")
-        return next(iter(self.estimates.values())).mechanism
+        found: Mechanism = next(iter(self.values())).mechanism
+        return found
 
     @property
     def n_labels(self) -> int:
@@ -184,7 +184,7 @@ class GroupEstimates(_Several):
         return self._labelled(table)
 
     def _ends(
-        self, ones: list[Estimate], level: float, method: str | None, simultaneous: bool
+        self, ones: list[Any], level: float, method: str | None, simultaneous: bool
     ) -> list[Interval]:
         """The intervals of each group; at once where they follow from counts alone."""
         rates = ones[0].mechanism.channel.binomial_rates

@@ -415,6 +415,14 @@ class SurveyMoments:
         """(m,) the weighted share of each report cell."""
         return np.asarray(self.first / self.size)
 
+    def scored(self, sizes: Any) -> tuple[Floats, Floats, NDArray[np.intp]]:
+        """(k, m) scores, and counts of cells in a simple random sample of a size; all one sample.
+
+        sizes : one, or (k, 1) for counts of (k, m).
+        """
+        counts = sizes * self.cell_shares
+        return self.cells.table.T, counts, np.zeros(len(self.first), dtype=np.intp)
+
     def variance(self, form: VarianceForm) -> Floats:
         """(k,) variance of the proportions, linearized: of sampling and of randomization."""
         return form.variance(self.centred) + self._noise(form.within) / self.size**2

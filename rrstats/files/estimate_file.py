@@ -16,8 +16,7 @@ import pyarrow as pa
 from rrstats.data.categories import Categories
 from rrstats.data.columns import encode
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.estimator import estimate
+from rrstats.estimation.estimate import Estimate, estimate
 from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
 from rrstats.files.batches import Piece
