@@ -190,7 +190,7 @@ def test_plans_in_every_form(tmp_path):
         assert 250 == pq.read_table(receipt.target).column("answer").null_count
     with pytest.raises(ArgumentTypeError, match="a plan says"):
         release(source, plan, unknown="raise", again=True, overwrite=True)
-    with pytest.raises(ArgumentValueError, match="simulated or keyed"):
+    with pytest.raises(rr.errors.MetadataError, match="no plan can ask for"):
         release(source, samples.document("answer", simulated=True), again=True, overwrite=True)
 
 

@@ -28,7 +28,7 @@ import signal
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import Any, BinaryIO
@@ -82,7 +82,7 @@ class Publication:
     def __enter__(self) -> Publication:
         check_overwrite(self.target, self._overwrite, self._directory)
         try:
-            with uninterrupted(), naming(self.target):
+            with uninterrupted(), _naming(self.target):
                 self._lock = _take(self._staging, self.target)
                 # Once more: what a killed run took away may be there again.
                 check_overwrite(self.target, self._overwrite, self._directory)
@@ -96,7 +96,7 @@ class Publication:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._abandon()
         if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, FileError):
-            with naming(self.target):
+            with _naming(self.target):
                 raise error
 
     def open(self, name: str | None = None) -> BinaryIO:
@@ -108,7 +108,7 @@ class Publication:
         if self._directory != (name is not None):
             raise ArgumentValueError("name must be given for a directory, and only for one")
         path = self._data if name is None else _inside(self._data, name)
-        with naming(self.target):
+        with _naming(self.target):
             file = os.fdopen(make(path), "wb", BUFFER_BYTES)
         self._files = [*(each for each in self._files if not each.closed), file]
         return file
@@ -117,7 +117,7 @@ class Publication:
         """A folder where other processes may write; `accept` takes a file out of it."""
         self._check_open()
         if self._attempts is None:
-            with naming(self.target):
+            with _naming(self.target):
                 # Never a name of an earlier run, to which a lost process may write on.
                 self._attempts = self._staging / f"{ATTEMPTS}{secret_bytes(8).hex()}"
                 self._attempts.mkdir()
@@ -127,7 +127,7 @@ class Publication:
         """Give a file that another process wrote its name in the directory, once."""
         self._check_open()
         there = _inside(self._data, name)
-        with naming(self.target):
+        with _naming(self.target):
             if os.path.lexists(there):
                 raise ArgumentValueError(f"{name!r} was written twice")
             path.rename(there)
@@ -140,7 +140,7 @@ class Publication:
         self._check_open()
         path = self.target.with_name(self.target.name + suffix)
         check_overwrite(path, overwrite=True, directory=False)
-        with naming(path):
+        with _naming(path):
             here = self._beside[path] = self._data.with_name(DATA + suffix)
             with os.fdopen(make(here), "wb") as file:
                 file.write(data)
@@ -153,7 +153,7 @@ class Publication:
         too late to prevent it is delivered when all is done.
         """
         self._check_open()
-        with naming(self.target):
+        with _naming(self.target):
             for file in self._files:
                 file.close()
             for path in (self._data, *self._beside.values()):
@@ -326,7 +326,7 @@ def make(path: Path, mode: int = 0o666) -> int:
 def replace_private(path: Path, data: bytes) -> None:
     """Give a file of mode 0600 new contents, at once; for who holds a lock on it."""
     part = path.with_name(f"{path.name}.part")
-    with naming(path):
+    with _naming(path):
         part.unlink(missing_ok=True)
         try:
             with os.fdopen(make(part, 0o600), "wb") as file:
@@ -342,15 +342,19 @@ def replace_private(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def naming(target: Path) -> Iterator[None]:
-    """Errors of the operating system become a FileError that names the target."""
+def named(doing: str, then: str = "") -> Iterator[None]:
+    """Errors of the operating system become a FileError: what failed, why, and what then."""
     try:
         yield
     except FileError:
         raise
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise FileError(f"cannot write {target}: {why}; nothing was published") from error
+        raise FileError(f"{doing}: {why}{then}") from error
+
+
+def _naming(target: Path) -> AbstractContextManager[None]:
+    return named(f"cannot write {target}", "; nothing was published")
 
 
 def _meanwhile(path: Path) -> FileError:
@@ -361,7 +365,7 @@ def check_overwrite(target: Path, overwrite: bool, directory: bool) -> None:
     """Refuse a target that cannot or must not be written, before anything is made."""
     if target.name in ("", ".."):
         raise FileError(f"cannot write {target}: the path ends in no name")
-    with naming(target):
+    with _naming(target):
         if not target.parent.is_dir():
             raise FileError(f"cannot write {target}: the folder {target.parent} is not there")
         try:

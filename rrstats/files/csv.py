@@ -28,10 +28,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rrstats.data.columns import codec_of
-from rrstats.errors import ArgumentTypeError, DamagedDocumentError, FileError, MetadataError
+from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.batches import DataFile, Piece, ReportSpace, reading
-from rrstats.files.file_metadata import Changed
-from rrstats.mechanisms.records import KEY, Record, read
+from rrstats.files.file_metadata import Changed, records_in
+from rrstats.mechanisms.records import Record
 
 SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
@@ -56,7 +56,7 @@ class TextFile(DataFile):
         self._header = self._find_header()
         self._separator, self.names = _fields(self._header, path, tabbed=tabbed)
         self._newline = b"\r\n" if self._header.endswith(b"\r\n") else b"\n"
-        self.records = _sidecar(path)
+        self.records = records_in(path.with_name(path.name + SIDECAR))
 
     def type_of(self, name: str) -> pa.DataType:
         """Text."""
@@ -193,21 +193,6 @@ def _fields(header: bytes, path: Path, *, tabbed: bool) -> tuple[int, list[str]]
     # The same rules as for all rows: what follows a header that ends too late would be published.
     cut(text.encode(), ord(separator), len(names), path, 0)
     return ord(separator), names
-
-
-def _sidecar(path: Path) -> list[Record]:
-    """Records of the columns in the file beside a text file."""
-    beside = path.with_name(path.name + SIDECAR)
-    try:
-        text = beside.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise FileError(f"cannot read {beside}: {error.strerror}") from None
-    try:
-        return read({KEY: text})
-    except MetadataError as error:
-        raise DamagedDocumentError(f"{beside}: {error}") from None
 
 
 # -- cells ------------------------------------------------------------------------------------

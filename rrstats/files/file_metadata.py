@@ -14,6 +14,7 @@ read, and kept true.  A directory that an engine wrote has the document in a fil
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from rrstats.errors import DamagedDocumentError, FileError, MetadataError
+from rrstats.errors import DamagedDocumentError, MetadataError
+from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
 
@@ -115,18 +117,15 @@ def joined(they_say: str, *places: Iterable[Record]) -> list[Record]:
     return list(found.values())
 
 
-def directory_records(path: Path) -> list[Record]:
-    """Records in the document of a directory; empty without one.
+def records_in(document: Path) -> list[Record]:
+    """Records in a document that is a file of its own; empty without one.
 
     Raises FileError and DamagedDocumentError for one that cannot be read.
     """
-    document = path / DOCUMENT
-    try:
-        text = document.read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(document):
         return []
-    except OSError as error:
-        raise FileError(f"cannot read {document}: {error.strerror}") from None
+    with named(f"cannot read {document}"):
+        text = document.read_bytes()
     try:
         return read({KEY: text})
     except MetadataError as error:

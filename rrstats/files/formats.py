@@ -378,7 +378,7 @@ def open_source(path: Path | str) -> FileSource:
     files = [FORMATS[endings](at, name) for at, name in zip(paths, names, strict=True)]
     for file in files[1:]:
         _check_alike(path, files[0], file)
-    if is_directory and (said := file_metadata.directory_records(path)):
+    if is_directory and (said := file_metadata.records_in(path / file_metadata.DOCUMENT)):
         for file in files:
             file.records = file_metadata.joined(
                 f"{file_metadata.DOCUMENT} and {file.relative} say", file.records, said

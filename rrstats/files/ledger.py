@@ -28,7 +28,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -43,6 +43,7 @@ from rrstats.files.atomic import (
     done,
     is_ledger_file,
     let_through,
+    named,
     open_lock,
     replace_private,
     uninterrupted,
@@ -153,22 +154,29 @@ class Ledger:
         try:
             with self._locked():
                 book = self._read().keyed()
-                if release and release in [each.release for each in book.releases]:
-                    # The same reports, saved once more, spend nothing.
-                    yield [*book.releases, *self.related]
-                    published = True
-                    done()
-                    return
-                self._refuse(book, records, again, digest)
-                new = LedgerEntry.of(records, target, book.sealed(digest), rows, release)
-                self._write(replace(book, releases=[*book.releases, new]))
+                # The same reports, saved once more, spend nothing.
+                is_saved = release != "" and release in [each.release for each in book.releases]
+                new = LedgerEntry(
+                    datetime.now(UTC),
+                    tuple(records),
+                    {record.name: record.epsilon for record in records},
+                    str(Path(target).absolute()),
+                    book.sealed(digest),
+                    rows,
+                    release=release,
+                )
+                known = book.releases if is_saved else [*book.releases, new]
+                if not is_saved:
+                    self._refuse(book, records, again, digest)
+                    self._write(replace(book, releases=known))
                 try:
                     # Once more: of two runs for a folder and a file in it, each with a lock of
                     # its own, one at least sees the entry of the other.
-                    self._refuse(book, records, again, digest)
-                    yield [*book.releases, new, *self.related]
+                    self._refuse(book, records, again or is_saved, digest)
+                    yield [*known, *self.related]
                 except BaseException as error:
-                    self._take_back(book.text, error)
+                    if not is_saved:
+                        self._take_back(book.text, error)
                     raise
                 published = True
                 done()
@@ -190,10 +198,12 @@ class Ledger:
             descriptor = None
             while descriptor is None or descriptor < 0:
                 let_through()
-                try:
+                with named(
+                    f"the ledger {self.path} cannot be written",
+                    "; ledger= (--ledger FILE) puts it where it can be, and must then be given for "
+                    "every release of this source",
+                ):
                     descriptor = open_lock(path)
-                except OSError as error:
-                    raise self._unwritable(error) from error
                 if descriptor is None:
                     time.sleep(0.01)
             try:
@@ -203,29 +213,18 @@ class Ledger:
                     path.unlink()
                 os.close(descriptor)
 
-    def _unwritable(self, error: OSError) -> FileError:
-        why = (error.strerror or str(error)).lower()
-        return FileError(
-            f"the ledger {self.path} cannot be written: {why}; ledger= (--ledger FILE) puts it "
-            "where it can be, and must then be given for every release of this source"
-        )
-
     def _read(self) -> _Book:
         """Contents of the ledger; empty where there is none yet."""
         try:
-            if not stat.S_ISREG(self.path.lstat().st_mode):
-                raise FileError(f"the ledger {self.path} is no regular file; name another")
-            with self.path.open("rb") as file:
-                text = file.read(MOST_BYTES + 1)
-        except FileNotFoundError:
-            return _Book()
-        except FileError:
-            raise
-        except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:
+            with named(f"the ledger {self.path} cannot be read"):
+                if not stat.S_ISREG(self.path.lstat().st_mode):
+                    raise FileError(f"the ledger {self.path} is no regular file; name another")
+                with self.path.open("rb") as file:
+                    text = file.read(MOST_BYTES + 1)
+        except FileError as error:
+            if getattr(error.__cause__, "errno", None) in (errno.ENOENT, errno.ENAMETOOLONG):
                 return _Book()
-            why = (error.strerror or str(error)).lower()
-            raise FileError(f"the ledger {self.path} cannot be read: {why}") from error
+            raise
         try:
             return self._parse(text)
         except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
@@ -239,24 +238,19 @@ class Ledger:
     def _parse(self, text: bytes) -> _Book:
         if len(text) > MOST_BYTES:
             raise ValueError("it is too large")
-        try:
-            document = json.loads(text)
-        except ValueError:
-            raise ValueError("it is not JSON") from None
+        document = json.loads(text)
         version = document.get("v") if isinstance(document, dict) else None
-        if type(version) is int and not 1 <= version <= VERSION:
+        if version == 1 and "key" not in document:
+            document["key"] = ""
+        elif version != VERSION:
             raise ValueError(f"its version is not {VERSION}; a newer rrstats may read it")
-        keys = {"v", "source", "releases"} | ({"key"} if version == VERSION else set())
-        if type(version) is not int or set(document) != keys:
-            raise ValueError(f"it must hold {', '.join(sorted(keys))}, no more")
-        if not isinstance(document["releases"], list):
-            raise ValueError("'releases' must be a list")
+        _check(document, {"v": int, "source": str, "key": str, "releases": list})
         if document["source"] != self.source.name:
             raise ValueError(
-                f"it belongs to another source, {str(document['source'])[:200]!r} (if that is the "
+                f"it belongs to another source, {document['source'][:200]!r} (if that is the "
                 f'old name of {self.source.name!r}, change "source" in it)'
             )
-        key = bytes.fromhex(document.get("key", ""))
+        key = bytes.fromhex(document["key"])
         if version == VERSION and len(key) != KEY_BYTES:
             raise ValueError(f"'key' must be {KEY_BYTES} bytes")
         return _Book(text, key, [LedgerEntry.from_dict(item) for item in document["releases"]])
@@ -292,18 +286,17 @@ class Ledger:
         related = list(self._related())  # damaged ones are never passed over
         if again:
             return
-        found: list[str] = []
         columns = {record.name for record in records}
         own = [release for release in book.releases if columns & set(release.epsilon)]
-        others = [(path, release) for path, release in related if columns & set(release.epsilon)]
-        for record in records:
-            earlier = [r for r in [*own, *(r for _, r in others)] if record.name in r.epsilon]
-            if earlier:
-                found.append(_tell(record, earlier))
-        if not found:
-            return
+        others = {path: r for path, r in related if columns & set(r.epsilon)}
+        earlier = [*own, *(release for _, release in related)]
+        found = [
+            _tell(record, known)
+            for record in records
+            if (known := [release for release in earlier if record.name in release.epsilon])
+        ]
         if others:
-            places = list(dict.fromkeys(str(path) for path, _ in others))
+            places = list(map(str, others))
             more = f" and {len(places) - 3} more" if len(places) > 3 else ""
             found.append(
                 "a folder and the files in it hold the same answers, so what "
@@ -316,7 +309,10 @@ class Ledger:
                     "the source has changed since, and what it tells of the same people adds up "
                     "all the same"
                 )
-        raise SecondReleaseError(f"{'; '.join(found)}; again=True (--again) releases all the same")
+        if found:
+            raise SecondReleaseError(
+                f"{'; '.join(found)}; again=True (--again) releases all the same"
+            )
 
     def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
         """Each release of a folder around the source, or of what is in it, with its ledger."""
@@ -326,7 +322,7 @@ class Ledger:
             if folder.name and is_data(self.source.relative_to(folder))
         ]
         if self.source.is_dir():
-            with reading(self.source):
+            with named(f"{self.source} cannot be read"):
                 ledgers += [p for p in files_in(self.source) if p.name.endswith(LEDGER)]
         for path in ledgers:
             if path != self.path:
@@ -349,9 +345,6 @@ def _tell(record: Record, earlier: list[LedgerEntry]) -> str:
     )
 
 
-_KEYS = {"when", "columns", "epsilon", "target", "digest", "rows", "rrstats"}
-
-
 @dataclass(frozen=True)
 class LedgerEntry:
     """One release: when, which columns and how, to where, from which state of the source.
@@ -367,19 +360,8 @@ class LedgerEntry:
     target: str
     digest: str
     rows: int
-    rrstats: str
+    rrstats: str = __version__
     release: str = ""
-
-    @classmethod
-    def of(
-        cls, records: Iterable[Record], target: Path, digest: str, rows: int, release: str = ""
-    ) -> LedgerEntry:
-        """The release that happens now."""
-        made = tuple(records)
-        epsilon = {record.name: record.epsilon for record in made}
-        where = str(Path(target).absolute())
-        now = datetime.now(UTC)
-        return cls(now, made, epsilon, where, digest, int(rows), __version__, release)
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain JSON."""
@@ -399,40 +381,29 @@ class LedgerEntry:
     @classmethod
     def from_dict(cls, document: Any) -> LedgerEntry:
         """The release that `to_dict` described; raises one of several errors for anything else."""
-        if not isinstance(document, dict) or set(document) - {"release"} != _KEYS:
-            raise ValueError(f"each release needs just {', '.join(sorted(_KEYS))}")
-        release = document.get("release", "")
-        for key in ("when", "target", "digest", "rrstats", "release"):
-            if not isinstance(document.get(key, ""), str):
-                raise ValueError(f"{key!r} must be text")
-        when = datetime.fromisoformat(document["when"])
-        if when.tzinfo is None:
-            raise ValueError("'when' must name its time zone")
-        rows = document["rows"]
-        if type(rows) is not int or rows < 0:
-            raise ValueError("'rows' must be a whole number of at least 0")
-        if not isinstance(document["columns"], list) or not document["columns"]:
-            raise ValueError("'columns' must list at least one column")
-        columns = tuple(Record.from_dict(item) for item in document["columns"])
-        if len({record.name for record in columns}) < len(columns):
-            raise ValueError("a release names a column twice")
-        said = document["epsilon"]
-        if not isinstance(said, dict) or set(said) != {_key(record.name) for record in columns}:
-            raise ValueError("'epsilon' must have a number for each column")
+        texts = dict.fromkeys(("when", "target", "digest", "rrstats", "release"), str)
+        known = {**texts, "columns": list, "epsilon": dict, "rows": int}
+        said = _check({"release": "", **document}, known)
+        when = datetime.fromisoformat(said.pop("when"))
+        records = tuple(Record.from_dict(item) for item in said.pop("columns"))
+        spent = {key: _number(value) for key, value in said.pop("epsilon").items()}
+        if when.tzinfo is None or said["rows"] < 0:
+            raise ValueError("'when' must name its time zone, and 'rows' must be at least 0")
+        if not records or sorted(_key(record.name) for record in records) != sorted(spent):
+            raise ValueError("'columns' and 'epsilon' must name the same columns, each once")
         # What was said then counts too, where it is more than what is computed now.
-        epsilon = {
-            record.name: max(record.epsilon, _number(said[_key(record.name)])) for record in columns
-        }
-        return cls(
-            when,
-            columns,
-            epsilon,
-            document["target"],
-            document["digest"],
-            rows,
-            document["rrstats"],
-            release,
-        )
+        epsilon = {record.name: max(record.epsilon, spent[_key(record.name)]) for record in records}
+        return cls(when, records, epsilon, **said)
+
+
+def _check(document: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The document, if it is an object that holds just these keys, each of its type."""
+    if not isinstance(document, dict) or set(document) != set(known):
+        raise ValueError(f"it must hold {', '.join(sorted(known))}, no more")
+    for key, kind in known.items():
+        if type(document[key]) is not kind:
+            raise ValueError(f"{key!r} must be a {kind.__name__}")
+    return document
 
 
 def _key(name: Hashable) -> str:
@@ -456,7 +427,7 @@ def digest_of(path: Path, stop: threading.Event | None = None) -> str:
     cannot be read, and soon after ``stop`` is set.
     """
     path = Path(path)
-    with reading(path):
+    with named(f"{path} cannot be read"):
         if not path.is_dir():
             return f"sha256:{_sha256(path, stop)}"
         whole = hashlib.sha256()
@@ -466,16 +437,6 @@ def digest_of(path: Path, stop: threading.Event | None = None) -> str:
                 # A name holds no zero byte, so that no two directories give the same text.
                 whole.update(os.fsencode(name) + b"\0" + _sha256(file, stop).encode() + b"\n")
         return f"sha256:{whole.hexdigest()}"
-
-
-@contextmanager
-def reading(source: Path) -> Iterator[None]:
-    """Errors of the operating system become a FileError that names the source."""
-    try:
-        yield
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise FileError(f"{source} cannot be read: {why}") from error
 
 
 def _sha256(path: Path, stop: threading.Event | None) -> str:

@@ -25,15 +25,17 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, Record, read
@@ -41,7 +43,6 @@ from rrstats.privatization.column import MISSING, UNKNOWN
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 POLICIES = {"unknown": UNKNOWN, "missing": MISSING}
 
 
@@ -69,27 +70,22 @@ class Wanted:
 
 def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
     """The columns that a mapping or a plan asks for."""
-    is_plan = isinstance(columns, str | Path | list) or (
-        isinstance(columns, Mapping) and set(columns) == {"v", "columns"}
-    )
-    if not is_plan:
-        if not isinstance(columns, Mapping):
-            raise ArgumentTypeError(
-                "columns must be a mapping from column to mechanism, or a plan, found "
-                f"{type(columns).__name__}"
-            )
+    if isinstance(columns, Mapping) and set(columns) != {"v", "columns"}:
         found = [Wanted(n, as_mechanism(given), unknown, missing) for n, given in columns.items()]
+    elif not is_document(columns):
+        raise ArgumentTypeError(
+            "columns must be a mapping from column to mechanism, or a plan (its path, document or "
+            f"records), found {type(columns).__name__}"
+        )
+    elif (unknown, missing) != ("warn", "unknown"):
+        raise ArgumentTypeError(
+            "a plan says for each column what unknown and missing mean; leave them out"
+        )
     else:
-        if (unknown, missing) != ("warn", "unknown"):
-            raise ArgumentTypeError(
-                "a plan says for each column what unknown and missing mean; leave them out"
-            )
-        records = columns if isinstance(columns, list) else None
-        if isinstance(columns, str | Path):
-            records = read_plan(Path(columns))
-        elif records is None:
-            records = read({KEY: columns})
-        found = [_asked(record) for record in records]
+        found = [
+            Wanted(record.name, resolved(record), record.unknown, record.missing)
+            for record in map(_followed, read_document(columns))
+        ]
     if not found:
         raise ArgumentValueError("columns must name at least one column, found none")
     twice = [w.name for i, w in enumerate(found) if w.name in [o.name for o in found[:i]]]
@@ -98,36 +94,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
     return found
 
 
-def _asked(record: object) -> Wanted:
-    if not isinstance(record, Record):
-        raise ArgumentTypeError(f"a plan must be a list of records, found {type(record).__name__}")
-    if record.simulated or record.keyed:
-        raise ArgumentValueError(
-            f"the plan calls column {record.name!r} simulated or keyed, which no plan can ask for; "
-            "leave it out"
-        )
-    return Wanted(record.name, record.resolve(), record.unknown, record.missing)
-
-
-# -- plan files ----------------------------------------------------------------------------
-
-
-def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[Record]:
-    """The columns that a plan file describes, each with its mechanism written out in full.
-
-    path : a .json or .toml file.  policies : for columns that do not say their own.
-    Raises ArgumentValueError for another ending, FileError for a file that cannot be read, and
-    MetadataError, which names file, column and key, for a plan that cannot be followed.
-    """
-    path = Path(path)
-    parsed = _parsed(path)
-    if policies and isinstance(parsed, Mapping) and isinstance(parsed.get("columns"), list):
-        said = [{**policies, **c} if isinstance(c, Mapping) else c for c in parsed["columns"]]
-        parsed = {**parsed, "columns": said}
-    try:
-        return [_checked(record) for record in _described(parsed)]
-    except MetadataError as error:
-        raise MetadataError(f"the plan {path} cannot be followed: {error}") from None
+# -- documents -----------------------------------------------------------------------------
 
 
 def is_document(given: object) -> bool:
@@ -137,51 +104,80 @@ def is_document(given: object) -> bool:
     return isinstance(given, Record | Mapping | str | os.PathLike)
 
 
+def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[Record]:
+    """The columns that a plan file describes, each with its mechanism written out in full.
+
+    path : a .json or .toml file.  policies : for columns that do not say their own.
+    Raises ArgumentValueError for another ending, FileError for a file that cannot be read, and
+    MetadataError, which names file, column and key, for a plan that cannot be followed.
+    """
+    with _reading(path):
+        return [
+            replace(_followed(record), mechanism=resolved(record).to_dict())
+            for record in _described(_parsed(Path(path)), policies)
+        ]
+
+
 def read_document(given: Any) -> list[Record]:
     """Read how reports were made, in any form in which that can be said.
 
     given : a Record, a list of them, a document (a dict), or the path of a .json or .toml file.
     Raises as `read_plan`.
     """
-    if isinstance(given, Record):
-        return [given]
-    if isinstance(given, list):
-        return given
+    if isinstance(given, Record | list):
+        return [given] if isinstance(given, Record) else given
     if isinstance(given, Mapping):
-        return [_valid(record) for record in _described(given)]
-    path = Path(given)
-    parsed = _parsed(path)
+        return _described(given)
+    with _reading(given):
+        return _described(_parsed(Path(given)))
+
+
+@contextmanager
+def _reading(path: Path | str) -> Iterator[None]:
+    """Errors name the file."""
     try:
-        return [_valid(record) for record in _described(parsed)]
+        yield
     except MetadataError as error:
         raise MetadataError(f"the document {path} cannot be used: {error}") from None
 
 
 def _parsed(path: Path) -> Any:
-    """Contents of a plan file."""
-    readers = {".json": _json, ".toml": _toml}
+    """Contents of a document's file."""
+    readers: dict[str, Callable[[str], Any]] = {".json": _json, ".toml": tomllib.loads}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ArgumentValueError(f"a plan must be a .json or .toml file, got {str(path)!r}")
+    with named(f"cannot read {path}"):
+        text = path.read_bytes()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise FileError(f"cannot read the plan {path}: {error.strerror}") from None
+        return _tagged(reader(text.decode("utf-8-sig")))
     except UnicodeDecodeError:
-        raise MetadataError(f"the plan {path} is not UTF-8 text") from None
-    try:
-        return reader(text)
-    except MetadataError as error:
-        raise MetadataError(f"the plan {path} cannot be followed: {error}") from None
+        raise MetadataError("it is not UTF-8 text") from None
+    except RecursionError:
+        raise MetadataError("it is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, MetadataError):
+            raise
+        raise MetadataError(f"it is not {path.suffix[1:].upper()}: {error}") from None
 
 
-def _described(document: Any) -> list[Record]:
-    """The columns of a document, at least one."""
+def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[Record]:
+    """The columns of a document, at least one, with policies that are known."""
     if isinstance(document, Mapping) and "v" not in document:
         raise MetadataError('it does not say its version; write v = 1 first, in JSON "v": 1')
+    if policies and isinstance(document, Mapping) and isinstance(document.get("columns"), list):
+        columns = [{**policies, **c} if isinstance(c, Mapping) else c for c in document["columns"]]
+        document = {**document, "columns": columns}
     records = read({KEY: document})
     if not records:
         raise MetadataError("it must describe at least one column")
+    for record in records:
+        for key, allowed in POLICIES.items():
+            if getattr(record, key) not in allowed:
+                raise MetadataError(
+                    f"{key!r} of column {record.name!r} must be one of {list(allowed)}, "
+                    f"found {getattr(record, key)!r}"
+                )
     return records
 
 
@@ -194,23 +190,7 @@ def _json(text: str) -> Any:
             raise MetadataError(f"the key {twice!r} stands twice in one object")
         return document
 
-    try:
-        return json.loads(text, object_pairs_hook=once)
-    except json.JSONDecodeError as error:
-        raise MetadataError(
-            f"it is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
-        ) from None
-    except RecursionError:
-        raise MetadataError("it is nested too deeply") from None
-
-
-def _toml(text: str) -> Any:
-    try:
-        return _tagged(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise MetadataError(f"it is not TOML: {error}") from None
-    except RecursionError:
-        raise MetadataError("it is nested too deeply") from None
+    return json.loads(text, object_pairs_hook=once)
 
 
 def _tagged(value: Any) -> Any:
@@ -224,28 +204,14 @@ def _tagged(value: Any) -> Any:
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
 
 
-def _valid(record: Record) -> Record:
-    """The record, if its policies are known."""
-    for key, allowed in POLICIES.items():
-        if getattr(record, key) not in allowed:
-            raise MetadataError(
-                f"{key!r} of column {record.name!r} must be one of {list(allowed)}, "
-                f"found {getattr(record, key)!r}"
-            )
+def _followed(record: Record) -> Record:
+    """The record, if a plan can ask for it."""
+    if record.simulated or record.keyed:
+        raise MetadataError(
+            f"{'simulated' if record.simulated else 'keyed'!r} of column {record.name!r} is true, "
+            "which no plan can ask for: it says how noise was drawn; leave it out"
+        )
     return record
-
-
-def _checked(record: Record) -> Record:
-    """The record with policies checked and its mechanism in full, as `to_dict` writes it."""
-    _valid(record)
-    for key in ("simulated", "keyed"):
-        if getattr(record, key):
-            raise MetadataError(
-                f"{key!r} of column {record.name!r} is true, which no plan can ask for: it says "
-                "how noise was drawn; leave it out"
-            )
-    mechanism = resolved(record)
-    return Record(record.name, mechanism.to_dict(), record.unknown, record.missing)
 
 
 def resolved(record: Record) -> Mechanism:
@@ -279,16 +245,15 @@ def cast_words(
     [True, False]
     """
     values = type.value_type if pa.types.is_dictionary(type) else type
-    served = next(((cast, rule) for holds, cast, rule in _CASTS if holds(values)), None)
-    if served is None:
+    rule = next((rule for holds, rule in _RULES if holds(values)), None)
+    if rule is None:
         raise ArgumentTypeError(
             f"column {column!r} has the type {type}, whose categories cannot be given as words; "
             "words can say text, whole numbers, decimals, true and false, and dates"
         )
-    cast, rule = served
     found: list[Hashable] = []
     for word in words:
-        value = None if word is None else cast(word, values)
+        value = None if word is None else _cast(word, values)
         if word is not None and value is None:
             raise ArgumentValueError(
                 f"the category {word!r} is no value of column {column!r}, which has the type "
@@ -313,57 +278,38 @@ def whole_words(words: Sequence[str | None]) -> list[Hashable]:
     return list(words)
 
 
-def _text(word: str, _type: pa.DataType) -> str:
-    return word
-
-
-def _bool(word: str, _type: pa.DataType) -> bool | None:
-    return {"true": True, "false": False}.get(word.lower())
-
-
-def _whole(word: str, type: pa.DataType) -> int | None:
-    if not WHOLE.fullmatch(word) or len(word) > 20:
-        return None
-    value = int(word)
-    limits = np.iinfo(type.to_pandas_dtype())
-    return value if limits.min <= value <= limits.max else None
-
-
-def _decimal(word: str, type: pa.DataType) -> float | None:
-    if word in ("inf", "-inf"):
-        return float(word)
-    if not NUMBER.fullmatch(word):
-        return None
-    if pa.types.is_float16(type):
-        with np.errstate(over="ignore"):
-            value = float(np.float16(word))
-    else:
-        # Arrow reads the decimal into the type at once, so that it is rounded only once.
-        value = pa.array([word], pa.string()).cast(type)[0].as_py()
-    if math.isinf(value):
-        return None
-    # A whole number that the type would round, 16777217 as float for one, is another category.
-    return None if WHOLE.fullmatch(word) and int(word) != int(value) else value
-
-
-def _date(word: str, _type: pa.DataType) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(word) if DATE.fullmatch(word) else None
-    except ValueError:
-        return None
-
-
 def _is_text(type: pa.DataType) -> bool:
-    views = getattr(pa.types, "is_string_view", None)  # newer than the oldest pyarrow we serve
-    return bool(
-        pa.types.is_string(type) or pa.types.is_large_string(type) or (views and views(type))
-    )
+    return str(type) in ("string", "large_string", "string_view")
 
 
-_CASTS: list[tuple[Any, Any, str]] = [
-    (_is_text, _text, "text"),
-    (pa.types.is_boolean, _bool, "true or false"),
-    (pa.types.is_integer, _whole, "a whole number in its range, written plainly, such as 5 or -5"),
-    (pa.types.is_floating, _decimal, "a number that it can hold, such as 2 or 0.5"),
-    (pa.types.is_date, _date, "a date such as 2026-01-31"),
+_RULES: list[tuple[Callable[[pa.DataType], bool], str]] = [
+    (_is_text, "text"),
+    (pa.types.is_boolean, "true or false"),
+    (pa.types.is_integer, "a whole number in its range, written plainly, such as 5 or -5"),
+    (pa.types.is_floating, "a number that it can hold, such as 2 or 0.5"),
+    (pa.types.is_date, "a date such as 2026-01-31"),
 ]
+
+
+def _cast(word: str, type: pa.DataType) -> Hashable:
+    """The value that a word is in a type; None where it cannot hold the word as it is written."""
+    if _is_text(type):
+        return word
+    try:
+        if pa.types.is_float16(type):  # which Arrow does not read from text
+            with np.errstate(over="ignore"):
+                value = float(np.float16(word))
+        else:
+            value = pa.array([word], pa.string()).cast(type)[0].as_py()
+    except (pa.ArrowException, ValueError):
+        return None
+    if pa.types.is_boolean(type):
+        exact = word.lower() in ("true", "false")
+    elif pa.types.is_floating(type) and math.isfinite(value):
+        # A whole number that the type would round, 16777217 as float for one, is another category.
+        exact = bool(NUMBER.fullmatch(word)) and not (WHOLE.fullmatch(word) and int(word) != value)
+    elif pa.types.is_floating(type):
+        exact = word in ("inf", "-inf")
+    else:
+        exact = str(value) == word
+    return value if exact else None

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats.errors import FileError
+from rrstats.files.atomic import named
 from rrstats.files.batches import row_bytes
 from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source
@@ -188,22 +189,16 @@ class Shuffle:
     @contextmanager
     def _naming(self) -> Iterator[None]:
         """Errors of Arrow and of the system become a FileError; Arrow's may quote a cell."""
+        room = f" in {self._folder}, which must have room for all of them twice"
         try:
-            yield
-        except FileError:
-            raise
+            with named("cannot shuffle the rows", room):
+                yield
         except pa.ArrowException:
             types = ", ".join(sorted({str(field.type) for field in self.schema}))
             raise FileError(
                 f"these rows cannot be shuffled: pyarrow {pa.__version__} does not move rows of "
                 f"one of their types ({types})"
             ) from None
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise FileError(
-                f"cannot shuffle the rows: {why} in {self._folder}, which must have room for all "
-                "of them twice"
-            ) from error
 
 
 def _weight(rows: pa.RecordBatch) -> int:
