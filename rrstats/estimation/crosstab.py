@@ -43,7 +43,6 @@ from rrstats.estimation.joint import (
     check_size,
     count_rows,
     declared_axis,
-    joined,
     joint_tally,
     kron_all,
     margin_tally,
@@ -379,7 +378,7 @@ class Crosstab(Result):
         """(cells, values) the possible scores of a row in each cell, and their counts."""
         taken = [axis.values for axis in self.axes]
         found = _apart(contract(self.counted, [counts for _, counts in taken]))
-        values = fixed(spread_out([values for values, _ in taken]))
+        values = fixed(kron_all([values for values, _ in taken]))
         return values, fixed(found.reshape(values.shape))
 
     @property
@@ -511,40 +510,19 @@ class Crosstab(Result):
     def __add__(self, other: object) -> Self:
         if not isinstance(other, Crosstab):
             return NotImplemented
-        if len(self.axes) != len(other.axes) or self.target != other.target:
+        parts = [one for one in (self.combined, other.combined) if one is not None]
+        designs, combined = [vars(one.design) for one in parts], self.combined
+        alike = self.axes == other.axes and self.target == other.target
+        if not alike or (parts and designs[:1] != designs[1:]):
             raise ArgumentValueError(
-                "tables can be added if they have the same columns and the same target; found "
-                f"{list(self.names)} for {self.target!r} and {list(other.names)} for "
-                f"{other.target!r}"
+                "tables can be added if they have the same columns, levels, mechanisms and target, "
+                "and of samples the same population and both weights or both probabilities; "
+                "declare the levels of an ordinary column as a Categorical"
             )
-        axes = tuple(joined(*pair) for pair in zip(self.axes, other.axes, strict=True))
-        total = np.zeros([axis.features for axis in axes], dtype=np.int64)
-        for part in (self, other):
-            moved = [
-                range(old.features)
-                if old == new
-                else list(map(new.categories.index, old.categories))
-                for old, new in zip(part.axes, axes, strict=True)
-            ]
-            total[np.ix_(*moved)] += part.counted
-        combined = self.combined
-        if (combined is None) != (other.combined is None) or (
-            combined is not None and not axes == self.axes == other.axes
-        ):
-            raise ArgumentValueError(
-                "tables of a sample with a design can be added if both have it, and the same levels"
-            )
-        if combined is not None and other.combined is not None:
-            one, two = combined.design, other.combined.design
-            kinds = [(d.population, d.probabilities is None, d.lonely_psu) for d in (one, two)]
-            if kinds[0] != kinds[1]:
-                raise ArgumentValueError(
-                    "tables of samples can be added if their designs have the same population, and "
-                    "both have weights or both probabilities"
-                )
-            combined = replace(combined, tally=combined.tally + other.combined.tally)
-        missing = self.missing + other.missing
-        return replace(self, axes=axes, counted=total, missing=missing, combined=combined)
+        if combined is not None:
+            combined = replace(combined, tally=combined.tally + parts[1].tally)
+        counted, missing = self.counted + other.counted, self.missing + other.missing
+        return replace(self, counted=counted, missing=missing, combined=combined)
 
     def __radd__(self, other: object) -> Self:
         # sum() starts from the number 0
@@ -823,7 +801,7 @@ class Crosstab(Result):
         shown = wide_frame(self.names, self.categories, self.proportions, text=True)
         shown = shown.map("{:.4f}".format).reset_index()
         most = pd.get_option("display.max_rows") or len(shown)
-        rows = [list(map(str, row)) for row in shown.itertuples(index=False)]
+        rows = shown.astype(str).to_numpy().tolist()
         if len(rows) > most:
             rows[most // 2 : -(most // 2)] = [["..."] * shown.shape[1]]
         return list(map(str, shown.columns)), rows
@@ -858,28 +836,26 @@ class ConditionalProportions(Result):
         """The number of rows."""
         return self.crosstab.n
 
-    def _chosen(self, given: str, others: str) -> list[Floats]:
-        """One matrix of each axis: of the given columns, and of the others."""
-        return [
-            getattr(axis, given if axis.name in self.given else others)
-            for axis in self.crosstab.axes
-        ]
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """The axes of the given columns, and those of the others."""
+        given = [place for place, name in enumerate(self.names) if name in self.given]
+        return given, [place for place in range(len(self.names)) if place not in given]
 
     @cached_property
-    def _alike(self) -> Floats:
-        """(cells, cells) 1 for cells of the same given categories."""
-        places = np.indices(self.crosstab.shape).reshape(len(self.names), -1)
-        given = places[[name in self.given for name in self.names]]
-        return fixed((given[:, :, None] == given[:, None, :]).all(axis=0).astype(np.float64))
+    def _margin(self) -> Crosstab:
+        """The table of the given columns, in their order."""
+        return self.crosstab.margin(*(self.names[place] for place in self._places[0]))
 
-    @cached_property
+    def _over_all(self, of_people: Floats) -> Floats:
+        """Numbers of the given people at each cell, over the others alike."""
+        wide = np.expand_dims(of_people, self._places[1])
+        return fixed(np.broadcast_to(wide, self.crosstab.shape))
+
+    @property
     def people(self) -> Floats:
         """Unbiased proportion of each combination of the given columns, over the others alike."""
-        if self.crosstab.combined is not None:
-            found = self._alike @ self.crosstab.proportions.ravel()
-            return fixed(found.reshape(self.crosstab.shape))
-        found = contract(self.crosstab.rates, self._chosen("scores", "total"))
-        return fixed(np.broadcast_to(found, self.crosstab.shape))
+        return self._over_all(self._margin.proportions)
 
     @cached_property
     def proportions(self) -> Floats:
@@ -891,21 +867,28 @@ class ConditionalProportions(Result):
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
         """Variance of the top, covariance with the bottom, and variance of the bottom."""
-        table, people, joint = self.crosstab, self.people, self.crosstab.proportions
-        if table.combined is not None:
-            shared = table.combined.covariance @ self._alike
-            both, bottom = np.diagonal(shared), (self._alike * shared).sum(axis=0)
-            return table.variance, both.reshape(table.shape), bottom.reshape(table.shape)
-        both = contract(table.rates, self._chosen("squares", "scores"))
-        bottom = contract(table.rates, self._chosen("squares", "total"))
-        rows = table.target == "rows"  # among just these rows the truth does not vary
-        both = both - (joint if rows else joint * people)
-        bottom = np.maximum(bottom - (people if rows else people**2), 0.0)
-        return table.variance, fixed(both / table.divisor), fixed(bottom / table.divisor)
+        table, given = self.crosstab, self.given
+        parts = [axis.squares if axis.name in given else axis.scores for axis in table.axes]
+        # among just these rows the truth does not vary
+        people = 1.0 if table.target == "rows" else self.people
+        both = contract(table.rates, parts) - table.proportions * people
+        bottom = self._over_all(np.maximum(self._margin.variance, 0.0))
+        return table.variance, fixed(both / table.divisor), bottom
+
+    def _among(self, combined: Estimate, level: float) -> Floats:
+        """(3, ...) standard errors and intervals among combined categories of the given people."""
+        cells, found = np.arange(combined.k).reshape(self.crosstab.shape), np.empty((3, combined.k))
+        given, others = self._places
+        for alike in cells.transpose([*given, *others]).reshape(self._margin.size, -1):
+            people = combined.among([combined.categories[cell] for cell in alike], level)
+            found[:, alike] = people[["std_error", "low", "high"]].T
+        return fixed(found.reshape(3, *self.crosstab.shape))
 
     @cached_property
     def std_error(self) -> Floats:
         """Standard errors of the proportions, by the delta method."""
+        if self.crosstab.combined is not None:
+            return np.asarray(self._among(self.crosstab.combined, 0.95)[0])
         variance = ratio_variance(self.proportions, self._moments)
         return fixed(np.sqrt(np.maximum(variance, 0.0)) / self.people)
 
@@ -925,29 +908,17 @@ class ConditionalProportions(Result):
         """
         table, limit = self.crosstab, normal_quantile(check_level(level)) ** 2
         if table.combined is not None:
-            return self._designed_interval(table.combined, level)
+            return Interval(*self._among(table.combined, level)[1:])
         found = fieller(table.proportions, self.people, self._moments, limit)
         found = Interval(*(np.clip(end, 0, 1) for end in found))
         if table.target == "rows" or not table.has_likelihood:
             return found
         values, counts = table.score_values
-        pairs = zip(table.axes, (axis.name in self.given for axis in table.axes), strict=True)
-        bottom = spread_out(
-            [axis.values[0] if given else np.ones_like(axis.values[0]) for axis, given in pairs]
-        )
+        # to the power of 0 it is 1
+        bottom = kron_all([a.values[0] ** int(a.name in self.given) for a in table.axes])
         limits = bounded_limit(values, bottom, counts, limit)
         ends = ratio_ends(values, bottom, counts, limits)
         return hull(found, Interval(*(end.reshape(table.shape) for end in ends)))
-
-    def _designed_interval(self, combined: Estimate, level: float) -> Interval:
-        """Intervals of proportions among the combined categories of the given people."""
-        low, high = np.zeros(combined.k), np.ones(combined.k)
-        for alike in np.unique(self._alike, axis=0) > 0:
-            ends = combined.among(
-                [combined.categories[cell] for cell in np.flatnonzero(alike)], level
-            )
-            low[alike], high[alike] = ends["low"], ends["high"]
-        return Interval(low.reshape(self.crosstab.shape), high.reshape(self.crosstab.shape))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row a cell.
@@ -1012,11 +983,10 @@ class ConditionalProportions(Result):
         Axes
             One row for each combination of the other columns.
         """
-        given = [self.names.index(name) for name in self.given]
         frame = self.to_frame(level)
-        labels, series = (
+        series, labels = (
             [", ".join(label(row[at]) for at in places) for row in frame.itertuples(index=False)]
-            for places in ([at for at in range(self.n_labels) if at not in given], given)
+            for places in self._places
         )
         ends = (frame["low"].to_numpy(), frame["high"].to_numpy())
         rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends).assign(series=series)
@@ -1047,35 +1017,20 @@ def interpret_cell(
     table = source if isinstance(source, Crosstab) else source.crosstab
     given = () if isinstance(source, Crosstab) else source.given
     found = cell or tuple(labels[-1] for labels in table.categories)
-    if len(found) != len(table.axes) or any(
-        one not in labels for one, labels in zip(found, table.categories, strict=True)
-    ):
-        raise ArgumentValueError(f"cell must be one category of each column {list(table.names)}")
-    place = tuple(labels.index(one) for one, labels in zip(found, table.categories, strict=True))
+    try:
+        place = tuple(axis.index(one) for axis, one in zip(table.categories, found, strict=True))
+    except ValueError:
+        rule = f"cell must be one category of each column {list(table.names)}"
+        raise ArgumentValueError(rule) from None
     low, high = (float(end[place]) for end in source.interval(level))
     parts: list[list[str]] = [[], []]
     for name, one in zip(table.names, found, strict=True):
         parts[name in given].append(f"{label(name)} {label(one)}")
-    said, among = map(" and ".join, parts)
-    said += f" among {among}" if among else ""
+    said = " among ".join(" and ".join(part) for part in parts if part)
     if not np.isfinite(source.proportions[place]):
         return f"{said}: nothing can be said, there are too few reports"
     ends = f"{level * 100:.10g}% interval {percent_range(low, high)}"
     return f"{said}: about {source.proportions[place]:.1%}, {ends}"
-
-
-def _places(labels: Sequence[Hashable], among: Sequence[Hashable]) -> NDArray[np.intp]:
-    """The place of each label in a longer list."""
-    return np.array([among.index(one) for one in labels], dtype=np.intp)
-
-
-def spread_out(parts: Sequence[Floats]) -> Floats:
-    """(cells, values) products of one (k, g) array for each column."""
-    found = np.ones((1, 1))
-    for part in parts:
-        found = found[:, None, :, None] * part[None, :, None, :]
-        found = found.reshape(found.shape[0] * found.shape[1], -1)
-    return found
 
 
 def _apart(found: Floats) -> Floats:
@@ -1166,7 +1121,7 @@ def crosstab(
     found = replace(found, missing=rows - found.n)._checked()
     if design is not SIMPLE:
         placed = rows_of(frame.index.to_series(), len(frame), design=beside, multiples=multiples)
-        tally = joint_tally(read, axes, placed)
+        tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
     if missing == "raise" and found.missing:
         raise ArgumentValueError(

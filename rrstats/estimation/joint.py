@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
+from rrstats.data.columns import Encoded, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, ordinary
+from rrstats.estimation.analysis_columns import Reports, Variable
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
-from rrstats.estimation.sample_design import EVERYONE, Rows
-from rrstats.estimation.tally import Sums, Tally
+from rrstats.estimation.sample_design import Rows
+from rrstats.estimation.tally import Tally, counted_parts
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import as_mechanism
@@ -162,16 +163,14 @@ class Axis:
             each = np.arange(self.k)
             counted[each, each, 1], counted[each, each, 0], counted[-1, :, 0] = 1, -1, 1
             return fixed(np.stack([low, high], axis=1)), fixed(counted)
-        if not self.k:
-            return fixed(np.zeros((0, 1))), fixed(np.zeros((self.features, 0, 1)))
         rounded = np.round(self.scores, 12) + 0.0  # rounding makes two of what is one value
-        found = [np.unique(column) for column in rounded.T]
-        values: Floats = np.array([np.resize(one[:1], max(map(len, found))) for one in found])
-        for row, one in zip(values, found, strict=True):
-            row[: len(one)] = one
-        taken = np.isclose(rounded[:, :, None], values, rtol=0, atol=1e-13)
-        taken[:, :, 1:] &= np.abs(values - values[:, :1])[:, 1:] > 0
-        return fixed(values), fixed(taken.astype(np.float64))
+        found = [np.unique(column, return_inverse=True) for column in rounded.T]
+        values = np.zeros((self.k, max((len(own) for own, _ in found), default=1)))
+        counted = np.zeros((self.features, *values.shape))
+        for code, (own, place) in enumerate(found):
+            values[code], values[code, : len(own)] = own[0], own
+            counted[np.arange(self.m), code, place] = 1.0
+        return fixed(values), fixed(counted)
 
     @property
     def likelihood(self) -> Floats:
@@ -218,24 +217,6 @@ def declared_axis(name: Hashable, described: Any) -> Axis:
     if len(levels) < 2:
         raise ArgumentValueError(f"column {name!r} must have at least 2 levels, got {len(levels)}")
     return Axis(name, Categories(levels).categories)
-
-
-def joined(one: Axis, other: Axis) -> Axis:
-    """The axis of two parts of a table: equal ones, or ordinary ones with all levels of both."""
-    if one == other:
-        return one
-    if one.name != other.name or one.mechanism != other.mechanism:
-        raise ArgumentValueError(
-            "tables can be added if they have the same columns, with the same mechanisms, in the "
-            f"same order; found {one.name!r} and {other.name!r}"
-            + (" with different mechanisms" if one.name == other.name else "")
-        )
-    levels = list(dict.fromkeys([*one.categories, *other.categories]))
-    known = [level for level in levels if level is not None]
-    parts = [[x for x in part.categories if x is not None] for part in (one, other)]
-    if all(part == list(ordinary(part).categories) for part in parts):
-        known = list(ordinary(known).categories)
-    return Axis(one.name, (*known, *([None] if None in levels else [])))
 
 
 # -- rows ------------------------------------------------------------------------------------
@@ -383,24 +364,18 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
     return MatrixDesign(cells, matrix, reports=list(reports))
 
 
-def joint_tally(columns: Sequence[Variable], axes: Sequence[Axis], rows: Rows) -> Tally:
+def joint_tally(
+    columns: Sequence[Variable], axes: Sequence[Axis], rows: Rows, times: Counts | None
+) -> Tally:
     """Rows by stratum and cluster, and by the combined report cell, with sums of their weights."""
-    mechanism, shape = joint_mechanism(axes), tuple(axis.m for axis in axes)
-    keys: list[Any] = [EVERYONE] if rows.cells is None else list(rows.cells.labels)
-    sums = Sums(len(keys), prod(shape), weighted=rows.weighted)
-    for start in range(0, columns[0].rows, BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        codes = np.stack([column.codes(part) for column in columns])
-        there: NDArray[np.bool_] = np.all(codes < np.array(shape)[:, None], axis=0)
-        cells = np.ravel_multi_index(tuple(codes[:, there]), shape)
-        places, times = rows.places(part, len(there), len(keys)), rows.times_of(part)
-        often = (None, None) if times is None else (times[there], times[~there])
-        powers = rows.powers_of(part, np.flatnonzero(~there))
-        sums.add((None, cells), places[there], powers, often[0])
-        sums.add_missing(places[~there], often[1])
-    others = rows.others(columns[0].rows, len(keys), sums.rows[:-1])
-    found = sums.cells(slice(0, len(keys)), others)
-    return Tally(mechanism, dict(zip(keys, found, strict=True)), int(sums.missing.sum()))
+    mechanism, shape = joint_mechanism(axes), [axis.m for axis in axes]
+    size = prod(shape)
+    cells = np.full([column.m + 1 for column in columns], size + 1)  # which is missing
+    cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
+    codes = open_column(cells.ravel()[_places(columns, slice(None))])
+    reports = Reports(mechanism, codes, partial(Encoded, k=size), None, times)
+    found: Tally = counted_parts(reports, rows)
+    return found
 
 
 def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
