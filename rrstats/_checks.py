@@ -46,6 +46,16 @@ def quote(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{type(value).__name__} of {len(text)} letters"
 
 
+def cut(value: object, most: int = 200) -> str:
+    """A part of a document as an error shows it; of a long one the beginning.
+
+    >>> cut("x" * 1000, 5)
+    "'xxxx..."
+    """
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def quote_list(labels: Iterable[object], most: int = 8) -> str:
     """Labels as a list, shortened where there are many.
 

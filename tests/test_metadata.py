@@ -158,7 +158,7 @@ def test_numpy_names_are_recorded():
         ({"v": 1, "columns": [3]}, "needs a name and a mechanism"),
         ({"v": 1, "columns": [{"mechanism": {}}]}, "needs a name and a mechanism"),
         ({"v": 1, "columns": [{"name": "answer"}]}, "needs a name and a mechanism"),
-        (document_of({"mechanism": "KRR"}), "needs a name and a mechanism"),
+        (document_of({"mechanism": "KRR"}), "must be a dict, found 'KRR'"),
         (document_of({"name": ["answer"]}), "one tag"),
         (document_of({"name": {"str": 3}}), "one tag"),
         (document_of({"unknown": 3}), "'unknown' of column 'answer' must be a str, found 3"),
@@ -232,7 +232,7 @@ def test_what_is_written_can_be_read():
     assert chain == back.resolve()
     for _ in range(20):
         chain = chain.then(m)
-    with pytest.warns(UnrecordedWarning, match="nested more than about 100 deep has no JSON form"):
+    with pytest.warns(UnrecordedWarning, match="nested too deeply, more than 100 levels"):
         reports = rr.privatize(pd.Series(["yes", "no"], name="answer"), chain)
     assert reports.attrs == {}
 

@@ -19,6 +19,7 @@ import pytest
 from scripted import Counting, every_stream
 
 import rrstats as rr
+from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -959,14 +960,20 @@ def test_the_cost_of_long_fractions_is_bounded(build):
 
 
 def test_refusals_of_documents_are_short():
-    """Whatever stands in a document, a refusal quotes a little of it."""
-    long = "x" * 100_000
-    for document in (
-        {"type": long},
-        {"type": "KRR", "categories": ["a", "b"], long: 1},
-        {"type": "KRR", "categories": [long, long], "prob": 0.5},
-        {"type": "SurveyDesign", "design": "warner", "categories": [long, "b"], "yes": "c"},
+    """Whatever stands in a document, a refusal quotes at most 200 characters of it."""
+    long, krr = "x" * 100_000, {"type": "KRR", "categories": ["a", "b"], "prob": 0.5}
+    whole = {"name": "a", "mechanism": krr}
+    for read, document in (
+        (from_dict, {"type": long}),
+        (from_dict, krr | {long: 1}),
+        (from_dict, krr | {"categories": [long, long]}),
+        (from_dict, krr | {"type": "SurveyDesign", "design": long}),
+        (from_dict, krr | {"type": "MatrixDesign", "matrix": [[long]]}),
+        (metadata.read, {"rrstats": {"v": long}}),
+        (metadata.Record.from_dict, whole | {long: 1}),
+        (metadata.Record.from_dict, whole | {"name": long, "unknown": 1}),
+        (metadata.Record.from_dict, whole | {"simulated": long}),
     ):
         with pytest.raises(MetadataError) as caught:
-            from_dict(document)
-        assert len(str(caught.value)) < 800
+            read(document)
+        assert str(caught.value).count("x") <= 210

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_instance, cut
+from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
 from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.data.columns import codec_of, column_of, open_reports
 from rrstats.errors import (
@@ -46,13 +47,11 @@ MOST_CATEGORIES = 100
 MOST_LEVELS = 100
 """A document holds lists and objects within each other this deep, no deeper."""
 
-_MOST_UNLABELLED = 10_000_000
-"""No document makes us count further."""
-
 _NESTED = (Mapping, list, tuple)
 """What of a document can hold more."""
 
 _FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
+_KEYS: dict[str, type] = {"name": object, "mechanism": dict, **_FACTS}
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,7 @@ class Record:
         mechanism has more rounds than a document holds.
         """
         record = cls(name, _shorten(mechanism.to_dict()), **facts)
-        if _is_too_deep(write([record])):
-            raise ArgumentValueError(
-                f"a mechanism nested more than about {MOST_LEVELS} deep has no JSON form"
-            )
+        _check_depth(write([record]))
         return record
 
     def resolve(self, given: Mechanism | None = None) -> Mechanism:
@@ -112,22 +108,22 @@ class Record:
             Where they disagree, or where the document holds only a fingerprint of the categories
             and none was given.
         """
-        shortened = self.is_shortened
-        if given is None:
-            if shortened:
+        if given is not None:
+            mine = _fingerprint(given)
+            same = mine == self.mechanism if self.is_shortened else given == self.resolve()
+            if not same:
                 raise MetadataError(
-                    f"column {self.name!r} has more than {MOST_CATEGORIES} categories, so the "
-                    "data hold only a fingerprint of them; give the mechanism"
+                    f"the mechanism given for column {cut(self.name)} contradicts what the data "
+                    f"say of it: {_difference(mine or {}, self.mechanism)}; leave the argument "
+                    "out, or, if you know better, drop the claim with df.attrs.pop('rrstats')"
                 )
-            return from_dict(self.mechanism)
-        mine = _fingerprint(given)
-        if mine != self.mechanism if shortened else given != from_dict(self.mechanism):
+            return given
+        if self.is_shortened:
             raise MetadataError(
-                f"the mechanism given for column {self.name!r} contradicts what the data say of "
-                f"it: {_difference(mine or {}, self.mechanism)}; leave the argument out, or, if "
-                "you know better, drop the claim with df.attrs.pop('rrstats')"
+                f"column {cut(self.name)} has more than {MOST_CATEGORIES} categories, so the "
+                "data hold only a fingerprint of them; give the mechanism"
             )
-        return given
+        return from_dict(self.mechanism)
 
     @property
     def is_shortened(self) -> bool:
@@ -143,12 +139,10 @@ class Record:
         for part in _walk(described):
             if part.pop("categories_digest", None) is not None:
                 k = part.pop("k", None)
-                if type(k) is not int:
-                    raise MetadataError(f"the fingerprint for column {self.name!r} needs a whole k")
-                if k > _MOST_UNLABELLED:
+                if type(k) is not int or k > MOST_DECLARED:
                     raise MetadataError(
-                        f"the fingerprint for column {self.name!r} stands for {k:,} categories, "
-                        f"more than {_MOST_UNLABELLED:,}"
+                        f"the fingerprint for column {cut(self.name)} needs a whole k of at most "
+                        f"{MOST_DECLARED:,} categories"
                     )
                 part["categories"] = list(range(k))
         return from_dict(described)
@@ -161,63 +155,40 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON."""
         (name,) = categories_to_json([self.name])
-        return {
-            "name": name,
-            "mechanism": copy.deepcopy(self.mechanism),
-            "unknown": self.unknown,
-            "missing": self.missing,
-            "simulated": self.simulated,
-            "keyed": self.keyed,
-        }
+        return asdict(self) | {"name": name}
 
     @classmethod
     def from_dict(cls, document: Any) -> Record:
         """The record that `to_dict` described; MetadataError for anything else."""
         _check_depth(document)
-        return cls._from_checked(document)
-
-    @classmethod
-    def _from_checked(cls, document: Any) -> Record:
-        if (
-            not isinstance(document, Mapping)
-            or "name" not in document
-            or not isinstance(document.get("mechanism"), dict)
-        ):
+        if not isinstance(document, dict) or not {"name", "mechanism"} <= set(document):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
         (name,) = categories_from_json([document["name"]])
-        facts = {key: document[key] for key in document if key not in ("name", "mechanism")}
-        for key, value in facts.items():
-            if key not in _FACTS:
+        for key, value in document.items():
+            if key not in _KEYS:
                 raise MetadataError(
-                    f"unknown key {key!r} of column {name!r}; known are name, mechanism, "
-                    f"{', '.join(_FACTS)}"
+                    f"unknown key {cut(key)} of column {cut(name)}; known are {', '.join(_KEYS)}"
                 )
-            if not isinstance(value, _FACTS[key]):
+            if not isinstance(value, _KEYS[key]):
                 raise MetadataError(
-                    f"{key!r} of column {name!r} must be a {_FACTS[key].__name__}, found {value!r}"
+                    f"{key!r} of column {cut(name)} must be a {_KEYS[key].__name__}, found "
+                    f"{cut(value)}"
                 )
-        return cls(name, copy.deepcopy(document["mechanism"]), **facts)
+        return cls(**copy.deepcopy(document) | {"name": name})
 
 
 def _check_depth(document: Any) -> None:
     """Raise MetadataError where whatever reads the document further would not come back."""
-    if _is_too_deep(document):
-        raise MetadataError(
-            f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
-        )
-
-
-def _is_too_deep(document: Any) -> bool:
-    """True where lists and objects lie within each other more than MOST_LEVELS deep."""
-    level = [document]
-    for _ in range(MOST_LEVELS):
+    level: list[Any] = [[document]]
+    for _ in range(MOST_LEVELS + 1):
         # By identity: one part that is held in many places is looked at once.
         inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
         below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
-        if not below:
-            return False
         level = list(below.values())
-    return True
+    if level:
+        raise MetadataError(
+            f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
+        )
 
 
 def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -260,13 +231,12 @@ def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
         one, other = given.get(key), recorded.get(key)
         if one == other:
             continue
-        if isinstance(one, list) and isinstance(other, list):
-            same = sorted(map(repr, one)) == sorted(map(repr, other))
-            found.append(f"{'the order of the' if same else 'other'} {key}")
-        elif isinstance(one, dict | list) or isinstance(other, dict | list):
-            found.append(f"another {key}")
-        else:
+        if not isinstance(one, dict | list) and not isinstance(other, dict | list):
             found.append(f"{key} {str(one)[:40]} instead of {str(other)[:40]}")
+        elif sorted(map(repr, one or ())) == sorted(map(repr, other or ())):
+            found.append(f"the order of the {key}")
+        else:
+            found.append(f"other {key}")
     return ", ".join(found) or "other labels"
 
 
@@ -294,9 +264,7 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
     >>> [record.name for record in read({"rrstats": kept})]
     ['smoker']
     """
-    document = attrs.get(KEY)
-    if document is None:
-        document = attrs.get(KEY.encode())  # as Arrow and Parquet hold it
+    document = attrs.get(KEY, attrs.get(KEY.encode()))  # bytes in Arrow and Parquet
     if document is None:
         return []
     if isinstance(document, str | bytes):
@@ -304,22 +272,20 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
             document = json.loads(document)
         except (ValueError, RecursionError):
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
-    if not isinstance(document, Mapping):
-        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns'")
     _check_depth(document)
-    version = document.get("v")
-    if type(version) is not int or version != VERSION:
+    said = document if isinstance(document, Mapping) else {"v": VERSION}
+    if type(said.get("v")) is not int or said["v"] != VERSION:
         raise MetadataError(
-            f"the rrstats document has version {version!r}, this rrstats reads "
+            f"the rrstats document has version {cut(said.get('v'))}, this rrstats reads "
             f"{VERSION}; a newer rrstats may read it"
         )
-    if set(document) != {"v", "columns"} or not isinstance(document["columns"], list):
+    if set(said) != {"v", "columns"} or not isinstance(said["columns"], list):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
-    records = [Record._from_checked(item) for item in document["columns"]]
+    records = [Record.from_dict(item) for item in said["columns"]]
     names = [record.name for record in records]
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise MetadataError(f"the rrstats document describes column {twice[0]!r} twice")
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise MetadataError(f"the rrstats document describes column {cut(name)} twice")
     return records
 
 
@@ -389,8 +355,9 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
     0.75
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Sequence[Record]) -> None:
         self._records = {record.name: record for record in records}
+        self._said = {record.name: record.mechanism for record in records}
 
     def __getitem__(self, name: Hashable) -> Mechanism:
         return self._records[name].resolve()
@@ -402,20 +369,14 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
         return len(self._records)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Mechanisms):
-            mine, theirs = self._records, other._records
-            return {name: mine[name].mechanism for name in mine} == {
-                name: theirs[name].mechanism for name in theirs
-            }
-        return super().__eq__(other)
+        return self._said == other._said if isinstance(other, Mechanisms) else super().__eq__(other)
 
     def __repr__(self) -> str:
-        def shown(record: Record) -> str:
-            if not record.is_shortened:
-                return repr(record.resolve())
-            return f"<{record.mechanism.get('type')}: only a fingerprint of its categories is kept>"
-
-        said = ", ".join(f"{name!r}: {shown(one)}" for name, one in self._records.items())
+        short = "<{}: only a fingerprint of its categories is kept>"
+        said = ", ".join(
+            f"{name!r}: {short.format(r.mechanism.get('type')) if r.is_shortened else self[name]}"
+            for name, r in self._records.items()
+        )
         return f"{{{said}}}"
 
 
@@ -496,28 +457,29 @@ def _carried(
             "carry; give the data that rr.privatize made, or the mechanism when you estimate"
         )
     spoken = {record.name for record, _ in said}
-    gone: list[Hashable] = [dropped] if isinstance(dropped, str) else list(dropped)
+    gone = {dropped} if isinstance(dropped, str) else set(dropped)
     if strange := [name for name in [*moved, *gone] if name not in spoken]:
         raise ArgumentValueError(
-            f"names and dropped must be of columns that the sources speak of, "
-            f"{sorted(map(repr, spoken))}, found {strange[0]!r}"
+            f"names and dropped must be of {sorted(map(repr, spoken))}, the columns that the "
+            f"sources speak of, found {strange[0]!r}"
         )
     for name in moved.values():
         column_of(target, name)  # raises where it is not there just once
-    _refuse_plain(target, opened, {one.name for one, stands in said if stands} - set(moved))
-    known = {*made, *moved.values()}
-    for records, columns in opened:
-        stand = {record.name for record in records} & set(columns)
-        # Where a privatized column was lost before, each of the others may be it.
-        known |= set(columns) if len(stand) == len(records) else stand
+    stay = {one.name for one, stands in said if stands and one.name in target.columns}
+    _refuse_plain(opened, stay - set(moved))
+    known = {*made, *moved.values(), *(name for source in opened for name in _known(*source))}
+    new = [column for column in target.columns if column not in known]
     for record, stands in said:
-        if record.name in gone:
-            continue
-        if record.name not in moved and not (stands and record.name in target.columns):
-            _refuse_lost(record.name, target, known)
-            continue
-        found = replace(record, name=moved.get(record.name, record.name))
-        made[found.name] = _joined(made[found.name], found) if found.name in made else found
+        if record.name in moved or (stands and record.name in stay - gone):
+            found = replace(record, name=moved.get(record.name, record.name))
+            made[found.name] = _joined(made.get(found.name, found), found)
+        elif new and record.name not in gone:
+            raise MetadataError(
+                f"a source speaks of a privatized column {record.name!r} that target does not have "
+                f"from it, and one of {new[:20]} may be it: give names={{{record.name!r}: ...}} "
+                f"where it was renamed, dropped=[{record.name!r}] where it was left out, or as "
+                "sources, whole, all frames that target was made of"
+            )
     for record in made.values():
         check_fits(column_of(target, record.name), record)
     return list(made.values())
@@ -542,34 +504,24 @@ def _opened(source: Any) -> tuple[list[Record], list[Hashable]]:
     return records, [record.name for record in records]
 
 
+def _known(records: list[Record], columns: list[Hashable]) -> set[Hashable]:
+    """Columns of a source that are no renamed reports; any may be, where reports were lost."""
+    stand = {record.name for record in records} & set(columns)
+    return set(columns) if len(stand) == len(records) else stand
+
+
 def _refuse_plain(
-    target: pd.DataFrame,
-    opened: Iterable[tuple[list[Record], list[Hashable]]],
-    claimed: set[Hashable],
+    opened: Iterable[tuple[list[Record], list[Hashable]]], claimed: set[Hashable]
 ) -> None:
     """Raise where a column that one source calls reports may be the plain one of another."""
     for records, columns in opened:
-        plain = set(columns) - {record.name for record in records}
-        for name in [*target.columns]:
-            if name in claimed and name in plain:
-                raise MetadataError(
-                    f"one source says that column {name!r} holds reports, and another has a "
-                    f"column {name!r} of which it says nothing, so that it may hold true answers; "
-                    f"give names={{{name!r}: ...}} where the reports go by another name in target, "
-                    "and leave a source out whose column is not in it"
-                )
-
-
-def _refuse_lost(name: Hashable, target: pd.DataFrame, known: set[Hashable]) -> None:
-    """Raise for a privatized column that may be in target under another name."""
-    new = [column for column in target.columns if column not in known]
-    if new:
-        raise MetadataError(
-            f"a source speaks of a privatized column {name!r} that target does not have from it, "
-            f"and one of {new[:20]} may be it: give names={{{name!r}: ...}} where it was renamed, "
-            f"dropped=[{name!r}] where it was left out, or as sources, whole, all frames that "
-            "target was made of"
-        )
+        for name in claimed & set(columns) - {record.name for record in records}:
+            raise MetadataError(
+                f"one source says that column {name!r} holds reports, and another has a column "
+                f"{name!r} of which it says nothing, so that it may hold true answers; give "
+                f"names={{{name!r}: ...}} where the reports go by another name in target, and "
+                "leave a source out whose column is not in it"
+            )
 
 
 def _joined(one: Record, other: Record) -> Record:
@@ -597,19 +549,18 @@ def check_fits(column: pd.Series[Any], record: Record) -> None:
     if record.is_shortened:
         return
     space = record.resolve().report_space
+    codec, found = codec_of(space), ""
     try:
         open_reports(column, space)
     except (ArgumentTypeError, ArgumentValueError) as error:
-        raise MetadataError(
-            f"what the data say of column {record.name!r} does not fit it: {error}"
-        ) from None
-    codec = codec_of(space)
-    if isinstance(column.dtype, pd.CategoricalDtype) and codec.is_label:
-        levels = column.dtype.categories.tolist()
-        other = sum(codec.labels.code(level) >= codec.labels.k for level in levels)
-        if other:
-            raise MetadataError(
-                f"what the data say of column {record.name!r} does not fit it: {other} of its "
-                f"{len(levels)} categories are not among the reports {space.describe()}; were they "
-                "renamed? Give the mechanism with the new ones when you estimate"
+        found = str(error)
+    if isinstance(column.dtype, pd.CategoricalDtype) and codec.is_label and not found:
+        levels = column.dtype.categories
+        if other := sum(codec.labels.code(level) >= codec.labels.k for level in levels):
+            found = (
+                f"{other} of its {len(levels)} categories are not among the reports "
+                f"{space.describe()}; were they renamed? Give the mechanism with the new ones when "
+                "you estimate"
             )
+    if found:
+        raise MetadataError(f"what the data say of column {record.name!r} does not fit it: {found}")

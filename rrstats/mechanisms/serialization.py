@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_instance, cut, type_name
 from rrstats.data.categories import categories_from_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
@@ -52,27 +51,18 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 """Readers of the values of keys; other values are plain numbers and words."""
 
 
-@cache
-def _keys(name: str) -> tuple[list[str], list[str]]:
-    """The keys that a document of this type needs, and those that it may have besides."""
-    arguments = inspect.signature(_TYPES[name]).parameters.values()
-    needed = [one.name for one in arguments if one.default is inspect.Parameter.empty]
-    return needed, [one.name for one in arguments if one.name not in needed]
-
-
 def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
     """The arguments in a document; a key that is not known may change the design, so it raises."""
-    needed, allowed = _keys(name)
-    missing = [key for key in needed if key not in document]
-    if missing:
-        raise MetadataError(f"the description of a {name} needs {missing}")
-    unknown = [key for key in document if key not in {"type", *needed, *allowed}]
-    if unknown:
-        raise MetadataError(
-            f"the description of a {name} has unknown keys {unknown}; "
-            f"known are {[*needed, *allowed]}; a newer rrstats may know them"
-        )
+    known = inspect.signature(_TYPES[name]).parameters
     given = {key: value for key, value in document.items() if key != "type"}
+    if unknown := [key for key in given if key not in known]:
+        raise MetadataError(
+            f"the description of a {name} has unknown keys {cut(unknown)}; "
+            f"known are {list(known)}; a newer rrstats may know them"
+        )
+    needed = [one.name for one in known.values() if one.default is inspect.Parameter.empty]
+    if missing := [key for key in needed if key not in given]:
+        raise MetadataError(f"the description of a {name} needs {missing}")
     return {key: _DECODERS[key](v) if key in _DECODERS else v for key, v in given.items()}
 
 
@@ -101,19 +91,15 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
     """
     if not isinstance(document, dict):
         raise MetadataError(
-            f"the description of a mechanism must be a dict, found {type(document).__name__}"
+            f"the description of a mechanism must be a dict, found {type_name(document)}"
         )
     name = document.get("type")
-    described = sorted(_TYPES)
-    if isinstance(name, str) and name in surveys.__all__:
+    if not isinstance(name, str) or name not in _TYPES:
+        hint = "a newer rrstats may know it"
+        if name in surveys.__all__:
+            hint = f'write {{"type": "SurveyDesign", "design": "{name}", ...}}'
         raise MetadataError(
-            f"a mechanism's type must be one of {described}, and {name!r} is a survey design: "
-            f'write {{"type": "SurveyDesign", "design": "{name}", ...}}'
-        )
-    if name not in described:
-        raise MetadataError(
-            f"a mechanism's type must be one of {described}, found {name!r}; "
-            "a newer rrstats may know it"
+            f"a mechanism's type must be one of {sorted(_TYPES)}, found {cut(name)}; {hint}"
         )
     try:
         return _TYPES[name](**_arguments(name, document))
