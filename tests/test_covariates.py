@@ -778,7 +778,7 @@ def test_the_higher_of_two_maxima_is_found():
             "at least 2, found 1",
         ),
         ({"weights": -np.ones(600)}, ArgumentValueError, "at least 0"),
-        ({"missing": "keep"}, ArgumentValueError, "'raise' or 'drop'"),
+        ({"missing": "keep"}, ArgumentValueError, "missing must be one of"),
     ],
 )
 def test_bad_arguments_are_refused_with_the_rule(options, error, words):

@@ -1,8 +1,8 @@
 """Covariates as a named matrix of numbers, from a formula or from columns as they stand.
 
-`covariates` opens the data and says which rows are whole; ``design`` makes the matrix of the rows
-that are used, and `DesignMatrix.again` the same columns of another frame: with the levels, means
-and knots of the fit, so that predictions mean what the coefficients do.
+`covariates` opens the data and says which rows are whole; `Covariates.design` makes the matrix of
+the rows that are used, and `DesignMatrix.again` the same columns of another frame: with the levels,
+means and knots of the fit, so that predictions mean what the coefficients do.
 A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
 unless ``intercept=True``.  A formula is code: formulaic evaluates it, and so does this module.
 Columns of reports never come here: private covariates are made of their categories alone.
@@ -15,14 +15,15 @@ import ast
 import contextlib
 import difflib
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import check_one_of
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
@@ -44,49 +45,32 @@ _MOST_NAMED = 12
 """Covariates that an error names."""
 
 
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """Orthogonal columns of mean square 1 that span the covariates.
+def orthonormal(matrix: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Orthogonal columns of mean square 1 that span the covariates, and what makes them of these.
 
-    columns : (rows, p).  back : (p, p), coefficients of the covariates from those of columns.
+    That is (p, p), the coefficients of the covariates from those of the columns.
+    Raises ArgumentValueError where covariates are collinear.
     """
-
-    columns: Floats
-    back: Floats
-
-
-def orthonormal(matrix: Floats, names: tuple[str, ...]) -> Basis:
-    """Orthogonal columns; raises ArgumentValueError where covariates are collinear."""
-    gram = np.zeros((len(names), len(names)))
+    parts = [matrix[start : start + BLOCK] for start in range(0, len(matrix), BLOCK)]
     with np.errstate(over="ignore", invalid="ignore"):
-        for part in blocks(len(matrix)):
-            gram += matrix[part].T @ matrix[part]
+        gram = sum((part.T @ part for part in parts), np.zeros((len(names), len(names))))
     lengths = np.sqrt(np.diagonal(gram))
-    if not np.isfinite(lengths).all():
-        large = [name for name, one in zip(names, lengths, strict=True) if not np.isfinite(one)]
+    usable = np.isfinite(lengths) & (lengths > 0)
+    if not usable.all():
+        told = by_source(name for name, fine in zip(names, usable, strict=True) if not fine)
         raise ArgumentValueError(
-            f"the covariates {by_source(large)} are too large to square; rescale them"
-        )
-    if not lengths.all():
-        zero = [name for name, length in zip(names, lengths, strict=True) if not length]
-        raise ArgumentValueError(
-            f"the covariates {by_source(zero)} are 0 in all rows; leave them out"
+            f"the covariates {told} are 0 in all rows, or too large to square; leave them out, or "
+            "rescale them"
         )
     sizes, directions = np.linalg.eigh(gram / np.outer(lengths, lengths))
-    if sizes[0] > _WELL:
-        back = directions / np.sqrt(sizes) / lengths[:, None]
-    else:
-        back = _triangular(matrix, lengths, names)
+    back = directions / np.sqrt(np.maximum(sizes, _WELL)) / lengths[:, None]
+    if len(names) and sizes[0] <= _WELL:
+        triangles = [np.linalg.qr(part, mode="r") for part in parts]
+        triangle = np.linalg.qr(np.vstack(triangles), mode="r") / lengths
+        refuse_collinear(triangle, names, len(matrix))
+        back = np.linalg.inv(triangle) / lengths[:, None]
     back = back * np.sqrt(len(matrix))
-    return Basis((back.T @ matrix.T).T, back)
-
-
-def _triangular(matrix: Floats, lengths: Floats, names: tuple[str, ...]) -> Floats:
-    """The same by QR; raises ArgumentValueError for collinear covariates."""
-    parts = [np.linalg.qr(matrix[part], mode="r") for part in blocks(len(matrix))]
-    triangle = np.linalg.qr(np.vstack(parts), mode="r") / lengths
-    refuse_collinear(triangle, names, len(matrix))
-    return np.asarray(np.linalg.inv(triangle) / lengths[:, None])
+    return (back.T @ matrix.T).T, back
 
 
 def refuse_collinear(triangle: Floats, names: Sequence[str], rows: int) -> None:
@@ -104,11 +88,6 @@ def refuse_collinear(triangle: Floats, names: Sequence[str], rows: int) -> None:
         )
 
 
-def blocks(rows: int) -> Iterator[slice]:
-    """All rows, in blocks."""
-    return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
-
-
 def source_of(name: str) -> str:
     """Source of a column of a design, without the level, which is a cell of the data."""
     return name.partition("[")[0] or name
@@ -116,13 +95,9 @@ def source_of(name: str) -> str:
 
 def by_source(names: Iterable[str]) -> list[str]:
     """Columns of a design for an error: of factors their name and how many, and not too many."""
-    counts: dict[str, int] = {}
-    levels = set()
-    for name in names:
-        source = source_of(name)
-        counts[source] = counts.get(source, 0) + 1
-        if source != name:
-            levels.add(source)
+    names = list(names)
+    counts = Counter(map(source_of, names))
+    levels = {source_of(name) for name in names} - set(names)
     told = [
         f"{source} ({count} column{'s' * (count > 1)})" if source in levels else source
         for source, count in counts.items()
@@ -139,19 +114,22 @@ class DesignMatrix:
     """A matrix of covariates, and how to make it again.
 
     matrix : (rows, p) finite numbers.  names : of its p columns.
-    sources : the columns of a frame that it is made of; for arrays the names of its columns.
-    frame : these columns, of the rows of the matrix.
+    frame : the columns that it is made of, of the rows of the matrix.  maker : makes it again.
     factors : columns used as ``C(column)`` alone.  jumps : columns in a transform that has no
     slope, and that transform.
     """
 
     matrix: Floats
     names: tuple[str, ...]
-    sources: tuple[str, ...]
     frame: pd.DataFrame
-    build: Callable[[pd.DataFrame], Floats]
-    factors: frozenset[str] = frozenset()
-    jumps: Mapping[str, str] = field(default_factory=dict)
+    maker: _FormulaMatrix | _ColumnMatrix
+    factors: frozenset[str]
+    jumps: Mapping[str, str]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a frame that it is made of; for arrays the names of its columns."""
+        return tuple(self.frame.columns)
 
     def again(self, data: Any) -> Floats:
         """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
@@ -160,12 +138,10 @@ class DesignMatrix:
         Raises ArgumentValueError for columns that are not there and levels that the fit never saw.
         """
         frame = self.framed(data)
-        missing = np.asarray(frame.isna().any(axis=1), dtype=np.bool_)
-        if not missing.any():
-            return self.build(frame)
         found = np.full((len(frame), len(self.names)), np.nan)
-        if not missing.all():
-            found[~missing] = self.build(frame[~missing])
+        whole = np.asarray(frame.notna().all(axis=1), dtype=np.bool_)
+        if whole.any():
+            found[whole] = finite(self.maker.made(frame[whole])[0], self.names)
         return found
 
     def framed(self, data: Any) -> pd.DataFrame:
@@ -229,42 +205,49 @@ def called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     return frame.iloc[:, alike[0]] if len(alike) == 1 else column_of(frame, name)
 
 
-def check_names(names: tuple[str, ...]) -> None:
-    """Raise for two columns of one name."""
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise ArgumentValueError(
-            f"covariates must have names of their own, found more than one of {by_source(twice)}; "
-            "rename a column or a level"
-        )
-
-
-def gaps(frame: pd.DataFrame) -> dict[str, Booleans]:
-    """For each column with missing values, where they are."""
-    found = {str(name): np.asarray(frame[name].isna(), dtype=np.bool_) for name in frame.columns}
-    return {f"covariate {name!r}": where for name, where in found.items() if where.any()}
-
-
-def finite(matrix: Floats, names: tuple[str, ...]) -> Floats:
+def finite(matrix: Floats, names: Sequence[str]) -> Floats:
     """The matrix, if all is finite; raises otherwise, with the columns and how many."""
-    total = float(matrix.sum())
-    if np.isfinite(total):
-        return matrix
-    bad = ~np.isfinite(matrix)
-    found: dict[str, Booleans] = {}
-    for place in np.flatnonzero(bad.any(axis=0)):
-        source = source_of(names[place])
-        found[source] = bad[:, place] | found.get(source, False)
-    if told := [f"{int(rows.sum())} in {source!r}" for source, rows in found.items()]:
-        raise ArgumentValueError(
-            f"covariates must be finite, found infinite or undefined values in {len(matrix)} rows: "
-            f"{', '.join(told[:20])}"
-        )
+    if not np.isfinite(float(matrix.sum())):
+        bad = pd.DataFrame(~np.isfinite(matrix).T, index=list(map(source_of, names)))
+        counts = bad.groupby(level=0, sort=False).any().sum(axis=1)
+        told = [f"{count} in {name!r}" for name, count in counts.items() if count]
+        if told:
+            raise ArgumentValueError(
+                "covariates must be finite, found infinite or undefined values in "
+                f"{len(matrix)} rows: {', '.join(told[:20])}"
+            )
     return matrix
 
 
-def listed(names: tuple[str, ...]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names for an error, and not too many."""
     return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariates:
+    """Columns of a frame, of which a matrix is made; the fields are those of `DesignMatrix`."""
+
+    frame: pd.DataFrame
+    maker: _FormulaMatrix | _ColumnMatrix
+    factors: frozenset[str] = frozenset()
+    jumps: Mapping[str, str] = field(default_factory=dict)
+
+    def missing(self) -> dict[str, Booleans]:
+        """For each column with missing values, where they are."""
+        columns = {str(name): np.asarray(self.frame[name].isna()) for name in self.frame.columns}
+        return {f"covariate {name!r}": where for name, where in columns.items() if where.any()}
+
+    def design(self, keep: Booleans | None = None) -> DesignMatrix:
+        """The matrix of all rows, or of those to keep."""
+        frame = self.frame if keep is None else self.frame[keep]
+        matrix, names, maker = self.maker.made(frame)
+        if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+            raise ArgumentValueError(
+                "covariates must have names of their own, found more than one of "
+                f"{by_source(twice)}; rename a column or a level"
+            )
+        return DesignMatrix(finite(matrix, names), names, frame, maker, self.factors, self.jumps)
 
 
 # -- formulas ----------------------------------------------------------------------------------
@@ -276,89 +259,43 @@ _SMOOTH = re.compile(
     r"log2|maximum|minimum|poly|power|scale|sin|sqrt|square|standardize|tan|tanh)"
 )
 
+_JUMPS = ast.Compare | ast.BoolOp | ast.IfExp | ast.FloorDiv | ast.Mod
+
 _QUOTED = re.compile(r"`([^`]+)`")
 
 _EXAMPLE = "'smoker ~ age + C(region)'"
 
 
-@dataclass(frozen=True, eq=False)
-class FormulaCovariates:
-    """The right side of a formula over the columns of a frame.
+def _formula_covariates(formula: str, data: pd.DataFrame, whole: Iterable[Any]) -> Covariates:
+    """The right side of a formula over a frame.
 
     whole : columns whose categories all count; others lose those that no row has.
     """
-
-    terms: Any
-    data: pd.DataFrame
-    text: str
-    whole: frozenset[str]
-
-    @property
-    def rows(self) -> int:
-        """Number of rows of the frame."""
-        return len(self.data)
-
-    @cached_property
-    def _uses(self) -> dict[str, list[Any]]:
-        """The factors that use each column of the frame."""
-        found: dict[str, list[Any]] = {}
-        for factor in dict.fromkeys(factor for term in self.terms for factor in term.factors):
-            for name in _looked_up(factor):
-                if name in self.data.columns:
-                    found.setdefault(name, []).append(factor)
-        return found
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The columns that the formula names."""
-        return tuple(self._uses)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The columns that are used."""
-        columns = {name: column_of(self.data, name) for name in self.sources}
-        return pd.DataFrame(columns, index=self.data.index)
-
-    def missing(self) -> dict[str, Booleans]:
-        """For each column with missing values, where they are."""
-        return gaps(self.frame)
-
-    def design(self, keep: Booleans | None = None) -> DesignMatrix:
-        """The matrix of all rows, or of those to keep."""
-        frame = _with_used_levels(self.frame if keep is None else self.frame[keep], self.whole)
-        plain = {
-            name
-            for name, factors in self._uses.items()
-            if any(factor.eval_method.value == "lookup" for factor in factors)
-        }
-        columns = tuple(map(str, self.data.columns))
-        first = _FormulaMatrix(self.terms, self.text, frozenset(plain), columns)
-        matrix, spec = first.made(frame)
-        names = tuple(str(name) for name in spec.column_names)
-        if not names:
-            raise ArgumentValueError("the formula has no covariates and no intercept")
-        for expression, levels in _levels_of(spec).items():
-            if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
-                raise ArgumentValueError(
-                    f"levels of {expression!r} read alike, such as 1 and '1'; make texts or "
-                    "numbers of all"
-                )
-        check_names(names)
-        jumps = {
-            name: str(factor.expr)
-            for name, factors in self._uses.items()
-            for factor in factors
-            if factor.eval_method.value == "python" and not _is_smooth(str(factor.expr))
-        }
-        factors = {
-            name
-            for name, factors in self._uses.items()
-            if all(re.match(rf"C\(`?{re.escape(name)}`?[,)]", str(one.expr)) for one in factors)
-        }
-        again = replace(first, terms=spec, names=names)
-        return DesignMatrix(
-            finite(matrix, names), names, self.sources, frame, again, frozenset(factors), jumps
+    outcome, terms = sides(formula)
+    uses: dict[str, list[Any]] = {}
+    for factor in dict.fromkeys(factor for term in terms for factor in term.factors):
+        for name in _looked_up(factor):
+            if name in data.columns:
+                uses.setdefault(name, []).append(factor)
+    if outcome in uses:
+        raise ArgumentValueError(
+            f"the outcome {outcome!r} stands on both sides of the formula, and explains itself; "
+            "leave it out on the right"
         )
+    pairs = [(name, one, str(one.expr)) for name, factors in uses.items() for one in factors]
+    plain = {name for name, one, _ in pairs if one.eval_method.value == "lookup"}
+    jumps = {
+        name: text
+        for name, one, text in pairs
+        if one.eval_method.value == "python" and not _is_smooth(text)
+    }
+    alone = r"C\(`?{}`?[,)]"
+    other = {name for name, _, text in pairs if not re.match(alone.format(re.escape(name)), text)}
+    frame = pd.DataFrame({name: column_of(data, name) for name in uses}, index=data.index)
+    text = formula.partition("~")[2].strip()
+    columns, kept = tuple(map(str, data.columns)), frozenset(map(str, whole))
+    maker = _FormulaMatrix(terms, text, frozenset(plain), columns, kept)
+    return Covariates(frame, maker, frozenset(uses) - other, jumps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,26 +303,24 @@ class _FormulaMatrix:
     """Makes the matrix of a formula; of other rows with the levels, means and knots of the fit.
 
     terms : of the formula, or what formulaic made of it.  plain : columns used as they stand.
-    columns : of the frame, for errors.
+    columns : of the frame, for errors.  whole : those whose categories all count.
     """
 
     terms: Any
     text: str
     plain: frozenset[str]
     columns: tuple[str, ...]
+    whole: frozenset[str]
     names: tuple[str, ...] = ()
 
-    def __call__(self, data: pd.DataFrame) -> Floats:
-        return finite(self.made(_with_used_levels(data))[0], self.names)
-
-    def made(self, frame: pd.DataFrame) -> tuple[Floats, Any]:
-        """The matrix of a frame, and what makes it again."""
+    def made(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], _FormulaMatrix]:
+        """The matrix of a frame, its names, and what makes it again."""
         from formulaic.materializers import PandasMaterializer
         from formulaic.utils.stateful_transforms import stateful_eval
 
-        frame = frame.assign(**{name: self._plain(frame[name]) for name in map(str, frame)})
+        frame = pd.DataFrame({name: self._plain(data[name]) for name in data}, index=data.index)
         if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
-            frame = pd.DataFrame({INTERCEPT: np.zeros(len(frame))}, index=frame.index)
+            frame[INTERCEPT] = np.zeros(len(frame))
         maker = PandasMaterializer(frame)
         context, terms = maker.layered_context, self.terms
         if self.names:  # a frame that is refused must leave nothing behind
@@ -409,7 +344,11 @@ class _FormulaMatrix:
             raise self._refused(error, frame) from None
         spec = made.model_spec
         _check_levels(spec, lambda expression: maker.factor_cache[expression].values)
-        return matrix.reshape(len(frame), len(spec.column_names)), spec
+        names = tuple(map(str, spec.column_names))
+        if not names:
+            raise ArgumentValueError("the formula has no covariates and no intercept")
+        again = replace(self, terms=spec, names=names)
+        return matrix.reshape(len(frame), len(names)), names, again
 
     def _refused(self, error: Exception, frame: pd.DataFrame) -> ArgumentValueError:
         """An error that names the factor and formulaic's reason, with the next step."""
@@ -420,18 +359,15 @@ class _FormulaMatrix:
         kinds = ", ".join(f"{name!r} of type {kind}" for name, kind in frame.dtypes.items())
         hint = _habit(factor) or f"its columns are {kinds[:400]}"
         if isinstance(cause, NameError):
-            name = re.search(r"'(\w+)'|`(.+?)`", str(cause))
-            wanted = (name[1] or name[2]) if name else ""
+            wanted = "".join((re.findall(r"'(\w+)'|`(.+?)`", str(cause)) or [""])[0])
             dotted = [one for one in self.columns if one.startswith(f"{wanted}.") and one in factor]
             near = difflib.get_close_matches(wanted, self.columns, n=1)
-            hint = f"the columns are {listed(self.columns)}"
+            hint = _habit(factor) or f"the columns are {listed(self.columns)}"
             if dotted:
                 hint = f"a name with a dot stands in backticks there: `{dotted[0]}`"
-            elif habit := _habit(factor):
-                hint = habit
-            elif near:
+            elif near and not _habit(factor):
                 hint = f"did you mean {near[0]!r}? {hint}"
-        reason = f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
+        reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
         return ArgumentValueError(
             f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); {hint}"
         )
@@ -445,9 +381,11 @@ class _FormulaMatrix:
                 f"covariate {column.name!r} must hold numbers or texts, found a column of type "
                 f"{kind}; make a number of it first, such as days or years"
             )
-        if isinstance(kind, pd.StringDtype):
-            return column if str(kind) == "str" else column.astype(object)
+        if isinstance(kind, pd.CategoricalDtype):
+            return column if column.name in self.whole else column.cat.remove_unused_categories()
         plain = None if dated else getattr(kind, "numpy_dtype", None)
+        if isinstance(kind, pd.StringDtype):
+            return column.astype(object)
         if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
             return column
         if plain.kind != "b" and not pd.api.types.is_numeric_dtype(kind):
@@ -455,34 +393,18 @@ class _FormulaMatrix:
         return column.astype(np.float64 if plain.hasobject else plain)  # object: decimals
 
 
+_HABITS = (
+    (r"\bfactor\(", "a factor is C(column), and not factor() or as.factor()"),
+    (r"\b(ns|s)\(", "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"),
+    (r"offset\(", "an offset is the argument offset="),
+    (r"\^", "inside I() and other functions a power is **, and not ^"),
+)
+"""Signs of what R writes otherwise, and the next step."""
+
+
 def _habit(text: str) -> str:
     """The next step for what R writes otherwise; empty for other texts."""
-    if re.search(r"\bfactor\(", text):
-        return "a factor is C(column), and not factor() or as.factor()"
-    if re.search(r"\b(ns|s)\(", text):
-        return "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"
-    if "offset(" in text:
-        return "an offset is the argument offset="
-    return "inside I() and other functions a power is **, and not ^" if "^" in text else ""
-
-
-def _with_used_levels(frame: pd.DataFrame, whole: Iterable[str] = ()) -> pd.DataFrame:
-    """The frame without categories that no row has, whose columns would be 0, but for some."""
-    used = {
-        str(name): frame[name].cat.remove_unused_categories()
-        for name, kind in frame.dtypes.items()
-        if isinstance(kind, pd.CategoricalDtype) and str(name) not in whole
-    }
-    return frame.assign(**used) if used else frame
-
-
-def _levels_of(spec: Any) -> dict[str, Any]:
-    """The levels of the factors that a fit has seen, by their expressions."""
-    return {
-        expression: state["categories"]
-        for expression, (_, state) in spec.encoder_state.items()
-        if isinstance(state, dict) and "categories" in state
-    }
+    return next((step for sign, step in _HABITS if re.search(sign, text)), "")
 
 
 def _check_levels(spec: Any, values_of: Callable[[str], Any]) -> None:
@@ -490,7 +412,15 @@ def _check_levels(spec: Any, values_of: Callable[[str], Any]) -> None:
 
     formulaic only warns of them, and makes them no level at all.
     """
-    for expression, levels in _levels_of(spec).items():
+    for expression, (_, state) in spec.encoder_state.items():
+        if not isinstance(state, dict) or "categories" not in state:
+            continue
+        levels = list(state["categories"])
+        if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
+            raise ArgumentValueError(
+                f"levels of {expression!r} read alike, such as 1 and '1'; make texts or numbers "
+                "of all"
+            )
         values = values_of(expression)
         values = pd.Series(getattr(values, "__wrapped__", values))
         if not set(values.unique().tolist()) <= set(levels):
@@ -500,8 +430,19 @@ def _check_levels(spec: Any, values_of: Callable[[str], Any]) -> None:
             )
 
 
-def _parsed(formula: str) -> Any:
-    """Both sides of a formula; raises ArgumentValueError with formulaic's reason."""
+_UNREADABLE = (
+    (r"`1`", "takes `1` for its intercept and not for a column; rename that column"),
+    (
+        r"~\s*\.\s*($|[-+*])",
+        "has a dot for all other columns, which is not supported; name the covariates, or give the "
+        "outcome and a frame of them",
+    ),
+)
+"""Signs of formulas that would be read otherwise than they are meant."""
+
+
+def sides(formula: str) -> tuple[str, Any]:
+    """The column on the left of a formula, and the terms on its right."""
     try:
         from formulaic import Formula
         from formulaic.errors import FormulaicError
@@ -510,76 +451,48 @@ def _parsed(formula: str) -> Any:
             "a formula needs formulaic: pip install formulaic; or give arrays, the "
             "reports first and then data= with one column for each covariate"
         ) from None
-    if "`1`" in formula:
-        raise ArgumentValueError(
-            "a formula takes `1` for its intercept and not for a column; rename that column"
-        )
-    if re.search(r"~\s*\.\s*($|[-+*])", formula):
-        raise ArgumentValueError(
-            f"'{formula}' has a dot for all other columns, which is not supported; name the "
-            "covariates, or give the outcome and a frame of them"
-        )
+    if why := [why for sign, why in _UNREADABLE if re.search(sign, formula)]:
+        raise ArgumentValueError(f"'{formula}' {why[0]}")
     try:
-        return Formula(formula)
+        parsed = Formula(formula)
     except (FormulaicError, SyntaxError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         hint = _habit(formula.replace("^", "")) or f"write one as {_EXAMPLE}"
         raise ArgumentValueError(f"'{formula}' is no formula ({reason}); {hint}") from None
-
-
-def right_side(formula: str) -> Any:
-    """The terms on the right of a formula; raises where there are none."""
-    right = getattr(_parsed(formula), "rhs", None)
-    if right is None or isinstance(right, tuple):
-        raise ArgumentValueError(
-            f"'{formula}' must have an outcome and covariates, as in {_EXAMPLE}"
-        )
-    return right
-
-
-def outcome_name(formula: str) -> str:
-    """The column on the left of a formula; raises where there is no single one."""
-    left = getattr(_parsed(formula), "lhs", None)
+    left, right = (getattr(parsed, side, None) for side in ("lhs", "rhs"))
     factors = [factor for term in left or () for factor in term.factors]
-    if len(factors) != 1 or factors[0].eval_method.value != "lookup":
+    named = len(factors) == 1 and factors[0].eval_method.value == "lookup"
+    if not named or right is None or isinstance(right, tuple):
         raise ArgumentValueError(
-            "the left side of a formula must be the name of the column of the outcome, as in "
-            f"{_EXAMPLE}; names with spaces stand in backticks"
+            f"'{formula}' must have the name of the column of the outcome on its left, and "
+            f"covariates on its right, as in {_EXAMPLE}; names with spaces stand in backticks"
         )
-    return str(factors[0].expr)
+    return str(factors[0].expr), right
 
 
 def _looked_up(factor: Any) -> list[str]:
     """The names that a factor of a formula looks up, apart from those that it calls."""
-    if factor.eval_method.value == "lookup":
-        return [str(factor.expr)]
     if factor.eval_method.value != "python":
-        return []
-    tree, quoted = _tree(str(factor.expr))
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return [
-        quoted.get(node.id, node.id)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and id(node) not in called
-    ]
+        return [str(factor.expr)] if factor.eval_method.value == "lookup" else []
+    nodes, quoted = _nodes(str(factor.expr))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in called]
+    return [quoted.get(name.id, name.id) for name in names]
 
 
 def _is_smooth(expression: str) -> bool:
     """A transform has a slope nearly everywhere, as far as its functions are known."""
-    for node in ast.walk(_tree(expression)[0]):
-        if isinstance(node, ast.Call) and not _SMOOTH.fullmatch(ast.unparse(node.func)):
-            return False
-        if isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.FloorDiv | ast.Mod):
-            return False
-    return True
+    nodes = _nodes(expression)[0]
+    calls = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
+    return all(map(_SMOOTH.fullmatch, calls)) and not any(isinstance(one, _JUMPS) for one in nodes)
 
 
-def _tree(expression: str) -> tuple[ast.expr, dict[str, str]]:
-    """A factor of a formula as a tree, and the names for which those in it stand in backticks."""
+def _nodes(expression: str) -> tuple[list[ast.AST], dict[str, str]]:
+    """The parts of a factor of a formula, and the names that stand in backticks in it."""
     quoted = {f"_quoted_{place}_": name for place, name in enumerate(_QUOTED.findall(expression))}
     places = iter(quoted)
     tree = ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval")
-    return tree.body, quoted
+    return list(ast.walk(tree)), quoted
 
 
 def frame_of(data: Any) -> pd.DataFrame:
@@ -595,46 +508,17 @@ def frame_of(data: Any) -> pd.DataFrame:
 # -- columns as they stand -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnCovariates:
-    """Numeric columns, one each in the matrix."""
-
-    frame: pd.DataFrame
-    intercept: bool
-
-    @property
-    def rows(self) -> int:
-        """Number of rows of the frame."""
-        return len(self.frame)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(self.frame.columns)
-
-    def missing(self) -> dict[str, Booleans]:
-        """For each column with missing values, where they are."""
-        return gaps(self.frame)
-
-    def design(self, keep: Booleans | None = None) -> DesignMatrix:
-        """The matrix of all rows, or of those to keep."""
-        frame = self.frame if keep is None else self.frame[keep]
-        names = (INTERCEPT, *self.sources) if self.intercept else self.sources
-        check_names(names)
-        build = _ColumnMatrix(names, len(names) - len(self.sources))
-        return DesignMatrix(build(frame), names, self.sources, frame, build)
-
-
 @dataclass(frozen=True)
 class _ColumnMatrix:
-    """Makes the matrix of columns as they stand, after so many columns of ones."""
+    """Makes the matrix of columns as they stand, after a column of ones where one is asked for."""
 
-    names: tuple[str, ...]
-    ones: int
+    intercept: bool
 
-    def __call__(self, data: pd.DataFrame) -> Floats:
-        matrix = np.empty((len(self.names), len(data))).T  # column by column
-        matrix[:, : self.ones] = 1.0
+    def made(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], _ColumnMatrix]:
+        """The matrix of a frame, its names, and what makes it again."""
+        names, ones = (*[INTERCEPT] * self.intercept, *data.columns), int(self.intercept)
+        matrix = np.empty((len(names), len(data))).T  # column by column
+        matrix[:, :ones] = 1.0
         for place, name in enumerate(data.columns):
             column = data.iloc[:, place]
             kind = column.dtype
@@ -643,8 +527,8 @@ class _ColumnMatrix:
                     f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
                     f"formula with C({name}) makes a factor of it"
                 )
-            matrix[:, self.ones + place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return finite(matrix, self.names)
+            matrix[:, ones + place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return matrix, names, self
 
 
 def _table(data: Any) -> pd.DataFrame:
@@ -671,7 +555,7 @@ def covariates(
     rows: int,
     intercept: bool = False,
     whole: Iterable[Any] = (),
-) -> FormulaCovariates | ColumnCovariates:
+) -> Covariates:
     """Open covariates.
 
     data : a frame; without a formula also an (rows, p) array, or None for an intercept alone.
@@ -684,23 +568,15 @@ def covariates(
             raise ArgumentTypeError(
                 "intercept is for arrays; a formula has one unless it says '- 1'"
             )
-        text = str(formula).partition("~")[2].strip()
-        kept = frozenset(map(str, whole))
-        opened = FormulaCovariates(right_side(formula), frame_of(data), text, kept)
-        if (name := outcome_name(formula)) in opened.sources:
-            raise ArgumentValueError(
-                f"the outcome {name!r} stands on both sides of the formula, and explains itself; "
-                "leave it out on the right"
-            )
-        return opened
+        return _formula_covariates(formula, frame_of(data), whole)
     if data is None:
-        return ColumnCovariates(pd.DataFrame(index=range(rows)), intercept=True)
-    found = ColumnCovariates(_table(data), intercept=intercept)
-    if found.rows != rows:
+        return Covariates(pd.DataFrame(index=range(rows)), _ColumnMatrix(True))
+    table = _table(data)
+    if len(table) != rows:
         raise ArgumentValueError(
-            f"data must have one row for each of the {rows} reports, found {found.rows}"
+            f"data must have one row for each of the {rows} reports, found {len(table)}"
         )
-    return found
+    return Covariates(table, _ColumnMatrix(intercept))
 
 
 # -- rows and values of people -------------------------------------------------------------------
@@ -712,8 +588,7 @@ def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Boole
     missing : "raise" or "drop", what to do where something is missing.
     absent : for each thing that rows need, where it is missing.
     """
-    if missing not in ("raise", "drop"):
-        raise ArgumentValueError(f"missing must be 'raise' or 'drop', got {missing!r}")
+    check_one_of(missing, "missing", ("raise", "drop"))
     counts = {name: int(where.sum()) for name, where in absent.items() if where.any()}
     if not counts:
         return None

@@ -765,9 +765,7 @@ def _standardized(
     cut, b = model.same.shape[1], model.columns
     same, shares, outcome = model.same, model.shares, model.outcome
     inner = np.zeros((b, b))
-    if cut:
-        basis = orthonormal(same, names[:cut])
-        same, inner[:cut, :cut] = basis.columns, basis.back
+    same, inner[:cut, :cut] = orthonormal(same, names[:cut])
     lengths = np.sqrt((model.varying**2).mean(axis=(0, 1)))
     inner[cut:, cut:], varying = np.diag(1 / lengths), model.varying / lengths
     if isinstance(outcome, NormalOutcome):
@@ -781,10 +779,10 @@ def _standardized(
     for a in range(outcome.predictors):
         back[a * b : a * b + b, a * b : a * b + b] = inner
     if shares.shape[1]:
-        basis = orthonormal(shares, share_names)
-        shares, g = basis.columns, shares.shape[1]
+        g = shares.shape[1]
+        shares, turned = orthonormal(shares, share_names)
         for place in range(model.head + outcome.own, model.size, g):
-            back[place : place + g, place : place + g] = basis.back
+            back[place : place + g, place : place + g] = turned
     return replace(model, outcome=outcome, same=same, varying=varying, shares=shares), back
 
 

@@ -38,7 +38,7 @@ from rrstats.estimation.means import numbers
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.mechanisms.records import read
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
-from rrstats.regression.design_matrix import check_ordinary, outcome_name
+from rrstats.regression.design_matrix import check_ordinary, sides
 from rrstats.regression.likelihood import (
     Likelihood,
     NormalOutcome,
@@ -366,7 +366,7 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
 def _check_outcome(request: ModelRequest) -> None:
     """Raise MetadataError for an outcome that may hold reports under another name."""
     if request.formula is not None:
-        check_ordinary(request.frame, [outcome_name(request.formula)])
+        check_ordinary(request.frame, [sides(request.formula)[0]])
 
 
 def _check_varied(reports: ReportedOutcome, weights: Floats) -> None:

@@ -36,7 +36,7 @@ from rrstats.regression.design_matrix import (
     column_or_values,
     covariates,
     frame_of,
-    outcome_name,
+    sides,
     source_of,
     table_of,
     whole_rows,
@@ -399,7 +399,7 @@ class ModelRequest:
         """Values of the outcome."""
         if self.formula is None:
             return self.outcome
-        return column_of(frame_of(self.frame), outcome_name(self.formula))
+        return column_of(frame_of(self.frame), sides(self.formula)[0])
 
     @property
     def record(self) -> Any:
@@ -434,7 +434,7 @@ class ModelRequest:
         """The columns that the model may use."""
         if self.formula is not None:
             opened = covariates(self.frame, self.formula, rows=len(self.frame))
-            return list(opened.sources)
+            return list(opened.frame.columns)
         return list(self.frame.columns) if isinstance(self.frame, pd.DataFrame) else []
 
 
