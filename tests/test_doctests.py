@@ -26,7 +26,7 @@ def test_examples(name):
     if name.startswith("rrstats.engines."):
         pytest.importorskip("pyarrow")
         engine = name.rpartition(".")[2].partition("_")[0]
-        pytest.importorskip({"spark": "pyspark", "hadoop": "pyspark"}.get(engine, engine))
+        pytest.importorskip({"spark": "pyspark"}.get(engine, engine))
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.failed == 0
 

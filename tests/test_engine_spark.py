@@ -6,6 +6,7 @@ import datetime
 import importlib
 import itertools
 import json
+import time
 import traceback
 from unittest import mock
 
@@ -319,7 +320,7 @@ def test_a_frame_from_folders_named_by_answers_is_refused(spark, rrs, tmp_path):
 
 def test_what_a_task_that_was_given_up_still_writes_is_not_published(spark, rrs, tmp_path):
     """Neither before the job's files are taken, nor until the target is there, nor after that."""
-    from rrstats.engines.hadoop import Staging
+    from rrstats.engines.spark import Staging
 
     staged = []
 
@@ -351,7 +352,7 @@ def test_what_a_task_that_was_given_up_still_writes_is_not_published(spark, rrs,
     frame = answers(spark, 20, 2)
     with (
         mock.patch.multiple(Staging, **steps),
-        mock.patch("rrstats.engines.hadoop.time", mock.Mock(sleep=sleep)),
+        mock.patch("rrstats.engines.spark.time", mock.Mock(sleep=sleep, monotonic=time.monotonic)),
     ):
         rrs.privatize_parquet(frame, tmp_path / "out", {"answer": M}, unknown="uniform")
     assert 4 == len(staged)

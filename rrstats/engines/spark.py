@@ -10,33 +10,46 @@ attempt of a task takes keys of its own from the operating system, Spark's commi
 one attempt of each task, and the directory appears when all of it is there.  `privatize` is lazy,
 and only in keyed form: the same key and ids give the same reports whenever they are computed.
 Executors need rrstats and pyarrow.  Sources: `Dataset.mapInArrow` of Spark; `files.batches`.
+
+What is written lies in ``.TARGET.<random>.part/data`` beside the target, closed to others, until
+one rename gives it its name.  Spark's committer alone cannot promise that: a task that Spark has
+given up may write on, into the target.  So what counts is moved, file by file, into a folder that
+no task knows, and what such a task makes later is removed in the end.
+A rename is one step on HDFS, on disks and on Azure's.  On S3 and other stores of objects it is a
+copy of each file, in no certain order: read a target there when the call has returned.
+After a kill a ``.part`` may remain, and so may one that a task makes after the end (open to
+others, as far as the file system's mask lets).  Remove it: it may hold a second draw.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from rrstats.engines.hadoop import Staging, full, location, read_bytes, retold
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileError,
     MetadataError,
     MissingPackageError,
+    RRStatsError,
 )
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, careful
+from rrstats.files.formats import as_path
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, Record, read, write
 from rrstats.randomness.keyed import check_key
+from rrstats.randomness.sources import secret_bytes
 
 try:
     import pyarrow as pa
@@ -53,6 +66,66 @@ except ImportError:
 __all__ = ["privatize", "privatize_parquet"]
 
 
+# -- errors and file systems ----------------------------------------------------------------
+
+
+Result = TypeVar("Result")
+
+
+def retold(text: str, work: Callable[[], Result]) -> Result:
+    """The result of the work; an error of Spark or Java as FileError, by its kind alone.
+
+    Their messages may quote cells, and so may the errors that they carry along.
+    """
+    try:
+        return work()
+    except RRStatsError:
+        raise
+    except Exception as error:
+        kind, step = _kind(error), _next_step(error)
+    # Raised out here, so that it does not carry the other one along.
+    raise FileError(
+        f"{text}: {kind}, whose message may quote an answer and is not told (Spark's own log has "
+        f"it){step}; nothing was published"
+    )
+
+
+def _kind(error: Any) -> str:
+    kind = type(error).__name__
+    with suppress(Exception):
+        kind = str(error.java_exception.getClass().getSimpleName())
+    with suppress(Exception):  # an identifier of Spark's own, such as PATH_NOT_FOUND
+        kind += f" ({error.getCondition()})" if error.getCondition() else ""
+    return kind
+
+
+def _next_step(error: Any) -> str:
+    """Help against the commonest cause, told by words that no cell can bring in."""
+    with suppress(Exception):
+        said = str(error)
+        for package in ("rrstats", "pyarrow", "numpy", "pandas", "cryptography"):
+            if f"ModuleNotFoundError: No module named '{package}'" in said:
+                return (
+                    f"; an executor cannot import {package}: install it there, and set "
+                    "PYSPARK_PYTHON to a Python that has it before the session starts"
+                )
+    return ""
+
+
+def _location(path: object, argument: str) -> str:
+    """A path as Spark takes it: text is Spark's own, a `Path` is of this machine."""
+    if isinstance(path, str):
+        return path
+    return f"file://{as_path(path, argument).absolute().as_posix()}"
+
+
+def _opened(spark: Any, place: str) -> tuple[Any, Any]:
+    """A path in full, and its file system."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(place)
+    system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    return system.makeQualified(path), system
+
+
 # -- data sets of Spark as sources: each file is a task -------------------------------------
 
 
@@ -62,19 +135,21 @@ DOCUMENT = "_rrstats.json"
 WHOLE_BYTES = 1 << 42
 
 
-def read_source(spark: Any, path: str, names: list[str]) -> tuple[Any, dict[bytes, bytes]]:
+def read_source(spark: Any, path: str) -> tuple[Any, dict[bytes, bytes]]:
     """A data set, each file one task, and what its document and the footer of a file say.
 
     The frame has a session of its own, in which Spark does not cut files; that of the user
     stays as it is.
     """
-    failed = f"cannot read {path} as Parquet"
-    frame = retold(failed, lambda: _uncutting(spark).read.parquet(path))
-    files = refuse_by(frame, names)
-    beside = None
+    frame = _uncutting(spark).read.parquet(path)
+    files, beside = files_of(frame), None
     if not any(sign in path for sign in "*?[{"):
-        beside = retold(failed, lambda: read_bytes(spark, path, DOCUMENT))
-    footers = retold(failed, lambda: [_footer(spark, file) for file in files])
+        folder, system = _opened(spark, path)
+        document = spark._jvm.org.apache.hadoop.fs.Path(folder, DOCUMENT)
+        if system.exists(document):
+            with closing(system.open(document)) as stream:
+                beside = bytes(stream.readAllBytes())
+    footers = [_footer(spark, file) for file in files]
     _check_alike(path, files, footers)
     footer = footers[0][1] if footers else {}
     here, there = file_metadata.read_records(footer), read({KEY: beside})
@@ -107,51 +182,35 @@ def files_of(frame: Any) -> list[str]:
     return sorted(files)
 
 
-def refuse_by(frame: Any, names: Iterable[str]) -> list[str]:
+def refuse_by(frame: Any, wanted: list[Wanted]) -> list[str]:
     """The files that a frame is read from; refused where their folders are named by an answer."""
     files = retold("cannot list the files of the source", lambda: files_of(frame))
-    for name in names:
-        if any(_is_partition(folder, name) for file in files for folder in file.split("/")):
-            raise ArgumentValueError(
-                f"the source is partitioned by column {name!r}, so rows with the same answer lie "
-                "together and their places would tell it; write the answers once more without "
-                "partitionBy and in an order that tells nothing, such as "
-                "df.orderBy(F.rand()).write.parquet(...), and privatize that"
-            )
+    for name in (str(asked.name) for asked in wanted):
+        for folder in {folder for file in files for folder in file.split("/")}:
+            key, equals, _ = folder.partition("=")
+            if equals and unquote(key).casefold() == name.casefold():
+                raise ArgumentValueError(
+                    f"the source is partitioned by column {name!r}, so rows with the same answer "
+                    "lie together and their places would tell it; write the answers once more "
+                    "without partitionBy and in an order that tells nothing, such as "
+                    "df.orderBy(F.rand()).write.parquet(...), and privatize that"
+                )
     return files
 
 
-def _is_partition(folder: str, name: str) -> bool:
-    key, equals, _ = folder.partition("=")
-    return bool(equals) and unquote(key).casefold() == name.casefold()
+def _check_apart(files: list[str], source: str | None, target: str) -> None:
+    """Raise where the target is what the frame is read from, or lies inside or around it."""
 
+    def plain(place: str) -> str:
+        # Java writes that of a local file with one slash or with three.
+        return f"{unquote(place).replace(':///', ':/').rstrip('/')}/"
 
-def marked(frame: Any) -> Any:
-    """The frame with a last column that names the file in the first row of each file."""
-    row = frame.metadataColumn("_metadata")
-    name = F.when(row["row_index"] == 0, row["file_path"])
-    return frame.select("*", name)
-
-
-def file_of(marks: pa.Array, *, first: bool) -> str | None:
-    """The file that the first batch of a task begins with; None where that is not all of it."""
-    if marks.null_count != len(marks) - 1 or not marks[0].is_valid or not first:
-        return None
-    return str(marks[0])
-
-
-def in_order(files: Mapping[int, str | None]) -> dict[int, int]:
-    """For each task with rows the place of its part, in the order of the files' names.
-
-    Raises FileError where a task was not one file from its first row to its last.
-    """
-    if None in files.values():
-        raise FileError(
-            "this Spark cuts files and packs the pieces by their bytes, which follow from answers; "
-            "nothing was published; give a DataFrame in an order that tells nothing, such as "
-            "spark.read.parquet(...).orderBy(F.rand())"
+    around = any(plain(file).startswith(plain(target)) for file in files)
+    if around or (source is not None and plain(target).startswith(plain(source))):
+        raise ArgumentValueError(
+            "dst must be another directory than the source's, neither inside nor around it, got "
+            f"{target!r}"
         )
-    return {task: place for place, task in enumerate(sorted(files, key=lambda t: str(files[t])))}
 
 
 Footer = tuple[dict[str, str], dict[bytes, bytes]]
@@ -162,16 +221,13 @@ def _footer(spark: Any, file: str) -> Footer:
     jvm, conf = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
     opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, conf)
-    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)
-    try:
+    with closing(jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)) as reader:
         told = reader.getFooter().getFileMetaData()
         columns = {
             ".".join(column.getPath()): column.getPrimitiveType().getPrimitiveTypeName().toString()
             for column in told.getSchema().getColumns()
         }
         found = dict(told.getKeyValueMetaData())
-    finally:
-        reader.close()
     return columns, {name.encode(): text.encode() for name, text in found.items()}
 
 
@@ -181,17 +237,13 @@ def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
     Spark takes the columns of one file, and fills what others lack with nothing.
     """
     for file, (columns, told) in zip(files[1:], footers[1:], strict=True):
-        differ = [
-            name
-            for name in {**footers[0][0], **columns}
-            if columns.get(name) != footers[0][0].get(name)
-        ]
-        if differ:
+        first, said = footers[0]
+        if differ := sorted(set(first.items()) ^ set(columns.items())):
             raise FileError(
                 f"the files of {path} do not have the same columns: {file} differs from {files[0]} "
-                f"in {differ[0]!r}; privatize them apart, or write them with one schema"
+                f"in {differ[0][0]!r}; privatize them apart, or write them with one schema"
             )
-        if file_metadata.read_records(told) != file_metadata.read_records(footers[0][1]):
+        if file_metadata.read_records(told) != file_metadata.read_records(said):
             raise MetadataError(
                 f"the files of {path} say different things of how columns were made: {files[0]} "
                 f"and {file}; privatize them apart"
@@ -221,6 +273,7 @@ _ARROW: dict[type[T.DataType], pa.DataType] = {
     T.TimestampNTZType: pa.timestamp("us"),
     T.NullType: pa.null(),
 }
+_SPARK = {arrow: spark for spark, arrow in _ARROW.items()}
 
 
 def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.Schema:
@@ -228,27 +281,22 @@ def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.
 
     Of the other columns nothing but the name counts.
     """
-    said = [file_metadata.read_records(told)]
-    fields = []
+    said, fields = [file_metadata.read_records(told)], []
     for field in frame.schema.fields:
-        kind = _arrow_type(field) if field.name in private else pa.null()
+        kind = pa.null()
+        if field.name in private and isinstance(field.dataType, T.DecimalType):
+            kind = pa.decimal128(field.dataType.precision, field.dataType.scale)
+        elif field.name in private and type(field.dataType) not in _ARROW:
+            raise ArgumentTypeError(
+                f"column {field.name!r} has the type {field.dataType.simpleString()}, and a report "
+                "is one plain value; put the answer into a column of its own"
+            )
+        elif field.name in private:
+            kind = _ARROW[type(field.dataType)]
         fields.append(pa.field(field.name, kind))
         # It stays with the column when that gets another name.
-        own = [replace(record, name=field.name) for record in read(field.metadata or {})]
-        said.append(own)
+        said.append([replace(record, name=field.name) for record in read(field.metadata or {})])
     return pa.schema(fields, metadata={**told, KEY.encode(): one_document(said)})
-
-
-def _arrow_type(field: Any) -> pa.DataType:
-    kind = field.dataType
-    if isinstance(kind, T.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    if type(kind) not in _ARROW:
-        raise ArgumentTypeError(
-            f"column {field.name!r} has the type {kind.simpleString()}, and a report is one plain "
-            "value; put the answer into a column of its own"
-        )
-    return _ARROW[type(kind)]
 
 
 def reports_schema(schema: Any, release: BatchRelease) -> Any:
@@ -259,25 +307,13 @@ def reports_schema(schema: Any, release: BatchRelease) -> Any:
     fields = []
     records = {str(record.name): record for record in release.records}
     for field in schema.fields:
-        column = release.columns.get(field.name)
-        if column is not None:
+        if (column := release.columns.get(field.name)) is not None:
             same = release.declared(field.name) == column.type
-            kind = field.dataType if same else _spark_type(field.name, column.type)
+            kind = field.dataType if same else _SPARK.get(column.type, T.BinaryType)()
             metadata = {KEY: json.dumps(write([records[field.name]]))}
             field = T.StructField(field.name, kind, True, metadata)
         fields.append(field)
     return T.StructType(fields)
-
-
-def _spark_type(name: str, kind: pa.DataType) -> Any:
-    if pa.types.is_fixed_size_binary(kind):
-        return T.BinaryType()
-    found = next((spark for spark, arrow in _ARROW.items() if arrow == kind), None)
-    if found is None:
-        raise ArgumentTypeError(
-            f"the reports of column {name!r} would have the type {kind}, which Spark does not have"
-        )
-    return found()
 
 
 # -- tasks ----------------------------------------------------------------------------------
@@ -286,30 +322,16 @@ def _spark_type(name: str, kind: pa.DataType) -> Any:
 Batches = Iterator[pa.RecordBatch]
 
 
-class Adding(AccumulatorParam[Seen]):
-    """Sum of the counts of finished tasks; each task of a job counts once."""
+class Adding(AccumulatorParam[Any]):
+    """Sum over finished tasks of what has a plus; each task of a job counts once."""
 
-    def zero(self, value: Seen) -> Seen:
-        """Nothing seen."""
-        return Seen()
+    def zero(self, value: Any) -> Any:
+        """Nothing."""
+        return type(value)()
 
-    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:
-        """The counts of two tasks."""
+    def addInPlace(self, value1: Any, value2: Any) -> Any:
+        """Those of two tasks."""
         return value1 + value2
-
-
-class Listing(AccumulatorParam[dict[int, str | None]]):
-    """Union of the files of tasks."""
-
-    def zero(self, value: object) -> dict[int, str | None]:
-        """No task."""
-        return {}
-
-    def addInPlace(
-        self, value1: dict[int, str | None], value2: dict[int, str | None]
-    ) -> dict[int, str | None]:
-        """The tasks of both; what was told last of a task counts."""
-        return value1 | value2
 
 
 @dataclass(frozen=True)
@@ -327,51 +349,66 @@ class Task:
     files: Any = None
 
     def reports(self, batches: Batches) -> Batches:
-        """The batches with reports in the place of answers."""
+        """The batches with reports in the place of answers; what Spark lacks is bytes there."""
+        fixed = pa.types.is_fixed_size_binary
+        for release, batch in self._opened(batches):
+            made = careful(release.reports, batch)
+            arrays = [one.cast(pa.binary()) if fixed(one.type) else one for one in made.columns]
+            yield pa.RecordBatch.from_arrays(arrays, names=made.schema.names)
+
+    def look(self, batches: Batches) -> Batches:
+        """Nothing; the answers are counted."""
+        for release, batch in self._opened(batches):
+            careful(release.look, batch)
+        yield from ()
+
+    def _opened(self, batches: Batches) -> Iterator[tuple[BatchRelease, pa.RecordBatch]]:
         release, rows = None, 0
         for batch in batches:
             if self.files is not None:
                 batch = self._unmarked(batch, first=not rows)
             rows += batch.num_rows
             named = batch.rename_columns(self.names)
-            release = self._release(named) if release is None else release
-            yield stored(careful(release.reports, named))
-        self._add(release)
-
-    def look(self, batches: Batches) -> Batches:
-        """Nothing; the answers are counted."""
-        release = None
-        for batch in batches:
-            named = batch.rename_columns(self.names)
-            release = self._release(named) if release is None else release
-            careful(release.look, named)
-        self._add(release)
-        yield from ()
+            if release is None:
+                schema = named.schema.remove_metadata()
+                release = BatchRelease(schema, self.wanted, threads=1, **self.options)
+            yield release, named
+        if release is not None and self.seen is not None:
+            self.seen.add(release.seen())
 
     def _unmarked(self, batch: pa.RecordBatch, *, first: bool) -> pa.RecordBatch:
-        """The batch without its last column, which names the file in its first row."""
+        """The batch without its last column, which names the file in the first row of each."""
         *names, last = batch.schema.names
         marks = batch.column(last)
         if len(marks) and (first or marks.null_count < len(marks)):
             task = TaskContext.get()
             assert task is not None  # as this is one
-            self.files.add({task.partitionId(): file_of(marks, first=first)})
+            whole = first and marks[0].is_valid and marks.null_count == len(marks) - 1
+            self.files.add([(task.partitionId(), str(marks[0]) if whole else None)])
         return batch.select(names)
 
-    def _release(self, batch: pa.RecordBatch) -> BatchRelease:
-        schema = batch.schema.remove_metadata()
-        return BatchRelease(schema, self.wanted, threads=1, **self.options)
 
-    def _add(self, release: BatchRelease | None) -> None:
-        if release is not None and self.seen is not None:
-            self.seen.add(release.seen())
+def marked(frame: Any) -> Any:
+    """The frame with a last column that names the file in the first row of each file."""
+    row = frame.metadataColumn("_metadata")
+    name = F.when(row["row_index"] == 0, row["file_path"])
+    return frame.select("*", name)
 
 
-def stored(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch in types that Spark has: bytes of a fixed number are bytes there."""
-    fixed = pa.types.is_fixed_size_binary
-    arrays = [array.cast(pa.binary()) if fixed(array.type) else array for array in batch.columns]
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+def in_order(files: Mapping[int, str | None]) -> dict[int, int]:
+    """For each task with rows the place of its part, in the order of the files' names.
+
+    Raises FileError where a task was not one file from its first row to its last.
+    """
+    if None in files.values():
+        raise FileError(
+            "this Spark cuts files and packs the pieces by their bytes, which follow from answers; "
+            "nothing was published; give a DataFrame in an order that tells nothing, such as "
+            "spark.read.parquet(...).orderBy(F.rand())"
+        )
+    # Without rows there is one part without rows.
+    ordered = sorted(files, key=lambda task: str(files[task]))
+    return {task: place for place, task in enumerate(ordered)} or {0: 0}
 
 
 def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
@@ -382,6 +419,19 @@ def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
         # No pandas is used here; executors say it to their own logs.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
         return placed.mapInArrow(lambda batches: work(batches), schema)
+
+
+def prepare(
+    frame: Any, wanted: list[Wanted], told: dict[bytes, bytes], again: bool, **options: Any
+) -> tuple[BatchRelease, Task, Any]:
+    """A release that checks and counts, and draws nothing; the task; Spark's schema of reports."""
+    names = list(frame.columns)
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ArgumentValueError(f"column {twice[0]!r} is there twice; rename one")
+    schema = arrow_schema(frame, {str(asked.name) for asked in wanted}, told)
+    release = BatchRelease(schema, wanted, again=again, **options)
+    return release, Task(names, wanted, options), reports_schema(frame.schema, release)
 
 
 # -- privatize ------------------------------------------------------------------------------
@@ -433,28 +483,77 @@ def privatize_parquet(
     behind ``src`` says when it fails; nothing of rrstats does.
     """
     began = time.monotonic()
-    place = location(dst, "dst")
+    place = _location(dst, "dst")
     wanted = wanted_columns(plan, unknown, missing)
-    names = [str(asked.name) for asked in wanted]
     told: dict[bytes, bytes] = {}
     source = None
-    if isinstance(src, DataFrame):
-        frame, spark = src, src.sparkSession
-        _check_frame(frame)
-        refuse_by(frame, names)
-    else:
-        spark, given = _session(spark), location(src, "src")
-        _check_local(spark)
-        frame, told = read_source(spark, given, names)
-        source = retold(f"cannot read {given}", lambda: full(spark, given))
-    job = _Job.prepare(frame, wanted, again, told, by_file=source is not None)
-    with Staging(spark, place, overwrite=overwrite) as staging:
-        _check_apart(frame, source, staging.target)
-        job.refuse()
-        rows = job.write(staging)
-        staging.publish()
+    frame, spark = (
+        (src, src.sparkSession) if isinstance(src, DataFrame) else (None, _session(spark))
+    )
+    if not hasattr(spark, "_jsparkSession"):
+        raise ArgumentTypeError(
+            "the sink needs a session with Spark's own Java process, and this one is remote "
+            "(Spark Connect); run it where the driver runs"
+        )
+    if frame is None:
+        given = _location(src, "src")
+        frame, told = retold(f"cannot read {given} as Parquet", lambda: read_source(spark, given))
+        source = str(_opened(spark, given)[0])
+    elif frame.isStreaming:
+        raise ArgumentTypeError(
+            "the sink writes a whole data set, and this frame is a stream; privatize each batch in "
+            "foreachBatch"
+        )
+    files = refuse_by(frame, wanted)
+    release, task, schema = prepare(frame, wanted, told, again)
+
+    def work() -> int:
+        with Staging(spark, place, overwrite=overwrite) as staging:
+            _check_apart(files, source, staging.target)
+            if release.may_refuse:
+                # Collected, not counted: then tasks that were tried again count once.
+                with _seen(spark, release) as seen:
+                    looking = replace(task, seen=seen)
+                    mapped(frame, looking.look, "looked long").collect()
+                release.refuse()
+            rows = _write(frame, release, task, schema, staging, by_file=source is not None)
+            staging.publish()
+            return rows
+
+    rows = retold(f"Spark could not write {place}", work)
     shown = str(dst) if "://" in str(dst) else Path(dst)  # a Path would lose a slash
-    return release_receipt(job.release, rows, shown, began)
+    return release_receipt(release, rows, shown, began)
+
+
+@contextmanager
+def _seen(spark: Any, release: BatchRelease) -> Iterator[Any]:
+    """Where tasks add what they saw; in the end the release has counted it."""
+    total = spark.sparkContext.accumulator(Seen(), Adding())
+    yield total
+    release.add(total.value)
+
+
+def _write(
+    frame: Any, release: BatchRelease, task: Task, schema: Any, staging: Staging, *, by_file: bool
+) -> int:
+    """Write all reports; how many rows there are.  by_file : each task is to be one file."""
+    spark = frame.sparkSession
+    places: list[tuple[int, str | None]] = []
+    files = spark.sparkContext.accumulator(places, Adding()) if by_file else None
+    with _seen(spark, release) as seen:
+        writing = replace(task, seen=seen, files=files)
+        reports = mapped(marked(frame) if by_file else frame, writing.reports, schema)
+        reports.write.mode("append").options(**WRITING).parquet(staging.data)
+    staging.close(None if files is None else in_order(dict(files.value)))
+    rows: int = spark.read.parquet(staging.data).count()
+    if rows != release.seen().rows:
+        raise FileError(
+            f"{release.seen().rows} rows were privatized and {rows} were written; nothing was "
+            "published, run it again"
+        )
+    document = json.dumps(write(release.records), indent=1)
+    staging.write(DOCUMENT, document.encode() + b"\n")
+    return rows
 
 
 def privatize(
@@ -494,148 +593,142 @@ def privatize(
             "rrstats.engines.spark.privatize_parquet(df, dst, ...), or give key= and id="
         )
     wanted = wanted_columns(columns, unknown, missing)
-    refuse_by(df, [str(asked.name) for asked in wanted])
-    return _Job.prepare(df, wanted, again, {}, key=check_key(key), id=id).frame()
-
-
-# -- the source ----------------------------------------------------------------------------
+    refuse_by(df, wanted)
+    _, task, schema = prepare(df, wanted, {}, again, key=check_key(key), id=id)
+    return mapped(df, task.reports, schema)
 
 
 def _session(spark: Any) -> Any:
     if spark is not None and not isinstance(spark, SparkSession):
         raise ArgumentTypeError(f"spark must be a SparkSession, found {type(spark).__name__}")
-    if spark is None:
-        try:
-            spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-        except Exception as error:
-            raise MissingPackageError(
-                f"Spark could not be started ({type(error).__name__}); it needs Java 17 or newer: "
-                "is JAVA_HOME set?"
-            ) from None
-    return spark
+    try:
+        return spark or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    except Exception as error:
+        raise MissingPackageError(
+            f"Spark could not be started ({type(error).__name__}); it needs Java 17 or newer: "
+            "is JAVA_HOME set?"
+        ) from None
 
 
-def _check_local(session: Any) -> None:
-    if not hasattr(session, "_jsparkSession"):
-        raise ArgumentTypeError(
-            "the sink needs a session with Spark's own Java process, and this one is remote "
-            "(Spark Connect); run it where the driver runs"
-        )
+# -- the directory that appears whole -------------------------------------------------------
 
 
-def _check_frame(frame: Any) -> None:
-    _check_local(frame.sparkSession)
-    if frame.isStreaming:
-        raise ArgumentTypeError(
-            "the sink writes a whole data set, and this frame is a stream; privatize each batch in "
-            "foreachBatch"
-        )
+REMOVALS, PAUSE_SECONDS = 10, 0.1
+
+MADE = re.compile(r"part-(\d+)(\D.*)", re.DOTALL)
 
 
-def _check_apart(frame: Any, source: str | None, target: str) -> None:
-    """Raise where the target is what the frame is read from, or lies inside or around it."""
-    there = _plain(target)
-    around = [_plain(file) for file in files_of(frame)]
-    inside = [] if source is None else [_plain(source)]
-    if any(f"{place}/".startswith(f"{there}/") for place in around) or any(
-        f"{there}/".startswith(f"{place}/") for place in inside
-    ):
-        raise ArgumentValueError(
-            "dst must be another directory than the source's, neither inside nor around it, got "
-            f"{target!r}"
-        )
+class Staging:
+    """A directory that is being written, and appears when `publish` is called in its block.
 
-
-def _plain(place: str) -> str:
-    """A path to be compared: Java writes that of a local file with one slash or with three."""
-    scheme, colon, rest = unquote(place).partition(":")
-    return f"{scheme}:{rest.replace('///', '/').rstrip('/')}" if colon else place.rstrip("/")
-
-
-# -- the work ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Job:
-    """Columns of a frame that are to be privatized, checked.
-
-    release : holds the declarations, and counts what the tasks saw; draws nothing.
-    schema : Spark's, of the reports.  by_file : whether each task is to be one file.
+    target : where it is to appear, as `_location` gives it.  overwrite : replace what is there.
+    data : where Spark writes its files, and from `close` on where they are.
+    Leaving the block in any other way removes it.  Raises FileError, before anything has appeared.
     """
 
-    source: Any
-    release: BatchRelease
-    task: Task
-    schema: Any
-    by_file: bool
+    def __init__(self, spark: Any, target: str, *, overwrite: bool = False) -> None:
+        self._jvm, self._overwrite, self._name = spark._jvm, overwrite, target
+        self._target, self._system = _opened(spark, target)
+        parent, name = self._target.getParent(), self._target.getName()
+        if parent is None or not name:
+            raise self._failed("the path ends in no name")
+        self.target = str(self._target)
+        mark = secret_bytes(8).hex()
+        self._part = self._path(parent, f".{name}.{mark}.part")
+        self._old = self._path(parent, f".{name}.{mark}.old")
+        self._data = self._path(self._part, "data")
+        self._closed = self._path(self._part, secret_bytes(8).hex())
 
-    @classmethod
-    def prepare(
-        cls,
-        frame: Any,
-        wanted: list[Wanted],
-        again: bool,
-        told: dict[bytes, bytes],
-        *,
-        by_file: bool = False,
-        **options: Any,
-    ) -> _Job:
-        names = list(frame.columns)
-        twice = [name for place, name in enumerate(names) if name in names[:place]]
-        if twice:
-            raise ArgumentValueError(f"column {twice[0]!r} is there twice; rename one")
-        private = {asked.name for asked in wanted}
-        schema = arrow_schema(frame, private, told)
-        release = BatchRelease(schema, wanted, again=again, **options)
-        task = Task(names, wanted, options)
-        return cls(frame, release, task, reports_schema(frame.schema, release), by_file)
+    @property
+    def data(self) -> str:
+        return str(self._data)
 
-    def refuse(self) -> None:
-        """Look at all answers first, where some may be refused; nothing is drawn."""
-        if not self.release.may_refuse:
-            return
+    def _failed(self, why: str) -> FileError:
+        return FileError(f"cannot write {self._name}: {why}; nothing was published")
 
-        def work(task: Task) -> None:
-            # Collected, not counted: then tasks that were tried again count once.
-            mapped(self.source, task.look, "looked long").collect()
+    def _path(self, folder: Any, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(folder, name)
 
-        self.release.add(self._seen("Spark could not look at the answers", work))
-        self.release.refuse()
+    def __enter__(self) -> Staging:
+        self._check()
+        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
+        # While tasks are tried again, two draws of the same rows lie here.
+        if not self._system.mkdirs(self._part, permission("700")):
+            raise self._failed("its folder cannot be written to")
+        return self
 
-    def write(self, staging: Staging) -> int:
-        """Write all reports; how many rows there are."""
-        session = self.source.sparkSession
-        listing: dict[int, str | None] = {}
-        files = session.sparkContext.accumulator(listing, Listing()) if self.by_file else None
-        source = marked(self.source) if self.by_file else self.source
+    def __exit__(self, kind: object, *_: object) -> None:
+        # A task that was given up may still be making its file, and the folder with it.
+        for _again in range(REMOVALS):
+            with suppress(Exception):
+                self._system.delete(self._part, True)
+            time.sleep(PAUSE_SECONDS)
+            with suppress(Exception):
+                if kind is None and not self._system.exists(self._part):
+                    break
 
-        def work(task: Task) -> None:
-            reports = mapped(source, replace(task, files=files).reports, self.schema)
-            reports.write.mode("append").options(**WRITING).parquet(staging.data)
+    def close(self, places: Mapping[int, int] | None = None) -> None:
+        """Take the parts that the job wrote, and nothing else, to where no task writes.
 
-        failed = "Spark could not write the reports"
-        seen = self._seen(failed, work)
-        # Without rows there is one part without rows.
-        staging.close(None if files is None else in_order(files.value) or {0: 0})
-        rows: int = retold(failed, lambda: session.read.parquet(staging.data).count())
-        if rows != seen.rows:
-            raise FileError(
-                f"{seen.rows} rows were privatized and {rows} were written; nothing was published, "
-                "run it again"
+        places : for each task the number that its part is to have; others' are dropped.
+        """
+        self._system.mkdirs(self._closed)
+        for entry in self._system.listStatus(self._data):
+            name = entry.getPath().getName()
+            made = MADE.fullmatch(name)
+            if made is not None and places is not None:
+                place = places.get(int(made[1]))
+                name = "" if place is None else f"part-{place:05}{made[2]}"
+            elif made is None and name != "_SUCCESS":
+                continue
+            if not name or not entry.isFile():
+                continue
+            if not self._system.rename(entry.getPath(), self._path(self._closed, name)):
+                raise self._failed("renaming failed")
+        self._data = self._closed
+
+    def write(self, name: str, data: bytes) -> None:
+        """A small file in the directory."""
+        with closing(self._system.create(self._path(self._data, name), False)) as stream:
+            stream.write(bytearray(data))
+
+    def publish(self) -> None:
+        """Give the directory, which is closed, its name."""
+        replaced = self._check()
+        if replaced:
+            self._rename(self._target, self._old)
+        try:
+            self._rename(self._closed, self._target)
+        except BaseException:
+            if replaced:
+                self._system.rename(self._old, self._target)
+            raise
+        if replaced:
+            self._system.delete(self._old, True)
+
+    def _rename(self, one: Any, other: Any) -> None:
+        if not self._system.rename(one, other):
+            raise self._failed("renaming failed")
+        # Where somebody made a directory of that name meanwhile, Hadoop moves into it.
+        inside = self._path(other, one.getName())
+        if self._system.exists(inside):
+            self._system.delete(inside, True)
+            raise self._failed("it was made by somebody meanwhile")
+
+    def _check(self) -> bool:
+        """True where there is something to be replaced; FileError where nothing may be."""
+        if not self._system.exists(self._target.getParent()):
+            raise self._failed(f"the folder {self._target.getParent()} is not there")
+        if not self._system.exists(self._target):
+            return False
+        if not self._overwrite:
+            raise self._failed("it exists; choose another name, or overwrite=True replaces it")
+        if not self._system.getFileStatus(self._target).isDirectory():
+            raise self._failed("it is a file, and a directory is to be written; name another")
+        names = [entry.getPath().getName() for entry in self._system.listStatus(self._target)]
+        if not all(name.startswith(("_", ".")) or name.endswith(".parquet") for name in names):
+            raise self._failed(
+                "it holds more than Parquet files, and overwriting would remove all of it; choose "
+                "another name, or remove it yourself"
             )
-        self.release.add(seen)
-        document = json.dumps(write(self.release.records), indent=1)
-        staging.write(DOCUMENT, document.encode() + b"\n")
-        return rows
-
-    def _seen(self, failed: str, work: Callable[[Task], None]) -> Seen:
-        """The counts of all tasks of one job."""
-        context = self.source.sparkSession.sparkContext
-        total = context.accumulator(Seen(), Adding())
-        retold(failed, lambda: work(replace(self.task, seen=total)))
-        found: Seen = total.value
-        return found
-
-    def frame(self) -> Any:
-        """The lazy frame of the reports."""
-        return mapped(self.source, self.task.reports, self.schema)
+        return True
