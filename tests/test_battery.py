@@ -486,7 +486,7 @@ def test_nobody_answered(mechanism):
     group = group_of(mechanism, 0)
     assert rr.privatize([], mechanism, **group) == []
     nothing = rr.tally([], mechanism, **group)
-    assert (nothing.n, nothing.missing, nothing.reported.sum()) == (0, 0, 0)
+    assert (nothing.n, nothing.n_missing, nothing.reported.sum()) == (0, 0, 0)
     assert nothing.reported.shape == (mechanism.channel.m,)
     empty = codes_of(mechanism, 0)
     assert len(mechanism.randomize(empty, Counting(9), 0)) == 0

@@ -429,7 +429,7 @@ def test_texts_that_are_no_report(text):
     found = client.decode_report(M, [GOOD, text, GOOD], invalid="missing")
     assert found.tolist() == ["once", None, "once"]
     counted = rr.tally(found, M)
-    assert (counted.n, counted.missing) == (2, 1)
+    assert (counted.n, counted.n_missing) == (2, 1)
 
 
 def test_all_bad_texts_are_counted_by_kind():
@@ -458,7 +458,7 @@ def test_packed_reports_that_are_none(mechanism, payload):
     good = rr.client.encode_report(mechanism, bytes([3]))
     found = client.decode_report(mechanism, [text, good], invalid="missing")
     assert found.tolist() == [None, bytes([3])]
-    assert rr.tally(found, mechanism).missing == 1
+    assert rr.tally(found, mechanism).n_missing == 1
 
 
 @pytest.mark.parametrize("report", ["secret answer", None, 1, ["once"], b"\x01", float("nan")])

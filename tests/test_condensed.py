@@ -222,7 +222,7 @@ def test_two_columns_of_one_report():
     data = pd.DataFrame({"first": [*first, None], "last": [*last, "no"]})
     found = tally(data, PAIRS, columns=["first", "last"])
     assert tally([*pairs, None], PAIRS) == found
-    assert 1 == found.missing
+    assert 1 == found.n_missing
 
 
 def test_the_one_column_spoken_of():

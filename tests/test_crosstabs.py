@@ -206,7 +206,7 @@ def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
         for a in "abc"
     ]  # fmt: skip
     assert np.array_equal(expected, found.reported)
-    assert (len(whole), len(frame) - len(whole)) == (found.n, found.missing)
+    assert (len(whole), len(frame) - len(whole)) == (found.n, found.n_missing)
 
 
 @pytest.mark.parametrize("rows_at_once", [256, 1 << 21])
@@ -271,9 +271,9 @@ def test_missing_values_can_be_a_level_or_an_error():
     frame.loc[:29, "y"] = None
     frame.loc[25:34, "x"] = None
     frame.attrs = attrs
-    assert (265, 35) == ((found := crosstab(frame, "x", "y")).n, found.missing)
+    assert (265, 35) == ((found := crosstab(frame, "x", "y")).n, found.n_missing)
     kept = crosstab(frame, "x", "y", missing="keep")
-    assert (290, 10) == (kept.n, kept.missing)
+    assert (290, 10) == (kept.n, kept.n_missing)
     assert (*REGIONS, None) == kept.categories[1]
     with pytest.raises(ArgumentValueError, match="35 of 300 rows have something missing"):
         crosstab(frame, "x", "y", missing="raise")
@@ -637,7 +637,7 @@ COLUMNS = ["reported", "naive", "proportion", "std_error", "low", "high", "count
 @pytest.fixture
 def smokers():
     columns = {"smoker": rr.KRR(NO_YES, 0.75), "region": ["north", "south"]}
-    return Crosstab.from_counts([[300, 350], [200, 150]], columns, missing=12)
+    return Crosstab.from_counts([[300, 350], [200, 150]], columns, n_missing=12)
 
 
 def test_the_frame_is_tidy(smokers):
@@ -801,7 +801,7 @@ def test_frames_and_counts_of_the_user_stay_writable():
 def test_a_frame_without_a_complete_row_has_an_empty_table(frame, mechanisms):
     """Where a column has no categories there are no cells: frames are empty, a picture is not."""
     table = crosstab(frame, "x", "y", mechanisms=mechanisms)
-    assert (0, len(frame)) == (table.n, table.missing)
+    assert (0, len(frame)) == (table.n, table.n_missing)
     for found in (table.to_frame(), table.to_frame(simultaneous=True), table.project().to_frame()):
         assert ["x", "y"] == list(found.columns)[:2]
         assert found.empty

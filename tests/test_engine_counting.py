@@ -118,7 +118,7 @@ def same(expected, actual, rtol=0.0):
         assert (expected.names, expected.left_out) == (actual.names, actual.left_out)
         return same(dict(expected.estimates), dict(actual.estimates), rtol)
     if isinstance(expected, Crosstab):
-        assert (expected.axes, expected.missing) == (actual.axes, actual.missing)
+        assert (expected.axes, expected.n_missing) == (actual.axes, actual.n_missing)
         if expected.combined is not None:
             assert same(expected.combined.tally, actual.combined.tally, rtol)
         return np.array_equal(expected.counted, actual.counted)
@@ -244,7 +244,7 @@ def test_the_table_itself():
     assert ["east", "north", "south"] == list(found)
     for region, one in found.items():
         assert [counted[c, region] for c in M.categories] == one.reported.tolist()
-        assert counted[None, region] == one.missing
+        assert counted[None, region] == one.n_missing
     weights = zip(rows["answer"], rows["weight"], strict=True)
     heavy = sum(w for answer, w in weights if answer == "once")
     ((cell,),) = (list(in_pandas("weights").cells.values()),)
@@ -395,7 +395,7 @@ def test_an_empty_frame(engine):
     pa = pytest.importorskip("pyarrow")
     types = {"answer": pa.string(), "region": pa.string(), "weight": pa.float64()}
     data = engine_frames.make(engine, {name: [] for name in types}, types)
-    assert (0, 0) == ((found := rr.tally(data, M, columns="answer")).n, found.missing)
+    assert (0, 0) == ((found := rr.tally(data, M, columns="answer")).n, found.n_missing)
     assert {} == rr.tally(data, M, columns="answer", by="region")
     assert 0 == rr.tally(data, M, columns="answer", weights="weight").n
     by_chance = rr.SampleDesign(probabilities="weight")

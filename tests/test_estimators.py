@@ -501,7 +501,7 @@ def test_a_tally_adds_up_before_estimating():
     whole = rr.estimate(reports, m)
     merged = rr.estimate(rr.tally(reports[:2], m) + rr.tally(reports[2:], m))
     assert whole.to_frame().equals(merged.to_frame())
-    assert (6, 1) == (merged.n, merged.missing)
+    assert (6, 1) == (merged.n, merged.n_missing)
 
 
 # -- properties ----------------------------------------------------------------------------

@@ -503,7 +503,7 @@ def test_empty_cells_are_missing_answers(tmp_path):
     target = privatize(source, {"answer": rr.KRR(["yes", "no"], 0.75)}, missing="keep", again=True,
                        overwrite=True)  # fmt: skip
     found = files.tally_file(target, "answer")
-    assert (2, 2) == (found.n, found.missing)
+    assert (2, 2) == (found.n, found.n_missing)
 
 
 def test_a_file_of_one_column_keeps_its_rows(tmp_path):

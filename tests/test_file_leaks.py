@@ -141,7 +141,7 @@ def test_no_byte_of_the_output_is_an_answer(tmp_path, kind, form, missing, shuff
     assert not holds_mark(target)
     found = files.tally_file(target, "answer")
     rows = 2 * N if form == "directory" else N
-    assert rows == found.n + found.missing
+    assert rows == found.n + found.n_missing
     shown = {p.name for p in tmp_path.iterdir()} - {source.name}
     allowed = (target.name, f"{target.name}.rrstats.json", f"{source.name}.rrstats-ledger.json")
     assert shown <= set(allowed)

@@ -53,14 +53,14 @@ def test_missing_reports_that_a_document_allows(tmp_path, ending):
     """Where they were kept, they are counted apart from the reports."""
     path = reports(tmp_path, ending, [*REPORTS, *[None] * 30], missing="keep")
     counted = files.tally_file(path, "answer")
-    assert (300, 30) == (counted.n, counted.missing)
+    assert (300, 30) == (counted.n, counted.n_missing)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_missing_reports_of_a_file_that_says_nothing(tmp_path, ending):
     """Where nothing is said of them, nothing is contradicted."""
     path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
-    assert 30 == files.tally_file(path, "answer", KRR).missing
+    assert 30 == files.tally_file(path, "answer", KRR).n_missing
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -69,7 +69,7 @@ def test_missing_reports_of_a_missing_category_are_reports(tmp_path, ending):
     path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
     record = Record.of("answer", rr.KRR([*WORDS, None], 0.75))
     counted = files.tally_file(path, "answer", record)
-    assert (330, 0) == (counted.n, counted.missing)
+    assert (330, 0) == (counted.n, counted.n_missing)
 
 
 def test_a_document_that_is_given_is_held_to_its_word(tmp_path):
@@ -78,7 +78,7 @@ def test_a_document_that_is_given_is_held_to_its_word(tmp_path):
     with pytest.raises(MetadataError, match="the document given does not describe these reports"):
         files.tally_file(path, "answer", Record.of("answer", KRR))
     kept = Record.of("answer", KRR, missing="keep")
-    assert 30 == files.tally_file(path, "answer", kept).missing
+    assert 30 == files.tally_file(path, "answer", kept).n_missing
 
 
 # -- what is given -------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_groups_by_several_columns_leave_out_rows_without_a_label():
     assert list(pairs) == expected
     groups = rr.estimate(FRAME["answer"], M, by=[FRAME["region"], FRAME["sex"]])
     assert groups.left_out == 1
-    assert groups["north", "f"].missing == 1
+    assert groups["north", "f"].n_missing == 1
     assert "1 report is in no group" in repr(groups)
 
 

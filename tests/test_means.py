@@ -190,8 +190,8 @@ def test_rows_that_lack_something_are_left_out_and_counted():
     found = means(y, told, COIN, weights=w)
     kept = np.delete(np.arange(len(y)), [3, 5, 7])
     plain = means(y[kept], told[kept].tolist(), COIN, weights=w[kept])
-    assert 3 == found.missing
-    assert 0 == plain.missing
+    assert 3 == found.n_missing
+    assert 0 == plain.n_missing
     pd.testing.assert_frame_equal(plain.to_frame(), found.to_frame(), rtol=1e-12)
     with pytest.raises(ArgumentValueError, match="3 of 400 rows lack"):
         means(y, told, COIN, weights=w, missing="raise")
@@ -204,7 +204,7 @@ def test_missing_unary_reports_are_left_out_too():
     told = pd.Series(list(reports), dtype=object)
     told[5] = None
     found = means(y, told, mechanism)
-    assert (399, 1) == (found.n, found.missing)
+    assert (399, 1) == (found.n, found.n_missing)
 
 
 def test_samples_with_probabilities_of_their_own_are_read_together():

@@ -62,7 +62,7 @@ def _check_tally(found):
     )
     assert set(parts) == {label for label in region if label is not None}
     for label, part in parts.items():
-        assert part.missing == sum(row[0] is None and row[1] == label for row in found)
+        assert part.n_missing == sum(row[0] is None and row[1] == label for row in found)
         for (stratum, cluster), cell in part.cells.items():
             everybody = [row for row in found if (row[2], row[3]) == (stratum, cluster)]
             mine = [row for row in everybody if row[1] == label and row[0] is not None]

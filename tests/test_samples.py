@@ -366,7 +366,7 @@ MIXED_DESIGN = Samples(MIXED)
 def test_missing_reports_stay_with_their_sample():
     """Who did not answer is outside n of their own sample."""
     found = rr.tally(["yes", None, "no"], MIXED, group=["dice", "cards", "cards"])
-    assert (found.n, found.missing) == (2, 1)
+    assert (found.n, found.n_missing) == (2, 1)
     assert found.reported.tolist() == [0, 1, 1, 0]
 
 
@@ -510,7 +510,7 @@ def test_two_answers_of_each_person():
     expected = rr.estimate(pairs, m).proportions.tolist()
     assert expected == df.rr.estimate(["one", "two"], m).to_frame()["proportion"].tolist()
     df.loc[0, "one"] = None
-    assert (df.rr.tally(["one", "two"], m).n, df.rr.tally(["one", "two"], m).missing) == (19, 1)
+    assert (df.rr.tally(["one", "two"], m).n, df.rr.tally(["one", "two"], m).n_missing) == (19, 1)
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_arrow(mechanism):
         # Slices begin in the middle of their memory.
         assert np.array_equal(whole[7:250], mechanism.unpack(reports[7:250]))
     assert rr.privatize(pa.scalar(3), mechanism).type == kind
-    assert rr.tally(pa.nulls(4), mechanism).missing == 4
+    assert rr.tally(pa.nulls(4), mechanism).n_missing == 4
     assert rr.tally(rr.privatize(pa.array([], pa.int8()), mechanism), mechanism).n == 0
     assert rr.tally(pa.chunked_array([], kind), mechanism).n == 0
 
@@ -224,7 +224,7 @@ def test_missing_answers_kept():
     )
     assert column.isna().tolist() == [False, True, False, False]
     for found in (reports, column):
-        assert (rr.tally(found, UNARY).n, rr.tally(found, UNARY).missing) == (3, 1)
+        assert (rr.tally(found, UNARY).n, rr.tally(found, UNARY).n_missing) == (3, 1)
         assert UNARY.unpack(found)[1].tolist() == [False] * K
     scores = rr.estimators.debias_reports(reports, UNARY)
     assert np.isnan(scores).all(axis=1).tolist() == [False, True, False, False]
@@ -240,7 +240,7 @@ def test_missing_answers_kept_in_arrow():
     for answers in (pa.array([1, None, None, 4]), many):
         reports = rr.privatize(answers, UNARY, missing="keep")
         assert reports.is_null().to_pylist() == [False, True, True, False]
-        assert rr.tally(reports, UNARY).missing == 2
+        assert rr.tally(reports, UNARY).n_missing == 2
     one = rr.privatize(pa.array([1, None]), UNARY, missing="keep")
     one.validate(full=True)
     assert one.buffers()[1].to_pybytes()[WIDTH:] == bytes(WIDTH)
@@ -296,7 +296,7 @@ def test_without_pyarrow():
         "m = rr.UnaryEncoding.optimized(range(11), epsilon=1.0)\n"
         "reports = rr.privatize(pd.Series([1, 2, None], dtype=object), m, missing='keep')\n"
         "assert reports.dtype == object and type(reports[0]) is bytes and reports[2] is None\n"
-        "print(rr.tally(reports, m).n, rr.tally(reports, m).missing)"
+        "print(rr.tally(reports, m).n, rr.tally(reports, m).n_missing)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "1"]
@@ -381,7 +381,7 @@ def test_impossible_reports_in_arrow():
         with pytest.raises(ArgumentValueError, match="2 of 5 reports"):
             rr.tally(reports, UNARY)
         assert rr.tally(reports[4:], UNARY).n == 1
-        assert rr.tally(reports[2:3], UNARY).missing == 1
+        assert rr.tally(reports[2:3], UNARY).n_missing == 1
     with pytest.raises(ArgumentValueError, match="1 of 1 reports"):
         rr.tally(pa.array([b"abc"], pa.binary(3)), UNARY)
 
@@ -513,11 +513,11 @@ def test_pandas_reads_what_it_wrote(tmp_path, mechanism, missing):
         **{backend: pd.read_parquet(parquet, dtype_backend=backend) for backend in backends},
     }
     expected = rr.estimate(made["answer"])
-    assert (expected.n, expected.missing) == (300, len(answers) - 300)
+    assert (expected.n, expected.n_missing) == (300, len(answers) - 300)
     for how, read in again.items():
         found = rr.estimate(read["answer"], mechanism)
         assert np.array_equal(expected.proportions, found.proportions), how
-        assert (expected.n, expected.missing) == (found.n, found.missing), how
+        assert (expected.n, expected.n_missing) == (found.n, found.n_missing), how
         assert packed_dtype() == read["answer"].dtype, how
 
 
@@ -561,7 +561,7 @@ def test_missing_reports_in_files(tmp_path):
     rr.files.privatize_file(source, target, plan)
     assert pq.read_table(target).column("answer").null_count == 1
     counted = rr.files.tally_file(target, "answer")
-    assert (counted.n, counted.missing) == (3, 1)
+    assert (counted.n, counted.n_missing) == (3, 1)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])

@@ -43,7 +43,7 @@ def test_containers(reports):
     """Counts in the declared order, from every container of reports."""
     found = rr.tally(reports, M)
     assert found.reported.tolist() == COUNTS
-    assert (found.n, found.missing) == (6, 0)
+    assert (found.n, found.n_missing) == (6, 0)
     assert found == rr.Tally.from_counts(COUNTS, M)
     assert found == rr.tally(reports, M)
 
@@ -54,7 +54,7 @@ def test_arrow_containers():
     array = pa.array([*REPORTS, None])
     chunks = pa.chunked_array([array[:2], array[2:2], array[2:]])
     for reports in (array, chunks, array.dictionary_encode(), pd.Series(array.to_pandas())):
-        assert rr.Tally.from_counts(COUNTS, M, missing=1) == rr.tally(reports, M)
+        assert rr.Tally.from_counts(COUNTS, M, n_missing=1) == rr.tally(reports, M)
 
 
 @pytest.mark.parametrize(
@@ -86,16 +86,16 @@ def test_types(reports, categories, counts):
 def test_missing_reports_stand_apart(reports):
     """Missing reports are counted apart, outside n, of whatever kind they are."""
     found = rr.tally(reports, M)
-    assert (found.n, found.missing, found.reported.tolist()) == (6, 2, COUNTS)
+    assert (found.n, found.n_missing, found.reported.tolist()) == (6, 2, COUNTS)
     assert found.cells[EVERYONE].rows == 6
 
 
 def test_missing_may_be_a_category():
     """Where a missing value is a category, it is counted as one."""
     found = rr.tally(["yes", None, math.nan, pd.NA], ["yes", None], 0.75)
-    assert (found.reported.tolist(), found.n, found.missing) == ([1, 3], 4, 0)
+    assert (found.reported.tolist(), found.n, found.n_missing) == ([1, 3], 4, 0)
     found = rr.Tally.from_counts({"yes": 1, math.nan: 3}, rr.KRR(["yes", None], 0.75))
-    assert (found.reported.tolist(), found.n, found.missing) == ([1, 3], 4, 0)
+    assert (found.reported.tolist(), found.n, found.n_missing) == ([1, 3], 4, 0)
 
 
 def test_mechanism_by_arguments():
@@ -168,7 +168,7 @@ def test_from_counts_left_out():
     reports = pd.Series([*REPORTS, None, None])
     counts = reports.value_counts(dropna=False)
     assert rr.tally(reports, M) == rr.Tally.from_counts(counts, M)
-    assert rr.Tally.from_counts(counts, M, missing=3).missing == 5
+    assert rr.Tally.from_counts(counts, M, n_missing=3).n_missing == 5
 
 
 def test_a_label_twice():
@@ -222,8 +222,8 @@ def test_bad_counts(counts, kind, message):
 @pytest.mark.parametrize("missing", [-1, 0.5, math.nan, "2", None, True])
 def test_bad_missing(missing):
     """The number of missing reports is whole and at least 0 too."""
-    with pytest.raises((ArgumentValueError, ArgumentTypeError), match="missing must be"):
-        rr.Tally.from_counts(COUNTS, M, missing=missing)
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match="n_missing must be"):
+        rr.Tally.from_counts(COUNTS, M, n_missing=missing)
 
 
 def test_largest_counts():
@@ -249,7 +249,7 @@ def test_parts_add_to_the_whole():
         order = rng.permutation(len(parts))
         assert whole == sum(parts[i] for i in order)
         assert whole == parts[0] + (parts[1] + (parts[2] + sum(parts[3:])))
-    assert whole.n + whole.missing == 500
+    assert whole.n + whole.n_missing == 500
 
 
 def test_unequal_mechanisms_do_not_add():
@@ -328,7 +328,7 @@ def test_equality():
     for other in (
         rr.tally(REPORTS[1:], M),
         rr.Tally.from_counts([3, 2, 1], M),
-        rr.Tally.from_counts(COUNTS, M, missing=1),
+        rr.Tally.from_counts(COUNTS, M, n_missing=1),
         rr.Tally.from_counts(COUNTS, rr.KRR(M.categories, 0.8)),
         cells((NORTH, Cell(6, np.array(COUNTS)))),
         COUNTS,
@@ -352,7 +352,7 @@ def test_copies():
         assert whole == again
     whole.reported[:] = 0  # an array of its own each time it is asked
     assert whole.reported.tolist() == COUNTS
-    assert repr(whole) == f"Tally(n=6, missing=1, {M!r})"
+    assert repr(whole) == f"Tally(n=6, n_missing=1, {M!r})"
 
 
 # -- what the reports say of themselves ---------------------------------------------------------

@@ -717,7 +717,7 @@ def test_no_reports_say_nothing():
     empty = Cell(0, np.zeros(2, dtype=np.int64))
     without = Cell(3, np.array([1, 2]), np.zeros((2, 2)), np.array([0, 0, np.inf, np.inf]))
     for cell in (empty, without):
-        found = survey_estimate(Tally(COIN, {(None, None): cell}, missing=2))
+        found = survey_estimate(Tally(COIN, {(None, None): cell}, n_missing=2))
         assert np.isnan(found.proportions).all()
         assert np.isnan(found.std_error).all()
         assert np.isnan(found.total_variance).all()

@@ -212,7 +212,7 @@ def estimate(options: argparse.Namespace) -> str:
             "target": estimate.target,
             "method": options.method or estimate.default_method,
             "epsilon": estimate.mechanism.epsilon,
-            "missing": estimate.missing,
+            "missing": estimate.n_missing,
         }
         columns.append((name, facts, share_rows(estimate, options.level, options.method)))
     if options.format == "csv":
@@ -242,7 +242,7 @@ def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
 
 
 def _heading(name: str, estimate: Estimate) -> str:
-    missing = f" and {estimate.missing:,} times {label(None)}" if estimate.missing else ""
+    missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
     whom = {
         "population": "the shares are about the population behind them",
         "rows": "the shares are about just these rows",

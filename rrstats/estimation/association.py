@@ -512,7 +512,7 @@ class Correlations(Result):
     private: tuple[Hashable, ...]
     moments: Mapping[tuple[int, int], tuple[Floats, Floats]]
     n: int
-    missing: int
+    n_missing: int
     target: str
 
     def _at(self, level: float) -> Floats:
@@ -628,7 +628,7 @@ class Correlations(Result):
     def header(self) -> list[tuple[str, str]]:
         """The rows, and which columns were taken as privatized."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
-        found += [("missing", f"{self.missing:,}")] if self.missing else []
+        found += [("missing", f"{self.n_missing:,}")] if self.n_missing else []
         return found + ([("privatized", ", ".join(map(label, self.private)))] * bool(self.private))
 
 

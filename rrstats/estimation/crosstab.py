@@ -102,7 +102,7 @@ class Crosstab(Result):
     counted : ndarray
         The number of rows with each combination of the axes' features: their report cells, or, of
         reports that name several categories, the categories and all reports.
-    missing : int
+    n_missing : int
         Rows in which a column has nothing, not in n.
     target : {"population", "rows"}
         Whom proportions, variances and intervals are about.
@@ -113,7 +113,7 @@ class Crosstab(Result):
 
     axes: tuple[Axis, ...]
     counted: NDArray[np.int64]
-    missing: int = 0
+    n_missing: int = 0
     target: str = "population"
     combined: Estimate | None = None
 
@@ -129,7 +129,7 @@ class Crosstab(Result):
         counts: Any,
         columns: Mapping[Any, Any],
         *,
-        missing: int = 0,
+        n_missing: int = 0,
         target: str = "population",
     ) -> Self:
         """A table of rows that were counted elsewhere.
@@ -141,7 +141,7 @@ class Crosstab(Result):
         columns : mapping
             From each column's name, in the order of the axes, to its mechanism, or to the list of
             its levels where it is ordinary.
-        missing : int
+        n_missing : int
             Rows left out because something is missing.
         target : {"population", "rows"}
             Whom the table is about.
@@ -176,7 +176,7 @@ class Crosstab(Result):
                 f"{[axis.name for axis in axes]}, found {listed.shape}"
             )
         whole = np.array([check_count(one, "counts") for one in listed.ravel()], dtype=np.int64)
-        absent = check_count(missing, "missing")
+        absent = check_count(n_missing, "n_missing")
         return cls(axes, whole.reshape(shape), absent, check_target(target))._checked()
 
     def _checked(self) -> Self:
@@ -521,8 +521,8 @@ class Crosstab(Result):
             )
         if combined is not None:
             combined = replace(combined, tally=combined.tally + parts[1].tally)
-        counted, missing = self.counted + other.counted, self.missing + other.missing
-        return replace(self, counted=counted, missing=missing, combined=combined)
+        counted, missing = self.counted + other.counted, self.n_missing + other.n_missing
+        return replace(self, counted=counted, n_missing=missing, combined=combined)
 
     def __radd__(self, other: object) -> Self:
         # sum() starts from the number 0
@@ -589,7 +589,7 @@ class Crosstab(Result):
             tally = replace(alone.combined.tally, mechanism=axis.mechanism)
             return replace(alone.combined, tally=tally)
         cell = Cell(self.n, alone.counted[: axis.m])
-        return Estimate(Tally(axis.mechanism, {EVERYONE: cell}, self.missing), self.target)
+        return Estimate(Tally(axis.mechanism, {EVERYONE: cell}, self.n_missing), self.target)
 
     def mle(self) -> ConstrainedProportions:
         """The table inside the simplex that makes the reports likeliest.
@@ -787,7 +787,7 @@ class Crosstab(Result):
         """The rows, which columns were taken as privatized, and what the noise has left."""
         plain = [name for name in self.names if name not in self.private]
         found = [("target", self.target), ("n", f"{self.n:,}")]
-        found += [("missing", f"{self.missing:,} left out")] if self.missing else []
+        found += [("missing", f"{self.n_missing:,} left out")] if self.n_missing else []
         if self.combined is not None:
             found.append(("weights sum to", f"{self.combined.weight:,.1f}"))
         for kind, names in (("privatized", self.private), ("ordinary", plain)):
@@ -1118,14 +1118,14 @@ def crosstab(
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
-    found = replace(found, missing=rows - found.n)._checked()
+    found = replace(found, n_missing=rows - found.n)._checked()
     if design is not SIMPLE:
         placed = rows_of(frame.index.to_series(), len(frame), design=beside, multiples=multiples)
         tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
-    if missing == "raise" and found.missing:
+    if missing == "raise" and found.n_missing:
         raise ArgumentValueError(
-            f"{found.missing} of {rows} rows have something missing in the columns "
+            f"{found.n_missing} of {rows} rows have something missing in the columns "
             f"{list(columns)}; missing='drop' leaves them out"
         )
     _warn_of_noise(found)

@@ -159,9 +159,9 @@ class Estimate(Result):
         return self.tally.n
 
     @property
-    def missing(self) -> int:
+    def n_missing(self) -> int:
         """The number of missing reports, not in n."""
-        return self.tally.missing
+        return self.tally.n_missing
 
     @property
     def empty_samples(self) -> list[Hashable]:
@@ -1003,8 +1003,8 @@ class Estimate(Result):
     def header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
-        if self.missing:
-            found.append(("missing", f"{self.missing:,}"))
+        if self.n_missing:
+            found.append(("missing", f"{self.n_missing:,}"))
         if self._survey is not None:
             cells = self._survey.cells
             if len(cells.labels) > 1:
@@ -1087,7 +1087,7 @@ class Estimate(Result):
         """The people of whom the estimate speaks, in words."""
         one = self.n == 1
         if self.target == "rows":
-            with_report = " that have a report" if self.missing else ""
+            with_report = " that have a report" if self.n_missing else ""
             return f"{'this 1 row' if one else f'these {self.n:,} rows'}{with_report}"
         found = f"the population behind {'this 1 report' if one else f'these {self.n:,} reports'}"
         if self.designed:
@@ -1275,7 +1275,7 @@ def estimate(
         if found.by is None:
             made[name] = _checked(Estimate(counted, *settings, told))
             continue
-        left_out = found.rows - sum(one.n + one.missing for one in counted.values())
+        left_out = found.rows - sum(one.n + one.n_missing for one in counted.values())
         each = {label: Estimate(one, *settings, told) for label, one in counted.items()}
         for one in each.values():
             _checked(one, alone=False)

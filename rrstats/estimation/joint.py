@@ -394,4 +394,4 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
         )
         for key, cell in tally.cells.items()
     }
-    return Tally(joint_mechanism([axes[place] for place in places]), cells, tally.missing)
+    return Tally(joint_mechanism([axes[place] for place in places]), cells, tally.n_missing)

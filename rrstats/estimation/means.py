@@ -178,7 +178,7 @@ class Means(Result):
         The groups.
     n : int
         Rows used.
-    missing : int
+    n_missing : int
         Rows left out because the value, the report or the weight was missing.
     target : {"population", "rows"}
         Whom the means are about.
@@ -194,7 +194,7 @@ class Means(Result):
 
     categories: tuple[Hashable, ...]
     n: int
-    missing: int
+    n_missing: int
     target: str
     naive: Floats
     _centre: float = field(repr=False)
@@ -479,7 +479,7 @@ class Means(Result):
     def header(self) -> list[tuple[str, str]]:
         """Target of the means, and the rows."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
-        return found + [("missing", f"{self.missing:,}")] * bool(self.missing)
+        return found + [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
 
     @property
     def notes(self) -> list[str]:

@@ -66,7 +66,7 @@ class Tally:
         What made the reports.
     cells : mapping
         Counts by (stratum, cluster); a survey without them has the one key (None, None).
-    missing : int
+    n_missing : int
         Reports that are missing, not in n.
 
     Examples
@@ -74,13 +74,13 @@ class Tally:
     >>> import rrstats as rr
     >>> m = rr.KRR(["no", "yes"], 0.75)
     >>> whole = Tally.from_counts({"no": 5, "yes": 3}, m) + rr.tally(["yes", None], m)
-    >>> whole.reported, whole.n, whole.missing
+    >>> whole.reported, whole.n, whole.n_missing
     (array([5, 4]), 9, 1)
     """
 
     mechanism: Mechanism
     cells: Mapping[tuple[Hashable, Hashable], Cell]
-    missing: int = 0
+    n_missing: int = 0
 
     @property
     def reported(self) -> Counts:
@@ -112,7 +112,7 @@ class Tally:
         *,
         epsilon: float | None = None,
         n: int | None = None,
-        missing: int = 0,
+        n_missing: int = 0,
     ) -> Tally:
         """Make a tally of reports that were counted elsewhere.
 
@@ -127,7 +127,7 @@ class Tally:
         n : int, optional
             The number of reports; needed where a report supports several categories, as counts
             then do not sum to it.
-        missing : int
+        n_missing : int
             The number of missing reports, besides those of a missing label.
 
         Returns
@@ -158,7 +158,7 @@ class Tally:
                 f"{list(described.groups)} to the counts in it, found {labels}"
             )
         reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
-        absent = check_count(missing, "missing") + sum(missed for _, missed in parts)
+        absent = check_count(n_missing, "n_missing") + sum(missed for _, missed in parts)
         size = _size(described, reported, n, codec.is_label)
         return cls(described, {EVERYONE: Cell(size, reported)}, absent)
 
@@ -173,7 +173,7 @@ class Tally:
         cells = dict(self.cells)
         for key, cell in other.cells.items():
             cells[key] = cells[key] + cell if key in cells else cell
-        return Tally(self.mechanism, cells, self.missing + other.missing)
+        return Tally(self.mechanism, cells, self.n_missing + other.n_missing)
 
     def __radd__(self, other: object) -> Tally:
         # sum() starts from the number 0
@@ -184,7 +184,7 @@ class Tally:
             isinstance(other, Tally)
             and self.mechanism == other.mechanism
             and self._filled() == other._filled()
-            and self.missing == other.missing
+            and self.n_missing == other.n_missing
         )
 
     def _filled(self) -> dict[tuple[Hashable, Hashable], Cell]:
@@ -192,7 +192,7 @@ class Tally:
         return {key: cell for key, cell in self.cells.items() if cell.rows or cell.others}
 
     def __repr__(self) -> str:
-        return f"Tally(n={self.n}, missing={self.missing}, {self.mechanism!r})"
+        return f"Tally(n={self.n}, n_missing={self.n_missing}, {self.mechanism!r})"
 
 
 def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:

@@ -136,9 +136,9 @@ class _Claim:
 
         Where not answering is a category, its reports are no missing ones.
         """
-        if counted.missing and self.missing not in (None, "keep"):
+        if counted.n_missing and self.missing not in (None, "keep"):
             raise MetadataError(
-                f"{counted.missing:,} of {counted.n + counted.missing:,} reports in column "
+                f"{counted.n_missing:,} of {counted.n + counted.n_missing:,} reports in column "
                 f"{name!r} of {source.path} are missing, and by the document {self.where} none "
                 f"can be (its missing is {self.missing!r}, not 'keep'): the document "
                 f"{self.where} does not describe these reports; take the file as it was released"

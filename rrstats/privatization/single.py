@@ -422,7 +422,7 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
     >>> texts = [encode_report(m, "yes"), encode_report(m, "no"), "spam"]
     >>> decode_report(m, texts[0])
     'yes'
-    >>> rr.tally(decode_report(m, texts, invalid="missing"), m).missing
+    >>> rr.tally(decode_report(m, texts, invalid="missing"), m).n_missing
     1
     """
     container, ours = open_column(text), _client(mechanism).text
