@@ -366,7 +366,7 @@ def test_bad_input_says_what_to_do():
         cramers_v(table.margin("x"))
     with pytest.raises(ArgumentValueError, match="are no numbers; give values"):
         correlation(table)
-    with pytest.raises(ArgumentValueError, match="each of its 3 categories"):
+    with pytest.raises(ArgumentValueError, match="'x' must be 3 finite"):
         correlation(table, values={"x": {"a": 1}})
     with pytest.raises(ArgumentValueError, match="values name"):
         correlation(table, values={"z": [1, 2]})
@@ -398,8 +398,8 @@ def test_bad_input_says_what_to_do():
         ({"x": pd.Series(["secret", "b", "c"])}, ArgumentValueError, "'x' must be 3 finite"),
         ({"x": {"secret": "secret", "b": 2, "c": 3}}, ArgumentValueError, "'x' must be 3 finite"),
         ({"x": [1, 2, [3]]}, ArgumentValueError, "'x' must be 3 finite"),
-        ({"x": "secret"}, ArgumentTypeError, "'x' must be a mapping.* found str"),
-        ({"x": 5}, ArgumentTypeError, "'x' must be a mapping.* found int"),
+        ({"x": "secret"}, ArgumentValueError, "'x' must be 3 finite"),
+        ({"x": 5}, ArgumentValueError, "'x' must be 3 finite"),
         (pd.Series(["secret", "b"]), ArgumentTypeError, "values must be a mapping.*found Series"),
     ],
 )

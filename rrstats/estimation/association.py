@@ -15,9 +15,8 @@ the bias of Cramer's V; Patnaik (1949) for the distribution of a noncentral sum 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar
@@ -30,8 +29,8 @@ from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, refuse_renamed, variables
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.analysis_columns import Variable, variables
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.joint import Axis, check_columns
@@ -44,7 +43,7 @@ from rrstats.randomness.sources import BLOCK_ROWS
 _POWERS = np.arange(5)
 """Powers of x that the variance of a correlation needs among just these rows."""
 
-_MONOMIALS = ((1, 1), (1, 0), (0, 1), (2, 0), (0, 2))
+_X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
 
 Found = tuple[float, float, float, float]
@@ -117,23 +116,22 @@ def _two_way(table: Crosstab) -> tuple[Axis, Axis]:
 def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
     """(k,) of each column, 1 for one category and 0 for all others."""
     axes = _two_way(table)
-    pair = (..., ...) if categories is None else categories
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise ArgumentTypeError("categories must be two, one of each column")
-    found = []
-    for axis, category in zip(axes, pair, strict=True):
-        if category is ... and axis.k > 2:
-            raise ArgumentValueError(
-                f"column {axis.name!r} has {axis.k} categories; say by categories=(...) which "
-                "one to set against all others"
-            )
-        chosen = axis.categories[-1:] if category is ... else (category,)
-        if category is not ... and category not in axis.categories:
+    chosen = [axis.categories[-1] if axis.k else None for axis in axes]
+    if categories is not None:
+        rule = "two, one of each column"
+        chosen = list(check_instance(categories, "categories", list | tuple, rule))
+    if wide := [axis for axis in axes if categories is None and axis.k > 2]:
+        raise ArgumentValueError(
+            f"column {wide[0].name!r} has {wide[0].k} categories; say by categories=(...) which "
+            "one to set against all others"
+        )
+    for axis, category in zip(axes, chosen, strict=True):
+        if axis.k and category not in axis.categories:
             raise ArgumentValueError(
                 f"{category!r} is not among the categories of column {axis.name!r}"
             )
-        found.append(np.array([float(one in chosen) for one in axis.categories]))
-    return found
+    pairs = zip(axes, chosen, strict=True)
+    return [np.array([float(own == one) for own in axis.categories]) for axis, one in pairs]
 
 
 # -- numbers of categories -------------------------------------------------------------------
@@ -153,34 +151,28 @@ def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Fl
 
     From -1 to 1, which correlate alike and round better.
     """
-    argument = f"values of column {name!r}"
-    if isinstance(given, pd.Series) and given.index.is_unique:
-        given = given.to_dict() if set(given.index) == set(categories) else given.tolist()
+    k = len(categories)
     if given is None:
-        given = categories
-        if not all(isinstance(category, Real) for category in categories):
-            given = [0.0, 1.0][: len(categories)]
-        if len(given) != len(categories):
+        own = all(isinstance(category, Real) for category in categories)
+        if not own and k > 2:
             raise ArgumentValueError(
-                f"the {len(categories)} categories of column {name!r} are no numbers; give values, "
-                "a mapping from category to number"
+                f"the {k} categories of column {name!r} are no numbers; give values, a mapping "
+                "from category to number"
             )
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        check_instance(given, argument, Mapping, "a mapping from category to number, or a list")
-    if isinstance(given, Mapping):
-        if set(given) != set(categories):
-            raise ArgumentValueError(
-                f"{argument} must give each of its {len(categories)} categories a number, found "
-                f"{len(given)} entries"
-            )
-        given = [given[category] for category in categories]
+        given = categories if own else range(k)
+    elif isinstance(given, Mapping | pd.Series) and {*given.keys()} == {*categories}:
+        given = [dict(given.items())[category] for category in categories]
+    elif isinstance(given, Mapping | str):
+        given = None
     try:
-        found = np.asarray(list(given), dtype=np.float64)
+        found = np.array([float(one) for one in given])
     except (TypeError, ValueError):  # which quote what they found, and it may be a cell
-        found = np.empty(0)
-    if found.shape != (len(categories),) or not np.isfinite(found).all():
-        raise ArgumentValueError(f"{argument} must be {len(categories)} finite numbers")
-    if not found.size:
+        found = np.full(k, np.nan)
+    if len(found) != k or not np.isfinite(found).all():
+        raise ArgumentValueError(
+            f"values of column {name!r} must be {k} finite numbers, in a list or by category"
+        )
+    if not k:
         return found
     middle, half = (found.max() + found.min()) / 2, float(np.ptp(found)) / 2
     return np.asarray((found - middle) / (half or 1.0))
@@ -206,7 +198,7 @@ def _product_moment(moments: Floats, covariance: Floats, level: float, df: float
     top_slope = np.array([1.0, -y, -x, 0.0, 0.0])
     bottom_slope = bottom / 2 * np.array([0, -2 * x / of_x, -2 * y / of_y, 1 / of_x, 1 / of_y])
     slopes = np.stack([top_slope, bottom_slope])
-    of_ratio = _ratio_moments(slopes @ covariance @ slopes.T)
+    of_ratio = _ratio_moments(slopes, covariance)
     found = float(top / bottom)
     error = float(np.sqrt(max(ratio_variance(found, of_ratio), 0.0)) / bottom)
     limit, near = student_quantile(check_level(level), df) ** 2, float(np.clip(found, -1, 1))
@@ -216,9 +208,10 @@ def _product_moment(moments: Floats, covariance: Floats, level: float, df: float
     return found, error, float(low), float(high)
 
 
-def _ratio_moments(covariance: Floats) -> tuple[float, float, float]:
+def _ratio_moments(slopes: Floats, covariance: Floats) -> tuple[float, float, float]:
     """Variance of the numerator, covariance, variance of the denominator."""
-    return float(covariance[0, 0]), float(covariance[0, 1]), float(covariance[1, 1])
+    (top, both), (_, bottom) = (slopes @ covariance @ slopes.T).tolist()
+    return top, both, bottom
 
 
 def _correlated(
@@ -341,7 +334,7 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     f, limit = means.ravel(), student_quantile(check_level(level), table.df) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])
-    of_ratio = _ratio_moments(slopes @ covariance @ slopes.T)
+    of_ratio = _ratio_moments(slopes, covariance)
     known, note, value, error = bool(np.isfinite(of_ratio).all()), "", np.nan, np.nan
     if not known or (f <= 0).sum() > 1 or products[1] <= 0:
         note = "not defined: a cell of the table is not estimated to be above 0"
@@ -524,19 +517,15 @@ class Correlations(Result):
             found[:, i, j] = found[:, j, i] = known
         return fixed(found)
 
-    @cached_property
-    def _found(self) -> Floats:
-        return self._at(0.95)
-
     @property
     def values(self) -> Floats:
         """(p, p) correlations; beyond -1 and 1 by noise, NaN where a variance is not above 0."""
-        return np.asarray(self._found[0])
+        return np.asarray(self._at(0.95)[0])
 
     @property
     def std_error(self) -> Floats:
         """(p, p) standard errors by the delta method."""
-        return np.asarray(self._found[1])
+        return np.asarray(self._at(0.95)[1])
 
     def interval(self, level: float = 0.95) -> Interval:
         """Intervals of the correlations, inside [-1, 1].
@@ -569,7 +558,7 @@ class Correlations(Result):
         names = ("values", "std_error", "low", "high")
         place = names.index(check_one_of(values, "values", names))
         labels = pd.Index(list(self.names), dtype=object, tupleize_cols=False)
-        return pd.DataFrame(self._found[place], index=labels, columns=labels, copy=True)
+        return pd.DataFrame(self._at(0.95)[place], index=labels, columns=labels, copy=True)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row a pair.
@@ -672,81 +661,56 @@ def correlations(
     check_columns(data, columns, mechanisms)
     check_target(target)
     given = _given_values(values, columns)
-    plain = {name: _plain_numbers(data, name, mechanisms, given) for name in columns}
-    declared = [name for name in columns if plain[name] is None]
-    read = dict(zip(declared, variables(data, declared, mechanisms, group=group), strict=True))
-    sources = [plain[name] or _Scored(read[name], given.get(name)) for name in columns]
-    moments, n = _moments(sources, len(data), target)
-    private = tuple(name for name in declared if read[name].private)
+    read = variables(data, columns, mechanisms, group=group)
+    powers = [_powers(data, one, given.get(one.name)) for one in read]
+    moments, n = _moments(powers, len(data), target)
+    private = tuple(one.name for one in read if one.private)
     return Correlations(tuple(columns), private, moments, n, len(data) - n, target)
 
 
-class _Numbers:
-    """Ordinary numbers, scaled; their powers are the powers themselves."""
+def _powers(data: pd.DataFrame, column: Variable, given: Any) -> Callable[[slice], Floats]:
+    """Of some rows (n, 5) unbiased values of 1, x, ..., x^4, scaled; NaN where x is missing."""
+    cells = column_of(data, column.name)
+    if column.private or given is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
+        table = _numbers(column.categories, given, column.name)[:, None] ** _POWERS
 
-    def __init__(self, x: Floats) -> None:
-        known = x[np.isfinite(x)]
-        middle, spread = (known.mean(), known.std()) if known.size else (0.0, 1.0)
-        self.scaled = (x - middle) / (spread or 1.0)
+        def scored(part: slice) -> Floats:
+            found: Floats = column.scores(part) @ table
+            found[~np.isnan(found[:, 0]), 0] = 1.0
+            return found if column.k else np.full_like(found, np.nan)  # nothing but missing
 
-    def powers(self, part: slice) -> Floats:
-        """(n, 5) the values of 1, x, ..., x^4; NaN where it is missing."""
-        found = self.scaled[part, None] ** _POWERS
-        found[np.isnan(self.scaled[part]), 0] = np.nan  # NaN to the power 0 is 1
+        return scored
+    x = numbers(cells, f"column {column.name!r}", len(cells))
+    known = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
+    scaled = (x - known.mean()) / (known.std() or 1.0)
+
+    def plain(part: slice) -> Floats:
+        found: Floats = scaled[part, None] ** _POWERS
+        found[np.isnan(scaled[part]), 0] = np.nan  # NaN to the power 0 is 1
         return found
 
-
-class _Scored:
-    """A column of categories that stand for numbers."""
-
-    def __init__(self, column: Variable, given: Any) -> None:
-        self.column = column
-        self.table = _numbers(column.categories, given, column.name)[:, None] ** _POWERS
-
-    def powers(self, part: slice) -> Floats:
-        """(n, 5) unbiased values of 1, x, ..., x^4; NaN where it is missing."""
-        found = self.column.scores(part) @ self.table
-        found[~np.isnan(found[:, 0]), 0] = 1.0
-        return found if self.column.k else np.full_like(found, np.nan)  # nothing but missing
-
-
-def _plain_numbers(
-    data: pd.DataFrame, name: Hashable, mechanisms: Mapping[Any, Any] | None, given: Any
-) -> _Numbers | None:
-    """Numbers of an ordinary numeric column; None for categories and reports."""
-    column = column_of(data, name)
-    declared = name in (mechanisms or {}) or name in given
-    if declared or variables(data.iloc[:0], [name])[0].private:
-        return None
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        return None
-    refuse_renamed(data, name)
-    return _Numbers(numbers(column, f"column {name!r}", len(column)))
+    return plain
 
 
 def _moments(
-    sources: list[Any], rows: int, target: str
+    sources: Sequence[Callable[[slice], Floats]], rows: int, target: str
 ) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
     """By pair its five moments and their covariance, and the number of complete rows."""
     pairs, n = list(combinations(range(len(sources)), 2)), 0
-    sums = {pair: [np.zeros(5), np.zeros((5, 5)), np.zeros((5, 5))] for pair in pairs}
+    first, second = np.zeros((len(pairs), 5)), np.zeros((len(pairs), 5, 5))
     for start in range(0, rows, BLOCK_ROWS):
-        powers = [source.powers(slice(start, start + BLOCK_ROWS)) for source in sources]
-        there = np.all([np.isfinite(one[:, 0]) for one in powers], axis=0)
-        powers = [one[there] for one in powers]
-        n += int(there.sum())
-        for (i, j), (first, second, exact) in sums.items():
-            each = np.stack([powers[i][:, a] * powers[j][:, b] for a, b in _MONOMIALS], axis=1)
-            first += each.sum(axis=0)
-            second += each.T @ each
-            if target == "rows":  # unbiased for the products of the truths
+        powers = np.stack([source(slice(start, start + BLOCK_ROWS)) for source in sources])
+        powers = powers[:, np.isfinite(powers[:, :, 0]).all(axis=0)]
+        n += powers.shape[1]
+        for at, (i, j) in enumerate(pairs):
+            each = powers[i][:, _X] * powers[j][:, _Y]
+            first[at] += each.sum(axis=0)
+            second[at] += each.T @ each
+            if target == "rows":  # less what is unbiased for the products of the truths
                 whole = powers[i].T @ powers[j]
-                exact += [[whole[a + c, b + d] for c, d in _MONOMIALS] for a, b in _MONOMIALS]
-    found = {}
-    for pair, (first, second, exact) in sums.items():
-        mean = first / max(n, 1)
-        covariance = (second / max(n, 1) - np.outer(mean, mean)) / max(n - 1, 1)
-        if target == "rows":
-            covariance = (second - exact) / max(n, 1) ** 2
-        found[pair] = mean, covariance
-    return found, n
+                second[at] -= whole[_X[:, None] + _X, _Y[:, None] + _Y]
+    mean = first / max(n, 1)
+    if target == "population":
+        second -= n * mean[:, :, None] * mean[:, None, :]
+    second /= max(n, 1) * max(n - (target == "population"), 1)
+    return dict(zip(pairs, zip(mean, second, strict=True), strict=True)), n
