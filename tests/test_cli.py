@@ -73,7 +73,7 @@ def test_demo_estimates_from_the_reports(capsys):
     rows = list(TABLE_ROW.finditer(page))
     assert 6 == len(rows)
     for row in rows:
-        k = 4 if row["answer"] in rr.datasets.HEALTH else 2
+        k = 4 if row["answer"] in rr.datasets.CATEGORIES["health"] else 2
         true, naive, debiased = (float(row[name]) for name in ("true", "naive", "debiased"))
         assert true == pytest.approx(debiased, abs=5)
         other = 25 / (k - 1)

@@ -51,15 +51,15 @@ def test_frames_are_as_documented(load, rows, kinds):
 
 def test_categories_are_declared_in_their_order():
     """Categories are the public lists, ordered where the answers are."""
-    health, people = rr.datasets.load_rand_health(), rr.datasets.load_anes96()
-    assert (rr.datasets.HEALTH, True) == _categories(health["health"])
-    assert (rr.datasets.ANES_PARTIES, True) == _categories(people["party"])
-    assert (rr.datasets.ANES_EDUCATION, True) == _categories(people["education"])
-    assert (rr.datasets.ANES_VOTES, False) == _categories(people["vote"])
-
-
-def _categories(column):
-    return list(column.cat.categories), column.cat.ordered
+    frames = (rr.datasets.load_rand_health(), rr.datasets.load_anes96())
+    found = {
+        name: column.cat
+        for data in frames
+        for name, column in data.items()
+        if hasattr(column, "cat")
+    }
+    assert rr.datasets.CATEGORIES == {name: list(cat.categories) for name, cat in found.items()}
+    assert ["vote"] == [name for name, cat in found.items() if not cat.ordered]
 
 
 def test_counts_are_those_of_the_origin():
@@ -104,8 +104,8 @@ def test_frames_can_be_privatized_as_they_are():
     people = rr.datasets.load_anes96()
     released = people.rr.privatize(
         {
-            "party": rr.KRR(rr.datasets.ANES_PARTIES, 0.75),
-            "vote": rr.KRR(rr.datasets.ANES_VOTES, 0.75),
+            "party": rr.KRR(rr.datasets.CATEGORIES["party"], 0.75),
+            "vote": rr.KRR(rr.datasets.CATEGORIES["vote"], 0.75),
         }
     )
     assert people.dtypes.tolist() == released.dtypes.tolist()

@@ -215,8 +215,8 @@ record("estimators", {
 
 # -- a survey: designs, groups, means, differences -----------------------------------------------
 
-PARTY = rr.KRR(rr.datasets.ANES_PARTIES, 0.7)
-VOTE = rr.KRR(rr.datasets.ANES_VOTES, 0.75)
+PARTY = rr.KRR(rr.datasets.CATEGORIES["party"], 0.7)
+VOTE = rr.KRR(rr.datasets.CATEGORIES["vote"], 0.75)
 SCORES = {"vote": {"Clinton": 0, "Dole": 1}}
 
 

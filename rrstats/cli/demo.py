@@ -111,7 +111,7 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
         )
     if prob is None and epsilon is None:
         prob = 0.75
-    answers = {"health": datasets.HEALTH, "visited_doctor": [False, True]}
+    answers = {"health": datasets.CATEGORIES["health"], "visited_doctor": [False, True]}
     try:
         plan = {name: KRR(each, prob, epsilon=epsilon) for name, each in answers.items()}
         for mechanism in plan.values():

@@ -8,40 +8,40 @@ from importlib import resources
 
 import pandas as pd
 
-__all__ = ["ANES_PARTIES", "HEALTH", "load_anes96", "load_rand_health"]
+__all__ = ["CATEGORIES", "load_anes96", "load_rand_health"]
 
-HEALTH = ["excellent", "good", "fair", "poor"]
-"""The answers to "how is your health?", in their order."""
-
-ANES_PARTIES = [
-    "strong democrat",
-    "weak democrat",
-    "independent democrat",
-    "independent",
-    "independent republican",
-    "weak republican",
-    "strong republican",
-]
-"""The seven answers of party identification, in their order."""
-
-ANES_EDUCATION = [
-    "grades 1-8",
-    "some high school",
-    "high school",
-    "some college",
-    "college degree",
-    "master's degree",
-    "PhD",
-]
-"""The seven levels of education, in their order."""
-
-ANES_VOTES = ["Clinton", "Dole"]
-"""The two candidates that a vote was expected for."""
+CATEGORIES = {
+    "health": ["excellent", "good", "fair", "poor"],
+    "party": [
+        "strong democrat",
+        "weak democrat",
+        "independent democrat",
+        "independent",
+        "independent republican",
+        "weak republican",
+        "strong republican",
+    ],
+    "vote": ["Clinton", "Dole"],
+    "education": [
+        "grades 1-8",
+        "some high school",
+        "high school",
+        "some college",
+        "college degree",
+        "master's degree",
+        "PhD",
+    ],
+}
+"""The answers of each Categorical column, in their order."""
 
 
 def _read(name: str) -> pd.DataFrame:
     packed = resources.files(__name__).joinpath(name).read_bytes()
-    return pd.read_csv(io.BytesIO(gzip.decompress(packed)))
+    data = pd.read_csv(io.BytesIO(gzip.decompress(packed)))
+    for column in CATEGORIES.keys() & data.columns:
+        ordered = column != "vote"
+        data[column] = pd.Categorical(data[column], CATEGORIES[column], ordered=ordered)
+    return data
 
 
 def load_rand_health() -> pd.DataFrame:
@@ -59,17 +59,9 @@ def load_rand_health() -> pd.DataFrame:
     [11019, 7309, 1560, 302]
     """
     data = _read("rand_health.csv.gz")
-    health = pd.Categorical(data["health"], categories=HEALTH, ordered=True)
-    return pd.DataFrame(
-        {
-            "health": health,
-            "visited_doctor": data["doctor_visits"] > 0,
-            "doctor_visits": data["doctor_visits"],
-            "coinsurance_percent": data["coinsurance_percent"],
-            "deductible_plan": data["deductible_plan"] == 1,
-            "chronic_diseases": data["chronic_diseases"],
-        }
-    )
+    data.insert(1, "visited_doctor", data["doctor_visits"] > 0)
+    data["deductible_plan"] = data["deductible_plan"] == 1
+    return data
 
 
 def load_anes96() -> pd.DataFrame:
@@ -83,16 +75,7 @@ def load_anes96() -> pd.DataFrame:
     >>> load_anes96()["vote"].value_counts().tolist()
     [551, 393]
     """
-    data = _read("anes96.csv.gz")
-    return pd.DataFrame(
-        {
-            "party": pd.Categorical(data["party"], categories=ANES_PARTIES, ordered=True),
-            "vote": pd.Categorical(data["vote"], categories=ANES_VOTES),
-            "age": data["age"],
-            "education": pd.Categorical(data["education"], categories=ANES_EDUCATION, ordered=True),
-            "tv_news_days": data["tv_news_days"],
-        }
-    )
+    return _read("anes96.csv.gz")
 
 
 def __dir__() -> list[str]:
