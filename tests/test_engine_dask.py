@@ -449,10 +449,10 @@ def test_columns_of_objects_are_text(tmp_path, in_turn):
     with pytest.raises(FileError, match=r"a column of objects counts as text\); convert"):
         rrd.privatize_parquet(odd, tmp_path / "odd", PLAN)
     complex_numbers = lazy.assign(more=lazy.id.astype(complex))
-    with pytest.raises(ArgumentValueError, match=r"no type for column 'more' \(complex128\)"):
+    with pytest.raises(ArgumentValueError, match="'more' complex128"):
         rrd.privatize_parquet(complex_numbers, tmp_path / "odd", PLAN)
     twice = dd.concat([lazy, lazy[["age"]]], axis=1)
-    with pytest.raises(ArgumentValueError, match="more than one column has the name 'age'"):
+    with pytest.raises(ArgumentValueError, match=r"cannot be written as Parquet \(.*age"):
         rrd.privatize_parquet(twice, tmp_path / "odd", PLAN)
 
 

@@ -109,38 +109,36 @@ def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
     """A function that runs calls by Dask, each with its partition where there are any."""
 
     def run(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
-        why = None
+        name = f"rrstats-part-{secret_bytes(16).hex()}"
+        tasks, why = [], None
+        for place, call in enumerate(calls):
+            data = () if partitions is None else (partitions[place],)
+            lazy = dask.delayed(call, pure=False, traverse=False)
+            tasks.append(lazy(*data, dask_key_name=f"{name}-{place}"))
         try:
-            yield from tasks_of(calls)
+            yield from enumerate(dask.compute(*tasks)) if client is None else _run(client, tasks)
         except Exception as error:
             if (why := _of_the_cluster(error)) is None:
                 raise
         if why is not None:
             raise FileError(f"{why}; nothing was published")
 
-    def tasks_of(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
-        name = f"rrstats-part-{secret_bytes(16).hex()}"
-        tasks = []
-        for place, call in enumerate(calls):
-            data = () if partitions is None else (partitions[place],)
-            lazy = dask.delayed(call, pure=False, traverse=False)
-            tasks.append(lazy(*data, dask_key_name=f"{name}-{place}"))
-        if client is None:
-            yield from enumerate(dask.compute(*tasks))
-            return
-        from distributed import as_completed
-
-        futures = {future: place for place, future in enumerate(client.compute(tasks))}
-        try:
-            for future, answer in as_completed(list(futures), loop=client.loop, with_results=True):
-                place = futures.pop(future)
-                future.release()  # nobody needs it again, whatever becomes of its worker
-                yield place, answer
-        finally:
-            if futures:
-                client.cancel(list(futures))
-
     return run
+
+
+def _run(client: Any, tasks: list[Any]) -> Generator[tuple[int, Answer]]:
+    """The answers of a cluster as they come; what is still to be run is given up in the end."""
+    from distributed import as_completed
+
+    futures = {future: place for place, future in enumerate(client.compute(tasks))}
+    try:
+        for future, answer in as_completed(list(futures), loop=client.loop, with_results=True):
+            place = futures.pop(future)
+            future.release()  # nobody needs it again, whatever becomes of its worker
+            yield place, answer
+    finally:
+        if futures:
+            client.cancel(list(futures))
 
 
 def _of_the_cluster(error: Exception) -> str | None:
@@ -160,15 +158,14 @@ def _of_the_cluster(error: Exception) -> str | None:
                 "that are here, in the same versions"
             )
         cause = cause.__cause__
-    kind = type(error).__name__ if type(error).__module__.startswith("distributed") else ""
-    if kind == "KilledWorker":
-        return (
-            "several workers died while they ran one task, most often for want of memory; give "
-            "workers more of it, or smaller files or partitions"
-        )
-    if kind in ("ClosedClientError", "CommClosedError", "FutureCancelledError"):
-        return f"the client lost its cluster ({kind}); make a new dask.distributed.Client"
-    return None
+    lost = "the client lost its cluster; make a new dask.distributed.Client"
+    steps = dict.fromkeys(("ClosedClientError", "CommClosedError", "FutureCancelledError"), lost)
+    steps["KilledWorker"] = (
+        "several workers died while they ran one task, most often for want of memory; give "
+        "workers more of it, or smaller files or partitions"
+    )
+    ours = type(error).__module__.startswith("distributed")
+    return steps.get(type(error).__name__) if ours else None
 
 
 # -- a Dask frame as a source ---------------------------------------------------------------
@@ -186,45 +183,40 @@ SHOWN = ("FromPandas", "FromPandasDivisions", "FromArray", "FromMapProjectable")
 def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
     """Raise ArgumentValueError where the partitions follow a private column, by declaration."""
     folders: dict[str, Any] = {}
-    hidden = False
+    hidden, moved = False, dict[str, str]()
     for step in frame.expr.walk():
         kind = type(step).__name__
-        for name in names:
-            if name in _followed(step):
-                raise ArgumentValueError(
-                    f"the frame's rows were moved by column {name!r} ({kind}), and which rows a "
-                    f"part holds would tell of the answers; {_way_out(name)}"
-                )
-        if kind.startswith("ReadParquet"):
-            told = _folders(step)
-            hidden |= told is None
-            folders |= told or {}
-        elif not step.dependencies() and kind not in SHOWN:
-            hidden = True
+        moved |= dict.fromkeys(_followed(step), kind)
+        told = _folders(step) if kind.startswith("ReadParquet") else {}
+        folders |= told or {}
+        source = not step.dependencies() and not kind.startswith("ReadParquet")
+        hidden |= told is None or (source and kind not in SHOWN)
     for name in names:
         known = _known_categories(frame._meta, name)
-        if name.casefold() in folders or any(
-            known and known == those for those in folders.values()
-        ):
-            raise ArgumentValueError(
-                f"the frame was read from folders partitioned by column {name!r}, so each part "
-                f"would hold the rows of one answer; {_way_out(name)}"
+        if name in moved:
+            why = (
+                f"the frame's rows were moved by column {name!r} ({moved[name]}), and which rows a "
+                "part holds would tell of the answers"
             )
-        if hidden and known is not None:
+        elif name.casefold() in folders or (known and known in folders.values()):
+            why = (
+                f"the frame was read from folders partitioned by column {name!r}, so each part "
+                "would hold the rows of one answer"
+            )
+        elif hidden and known is not None:
             raise ArgumentValueError(
                 f"column {name!r} has known categories, as one that is told by folders, and the "
                 "frame does not show where its rows are from (persist, optimize, from_delayed and "
                 "from_map hide it); give the frame as it was before; or, if no partition follows "
                 f"this column, ddf.astype({{{name!r}: 'string[pyarrow]'}})"
             )
-
-
-def _way_out(name: str) -> str:
-    return (
-        "mix the rows by a public column with many values, "
-        f"ddf.astype({{{name!r}: 'string[pyarrow]'}}).shuffle('id').to_parquet(path, "
-        "write_index=False), and give that path with shuffle_rows=True"
-    )
+        else:
+            continue
+        raise ArgumentValueError(
+            f"{why}; mix the rows by a public column with many values, ddf.astype({{{name!r}: "
+            "'string[pyarrow]'}).shuffle('id').to_parquet(path, write_index=False), and give that "
+            "path with shuffle_rows=True"
+        )
 
 
 def _followed(step: Any) -> Iterator[str]:
@@ -241,14 +233,10 @@ def _folders(read: Any) -> dict[str, Any] | None:
     try:
         info = read._dataset_info
         files = info["ds"].files if "ds" in info else [file.path for file in read.fragments]
-        told = {
-            unquote(folder.partition("=")[0])
-            for file in files
-            for folder in PurePosixPath(file).parts[:-1]
-            if "=" in folder
-        }
     except (AttributeError, KeyError, TypeError, OSError):
         return None
+    folders = {folder for file in files for folder in PurePosixPath(file).parts[:-1]}
+    told = [unquote(folder.partition("=")[0]) for folder in folders if "=" in folder]
     return {name.casefold(): _known_categories(read._meta, name) for name in told}
 
 
@@ -273,13 +261,19 @@ def schema_of(frame: dd.DataFrame, wanted: Sequence[Wanted]) -> tuple[pa.Schema,
                 "reset_index(drop=True) or rename it first"
             )
     keeps_index = meta.index.name is not None
-    sample = _sample(meta)
-    attrs = _plain(meta.attrs)
+    # Rows made up: without cells a column of objects has no type; nearly all hold text.
+    sample = meta_nonempty(meta)
+    sample.attrs = {}
+    for place, dtype in enumerate(sample.dtypes):
+        if pd.api.types.is_object_dtype(dtype):
+            sample.isetitem(place, np.array(["text"] * len(sample), dtype=object))
     try:
         schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ArgumentValueError(
-            f"the frame cannot be written as Parquet: {_why_not(sample)} ({type(error).__name__})"
+            f"the frame cannot be written as Parquet ({error}); its columns must have different "
+            "names and types that Arrow has, convert them with ddf.astype({...}); they are "
+            + ", ".join(f"{name!r} {dtype}" for name, dtype in sample.dtypes.items())
         ) from None
     for place, field in enumerate(schema):
         if pa.types.is_dictionary(field.type):
@@ -288,45 +282,11 @@ def schema_of(frame: dd.DataFrame, wanted: Sequence[Wanted]) -> tuple[pa.Schema,
             values = pa.string() if pa.types.is_null(declared) else declared
             wide = pa.dictionary(pa.int32(), values, field.type.ordered)
             schema = schema.set(place, field.with_type(wide))
-    return schema.with_metadata({**schema.metadata, b"PANDAS_ATTRS": attrs}), keeps_index
-
-
-def _sample(meta: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the frame's types, made up; a column of objects has text, which nearly all have.
-
-    Without cells it would have no type.
-    """
-    sample: pd.DataFrame = meta_nonempty(meta)
-    sample.attrs = {}
-    text = np.array(["text"] * len(sample), dtype=object)
-    for place, dtype in enumerate(sample.dtypes):
-        if pd.api.types.is_object_dtype(dtype):
-            sample.isetitem(place, text)
-    return sample
-
-
-def _why_not(sample: pd.DataFrame) -> str:
-    """The column that Arrow cannot hold, and the next step."""
-    twice = sample.columns[sample.columns.duplicated()]
-    if len(twice):
-        return f"more than one column has the name {twice[0]!r}; rename them"
-    for place, name in enumerate(sample.columns):
-        try:
-            pa.array(sample.iloc[:, place], from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError):
-            return (
-                f"Arrow has no type for column {name!r} ({sample.dtypes.iloc[place]}); convert it, "
-                f"ddf.astype({{{name!r}: 'string[pyarrow]'}}) for one"
-            )
-    return "its columns must have different names, and types that Arrow has"
-
-
-def _plain(attrs: dict[Any, Any]) -> bytes:
-    """The attrs that pandas keeps in a file: all, or of odd ones only our document."""
     try:
-        return json.dumps(attrs).encode()
-    except (TypeError, ValueError):
-        return json.dumps({KEY: attrs[KEY]} if KEY in attrs else {}).encode()
+        attrs = json.dumps(meta.attrs)
+    except (TypeError, ValueError):  # of odd ones only our document
+        attrs = json.dumps({KEY: meta.attrs[KEY]} if KEY in meta.attrs else {})
+    return schema.with_metadata({**schema.metadata, b"PANDAS_ATTRS": attrs}), keeps_index
 
 
 # -- privatize ------------------------------------------------------------------------------
@@ -456,20 +416,17 @@ class _PartitionTask:
                 f"a partition has other columns than its frame declares ({self.relative}); call "
                 "map_partitions with the meta of what it gives"
             )
-        try:
+        odd = (
+            f"a partition has cells that are not of the types that its frame declares "
+            f"({self.relative}; a column of objects counts as text); convert its columns with "
+            "astype first"
+        )
+        with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
             table = pa.Table.from_pandas(
                 frame, self.schema, preserve_index=self.keeps_index, nthreads=1
             )
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            # Its message would quote a cell.
-            table = None
-        if table is None:
-            raise FileError(
-                f"a partition has cells that are not of the types that its frame declares "
-                f"({self.relative}; a column of objects counts as text); convert its columns with "
-                "astype first"
-            )
-        return iter(table.combine_chunks().to_batches())
+            return iter(table.combine_chunks().to_batches())
+        raise FileError(odd)  # out here, because what Arrow says would quote a cell
 
 
 # -- ddf.rr --------------------------------------------------------------------------------
@@ -549,17 +506,13 @@ class DaskAccessor:
         lazy: dd.DataFrame = self._data.map_partitions(one, meta=meta)
         return lazy
 
-    def estimate(
-        self, column: Hashable, categories: Any = None, prob: float | None = None, **options: Any
-    ) -> Any:
+    def estimate(self, column: Hashable, *design: Any, **options: Any) -> Any:
         """`rrstats.estimate` of a column of reports, counted by Dask; options as there."""
-        return estimate(self._data, categories, prob, columns=column, **options)
+        return estimate(self._data, *design, columns=column, **options)
 
-    def tally(
-        self, column: Hashable, categories: Any = None, prob: float | None = None, **options: Any
-    ) -> Any:
+    def tally(self, column: Hashable, *design: Any, **options: Any) -> Any:
         """`rrstats.tally` of a column of reports, counted by Dask; options as there."""
-        return tally(self._data, categories, prob, columns=column, **options)
+        return tally(self._data, *design, columns=column, **options)
 
     def crosstab(self, *columns: Hashable, **options: Any) -> Any:
         """`rrstats.crosstab` of columns, counted by Dask; options as there."""

@@ -331,14 +331,6 @@ class FileSource:
     def check_column(self, name: object) -> str:
         """The name, if it is a column, once, that can hold answers, and no copy of it is left."""
         for file in self.files:
-            batches.check_column(
-                name,
-                file.names,
-                file.type_of,
-                file.metadata,
-                f" of {file.path}",
-                shown=not file.document_is_beside,
-            )
             folders = [*self.path.parts, *Path(file.relative).parts[:-1]]
             if any(_tells(folder, str(name)) for folder in folders):
                 raise ArgumentValueError(
@@ -347,6 +339,14 @@ class FileSource:
                     "column in the files and the rows mixed, and privatize them with "
                     "shuffle_rows=True"
                 )
+            batches.check_column(
+                name,
+                file.names,
+                file.type_of,
+                file.metadata,
+                f" of {self.path}",  # without folders below, which may be named by answers
+                shown=not file.document_is_beside,
+            )
         return str(name)
 
     def check_unchanged(self) -> None:
