@@ -488,3 +488,16 @@ def test_frames_remember_a_codebook():
     twice = [{"int": 1, "label": "a"}, {"int": 1, "label": "b"}]
     with pytest.raises(MetadataError, match="twice"):
         from_dict({"type": "KRR", "categories": twice, "prob": 0.8})
+
+
+def test_a_categorical_of_labels_is_what_the_codebook_says():
+    """As pandas reads SPSS and Stata: its reports have the labels, decided by the dtypes alone."""
+    words = pd.Categorical(["often", "never"] * 50, categories=["never", "often"])
+    frame = pd.DataFrame({"q": words, "code": [3, 1] * 50})
+    assert frame.rr.check("q", CODEBOOK).empty
+    released = frame.rr.privatize(["q", "code"], CODEBOOK, 0.8)
+    assert list(CODEBOOK.values()) == list(released["q"].cat.categories)
+    assert list(CODEBOOK.values()) == list(released.rr.estimate("q").categories)
+    assert rr.KRR(list(CODEBOOK.values()), 0.8) == released.rr.mechanisms["q"]
+    with pytest.raises(ArgumentTypeError, match="kind int"):
+        rr.privatize(pd.Categorical(["Never"]), CODEBOOK, 0.8)

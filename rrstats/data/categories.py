@@ -269,6 +269,15 @@ class Categories:
             return self.categories
         return dict(zip(self.categories, self.labels, strict=True))
 
+    def for_type(self, dtype: Any) -> Categories:
+        """The labels as categories, where a pandas Categorical is one of labels; else these."""
+        if self.labels is self.categories or not isinstance(dtype, pd.CategoricalDtype):
+            return self
+        words = {*self.labels} & {*dtype.categories} and not {*self.categories} & {
+            *dtype.categories
+        }
+        return Categories(self.labels) if words else self
+
     @cached_property
     def _key(self) -> tuple[tuple[str, Hashable, Hashable], ...]:
         pairs = zip(self.categories, self.labels, strict=True)

@@ -30,6 +30,7 @@ from rrstats.errors import (
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
+from rrstats.mechanisms.serialization import from_dict
 from rrstats.randomness.keyed import KeyedColumn, KeyedRows
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
@@ -114,6 +115,14 @@ def _keyed_column(
     return KeyedColumn(key, asked, mechanism.to_dict(), before)
 
 
+def _of_labels(mechanism: Mechanism, dtype: Any) -> Mechanism:
+    """The mechanism for the labels of its codebook, where the column is a Categorical of them."""
+    domain = mechanism.domain.for_type(dtype)
+    if domain is mechanism.domain:
+        return mechanism
+    return from_dict(mechanism.to_dict() | {"categories": categories_to_json(domain.categories)})
+
+
 class Answers(NamedTuple):
     """Answers to privatize: their column, the sample of each, and whose each is."""
 
@@ -169,6 +178,9 @@ class ColumnRelease(Unpicklable):
     ) -> None:
         check_one_of(unknown, "unknown", UNKNOWN)
         check_one_of(missing, "missing", MISSING)
+        opened = open_column(like)
+        if mechanism.domain.labels is not mechanism.domain.categories:
+            mechanism = _of_labels(mechanism, opened.dtype)
         domain = mechanism.domain
         if domain.missing_code is not None and missing not in ("unknown", "uniform"):
             raise ArgumentValueError(
@@ -179,7 +191,6 @@ class ColumnRelease(Unpicklable):
         if key is not None:  # keyed words of a second round must differ by those before
             before = record.mechanism if record is not None else "unsaid" if again else None
             self._keyed = _keyed_column(key, question, mechanism, rng=rng, before=before)
-        opened = open_column(like)
         self._threads = (
             _threads_for(opened) if threads is None else check_whole_number(threads, "threads", 1)
         )
