@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,21 +71,24 @@ class Population:
         """Likelihood of other people, of whom nothing was reported."""
         model, data = self.fit.model, self.data
         cut, b = model.same.shape[1], model.columns
-        matrices = data.matrices(frame)
-        back = self.fit.back[:b, :b] / getattr(model.outcome, "scale", 1.0)
-        columns = np.stack([matrix @ back for matrix in matrices])
-        shares = np.empty((len(frame), 0))
+        matrices = np.stack(data.matrices(frame))
+        columns = matrices @ (self.fit.back[:b, :b] / getattr(model.outcome, "scale", 1.0))
+        shares = np.empty((len(frame), model.shares.shape[1]))
         if self.share_columns is not None and model.classes > 1:
-            turned = np.stack([matrix[:, data.order] for matrix in matrices])
+            turned = matrices[:, :, data.order]
             shares = self.share_columns.of(turned[0][:, :cut], turned[:, :, cut:])
-            start = model.head + model.outcome.own
-            end = start + shares.shape[1]
-            shares = shares @ self.fit.back[start:end, start:end]
+            gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
+            shares = shares @ self.fit.back[gamma, gamma]
         ones = np.ones(len(frame))
-        varying = columns[:, :, cut:][data.private.class_of]
-        given = np.ones((len(frame), model.classes))
         return Likelihood(
-            model.outcome, given, columns[0][:, :cut], varying, shares, ones, ones, offset
+            outcome=model.outcome,
+            given=np.ones((len(frame), model.classes)),
+            same=columns[0][:, :cut],
+            varying=columns[:, :, cut:][data.private.class_of],
+            shares=shares,
+            weights=ones,
+            squares=ones,
+            offset=offset,
         )
 
     def means(
@@ -163,25 +166,18 @@ def predictions(
     people: Population, model: Likelihood, level: float, known: NDArray[np.intp] | None = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """(k, rows) expected outcomes, their standard errors, and both ends of their intervals."""
-    parts: list[tuple[Floats, Floats]] = []
-    for _, value, gradient in people.means(model, known):
-        parts.append((value, people.errors(gradient)))
-    value, error = (np.concatenate(one, axis=1) for one in zip(*parts, strict=True))
+    each = [(value, people.errors(by)) for _, value, by in people.means(model, known)]
+    value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
     error[:, people.blind(model)] = np.nan
     family = getattr(model.outcome, "family", None)
     if family is None or len(value) > 2 or (known is None and model.classes > 1):
         return value, error, *interval(people, value, error, level)
-    theta, classes = people.fit.theta, np.zeros(model.rows, dtype=np.intp)
-    classes = classes if known is None else known
-    low, high = np.empty_like(value), np.empty_like(value)
-    for rows in model.blocks():
-        every = model.eta(theta, rows)[0]
-        eta = every[classes[rows], np.arange(every.shape[1])][None]
-        slope = family.slopes(eta, family.shares(eta))[1, 0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            half = student_quantile(level, people.df) * error[1, rows] / slope
-        low[:, rows], high[:, rows] = (family.shares(eta + sign * half) for sign in (-1, 1))
-    return value, error, low, high
+    every = model.eta(people.fit.theta, slice(None))[0]
+    eta = every[0 if known is None else known, np.arange(model.rows)][None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
+    half = student_quantile(level, people.df) * half
+    return value, error, family.shares(eta - half), family.shares(eta + half)
 
 
 def interval(
@@ -207,90 +203,76 @@ def logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
 # -- marginal effects --------------------------------------------------------------------------
 
 
-class Effect(NamedTuple):
-    """Differences of (k,) means by a change, and their standard errors."""
-
-    values: Floats
-    errors: Floats
+Total = tuple[Floats, Floats]
+"""(k,) means and their (k, size) slopes."""
 
 
-def marginal(people: Population) -> list[tuple[str, str, Effect]]:
-    """Covariate, change and effect, for each change of each covariate.
+def marginal(people: Population) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Covariate, change, (k,) effects and their errors, for each change of each covariate.
 
     Of an ordinary covariate true categories stay as they are; of a privatized one the others do.
     """
-    private, weights = people.data.private, people.weights
-    found = []
-    for name in people.data.design.sources:
-        if name not in private.names:
-            found += [(name, change, effect) for change, effect in _ordinary(people, name)]
+    private = people.data.private
+    names = [name for name in people.data.design.sources if name not in private.names]
+    changes = [(name, *change) for name in names for change in _changes(people, name)]
     for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
         ends = []
         for code in range(len(labels)):
             profiles = np.array(private.profiles)[private.class_of]
             profiles[:, place] = code
-            first = [private.first_class(tuple(profile)) for profile in profiles.tolist()]
-            ends.append(people.total(people.fit.model, weights, np.array(first, dtype=np.intp)))
+            first = np.array([private.first_class(tuple(one)) for one in profiles.tolist()])
+            ends.append(people.total(people.fit.model, people.weights, first))
         for label, end in zip(labels[1:], ends[1:], strict=True):
-            found.append((str(name), f"{labels[0]} to {label}", _difference(people, ends[0], end)))
-    return found
+            changes.append((str(name), f"{labels[0]} to {label}", ends[0], end))
+    for name, change, before, after in changes:
+        yield name, change, after[0] - before[0], people.errors(after[1] - before[1])
 
 
-def _difference(
-    people: Population, before: tuple[Floats, Floats], after: tuple[Floats, Floats]
-) -> Effect:
-    return Effect(after[0] - before[0], people.errors(after[1] - before[1]))
-
-
-def _ordinary(people: Population, name: str) -> list[tuple[str, Effect]]:
-    """Changes of an ordinary covariate in words, and their effects.
+def _changes(people: Population, name: str) -> Iterator[tuple[str, Total, Total]]:
+    """Changes of an ordinary covariate in words, and the means before and after.
 
     A slope for numbers; differences to the first level for factors and 0/1 columns.
     """
-    design, private, weights = people.data.design, people.data.private, people.weights
-    frame = design.frame.drop(columns=[one for one in private.names if one in design.frame])
+    design, weights, fitted = people.data.design, people.weights, people.fit.model
+    frame = design.frame.drop(
+        columns=[one for one in people.data.private.names if one in design.frame]
+    )
     column = frame[name]
 
-    def ends(values: Any, each: Floats) -> tuple[Floats, Floats]:
-        changed = frame.assign(**{name: values})
-        model = people.likelihood(changed, people.fit.model.offset)
-        return people.total(replace(model, shares=people.fit.model.shares), each)
+    def ends(values: Any, each: Floats) -> Total:
+        model = people.likelihood(frame.assign(**{name: values}), fitted.offset)
+        return people.total(replace(model, shares=fitted.shares), each)
 
     kind = column.dtype
     number = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-    if number and name not in design.factors:
-        values = column.to_numpy(dtype=np.float64)
-        if not np.isin(values, (0.0, 1.0)).all():
-            if name in design.jumps:
-                raise ArgumentValueError(
-                    f"covariate {name!r} has no slope, as {design.jumps[name]!r} jumps; make that "
-                    "a column of the frame and use it in the formula, or give differences of "
-                    "predict"
-                )
-            before, after = _steps(values)
-            each = weights / (after - before)
-            return [("slope", _difference(people, ends(before, each), ends(after, each)))]
-    if isinstance(kind, pd.CategoricalDtype):
-        present = set(column.unique())
-        levels = [one for one in column.cat.categories if one in present]
-    else:
-        levels = sorted(column.unique())
-    whole = [ends(pd.Series([one] * len(column), dtype=kind).array, weights) for one in levels]
-    return [
-        (f"{levels[0]} to {one}", _difference(people, whole[0], end))
-        for one, end in zip(levels[1:], whole[1:], strict=True)
-    ]
+    if number and name not in design.factors and not column.isin([0, 1]).all():
+        if name in design.jumps:
+            raise ArgumentValueError(
+                f"covariate {name!r} has no slope, as {design.jumps[name]!r} jumps; make that a "
+                "column of the frame and use it in the formula, or give differences of predict"
+            )
+        before, after = _steps(column.to_numpy(dtype=np.float64))
+        each = weights / (after - before)
+        yield "slope", ends(before, each), ends(after, each)
+        return
+    present = column.unique()
+    ordered = column.cat.categories if isinstance(kind, pd.CategoricalDtype) else sorted(present)
+    levels = [one for one in ordered if one in present]
+    first, *others = (
+        ends(pd.Series([one] * len(column), dtype=kind).array, weights) for one in levels
+    )
+    for level, end in zip(levels[1:], others, strict=True):
+        yield f"{levels[0]} to {level}", first, end
 
 
 def _steps(values: Floats) -> tuple[Floats, Floats]:
     """A short step down and up, inside the values seen, where splines are known."""
     low, high = float(values.min()), float(values.max())
-    if low == high:
-        low, high = -np.inf, np.inf
     quarters = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-    deviation = float(values.std()) or 1.0
-    step = _STEP * (min(deviation, quarters) or deviation)
-    return np.maximum(values - step, low), np.minimum(values + step, high)
+    deviation = float(values.std())
+    step = _STEP * (min(deviation, quarters) or deviation or 1.0)
+    inside = (low, high) if low < high else (None, None)
+    return np.clip(values - step, *inside), np.clip(values + step, *inside)
 
 
 def tested(frame: pd.DataFrame, level: float, df: float) -> pd.DataFrame:
@@ -377,17 +359,15 @@ def goodness(people: Population) -> GoodnessOfFit:
             "categories"
         )
     first, cells = outcome.first, outcome.width
-    parts = [people.data.design.matrix, first[:, None]]
-    if model.offset is not None:
-        parts.append(model.offset[:, None])
-    _, one, group = np.unique(np.hstack(parts), axis=0, return_index=True, return_inverse=True)
-    group = group.ravel()
-    place = group * cells + (outcome.cells - first)
+    offset = np.zeros(model.rows) if model.offset is None else model.offset
+    alike = np.column_stack([people.data.design.matrix, first, offset])
+    _, one, group = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    place = group.ravel() * cells + (outcome.cells - first)
     observed = np.bincount(place, model.weights, minlength=len(one) * cells)
     values, _ = outcome.evidence(outcome.table, model.split(theta)[1])
     shares = outcome.family.shares(model.eta(theta, slice(None))[:, 0, one])
     rates = np.stack([(values[:, first[one] + cell] * shares).sum(axis=0) for cell in range(cells)])
-    expected = (rates * np.bincount(group, model.weights)).T.ravel()
+    expected = (rates * np.bincount(group.ravel(), model.weights)).T.ravel()
     used = expected > 0
     observed, expected = observed[used], expected[used]
     df = int(used.sum()) - len(one) - model.size
@@ -399,13 +379,9 @@ def goodness(people: Population) -> GoodnessOfFit:
     pearson = float(((observed - expected) ** 2 / expected).sum())
     deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
     sparse = float((expected < _SMALL).mean()) > 0.5
-    remedy = _LEFT_OUT + _COARSER if sparse else _COARSER
-    one_p, other_p = (float(scipy.special.chdtrc(df, value)) for value in (pearson, deviance))
-    if sparse:
-        one_p = other_p = float("nan")
-    notes = few_expected(np.asarray(expected, dtype=np.float64), remedy)
-    least = float(expected.min())
-    return GoodnessOfFit(pearson, deviance, df, one_p, other_p, len(one), least, notes)
+    notes = few_expected(expected, _LEFT_OUT * sparse + _COARSER)
+    ps = [np.nan if sparse else float(scipy.special.chdtrc(df, x)) for x in (pearson, deviance)]
+    return GoodnessOfFit(pearson, deviance, df, *ps, len(one), float(expected.min()), notes)
 
 
 # -- nested models -------------------------------------------------------------------------------
@@ -417,7 +393,7 @@ def check_nested(large: Fit, small: Fit, advice: str) -> None:
     if type(one.outcome) is not type(two.outcome) or not (
         _same(one.given, two.given)
         and _same(one.weights, two.weights)
-        and _same_reports(one.outcome, two.outcome)
+        and all(map(_same, one.outcome.observed, two.outcome.observed))
     ):
         raise ArgumentValueError(
             "the two fits must be of the same reports: these have other rows, another mechanism, "
@@ -427,7 +403,8 @@ def check_nested(large: Fit, small: Fit, advice: str) -> None:
     families = [getattr(model.outcome, "family", None) for model in (one, two)]
     if families[0] != families[1] or not _same(one.offset, two.offset):
         raise ArgumentValueError("the two fits must have the same link and the same offset")
-    nested = _within(_columns(one), _columns(two)) and _within(one.shares, two.shares)
+    wide, narrow = (np.concatenate(list(model.design(slice(None)))) for model in (one, two))
+    nested = _within(wide, narrow) and _within(one.shares, two.shares)
     if one.size == two.size or not nested:
         raise ArgumentValueError(
             "neither fit is a special case of the other, so a likelihood ratio has no chi-squared "
@@ -440,21 +417,6 @@ def check_nested(large: Fit, small: Fit, advice: str) -> None:
         )
 
 
-def _same_reports(one: Any, two: Any) -> bool:
-    if isinstance(one, NormalOutcome):
-        return bool(np.allclose(one.y * one.scale, two.y * two.scale, rtol=1e-12))
-    return (
-        one.categories == two.categories
-        and _same(one.table, two.table)
-        and _same(one.cells, two.cells)
-    )
-
-
-def _columns(model: Likelihood) -> Floats:
-    """The columns of all classes, one below another."""
-    return np.concatenate(list(model.design(slice(None))))
-
-
 def _within(wide: Floats, narrow: Floats) -> bool:
     """Columns are combinations of others."""
     rest = narrow - wide @ np.linalg.lstsq(wide.T @ wide, wide.T @ narrow, rcond=None)[0]
@@ -462,6 +424,4 @@ def _within(wide: Floats, narrow: Floats) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(np.array_equal(one, other))
+    return one is other or (one is not None and bool(np.array_equal(one, other)))

@@ -59,7 +59,7 @@ class Terms(NamedTuple):
 class NormalOutcome:
     """A number with normal errors; the own parameter is the logarithm of their deviation.
 
-    y : (rows,) in units of ``scale``.
+    y : (rows,) numbers.  scale : the unit of the predictor and of the deviation.
     """
 
     y: Floats
@@ -70,7 +70,7 @@ class NormalOutcome:
     def terms(self, rows: slice, eta: Floats, own: Floats) -> Terms:
         """Normal density; 0 below the least deviation."""
         precision = np.exp(-2 * own[0])
-        residual = self.y[rows] - eta[0]
+        residual = self.y[rows] / self.scale - eta[0]
         by_eta = residual * precision
         square = residual * by_eta
         log = -0.5 * square - own[0] - 0.5 * np.log(2 * np.pi) - np.log(self.scale)
@@ -83,7 +83,7 @@ class NormalOutcome:
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
         """The numbers themselves, which are then projected on the columns."""
-        return self.y[None], np.zeros(1)
+        return self.y[None] / self.scale, np.zeros(1)
 
     def natural(self, own: Floats) -> tuple[Floats, Floats]:
         """Standard deviation of the errors."""
@@ -93,6 +93,11 @@ class NormalOutcome:
     def take(self, rows: Any) -> NormalOutcome:
         """The same of some rows."""
         return replace(self, y=self.y[rows])
+
+    @property
+    def observed(self) -> tuple[Any, ...]:
+        """All that was seen."""
+        return (self.y,)
 
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
         """(1, ...) the mean and its (1, 1, ...) slopes."""
@@ -237,6 +242,11 @@ class ReportedOutcome:
             rate, _, by = self._slopes(values[:, cell], steps[:, cell], shares, slopes)
             found += by[:, None] * (by * rate)[None]
         return found
+
+    @property
+    def observed(self) -> tuple[Any, ...]:
+        """All that was seen, and of which mechanism."""
+        return self.categories, self.table, self.cells
 
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
         """(k, ...) probabilities of the categories and their (k, predictors, ...) slopes."""
@@ -773,7 +783,7 @@ def _standardized(
         first = np.linalg.lstsq(same * heavy[:, None], outcome.y * heavy, rcond=None)[0]
         left = outcome.y - same @ first
         scale = float(np.sqrt((left**2 * model.weights).sum() / model.weights.sum())) or 1.0
-        outcome = NormalOutcome(outcome.y / scale, scale)
+        outcome = NormalOutcome(outcome.y, scale)
         inner *= scale
     back = np.eye(model.size)
     for a in range(outcome.predictors):

@@ -801,8 +801,8 @@ class LikelihoodResult(RegressionResult):
         names = [None] if self._number else list(self.fit.model.outcome.categories)
         shown = range(len(names)) if self.event is None else [1]
         rows = [
-            (name, change, names[place], effect.values[place], effect.errors[place])
-            for name, change, effect in marginal(self._people)
+            (name, change, names[place], effects[place], errors[place])
+            for name, change, effects, errors in marginal(self._people)
             for place in shown
         ]
         heads = ["covariate", "change", "category", "effect", "std_error"]
