@@ -234,9 +234,7 @@ def _changes(people: Population, name: str) -> Iterator[tuple[str, Total, Total]
     A slope for numbers; differences to the first level for factors and 0/1 columns.
     """
     design, weights, fitted = people.data.design, people.weights, people.fit.model
-    frame = design.frame.drop(
-        columns=[one for one in people.data.private.names if one in design.frame]
-    )
+    frame = design.frame.drop(columns=list(people.data.private.names), errors="ignore")
     column = frame[name]
 
     def ends(values: Any, each: Floats) -> Total:
@@ -258,9 +256,8 @@ def _changes(people: Population, name: str) -> Iterator[tuple[str, Total, Total]
     present = column.unique()
     ordered = column.cat.categories if isinstance(kind, pd.CategoricalDtype) else sorted(present)
     levels = [one for one in ordered if one in present]
-    first, *others = (
-        ends(pd.Series([one] * len(column), dtype=kind).array, weights) for one in levels
-    )
+    alike = (pd.Series([one] * len(column), dtype=kind).array for one in levels)
+    first, *others = (ends(values, weights) for values in alike)
     for level, end in zip(levels[1:], others, strict=True):
         yield f"{levels[0]} to {level}", first, end
 
@@ -367,7 +364,8 @@ def goodness(people: Population) -> GoodnessOfFit:
     values, _ = outcome.evidence(outcome.table, model.split(theta)[1])
     shares = outcome.family.shares(model.eta(theta, slice(None))[:, 0, one])
     rates = np.stack([(values[:, first[one] + cell] * shares).sum(axis=0) for cell in range(cells)])
-    expected = (rates * np.bincount(group.ravel(), model.weights)).T.ravel()
+    sizes = np.bincount(group.ravel(), model.weights)
+    expected = np.asarray((rates * sizes).T.ravel(), dtype=np.float64)
     used = expected > 0
     observed, expected = observed[used], expected[used]
     df = int(used.sum()) - len(one) - model.size
@@ -380,8 +378,9 @@ def goodness(people: Population) -> GoodnessOfFit:
     deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
     sparse = float((expected < _SMALL).mean()) > 0.5
     notes = few_expected(expected, _LEFT_OUT * sparse + _COARSER)
-    ps = [np.nan if sparse else float(scipy.special.chdtrc(df, x)) for x in (pearson, deviance)]
-    return GoodnessOfFit(pearson, deviance, df, *ps, len(one), float(expected.min()), notes)
+    one_p, other_p = scipy.special.chdtrc(np.nan if sparse else df, [pearson, deviance]).tolist()
+    least = float(expected.min())
+    return GoodnessOfFit(pearson, deviance, df, one_p, other_p, len(one), least, notes)
 
 
 # -- nested models -------------------------------------------------------------------------------
