@@ -225,10 +225,10 @@ def check_numbers(
 
 def check_proportions(values: Any, name: str, size: int) -> Floats:
     """Probabilities of ``size`` categories, which sum to 1."""
-    found = check_numbers(values, name, size=size, low=0.0, high=1.0)
-    if abs(found.sum() - 1) > 1e-9:
+    found = check_numbers(values, name, size=size, low=0.0)
+    if abs(found.sum() - 1) > 1e-6:
         raise ArgumentValueError(f"{name} must sum to 1, got {found.sum():.6g}")
-    return found
+    return np.asarray(found / found.sum())
 
 
 def check_weights(values: Any, name: str, rows: int) -> Floats:

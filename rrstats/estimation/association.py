@@ -32,8 +32,8 @@ from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, variables
 from rrstats.estimation.arrays import fixed
-from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.joint import Axis, check_columns
+from rrstats.estimation.crosstab import Crosstab, check_two_way
+from rrstats.estimation.joint import check_columns
 from rrstats.estimation.means import numbers
 from rrstats.estimation.result import FORMATS, Result
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
@@ -104,18 +104,9 @@ def _measured(
     return Association(measure, (table.names[0], table.names[1]), *found, level, note)
 
 
-def _two_way(table: Crosstab) -> tuple[Axis, Axis]:
-    check_instance(table, "table", Crosstab, "a Crosstab")
-    if len(table.axes) != 2:
-        raise ArgumentValueError(
-            f"table must be of two columns, found {list(table.names)}; take table.margin(...)"
-        )
-    return table.axes[0], table.axes[1]
-
-
 def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
     """(k,) of each column, 1 for one category and 0 for all others."""
-    axes = _two_way(table)
+    axes = check_two_way(table).axes
     chosen = [axis.categories[-1] if axis.k else None for axis in axes]
     if categories is not None:
         rule = "two, one of each column"
@@ -262,7 +253,7 @@ def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> 
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.644, 0.43, 0.86)
     """
-    axes, given = _two_way(table), _given_values(values, table.names)
+    axes, given = check_two_way(table).axes, _given_values(values, table.names)
     found = [_numbers(axis.categories, given.get(axis.name), axis.name) for axis in axes]
     return _correlated(table, found, "correlation", level)
 
@@ -405,8 +396,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.386, 0.3, 0.47)
     """
-    _two_way(table)
-    level, scale = check_level(level), min(table.shape) - 1
+    level, scale = check_level(level), min(check_two_way(table).shape) - 1
     name, unknown = "Cramer's V", (np.nan, np.nan, 0.0, 1.0)
     if scale < 1:
         note = "not defined: a column has fewer than two categories"

@@ -1010,6 +1010,16 @@ class ConditionalProportions(Result):
         return [("n", f"{self.n:,}")]
 
 
+def check_two_way(table: Any) -> Crosstab:
+    """A Crosstab of two columns."""
+    found: Crosstab = check_instance(table, "table", Crosstab, "a Crosstab")
+    if len(found.axes) != 2:
+        raise ArgumentValueError(
+            f"table must be of two columns, found {list(found.names)}; take table.margin(...)"
+        )
+    return found
+
+
 def interpret_cell(
     source: Crosstab | ConditionalProportions, cell: tuple[Hashable, ...], level: float
 ) -> str:

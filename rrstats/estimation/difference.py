@@ -446,40 +446,32 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
     return Difference(first, second, shared, groups=shared is not None)
 
 
-def uncut_interval(estimate: Estimate, level: float, df: Floats | None = None) -> Interval:
+def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf) -> Interval:
     """(k,) an interval of each proportion by itself that may leave [0, 1], as MOVER needs it.
 
-    df : (k,) degrees of freedom whose t quantiles take the place of the normal one.
+    df : degrees of freedom whose t quantiles take the place of the normal one.
     Wilson's where the count of each category is binomial, else the empirical likelihood's of the
     unbiased proportions; for just these rows, the score interval.
     """
-    df = np.full(estimate.k, np.inf) if df is None else df
-    if estimate.designed:
-        return estimate.uncut_interval(level, df)
-    found, ends = estimate.proportions, _normal_ends(estimate, level)
-    if np.isinf(df).all():
-        return ends
-    with np.errstate(invalid="ignore"):
-        stretch = student_quantile(level, df) / normal_quantile(level)
-        return Interval(found - stretch * (found - ends.low), found + stretch * (ends.high - found))
-
-
-def _normal_ends(estimate: Estimate, level: float) -> Interval:
-    """The same, with normal quantiles."""
     found, n, channel = estimate.proportions, estimate.n, estimate.mechanism.channel
-    counts, samples = estimate.reported.astype(np.float64), channel.samples
+    if estimate.designed:
+        return estimate.uncut_interval(level, np.broadcast_to(df, found.shape))
     if not np.isfinite(found).all():
         return Interval(found, found)
+    counts, alone = estimate.reported.astype(np.float64), not arrays.has_scores(channel)
     variances = arrays.score_variances(channel, counts)
     if estimate.target == "rows" and variances is not None:
-        return rows_variance_interval(found, n, variances, recode_matrix(channel) > 0, level=level)
-    if (rates := channel.binomial_rates) is not None:
+        ends = rows_variance_interval(found, n, variances, recode_matrix(channel) > 0, level=level)
+    elif (rates := channel.binomial_rates) is not None:
         low, high = rates.false_positive_rate, rates.true_positive_rate
-        return carry(wilson_rates(counts, n, level), low, high)
-    if estimate.default_method == "wald":
+        ends = carry(wilson_rates(counts, n, level), low, high)
+    elif estimate.default_method == "wald":
         error = estimate.with_target("population").std_error
-        return wald(found, error, normal_quantile(level))
-    if not arrays.has_scores(channel):  # samples need one another
-        return mean_interval(arrays.weights(channel, counts), counts, samples, level)
-    scores = channel.scores(np.arange(len(counts))).T
-    return mean_interval(scores, counts, np.zeros_like(samples), level)
+        ends = wald(found, error, normal_quantile(level))
+    else:  # samples that need one another stand alone
+        cells = np.arange(len(counts))
+        scores = arrays.weights(channel, counts) if alone else channel.scores(cells).T
+        ends = mean_interval(scores, counts, channel.samples * alone, level)
+    stretch = student_quantile(level, df) / normal_quantile(level)
+    with np.errstate(invalid="ignore"):
+        return Interval(found - stretch * (found - ends.low), found + stretch * (ends.high - found))

@@ -50,8 +50,9 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import arrays
-from rrstats.estimation.crosstab import Crosstab
+from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import FORMATS, Result
 from rrstats.estimation.tally import Tally, tally
 from rrstats.inference.contingency import (
@@ -630,22 +631,6 @@ def covariance_df(given: list[Estimate], parts: list[Floats]) -> float:
 # -- goodness of fit -------------------------------------------------------------------------
 
 
-def _proportions(given: Any, categories: tuple[Any, ...], name: str) -> Floats:
-    """(k,) proportions that sum to 1, from a mapping or in the categories' order."""
-    if isinstance(given, Mapping | pd.Series):
-        space, pairs = Categories(categories), dict(given.items())
-        if strange := sum(space.code(label) >= space.k for label in pairs):
-            raise ArgumentValueError(
-                f"{strange} of the {len(pairs)} labels in {name} are not among the categories "
-                f"{space.describe()}"
-            )
-        given = [pairs.get(label, 0.0) for label in categories]
-    found = check_numbers(given, name, size=len(categories), low=0.0)
-    if abs(found.sum() - 1) > 1e-6:
-        raise ArgumentValueError(f"{name} must sum to 1, got {found.sum():.6g}")
-    return np.asarray(found / found.sum())
-
-
 def goodness_of_fit(
     reports: Any,
     proportions: Any,
@@ -709,7 +694,7 @@ def goodness_of_fit(
     how = counting(statistic, simulations, seed)
     made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
     found = as_estimate(reports, **made)
-    wanted = _proportions(proportions, tuple(found.categories), "proportions")
+    wanted = proportions_of(proportions, Categories(found.categories), "proportions")
     pairs = [f"{x:.1%} {label(one)}" for one, x in zip(found.categories, wanted, strict=True)]
     null = f"the shares are {', '.join(pairs) if len(pairs) <= 6 else 'the given ones'}"
     if (exact or simulations is not None or statistic != "pearson") and not is_square(found):
@@ -794,8 +779,8 @@ def goodness_of_fit_power(
     described = as_mechanism(mechanism, None, None)
     channel, size = described.channel, check_whole_number(n, "n", 0)
     alpha = check_probability(alpha, "alpha", "()")
-    null = _proportions(proportions, described.categories, "proportions")
-    other = _proportions(alternative, described.categories, "alternative")
+    null = proportions_of(proportions, Categories(described.categories), "proportions")
+    other = proportions_of(alternative, Categories(described.categories), "alternative")
     if has_latent_classes(channel) or channel.samples.any():
         raise ArgumentValueError(
             "the power is there for designs of one sample without latent classes"
@@ -930,13 +915,7 @@ def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
             for name, own, one in zip(("rows", "columns"), levels, pair, strict=True)
         }
         given = Crosstab.from_counts(counts, columns)
-    if len(given.axes) != 2:
-        raise ArgumentValueError(
-            f"table must be of two columns, found {len(given.axes)}; make a crosstab of the two, "
-            "or take a margin"
-        )
-    found: Crosstab = given.with_target("population")
-    return found
+    return check_two_way(given).with_target("population")
 
 
 def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:

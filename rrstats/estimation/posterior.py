@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from rrstats._checks import check_numbers
+from rrstats._checks import check_proportions
 from rrstats._typing import Floats
+from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import reports_of
-from rrstats.mechanisms.base import Mechanism
 
 
 def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) -> Floats:
@@ -56,7 +57,7 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     """
     opened = reports_of(reports, mechanism, group=group)
     described = opened.mechanism
-    shares = _proportions(prior, described)
+    shares = proportions_of(prior, described.domain, "prior")
     everything = slice(None)
     encoded = opened.read(everything)
     opened.refuse(encoded.unknown)
@@ -74,16 +75,13 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     return found
 
 
-def _proportions(prior: Any, mechanism: Mechanism) -> Floats:
-    space = mechanism.domain
-    if isinstance(prior, Mapping):
-        codes = [space.code(answer) for answer in prior]
-        if sorted(codes) != list(range(space.k)):
+def proportions_of(given: Any, space: Categories, name: str) -> Floats:
+    """(k,) proportions that sum to 1, in the categories' order; by category, others are 0."""
+    if isinstance(given, Mapping | pd.Series):
+        by_code = {space.code(label): share for label, share in given.items()}
+        if space.k in by_code:
             raise ArgumentValueError(
-                f"prior must give each of the true answers {space.describe()} one share"
+                f"labels in {name} are not among the categories {space.describe()}"
             )
-        prior = [share for _, share in sorted(zip(codes, prior.values(), strict=True))]
-    found = check_numbers(prior, "prior", size=space.k, low=0.0)
-    if abs(found.sum() - 1) > 1e-6:
-        raise ArgumentValueError(f"prior must sum to 1, got {found.sum():.6g}")
-    return found
+        given = [by_code.get(code, 0.0) for code in range(space.k)]
+    return check_proportions(given, name, space.k)
