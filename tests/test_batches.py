@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_what_was_seen_adds_up_and_decides_on_the_warning():
         task.reports(batch(100, 100 * start))
         task.reports(batch(0))
     seen = [task.seen() for task in tasks]
-    total = Seen(200, {"answer": 20, "yes": 0}, {"answer": 10, "yes": 0})
+    total = Seen(200, Counter(answer=20), Counter(answer=10))
     assert total == seen[0] + seen[1] == Seen() + seen[1] + seen[0]
     assert "Seen(rows=200)" == repr(total)
     asked = BatchRelease(SCHEMA, {"answer": M, "yes": COIN})

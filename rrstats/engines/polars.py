@@ -146,11 +146,11 @@ def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
     """Look at all answers first, where some may be refused; nothing is drawn."""
     if not release.may_refuse:
         return
-    names = [name for name, column in release.columns.items() if column.release.may_refuse]
+    names = [name for name, column in release.columns.items() if column.may_refuse]
 
     def looked(batch: pl.DataFrame) -> pl.DataFrame:
         for name in names:
-            careful(release.columns[name].release.look, batch[name].to_arrow())
+            careful(release.columns[name].look, batch[name].to_arrow())
         return batch.clear()
 
     asked = frame.select(cs.by_name(*names))

@@ -15,16 +15,15 @@ anywhere, and a `GroupWriter` cuts groups of a constant number of rows from them
 from __future__ import annotations
 
 import difflib
-import threading
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, ClassVar, NoReturn, TypeVar
+from typing import IO, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -34,11 +33,10 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRS
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Changed
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
-from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame import warn_of
-from rrstats.randomness.sources import BLOCK_ROWS
+from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -257,80 +255,79 @@ class Seen:
     """
 
     rows: int = 0
-    unknown: dict[str, int] = field(default_factory=dict, repr=False)
-    missing: dict[str, int] = field(default_factory=dict, repr=False)
+    unknown: Counter[str] = field(default_factory=Counter, repr=False)
+    missing: Counter[str] = field(default_factory=Counter, repr=False)
 
     def __add__(self, other: Seen) -> Seen:
         return Seen(
-            self.rows + other.rows,
-            _sums(self.unknown, other.unknown),
-            _sums(self.missing, other.missing),
+            self.rows + other.rows, self.unknown + other.unknown, self.missing + other.missing
         )
 
 
-def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+class ReleasedColumn(ColumnRelease):
+    """One column of a release by its name, checked; nothing is drawn yet.
 
-
-def seen_by(columns: Iterable[ReleasedColumn]) -> Seen:
-    """Counts of the answers that columns of one release saw so far; private."""
-    releases = {column.name: column.release for column in columns}
-    return Seen(
-        max(release.rows for release in releases.values()),
-        {name: release.unknown for name, release in releases.items()},
-        {name: release.missing for name, release in releases.items()},
-    )
-
-
-def add_seen(columns: Iterable[ReleasedColumn], seen: Seen) -> None:
-    """Count what the same release saw elsewhere."""
-    for column in columns:
-        unknown, missing = (found.get(column.name, 0) for found in (seen.unknown, seen.missing))
-        column.release.add(seen.rows, unknown, missing)
-
-
-@dataclass(frozen=True)
-class ReleasedColumn:
-    """One column of a release, checked; nothing is drawn yet.
-
-    has_nulls : whether some reports may be missing.
+    asked : the column as the plan asks for it.  like, record, options : as for `ColumnRelease`.
+    ``has_nulls`` says whether some reports may be missing.
     """
 
-    name: str
-    release: ColumnRelease
-    has_nulls: bool
+    def __init__(self, asked: Wanted, like: Any, record: Record | None, **options: Any) -> None:
+        check_one_sample(asked.name, asked.mechanism)
+        options |= {"unknown": asked.unknown, "missing": asked.missing, "record": record}
+        super().__init__(like, asked.mechanism, **options)
+        self.name = str(asked.name)
+        space = asked.mechanism.report_space
+        self.has_nulls = asked.missing == "keep" or space.missing_code is not None
 
-    @classmethod
-    def prepare(
-        cls, asked: Wanted, like: Any, said: Record | None, **options: Any
-    ) -> ReleasedColumn:
-        """A column of the type of ``like``, of which the data say ``said``.
 
-        options : as for `ColumnRelease`.
+class ReleasedColumns:
+    """The columns of one release, which are looked at, refused, counted and warned of together.
+
+    ``columns`` are they by name, ``made`` are records of how their reports are made.
+    """
+
+    def __init__(self, columns: Iterable[ReleasedColumn]) -> None:
+        self.columns = {column.name: column for column in columns}
+        self.made = [
+            Record.of(name, column.recorded, **column.facts)
+            for name, column in self.columns.items()
+        ]
+
+    def __iter__(self) -> Iterator[ReleasedColumn]:
+        return iter(self.columns.values())
+
+    @property
+    def may_refuse(self) -> bool:
+        """True where all answers must be looked at before anything is drawn."""
+        return any(column.may_refuse for column in self)
+
+    def refuse(self) -> None:
+        """Raise UnknownAnswersError for answers looked at that were asked to be refused.
+
+        Then counts from the beginning: what was looked at is still to be privatized.
         """
-        name, mechanism = str(asked.name), asked.mechanism
-        check_one_sample(name, mechanism)
-        options |= {"unknown": asked.unknown, "missing": asked.missing}
-        release = ColumnRelease(like, mechanism, record=said, **options)
-        nulls = asked.missing == "keep" or mechanism.report_space.missing_code is not None
-        return cls(name, release, nulls)
+        for column in self:
+            column.refuse()
 
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the reports."""
-        return self.release.type
+    def seen(self) -> Seen:
+        """Counts of the answers so far; private."""
+        return Seen(
+            max(column.rows for column in self),
+            Counter({column.name: column.unknown for column in self}),
+            Counter({column.name: column.missing for column in self}),
+        )
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism that makes the reports."""
-        return self.release.mechanism
+    def add(self, seen: Seen) -> None:
+        """Count what the same release saw elsewhere, to `refuse` or `warn` here."""
+        for column in self:
+            column.add(seen.rows, seen.unknown[column.name], seen.missing[column.name])
 
-    def record(self) -> Record:
-        """The record of how the reports are made."""
-        return Record.of(self.name, self.release.recorded, **self.release.facts)
+    def warn(self) -> None:
+        """The named warnings, after the results exist."""
+        warn_of(self)
 
 
-class BatchRelease:
+class BatchRelease(ReleasedColumns, Unpicklable):
     """Some columns of a stream of batches, with one fresh key a column for all of them.
 
     schema : of the batches; its metadata may say that a column holds reports already.
@@ -369,30 +366,22 @@ class BatchRelease:
         self._source = schema
         metadata = dict(schema.metadata or {})
         told = file_metadata.read_records(metadata)
-        wanted = _wanted(plan, unknown, missing)
+        wanted = wanted_columns(plan, unknown, missing)
         self.id = _id_columns(schema, key, id, [asked.name for asked in wanted])
-        self.columns: dict[str, ReleasedColumn] = {}
-        self._lookers: dict[str, ColumnRelease] = {}
-        self._one_at_a_time = threading.Lock()
+        self._wanted = {str(asked.name): asked for asked in wanted}
+        options = {"again": again, "rng": rng, "threads": threads, "key": key}
+        columns = []
         for place, asked in enumerate(wanted):
-            name = check_column(
-                asked.name, schema.names, lambda name: schema.field(name).type, metadata
-            )
-            like = no_cells(schema.field(name).type)
+            name = check_column(asked.name, schema.names, self.declared, metadata)
             said = next((record for record in told if str(record.name) == name), None)
-            options: dict[str, Any] = {"column": place, "threads": threads}
-            if key is not None:
-                options |= {"key": key, "question": name}
-            column = ReleasedColumn.prepare(asked, like, said, again=again, rng=rng, **options)
-            if column.release.may_refuse:
-                self._lookers[name] = ColumnRelease(
-                    like, asked.mechanism, unknown=asked.unknown, missing=asked.missing
-                )
-            self.columns[name] = column
-        made = list(self.columns.values())
-        self.records = file_metadata.merge(told, [column.record() for column in made])
-        self.schema = changed_schema(schema, made).with_metadata(
-            file_metadata.release_metadata(metadata, made, self.records)
+            like, question = no_cells(self.declared(name)), None if key is None else name
+            columns.append(
+                ReleasedColumn(asked, like, said, column=place, question=question, **options)
+            )
+        super().__init__(columns)
+        self.records = file_metadata.merge(told, self.made)
+        self.schema = changed_schema(schema, columns).with_metadata(
+            file_metadata.release_metadata(metadata, columns, self.records)
         )
 
     def declared(self, name: str) -> pa.DataType:
@@ -406,7 +395,7 @@ class BatchRelease:
         ArgumentTypeError where the batch is not of the declared schema.
         """
         self._check(batch)
-        for name in self._lookers:
+        for name in self.columns:
             self._refuse(name, batch.column(name))
         arrays, ids = list(batch.columns), [batch.column(name) for name in self.id]
         for name in self.columns:
@@ -424,53 +413,23 @@ class BatchRelease:
         return self._drawn(name, cells, list(ids))
 
     def _refuse(self, name: str, cells: pa.Array) -> None:
-        if (looker := self._lookers.get(name)) is not None:
-            with self._one_at_a_time:
-                looker.look(cells)
-                looker.refuse()
+        """Refuse answers of a batch that slipped through; they are counted apart."""
+        if self.columns[name].may_refuse:
+            looker = ReleasedColumn(self._wanted[name], no_cells(self.declared(name)), None)
+            looker.look(cells)
+            looker.refuse()
 
     def _drawn(self, name: str, cells: pa.Array, ids: list[pa.Array]) -> pa.Array:
-        release = self.columns[name].release
         if not self.id:
-            return release.reports(cells)
-        return release.reports(cells, ids=ids[0] if len(ids) == 1 else ids)
-
-    @property
-    def may_refuse(self) -> bool:
-        """True where all batches must be looked at before anything is drawn."""
-        return bool(self._lookers)
+            return self.columns[name].reports(cells)
+        return self.columns[name].reports(cells, ids=ids[0] if len(ids) == 1 else ids)
 
     def look(self, batch: pa.RecordBatch) -> None:
         """Count what the policies may refuse; draws nothing."""
         self._check(batch)
-        for name in self._lookers:
-            self.columns[name].release.look(batch.column(name))
-
-    def refuse(self) -> None:
-        """Raise UnknownAnswersError for answers looked at that were asked to be refused.
-
-        Then counts from the beginning: what was looked at is still to be privatized.
-        """
-        for name in self._lookers:
-            self.columns[name].release.refuse()
-
-    def seen(self) -> Seen:
-        """Counts of the answers so far; private."""
-        return seen_by(self.columns.values())
-
-    def add(self, seen: Seen) -> None:
-        """Count what the same release saw elsewhere, to `refuse` or `warn` here."""
-        add_seen(self.columns.values(), seen)
-
-    def warn(self) -> None:
-        """The named warnings, after the results exist."""
-        warn_of(column.release for column in self.columns.values())
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError(
-            "a BatchRelease cannot be pickled: two copies would share their noise; make one in "
-            "each task"
-        )
+        for column in self:
+            if column.may_refuse:
+                column.look(batch.column(column.name))
 
     def _check(self, batch: pa.RecordBatch) -> None:
         declared, found = self._source, batch.schema
@@ -504,12 +463,6 @@ def careful(work: Callable[..., Result], *cells: Any) -> Result:
 
 
 # -- checks of declarations ----------------------------------------------------------------
-
-
-def _wanted(plan: Any, unknown: str, missing: str) -> list[Wanted]:
-    if isinstance(plan, list) and plan and all(isinstance(asked, Wanted) for asked in plan):
-        return plan
-    return wanted_columns(plan, unknown, missing)
 
 
 def check_column(

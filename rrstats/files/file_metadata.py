@@ -41,25 +41,10 @@ SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 class Changed(Protocol):
     """One privatized column: what is said of it in a file."""
 
-    @property
-    def name(self) -> str:
-        """The column's name in the file."""
-        ...
-
-    @property
-    def type(self) -> pa.DataType:
-        """The type of its reports."""
-        ...
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism that makes its reports."""
-        ...
-
-    @property
-    def has_nulls(self) -> bool:
-        """True where a report can be missing."""
-        ...
+    name: str
+    type: pa.DataType
+    mechanism: Mechanism
+    has_nulls: bool
 
 
 def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:

@@ -69,7 +69,9 @@ class Wanted:
 
 
 def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
-    """The columns that a mapping or a plan asks for."""
+    """The columns that a mapping or a plan asks for, or that were made of one already."""
+    if isinstance(columns, list) and columns and isinstance(columns[0], Wanted):
+        return columns
     if isinstance(columns, Mapping) and set(columns) != {"v", "columns"}:
         found = [Wanted(n, as_mechanism(given), unknown, missing) for n, given in columns.items()]
     elif not is_document(columns):

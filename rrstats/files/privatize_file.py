@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,12 +29,11 @@ from rrstats.files.batches import (
     BatchRelease,
     DataFile,
     ReleasedColumn,
+    ReleasedColumns,
     Seen,
-    add_seen,
     ahead,
     grouped,
     reading,
-    seen_by,
 )
 from rrstats.files.csv import SIDECAR
 from rrstats.files.formats import (
@@ -46,12 +45,11 @@ from rrstats.files.formats import (
     check_target,
     open_source,
 )
-from rrstats.files.ledger import Ledger, digest_of
+from rrstats.files.ledger import Ledger, LedgerEntry, digest_of
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record, write
-from rrstats.privatization.frame import warn_of
 from rrstats.randomness.sources import secret_bytes
 
 Progress = Callable[[int, int | None], object]
@@ -211,10 +209,20 @@ def privatize_file(
     origin = open_source(source)
     place = check_target(origin, target)
     made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng)
-    records = [column.record() for column in made]
-    writer = _OneProcess(origin, made, records, shuffle_rows, progress, rng)
-    release = _Release(origin, place, made, records, again, overwrite)
-    return release.run(writer, ledger, began, directory=origin.is_directory)
+    return _release(
+        origin,
+        place,
+        made,
+        look=partial(_look_at, origin, made),
+        write=partial(
+            _write_all, origin, made, shuffle_rows=shuffle_rows, progress=progress, rng=rng
+        ),
+        directory=origin.is_directory,
+        again=again,
+        overwrite=overwrite,
+        ledger=ledger,
+        began=began,
+    )
 
 
 def preview_file(
@@ -231,15 +239,16 @@ def preview_file(
     place = check_target(origin, target)
     check_overwrite(place, overwrite, origin.is_directory)
     made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None)
-    records = [column.record() for column in made]
-    Ledger.of(origin.path, ledger).refuse(records, again)
-    _refuse(_OneProcess(origin, made, records, False, None, None), made)
+    Ledger.of(origin.path, ledger).refuse(made.made, again)
+    _refuse(made, partial(_look_at, origin, made))
     return {
         "dry_run": True,
         "target": str(place),
         "rows": origin.rows,
-        "columns": [{**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in records],
-        "epsilon_per_row": _plain(_epsilon_per_row(origin, records)),
+        "columns": [
+            {**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in made.made
+        ],
+        "epsilon_per_row": _plain(_epsilon_per_row(origin, made)),
     }
 
 
@@ -274,17 +283,24 @@ def privatize_by_tasks(
     place = check_target(replace(origin, is_directory=True), _absolute(target, "target"))
     wanted = wanted_columns(columns, unknown, missing)
     made = _prepare(origin, wanted, again, None)
-    records = [column.record() for column in made]
     tasks = []
     for file in origin.files:
-        said = file_metadata.merge(file.records, records)
+        said = file_metadata.merge(file.records, made.made)
         tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, shuffle_rows))
     alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
-    writer = TaskOutputs(
-        tasks, run, file_metadata.merge(alike, records), partial(add_seen, made), progress
+    work = TaskOutputs(tasks, run, file_metadata.merge(alike, made.made), made, progress)
+    return _release(
+        origin,
+        place,
+        made,
+        look=work.look,
+        write=work.write,
+        directory=True,
+        again=again,
+        overwrite=overwrite,
+        ledger=ledger,
+        began=began,
     )
-    release = _Release(origin, place, made, records, again, overwrite)
-    return release.run(writer, ledger, began, directory=True)
 
 
 def privatize_batches(
@@ -307,21 +323,19 @@ def privatize_batches(
             f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
             "name it without the ending of a file"
         )
-    columns = list(release.columns.values())
-    writer = TaskOutputs(tasks, run, release.records, release.add, progress)
+    work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
-        _refuse(writer, columns)
-        rows = writer.write(publication)
+        _refuse(release, work.look)
+        rows = work.write(publication)
         publication.publish()
     return release_receipt(release, rows, place, began)
 
 
 def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
     """The receipt of data that lie in no file, after the named warnings; no ledger knows them."""
-    columns = list(release.columns.values())
-    account = {c.name: (1, total_epsilon([c.record().epsilon])) for c in columns}
     per_row = total_epsilon(record.epsilon for record in release.records)
-    return _receipt(rows, place, columns, began, per_row, account)
+    account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
+    return _receipt(release, rows, place, began, epsilon_per_row=per_row, account=account)
 
 
 # -- what is to be done --------------------------------------------------------------------
@@ -329,7 +343,7 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
 
 def _prepare(
     origin: FileSource, wanted: Iterable[Wanted], again: bool, rng: Any
-) -> list[ReleasedColumn]:
+) -> ReleasedColumns:
     """The columns, checked against the source's declarations."""
     found = []
     first = origin.files[0]
@@ -338,8 +352,8 @@ def _prepare(
         check_one_sample(name, mechanism)
         first.no_cells(name, mechanism.report_space)  # raises where it cannot hold them
         like, said = first.no_cells(name, mechanism.domain), origin.record_of(name)
-        found.append(ReleasedColumn.prepare(asked, like, said, again=again, rng=rng, column=place))
-    return found
+        found.append(ReleasedColumn(asked, like, said, again=again, rng=rng, column=place))
+    return ReleasedColumns(found)
 
 
 def _absolute(path: Any, argument: str) -> Path:
@@ -355,235 +369,175 @@ def _absolute(path: Any, argument: str) -> Path:
 # -- doing it ------------------------------------------------------------------------------
 
 
-class _Writer(Protocol):
-    """A way to look at all files of a source and to write them."""
-
-    def look(self) -> None:
-        """Count the answers that may be refused, in all parts."""
-        ...
-
-    def write(self, publication: Publication) -> int:
-        """Write all parts; how many rows they have."""
-        ...
-
-
-def _refuse(writer: _Writer, columns: Sequence[ReleasedColumn]) -> None:
+def _refuse(columns: ReleasedColumns, look: Callable[[], object]) -> None:
     """Look at all answers first, where some may be refused; nothing is drawn."""
-    if any(column.release.may_refuse for column in columns):
-        writer.look()
-        for column in columns:
-            column.release.refuse()
+    if columns.may_refuse:
+        look()
+        columns.refuse()
 
 
 def _receipt(
-    rows: int,
-    place: Path | str,
-    columns: Sequence[ReleasedColumn],
-    began: float,
-    per_row: float,
-    account: dict[str, tuple[int, float]],
-    ledger: Path | None = None,
+    columns: ReleasedColumns, rows: int, place: Path | str, began: float, **said: Any
 ) -> Receipt:
     """The receipt of a release, after the named warnings."""
-    warn_of(column.release for column in columns)
-    counts = {c.name: {"unknown": c.release.unknown, "missing": c.release.missing} for c in columns}
-    records = [column.record() for column in columns]
+    columns.warn()
+    counts = {c.name: {"unknown": c.unknown, "missing": c.missing} for c in columns}
     seconds = time.monotonic() - began
-    return Receipt(rows, records, place, seconds, per_row, account, counts, ledger)
+    return Receipt(rows, columns.made, place, seconds, private=counts, **said)
 
 
-def _epsilon_per_row(origin: FileSource, records: Sequence[Record]) -> float:
+def _epsilon_per_row(origin: FileSource, columns: ReleasedColumns) -> float:
     """Epsilon of all columns of the target that say they hold reports, earlier ones too."""
     return max(
-        total_epsilon(record.epsilon for record in file_metadata.merge(file.records, records))
+        total_epsilon(record.epsilon for record in file_metadata.merge(file.records, columns.made))
         for file in origin.files
     )
 
 
-@dataclass(frozen=True)
-class _Release:
-    """The release of a source that lies in files: refused or entered in its ledger."""
+def _release(
+    origin: FileSource,
+    place: Path,
+    columns: ReleasedColumns,
+    *,
+    look: Callable[[], object],
+    write: Callable[[Publication], int],
+    directory: bool,
+    again: bool,
+    overwrite: bool,
+    ledger: Path | str | None,
+    began: float,
+) -> Receipt:
+    """Write and publish a source that lies in files: refused or entered in its ledger.
 
-    origin: FileSource
-    place: Path
-    columns: Sequence[ReleasedColumn]
-    records: Sequence[Record]
-    again: bool
-    overwrite: bool
-
-    def run(
-        self, writer: _Writer, ledger: Path | str | None, began: float, *, directory: bool
-    ) -> Receipt:
-        origin, place, records, again = self.origin, self.place, self.records, self.again
-        per_row = _epsilon_per_row(origin, records)
-        book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-        book.refuse(records, again)
-        hashing, over = ThreadPoolExecutor(1), threading.Event()
-        try:
-            digest = hashing.submit(digest_of, origin.path, over)
-            with Publication(place, overwrite=self.overwrite, directory=directory) as publication:
-                _refuse(writer, self.columns)
-                origin.check_unchanged()  # what was looked at is what is privatized
-                rows = writer.write(publication)
-                origin.check_unchanged()
-                found = digest.result()
-                entry = book.entry(records, target=place, digest=found, rows=rows, again=again)
-                with entry as known:
-                    publication.publish()
-        finally:
-            over.set()  # so that nothing is waited for after an error or Ctrl-C
-            hashing.shutdown(wait=False, cancel_futures=True)
-        account = {}
-        for column in self.columns:
-            spent = [r.epsilon[column.name] for r in known if column.name in r.epsilon]
-            account[column.name] = (len(spent), total_epsilon(spent))
-        return _receipt(rows, place, self.columns, began, per_row, account, book.path)
-
-
-@dataclass(frozen=True)
-class _OneProcess:
-    """This process does it, with one key a column for all parts."""
-
-    origin: FileSource
-    columns: Sequence[ReleasedColumn]
-    records: Sequence[Record]
-    shuffle_rows: bool
-    progress: Progress | None
-    rng: Any
-
-    def look(self) -> None:
-        for file in self.origin.files:
-            look(file, self.columns)
-
-    def write(self, publication: Publication) -> int:
-        folder, rows, done, total = publication.target.parent, 0, 0, self.origin.rows
-
-        def tell(more: int) -> None:
-            nonlocal done
-            done += more
-            if self.progress is not None:
-                self.progress(done, total)
-
-        for file in self.origin.files:
-            name = file.relative if self.origin.is_directory else None
-            with publication.open(name) as sink:
-                rows += rewrite(
-                    file,
-                    sink,
-                    self.columns,
-                    self.records,
-                    folder,
-                    shuffle_rows=self.shuffle_rows,
-                    rng=self.rng,
-                    tell=tell,
-                )
-            if file.document_is_beside:
-                said = file_metadata.merge(file.records, self.records)
-                publication.beside(SIDECAR, json.dumps(write(said), indent=1).encode() + b"\n")
-        return rows
+    look : counts the answers that may be refused.  write : writes all parts; how many rows.
+    """
+    per_row, records = _epsilon_per_row(origin, columns), columns.made
+    book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
+    book.refuse(records, again)
+    hashing, over = ThreadPoolExecutor(1), threading.Event()
+    try:
+        digest = hashing.submit(digest_of, origin.path, over)
+        with Publication(place, overwrite=overwrite, directory=directory) as publication:
+            _refuse(columns, look)
+            origin.check_unchanged()  # what was looked at is what is privatized
+            rows = write(publication)
+            origin.check_unchanged()
+            found = digest.result()
+            with book.entry(records, target=place, digest=found, rows=rows, again=again) as known:
+                publication.publish()
+    finally:
+        over.set()  # so that nothing is waited for after an error or Ctrl-C
+        hashing.shutdown(wait=False, cancel_futures=True)
+    account = account_of(records, known)
+    return _receipt(
+        columns, rows, place, began, epsilon_per_row=per_row, account=account, ledger=book.path
+    )
 
 
-Tell = Callable[[int], object]
+def account_of(
+    records: Iterable[Record], known: Sequence[LedgerEntry]
+) -> dict[str, tuple[int, float]]:
+    """For each column how often it was released, and the epsilon of all these together."""
+    account = {}
+    for record in records:
+        spent = [entry.epsilon[record.name] for entry in known if record.name in entry.epsilon]
+        account[str(record.name)] = (len(spent), total_epsilon(spent))
+    return account
 
 
-def look(file: DataFile, columns: Sequence[ReleasedColumn]) -> None:
+def _look_at(origin: FileSource, columns: ReleasedColumns) -> None:
+    for file in origin.files:
+        look(file, columns)
+
+
+def _write_all(
+    origin: FileSource,
+    columns: ReleasedColumns,
+    publication: Publication,
+    *,
+    shuffle_rows: bool,
+    progress: Progress | None,
+    rng: Any,
+) -> int:
+    """Write all files in this process, with one key a column for all of them; how many rows."""
+    rows = 0
+
+    def tell(count: int) -> None:
+        nonlocal rows
+        rows += count
+        if progress is not None:
+            progress(rows, origin.rows)
+
+    for file in origin.files:
+        said = file_metadata.merge(file.records, columns.made)
+        with publication.open(file.relative if origin.is_directory else None) as sink:
+            folder = publication.target.parent if shuffle_rows else None
+            rewrite(file, sink, columns, said, folder=folder, rng=rng, tell=tell)
+        if file.document_is_beside:
+            publication.beside(SIDECAR, as_document(said))
+    return rows
+
+
+def as_document(records: Iterable[Record]) -> bytes:
+    """The text of a document that is a file of its own."""
+    return json.dumps(write(records), indent=1).encode() + b"\n"
+
+
+def look(file: DataFile, columns: ReleasedColumns) -> None:
     """Count the answers of a part that may be refused; nothing is drawn."""
-    careful = [column for column in columns if column.release.may_refuse]
-    if not careful:
-        return
+    careful = [column for column in columns if column.may_refuse]
     domains = {column.name: column.mechanism.domain for column in careful}
-    for piece in file.pieces(domains, only=True):
+    for piece in file.pieces(domains, only=True) if careful else ():
         for column in careful:
-            column.release.look(piece.cells(column.name))
+            column.look(piece.cells(column.name))
 
 
 def rewrite(
     file: DataFile,
     sink: IO[bytes],
-    columns: Sequence[ReleasedColumn],
+    columns: ReleasedColumns,
     records: Sequence[Record],
-    folder: Path,
     *,
-    shuffle_rows: bool = False,
+    folder: Path | None = None,
     rng: Any = None,
-    tell: Tell | None = None,
-) -> int:
-    """Write a part with reports to ``sink``, which stays open; how many rows it has.
+    tell: Callable[[int], object] = lambda rows: None,
+) -> None:
+    """Write a part with reports to ``sink``, which stays open.
 
-    records : what the new file shall say of the columns of the release; what the part says of
-        others is kept.  folder : where shuffled rows may wait.  tell : called with the number of
-        rows of each piece that is done.
+    records : what the new file shall say.  folder : where rows wait that are to be shuffled.
+    tell : called with the number of rows of each piece that is done.
     """
-    rows = 0
+    schema = file.schema_of(changed := list(columns))
 
-    def counted() -> Iterator[pa.RecordBatch]:
-        nonlocal rows
-        for batch, count in _privatized(file, columns, lines=shuffle_rows):
-            yield batch
-            rows += count
-            if tell is not None:
-                tell(count)
+    def privatized() -> Iterator[pa.RecordBatch]:
+        domains = {column.name: column.mechanism.domain for column in columns}
+        for piece in ahead(file.pieces(domains, lines=folder is not None)):
+            reports = {c.name: c.reports(piece.cells(c.name)) for c in columns}
+            yield piece.replaced(reports, schema)
+            tell(piece.rows)
 
-    said = file_metadata.merge(file.records, records)
-    blocks = counted()
-    if shuffle_rows:
-        blocks = _shuffled(file, columns, blocks, folder, rng)
-    file.write(sink, blocks, columns, said)
-    return rows
+    def shuffled(folder: Path) -> Iterator[pa.RecordBatch]:
+        expected, declared = file.bytes_expected(changed), list(columns.columns)
+        with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
+            # Which word moves a row must not follow from where pieces of long answers ended.
+            for group in grouped(privatized(), schema, file.group_rows(changed, share=8)):
+                for batch in group.to_batches():
+                    shuffle.add(batch)
+            yield from shuffle.batches()
 
-
-def _privatized(
-    file: DataFile, columns: Sequence[ReleasedColumn], *, lines: bool
-) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """The rows of a part with reports, and how many they are."""
-    domains = {column.name: column.mechanism.domain for column in columns}
-    schema = file.schema_of(columns)
-    for piece in ahead(file.pieces(domains, lines=lines)):
-        reports = {c.name: c.release.reports(piece.cells(c.name)) for c in columns}
-        yield piece.replaced(reports, schema), piece.rows
-
-
-def _shuffled(
-    file: DataFile,
-    columns: Sequence[ReleasedColumn],
-    blocks: Iterator[pa.RecordBatch],
-    folder: Path,
-    rng: Any,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a part in random order."""
-    schema, expected = file.schema_of(columns), file.bytes_expected(columns)
-    declared = [column.name for column in columns]
-    with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
-        # Which word moves a row must not follow from where pieces of long answers ended.
-        for group in grouped(blocks, schema, file.group_rows(columns, share=8)):
-            for batch in group.to_batches():
-                shuffle.add(batch)
-        yield from shuffle.batches()
+    file.write(sink, privatized() if folder is None else shuffled(folder), changed, records)
 
 
 SUCCESS = "_SUCCESS"
 
 
-class OutputTask(Protocol):
-    """One part to be written; it can be pickled, and holds neither answers nor a key."""
+OutputTask = Any
+"""One part to be written; it can be pickled, and holds neither answers nor a key.
 
-    @property
-    def relative(self) -> str:
-        """The name of the part in the target."""
-        ...
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows that it must have, if that is known."""
-        ...
-
-    def look(self, *data: Any) -> Seen:
-        """Count what may be refused; draws nothing."""
-        ...
-
-    def write(self, sink: IO[bytes], folder: Path, *data: Any) -> Seen:
-        """Write the part, under fresh keys; ``folder`` may hold what does not fit in memory."""
-        ...
+relative : the name of the part in the target.  rows : how many it must have, if known.
+look(*data) : counts what may be refused; draws nothing.  write(sink, folder, *data) : writes the
+part, under fresh keys; ``folder`` may hold what does not fit in memory.  Both give what was Seen.
+"""
 
 
 @dataclass(frozen=True)
@@ -620,31 +574,28 @@ class FileTask:
         """Count what may be refused."""
         file, columns = self._opened()
         look(file, columns)
-        return seen_by(columns)
+        return columns.seen()
 
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
         """Write the file with reports."""
         file, columns = self._opened()
-        shuffle = self.shuffle_rows
-        rows = rewrite(file, sink, columns, self.records, folder, shuffle_rows=shuffle)
-        return replace(seen_by(columns), rows=rows)
+        rewrite(file, sink, columns, self.records, folder=folder if self.shuffle_rows else None)
+        return columns.seen()
 
-    def _opened(self) -> tuple[ParquetFile, list[ReleasedColumn]]:
+    def _opened(self) -> tuple[ParquetFile, ReleasedColumns]:
         if not self.path.exists():
             raise FileError(
                 f"a worker does not see {self.path}; source and target must lie on a disk that "
                 "all workers see under the same paths; nothing was published"
             )
         file = ParquetFile(self.path, self.relative)
-        columns = []
-        for place, asked in enumerate(self.wanted):
-            like = file.no_cells(asked.name, asked.mechanism.domain)
+        return file, ReleasedColumns(
             # The engine shares out the cores.
-            options: dict[str, Any] = {"column": place, "threads": 1}
-            columns.append(
-                ReleasedColumn.prepare(asked, like, None, again=False, rng=None, **options)
+            ReleasedColumn(
+                asked, file.no_cells(asked.name, asked.mechanism.domain), None, column=n, threads=1
             )
-        return file, columns
+            for n, asked in enumerate(self.wanted)
+        )
 
 
 # -- where the task runs -------------------------------------------------------------------
@@ -664,7 +615,7 @@ def attempt(task: OutputTask, folder: Path | None, *data: Any) -> Answer:
 def _written(task: OutputTask, path: Path, *data: Any) -> Seen:
     try:
         with os.fdopen(make(path), "wb", buffering=1 << 20) as sink:
-            seen = task.write(sink, path.parent, *data)
+            seen: Seen = task.write(sink, path.parent, *data)
             sink.flush()
             os.fsync(sink.fileno())
     except BaseException:
@@ -699,14 +650,14 @@ def anew(error: Exception, what: str) -> RRStatsError:
 class TaskOutputs:
     """All tasks of a release, and how the engine runs them.
 
-    records : what the target says of its columns.  add : takes what a task saw.
+    records : what the target says of its columns.  columns : count what the tasks saw.
     progress : called with the rows done so far and, where it is known, their number.
     """
 
     tasks: Sequence[OutputTask]
     run: Run
     records: Sequence[Record]
-    add: Callable[[Seen], object]
+    columns: ReleasedColumns
     progress: Callable[[int, int | None], object] | None = None
 
     def look(self) -> None:
@@ -730,7 +681,7 @@ class TaskOutputs:
                 if self.progress is not None:
                     self.progress(rows, total)
         with publication.open(file_metadata.DOCUMENT) as file:
-            file.write(json.dumps(write(self.records), indent=1).encode() + b"\n")
+            file.write(as_document(self.records))
         publication.open(SUCCESS).close()
         return rows
 
@@ -744,7 +695,7 @@ class TaskOutputs:
                     continue
                 if answer.error is not None:
                     raise answer.error
-                self.add(answer.seen)
+                self.columns.add(answer.seen)
                 yield waiting.pop(place), answer
         if waiting:
             lost = next(iter(waiting.values())).relative
