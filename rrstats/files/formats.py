@@ -5,9 +5,9 @@ directory with files of the same names; nothing is converted.  Each format is a 
 (`batches.DataFile`) that gives its rows in pieces and writes files like it; nobody else asks
 which format a file has.
 
-Types, field ids, key-values and the codecs of Parquet stay as they are in the source.  All else
-is written as pyarrow does by default, so that nothing of it tells of the true answers: no
-statistics, encodings, page indexes, Bloom filters or claims of sorting are taken over.  Row
+Types, field ids, key-values and Parquet's codecs and dictionaries stay as they are in the source.
+All else is written as pyarrow does by default, so that nothing of it tells of the true answers: no
+statistics, other encodings, page indexes, Bloom filters or claims of sorting are taken over.  Row
 groups have a constant number of rows, whatever the source's: it follows from the declared types,
 the number of rows and the width of the public columns.
 """
@@ -96,6 +96,7 @@ class ParquetFile(ArrowFile):
             groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
             chunks = [group.column(n) for group in groups[:1] for n in range(group.num_columns)]
             self._codecs = {c.path_in_schema: c.compression.lower() for c in chunks}
+            self._dictionaries = {c.path_in_schema for c in chunks if c.has_dictionary_page}
         self.rows, self.names = footer.num_rows, self.schema.names
         self._old_timestamps = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
         extra = footer.metadata or {}
@@ -171,15 +172,17 @@ class ParquetFile(ArrowFile):
         changed: Sequence[Changed],
         records: Sequence[Record],
     ) -> None:
-        """Write row groups of constant size, with the source's codecs."""
+        """Write row groups of constant size, with the source's codecs and dictionaries."""
         schema = self.schema_of(changed)
         metadata = file_metadata.release_metadata(self.metadata, changed, records)
+        dictionaries = self._dictionaries | {column.name for column in changed}
         codecs = {name: "none" if c == "uncompressed" else c for name, c in self._codecs.items()}
         with pq.ParquetWriter(
             sink,
             schema.with_metadata(metadata) if self._stores_schema else schema,
             store_schema=self._stores_schema,
             compression=codecs or "snappy",
+            use_dictionary=sorted(dictionaries),
             use_deprecated_int96_timestamps=bool(self._old_timestamps),
             use_compliant_nested_type=False,  # nested fields keep their names
         ) as writer:
