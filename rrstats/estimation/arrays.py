@@ -28,8 +28,8 @@ from rrstats._checks import (
     check_prob,
 )
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.analysis_columns import variable
 from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
@@ -98,21 +98,21 @@ def _refuse(wrong: Any, message: str) -> None:
 
 
 def _check_naive(naive: Floats, whole: bool) -> None:
-    if not naive.size:
-        return
-    least, most = naive.min(), naive.max()
+    least, most = naive.min(initial=np.inf), naive.max(initial=-np.inf)
     _refuse(
         least < 0 or most > 1,
         f"naive must be shares in [0, 1], found {least:.6g} to {most:.6g}; for counts use "
         "debias_counts",
     )
-    worst = max(np.atleast_1d(naive.sum(axis=-1)).flat, key=lambda total: abs(total - 1))
+    if not whole:
+        return
+    sums = naive.sum(axis=-1, keepdims=True)
     # Printed proportions are rounded, so the rule is wide.
-    wide = min(0.05, max(0.01, 0.001 * naive.shape[-1])) + 1e-9 if whole else np.inf
+    wide = min(0.05, max(0.01, 0.001 * naive.shape[-1])) + 1e-9
     _refuse(
-        abs(worst - 1) > wide,
-        f"naive shares of all k categories must sum to 1 along the last axis, found {worst:.6g}; "
-        "for some of the categories give k",
+        (np.abs(sums - 1) > wide).any(),
+        "naive shares of all k categories must sum to 1 along the last axis, found "
+        f"{sums.min(initial=1):.6g} to {sums.max(initial=1):.6g}; for some of them give k",
     )
 
 
@@ -125,20 +125,18 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
     )
     totals = counts.sum(axis=-1, keepdims=True) if counts.ndim else counts
     if n is None:
-        if k is not None and (not counts.ndim or counts.shape[-1] != k):
+        if k is not None and counts.shape[-1:] != (k,):
             raise ArgumentTypeError(
                 "counts of some of the categories need n, the number of reports"
             )
         return totals
     n = check_count(n, "n")
     _refuse(most > n, f"reported must be at most n, the number of reports, found {most:.6g} of {n}")
-    if k is None and counts.size and not np.allclose(totals, n, rtol=1e-9, atol=1e-6):
-        worst = max(totals.flat, key=lambda total: abs(total - n))
-        _refuse(
-            True,
-            f"reported counts of all k categories must sum to n = {n}, found {worst:.6g}; "
-            "for some of the categories give k",
-        )
+    _refuse(
+        k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6),
+        f"reported counts of all k categories must sum to n = {n}, found "
+        f"{totals.min(initial=n):.6g} to {totals.max(initial=n):.6g}; for some of them give k",
+    )
     return n
 
 
@@ -274,22 +272,7 @@ def debias_reports(
     >>> debias_reports([3], range(10), epsilon=math.log(3)).round(2).tolist()
     [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
     """
-    mechanism = as_mechanism(categories, prob, epsilon)
-    space = mechanism.report_space
-    container, read = open_reports(reports, space)
-    encoded = read(container.cells)
-    _refuse(
-        encoded.unknown,
-        f"{encoded.unknown} of {container.rows} reports are not among the categories "
-        f"{space.describe()}",
-    )
-    codes = encoded.codes
-    if encoded.missing:
-        codes = codes.copy()
-        codes[encoded.absent] = 0
-    scores = mechanism.channel.scores(codec_of(space).decode(codes))
-    scores[encoded.absent] = np.nan
-    return scores
+    return variable(reports, as_mechanism(categories, prob, epsilon)).scores()
 
 
 def proportion_variance(
@@ -425,7 +408,8 @@ def confidence_interval(
     _ = channel.gap  # raises NotIdentifiableError where nothing can be said
     low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
     one = BinomialRates(low, high, channel.k == 2)
-    found = interval_of_counts(counts, size, one, channel.k, level, method, simultaneous, target)
+    options: Any = {"level": level, "method": method, "simultaneous": simultaneous}
+    found = interval_of_counts(counts, size, one, **options, target=target, k=channel.k)
     return Interval(_like(found.low), _like(found.high))
 
 
@@ -460,16 +444,16 @@ def interval_of_counts(
     counts: Floats,
     n: Any,
     rates: BinomialRates,
-    k: int,
+    *,
     level: float,
-    method: str,
-    simultaneous: bool,
-    target: str,
+    method: str = METHOD,
+    simultaneous: bool = False,
+    target: str = "population",
+    k: int,
 ) -> Interval:
     """Intervals of shares by name: the one place where methods and targets meet."""
-    level, method = check_level(level), check_one_of(method, "method", intervals.METHODS)
-    if check_bool(simultaneous, "simultaneous") and not rates.complementary:
-        level = 1 - (1 - level) / k
+    method = check_one_of(method, "method", intervals.METHODS)
+    level = level_of_each(level, simultaneous, 1 if rates.complementary else k)
     low, high = rates.false_positive_rate, rates.true_positive_rate
     if check_target(target) == "population":
         return intervals.population_interval(counts, n, low, high, level=level, method=method)
@@ -479,6 +463,13 @@ def interval_of_counts(
             "the inversion of the exact law of the counts: leave method out"
         )
     return intervals.rows_interval(counts, n, low, high, level=level)
+
+
+def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
+    """The confidence of each of some statements that hold together, or alone (Bonferroni)."""
+    level = check_level(level)
+    together = check_bool(simultaneous, "simultaneous") and statements > 1
+    return 1 - (1 - level) / statements if together else level
 
 
 GENERAL_METHODS = ("profile-likelihood", "empirical-likelihood", "wald")

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_level, check_numbers, check_one_of
+from rrstats._checks import check_level, check_numbers, check_one_of
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
@@ -594,18 +594,18 @@ class Estimate(Result):
         code: int | None = None,
     ) -> Interval:
         """Intervals of all categories, or of one alone."""
-        level, rates = check_level(level), self.mechanism.channel.binomial_rates
+        rates = self.mechanism.channel.binomial_rates
         _ = self.proportions  # raises NotIdentifiableError where nothing can be said
-        one_statement = rates.complementary if rates is not None else self.k == 2
-        if check_bool(simultaneous, "simultaneous") and not one_statement:
-            level = 1 - (1 - level) / self.k
+        single = self.k == 2 if rates is None else rates.complementary
+        level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
         if rates is not None and self._survey is None:
-            counts, method = self.named[0], method or METHOD
+            counts = self.named[0]
             if code is not None:
                 counts = counts[code]
                 low, high = rates.false_positive_rate[code], rates.true_positive_rate[code]
                 rates = BinomialRates(low, high, rates.complementary)
-            return interval_of_counts(counts, self.n, rates, self.k, level, method, False, target)
+            options: Any = {"level": level, "method": method or METHOD, "target": target}
+            return interval_of_counts(counts, self.n, rates, **options, k=self.k)
         if rates is None:
             found = self._general_interval(level, method, target)
         else:

@@ -47,9 +47,6 @@ class _Several(Result, Mapping[Any, Any]):
             )
         return self.estimates[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.estimates
-
     def __iter__(self) -> Iterator[Any]:
         return iter(self.estimates)
 
@@ -64,17 +61,60 @@ class _Several(Result, Mapping[Any, Any]):
         """The columns of the frame that people read, the answer first."""
         return ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
 
-    def _picture(
+    @property
+    def by(self) -> str:
+        """The names of the columns whose labels tell the estimates apart."""
+        return self.kind
+
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """A sentence for each group, or column.
+
+        Parameters
+        ----------
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        str
+            Lines.
+        """
+        each = self.items()
+        return "\n".join(
+            f"{label_text(name)}: {one.interpret(category, level)}" for name, one in each
+        )
+
+    def plot(
         self,
-        ax: Axes | None,
-        category: Hashable,
+        ax: Axes | None = None,
         *,
-        level: float,
-        truth: Any,
-        by: str,
+        category: Hashable = ...,
+        level: float = 0.95,
+        truth: Any = None,
         **options: Unpack[PlotOptions],
     ) -> Axes:
-        """The proportion of one category in each estimate."""
+        """Draw the proportion of one category in each group, or column, with its interval.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        category : hashable
+            The category; by default the last one.
+        level : float
+            Confidence level of the intervals.
+        truth : mapping, Series or sequence of floats, optional
+            True proportions by group, or column, where they are public.
+        **options
+            figsize, title, sort and top; see `rrstats.plots.PlotOptions`.
+
+        Returns
+        -------
+        Axes
+            The area of a dot grows with the number of reports.
+        """
         if not self:
             raise ArgumentValueError(f"there are no {self.kind}s to draw")
         ones = list(self.values())
@@ -84,17 +124,15 @@ class _Several(Result, Mapping[Any, Any]):
                 f"category must be one of {list(first.categories)}, found {category!r}"
             )
         code = first.k - 1 if category is ... else first.categories.index(category)
-        ends = [one.interval(level) for one in ones]
-        rows = proportion_rows(
-            self,
-            [one.proportions[code] for one in ones],
-            ([end.low[code] for end in ends], [end.high[code] for end in ends]),
-        ).assign(n=[one.n for one in ones])
+        low, high = zip(*(one.interval(level) for one in ones), strict=True)
+        ends = [end[code] for end in low], [end[code] for end in high]
+        rows = proportion_rows(self, [one.proportions[code] for one in ones], ends)
+        rows["n"] = [one.n for one in ones]
         if truth is not None:
             rows["truth"] = check_truth(truth, list(self))
         whom = "these rows" if first.target == "rows" else "the population"
         named = label(first.categories[code])
-        options = {"title": f"proportion of {named} by {by}", **options}
+        options = {"title": f"proportion of {named} by {self.by}", **options}
         xlabel = f"proportion of {named} among {whom}"
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
@@ -169,41 +207,32 @@ class GroupEstimates(_Several):
         """
         if not self.estimates:
             return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
-        ones = list(self.estimates.values())
+        ones = list(self.values())
         ends = self._ends(ones, level, method, simultaneous)
-        k, every = ones[0].k, slice(None)
-        parts = [one.columns_of(every, [end]) for one, end in zip(ones, ends, strict=True)]
-        columns = {
-            name: np.concatenate([part[name] for part in parts])
-            if np.ndim(first)
-            else np.repeat([part[name] for part in parts], k)
-            for name, first in parts[0].items()
-        }
-        categories = [label_column(ones[0].categories)] * len(ones)
-        table = pd.DataFrame({"category": pd.concat(categories, ignore_index=True), **columns})
-        return self._labelled(table)
+        parts = [one.columns_of(slice(None), [end]) for one, end in zip(ones, ends, strict=True)]
+        k, columns = ones[0].k, {}
+        for name, first in parts[0].items():
+            held = [part[name] for part in parts]
+            columns[name] = np.concatenate(held) if np.ndim(first) else np.repeat(held, k)
+        categories = pd.concat([label_column(ones[0].categories)] * len(ones), ignore_index=True)
+        return self._labelled(pd.DataFrame({"category": categories, **columns}))
 
+    @staticmethod
     def _ends(
-        self, ones: list[Any], level: float, method: str | None, simultaneous: bool
+        ones: list[Any], level: float, method: str | None, simultaneous: bool
     ) -> list[Interval]:
         """The intervals of each group; at once where they follow from counts alone."""
-        rates = ones[0].mechanism.channel.binomial_rates
-        exact = rates is not None and method is None and ones[0].target == "population"
-        if rates is None or not exact or any(one.designed for one in ones):
+        first = ones[0]
+        rates = first.mechanism.channel.binomial_rates
+        apart = method is not None or first.target != "population"
+        if rates is None or apart or any(one.designed for one in ones):
             options: Any = {"method": method, "simultaneous": simultaneous}
             return [one.interval(level, **options) for one in ones]
         counts, sizes = np.array([one.named[0] for one in ones]), [[float(one.n)] for one in ones]
         found = interval_of_counts(
-            counts,
-            np.array(sizes),
-            rates,
-            ones[0].k,
-            level,
-            ones[0].default_method,
-            simultaneous,
-            "population",
+            counts, np.array(sizes), rates, level=level, simultaneous=simultaneous, k=first.k
         )
-        return [Interval(*pair) for pair in zip(found.low, found.high, strict=True)]
+        return [Interval(*pair) for pair in zip(*found, strict=True)]
 
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with as many rows for each group, with the groups' columns before the others."""
@@ -234,11 +263,12 @@ class GroupEstimates(_Several):
     @property
     def title(self) -> str:
         """The groups."""
-        return f"Estimates of {len(self)} groups by {self._by}"
+        return f"Estimates of {len(self)} groups by {self.by}"
 
     @property
-    def _by(self) -> str:
-        return ", ".join(str(name) for name in self.names)
+    def by(self) -> str:
+        """The names of the columns that make the groups."""
+        return ", ".join(map(str, self.names))
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:
@@ -263,57 +293,6 @@ class GroupEstimates(_Several):
                 named = "; ".join(map(label_text, found[:5])) + ("; ..." if len(found) > 5 else "")
                 notes.append(f"{len(found)} {verb} {what}: {named}.")
         return notes
-
-    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
-        """A sentence for each group.
-
-        Parameters
-        ----------
-        category : hashable
-            By default the last one.
-        level : float
-            Confidence.
-
-        Returns
-        -------
-        str
-            Lines.
-        """
-        each = self.items()
-        return "\n".join(
-            f"{label_text(name)}: {one.interpret(category, level)}" for name, one in each
-        )
-
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        category: Hashable = ...,
-        level: float = 0.95,
-        truth: Any = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the proportion of one category in each group, with its interval.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; by default new ones.
-        category : hashable
-            The category; by default the last one.
-        level : float
-            Confidence level of the intervals.
-        truth : mapping, Series or sequence of floats, optional
-            True proportions by group, where they are public.
-        **options
-            figsize, title, sort and top; see `rrstats.plots.PlotOptions`.
-
-        Returns
-        -------
-        Axes
-            The area of a dot grows with the group's number of reports.
-        """
-        return self._picture(ax, category, level=level, truth=truth, by=self._by, **options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -383,49 +362,7 @@ class Estimates(_Several):
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
-    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
-        """A sentence for each column.
-
-        Parameters
-        ----------
-        category : hashable
-            By default the last one.
-        level : float
-            Confidence.
-
-        Returns
-        -------
-        str
-            Lines.
-        """
-        each = self.items()
-        return "\n".join(f"{label(name)}: {one.interpret(category, level)}" for name, one in each)
-
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        category: Hashable = ...,
-        level: float = 0.95,
-        truth: Any = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the proportion of one category in each column, for columns of the same categories.
-
-        Parameters
-        ----------
-        ax, category, level, **options
-            As for `GroupEstimates.plot`.
-        truth : mapping, Series or sequence of floats, optional
-            True proportions by column, where they are public.
-
-        Returns
-        -------
-        Axes
-        """
-        return self._picture(ax, category, level=level, truth=truth, by="column", **options)
-
 
 def label_text(name: object) -> str:
-    """A group's label as people read it."""
-    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    """A label as people read it; of several columns all of them."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else label(name)
