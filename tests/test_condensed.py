@@ -20,7 +20,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
 from rrstats.estimation.joint import count_rows
-from rrstats.estimation.sample_design import Multiples, inverse_probabilities, powers, rows_of
+from rrstats.estimation.sample_design import check_weights, powers, rows_of
 from rrstats.estimation.tally import counted_parts, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
@@ -84,25 +84,21 @@ def test_multiples_are_so_many_rows(mechanism, design, weighted):
     """
     rows = _rows(mechanism)
     *given, weights = _columns(rows)
-    combinations, times, sums = _condensed(rows)
+    combinations, often, sums = _condensed(rows)
     found = []
-    for columns, multiples in (
-        (given, None),
-        (_columns(combinations), Multiples(times, sums if weighted else None)),
+    for columns, times, powered in (
+        (given, None, weights if weighted else None),
+        (_columns(combinations), often, sums if weighted else None),
     ):
         reports, by, strata, clusters, samples = columns
         beside = {"by": by, "strata": strata, "clusters": clusters}
-        opened = reports_of(
-            reports,
-            mechanism,
-            group=samples if mechanism.groups else None,
-            times=None if multiples is None else multiples.times,
-        )
-        own = weights if weighted and multiples is None else None
+        group = samples if mechanism.groups else None
+        opened = reports_of(reports, mechanism, group=group, times=times)
         named = {name: beside[name] for name in design}
-        by = named.pop("by")
+        by, own = named.pop("by"), None if times is not None else powered
+        held = {} if times is None else {"times": times, "weights": powered}
         sample = rr.SampleDesign(weights=own, **named)
-        placed = rows_of(reports, opened.rows, by=by, design=sample, multiples=multiples)
+        placed = rows_of(reports, opened.rows, by=by, design=sample, **held)
         found.append(counted_parts(opened, placed))
     assert found[0] == found[1]
     assert list(found[0]) == list(found[1])
@@ -128,22 +124,22 @@ def test_unknown_reports_are_counted_as_rows():
     reports, times = pd.Series(["secret", "once", None]), np.array([5, 7, 11])
     opened = reports_of(reports, M, times=times)
     with pytest.raises(ArgumentValueError, match="5 of 23 reports") as caught:
-        counted_parts(opened, rows_of(reports, 3, multiples=Multiples(times)))
+        counted_parts(opened, rows_of(reports, 3, times=times))
     assert "secret" not in str(caught.value)
     frame = pd.DataFrame({"answer": reports})
     with pytest.raises(ArgumentValueError, match="5 of 23 reports"):
         count_rows(variables(frame, ["answer"], {"answer": M}, times=times), times=times)
     with pytest.raises(ArgumentValueError, match="found 11 of 23 missing"):
-        rows_of(reports, 3, design=rr.SampleDesign(strata=reports), multiples=Multiples(times))
+        rows_of(reports, 3, design=rr.SampleDesign(strata=reports), times=times)
 
 
 def test_powers_of_weights():
     """w, w^2, 1/w and 1/w^2; a weight of 0 is nobody, of infinite inverse."""
     found = powers(np.array([4.0, 0.0]))
     assert [[4, 0], [16, 0], [0.25, np.inf], [0.0625, np.inf]] == found.tolist()
-    assert [4.0, 1.0] == inverse_probabilities([0.25, 1], 2).tolist()
+    assert [4.0, 1.0] == check_weights([0.25, 1], 2, name="probabilities").tolist()
     with pytest.raises(ArgumentValueError, match=r"found 2 of 3 outside or missing"):
-        inverse_probabilities([0.5, 0, np.nan], 3)
+        check_weights([0.5, 0, np.nan], 3, name="probabilities")
 
 
 # -- frames of pandas ----------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.analysis_columns import ordinary, variable
-from rrstats.estimation.means import means, sums_of_cells, sums_of_rows
+from rrstats.estimation.analysis_columns import Variable, ordinary, variable
+from rrstats.estimation.means import means, sums_of
 from rrstats.mechanisms import MatrixDesign, Samples, surveys
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -83,7 +83,7 @@ def test_sums_over_all_worlds_are_those_of_the_truth(name):
     first, exact, estimated = 0.0, 0.0, 0.0
     for reports, chance in _worlds(mechanism, truths):
         grouped = variable(reports, mechanism)
-        sums, _ = sums_of_cells(grouped, y, None, np.zeros(3, dtype=bool))
+        sums, _ = sums_of(grouped, y, None, np.zeros(3, dtype=bool))
         first = first + chance * sums.first[:, 0]
         exact = exact + chance * (sums.first[:, 0] - [indicators.sum(0), y @ indicators]) ** 2
         estimated = estimated + chance * (sums.second - sums.own)[[0, 2]]
@@ -114,14 +114,19 @@ def test_the_variance_is_that_of_the_scores_of_each_row(name, target):
     assert (size**2 / (s**2).sum(0)).tolist() == pytest.approx(found.effective_n.tolist())
 
 
+class RowsAlone(Variable):
+    one_cell_each = False
+
+
 def test_rows_and_cells_are_two_ways_to_the_same_sums():
     """What unary reports go through gives for k-RR what its cells give."""
     y, _, reports = _data(THREE)
     grouped, w = variable(reports, THREE), np.random.default_rng(1).uniform(size=len(y))
     out = np.arange(len(y)) % 7 == 0
     y[out] = w[out] = 0.0
-    one, _ = sums_of_cells(grouped, y, w, out)
-    other, _ = sums_of_rows(grouped, y, w, out)
+    one, _ = sums_of(grouped, y, w, out)
+    alone = RowsAlone(None, grouped.categories, grouped.rows, grouped.reports)
+    other, _ = sums_of(alone, y, w, out)
     assert one.rows.tolist() == other.rows.tolist() == [int((~out).sum())]
     for part in ("rows", "first", "own", "second", "fourth", "pairs"):
         assert getattr(one, part) == pytest.approx(getattr(other, part), rel=1e-10)
@@ -333,10 +338,10 @@ def test_no_rows_say_nothing():
     ("options", "error", "words"),
     [
         ({"values": ["secret", "x", "y"]}, ArgumentTypeError, "values must be numbers"),
-        ({"values": [1.0, 2.0]}, ArgumentValueError, "one for each of the 3 reports, found 2"),
+        ({"values": [1.0, 2.0]}, ArgumentValueError, "one number for each of the 3 rows, found 2"),
         ({"values": [1.0, np.inf, 2.0]}, ArgumentValueError, "found 1 infinite of 3"),
         ({"values": pd.to_datetime(["2020-01-01"] * 3)}, ArgumentTypeError, "must be numbers"),
-        ({"weights": [1, -1, 1]}, ArgumentValueError, "not be negative, found 1 of 3"),
+        ({"weights": [1, -1, 1]}, ArgumentValueError, "found 1 of 3 missing, negative or beyond"),
         ({"weights": [0, 0, 0]}, ArgumentValueError, "must not all be 0"),
         ({"target": "sample"}, ArgumentValueError, "target must be"),
         ({"missing": "keep"}, ArgumentValueError, "missing must be one of"),

@@ -150,7 +150,7 @@ def test_rows_belong_together_by_index_and_length():
     by = pd.Series(["a", "b"], index=[1, 2])
     with pytest.raises(ArgumentValueError, match="weights has another index"):
         rr.tally(["no", "yes"], M, by=by, weights=pd.Series([1.0, 2.0]))
-    with pytest.raises(ArgumentTypeError, match="must not be masked"):
+    with pytest.raises(ArgumentValueError, match="found 1 of 2 missing"):  # under the mask
         rr.tally(["no", "yes"], M, weights=np.ma.array([1.0, 1e6], mask=[False, True]))
     with pytest.raises(ArgumentValueError, match="strata must be known of every row, found 1 of 2"):
         rr.tally(reports, M, design=rr.SampleDesign(strata=["a", None]))

@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 import chance
 import numpy as np
@@ -18,7 +17,7 @@ import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.arrays import score_variances
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.sample_design import inverse_probabilities
+from rrstats.estimation.sample_design import check_weights
 from rrstats.estimation.tally import Cell, Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
@@ -1042,12 +1041,7 @@ def test_probabilities_differ_between_clusters_only():
 def test_probabilities_are_checked(probabilities, error, words):
     """A probability is in (0, 1]; messages count, and quote nothing."""
     with pytest.raises(error, match=words):
-        inverse_probabilities(probabilities, 3)
-
-
-def test_inverse_probabilities_are_weights():
-    """The weight of a row is one over its probability."""
-    assert [2.0, 1.0, 4.0] == inverse_probabilities([0.5, 1.0, Fraction(1, 4)], 3).tolist()
+        check_weights(probabilities, 3, name="probabilities")
 
 
 def test_an_estimate_is_frozen():

@@ -39,6 +39,9 @@ from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)
 
+_NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
+"""What pandas calls objects that are numbers."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reports:
@@ -226,35 +229,30 @@ class Variable:
 
     def codes(self, part: slice = ALL) -> NDArray[np.intp]:
         """(rows,) the cell of each row, and m where it is missing."""
-        if self.reports is None:
-            return self._ordinary(part)
         if not self.one_cell_each:
             raise ArgumentValueError(
                 "a report that names several categories falls into no single cell; use scores"
             )
+        if self.reports is None:
+            codes = np.asarray(self.levels)[part].astype(np.intp)
+            codes[codes < 0] = self.k
+            return codes
         reports = self.reports
-        return self._answers(part, lambda codes: reports.flat(codes)[1], (), self.m)
+        return self._answers(part, self.m, lambda codes: reports.flat(codes)[1])
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
-        if self.reports is None:
-            return self._indicators(part)
-        return self._decoded(part, self.reports.mechanism.channel.scores, self.k)
+        return self._answers(part, np.nan, lambda codes: self._told(codes, "scores"))
 
     def likelihood(self, part: slice = ALL) -> Floats:
         """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
-        if self.reports is None:
-            return self._indicators(part)
-        channel = self.reports.mechanism.channel
-        return self._decoded(part, channel.likelihood, len(channel.class_of))
+        return self._answers(part, np.nan, lambda codes: self._told(codes, "likelihood"))
 
-    def missing(self, part: slice = ALL) -> NDArray[np.bool_]:
+    def missing(self) -> NDArray[np.bool_]:
         """(rows,) where nothing was reported."""
-        if self.reports is None:
-            return np.asarray(self._ordinary(part) == self.k)
-        encoded = self._read(self.reports, part)
-        found = np.zeros(len(encoded.codes), dtype=np.bool_)
-        found[encoded.absent] = True
+        _, outside, rows = self._read(ALL)
+        found = np.zeros(rows, dtype=np.bool_)
+        found[outside] = True
         return found
 
     @cached_property
@@ -278,39 +276,31 @@ class Variable:
             return np.eye(self.k)
         return recode_matrix(self.reports.mechanism.channel)
 
-    def _ordinary(self, part: slice) -> NDArray[np.intp]:
-        codes = np.asarray(self.levels)[part].astype(np.intp)
-        return np.where(codes < 0, self.k, codes)
+    def _told(self, codes: NDArray[Any], asked: str) -> Floats:
+        """Scores or likelihoods of reports that are there; of an ordinary column indicators."""
+        if self.mechanism is None:
+            return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
+        decoded = codec_of(self.mechanism.report_space).decode(codes)
+        return np.asarray(getattr(self.mechanism.channel, asked)(decoded))
 
-    def _indicators(self, part: slice) -> Floats:
-        codes = self._ordinary(part)
-        found = np.zeros((len(codes), self.k + 1))
-        found[np.arange(len(codes)), codes] = 1.0
-        found[codes == self.k] = np.nan
-        return found[:, : self.k]
+    def _read(self, part: slice) -> tuple[NDArray[Any], NDArray[np.intp], int]:
+        """The codes of the rows that are there, the places of the others, and how many are both."""
+        if self.reports is None:
+            codes = self.codes(part)
+            outside = np.flatnonzero(codes == self.k)
+            return np.delete(codes, outside), outside, len(codes)
+        encoded = self.reports.read(part)
+        self.reports.refuse(self.reports.unknown(encoded, part))
+        return self.reports.given(encoded, part), encoded.outside, len(encoded.codes)
 
-    @staticmethod
-    def _read(reports: Reports, part: slice) -> Encoded:
-        encoded = reports.read(part)
-        reports.refuse(reports.unknown(encoded, part))
-        return encoded
-
-    def _decoded(self, part: slice, ask: Callable[[Any], Floats], width: int) -> Floats:
-        assert self.reports is not None
-        decode = codec_of(self.reports.mechanism.report_space).decode
-        return self._answers(part, lambda codes: ask(decode(codes)), (width,), np.nan)
-
-    def _answers(
-        self, part: slice, ask: Callable[[Any], Any], shape: tuple[int, ...], absent: Any
-    ) -> NDArray[Any]:
-        """Answers about the reports that are there, in their rows."""
-        assert self.reports is not None
-        encoded = self._read(self.reports, part)
-        known = ask(self.reports.given(encoded, part))
-        if not encoded.outside.size:
-            return np.asarray(known)
-        found = np.full((len(encoded.codes), *shape), absent, dtype=known.dtype)
-        found[np.delete(np.arange(len(found)), encoded.outside)] = known
+    def _answers(self, part: slice, absent: Any, ask: Callable[[Any], Any]) -> NDArray[Any]:
+        """Answers about the rows that are there, in their places."""
+        codes, outside, rows = self._read(part)
+        known = np.asarray(ask(codes))
+        if not outside.size:
+            return known
+        found = np.full((rows, *known.shape[1:]), absent, dtype=known.dtype)
+        found[np.delete(np.arange(rows), outside)] = known
         return found
 
 
@@ -357,11 +347,11 @@ def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
     That is, where a privatized column is not there under its name, and all values of this one
     are reports of it: renamed, or put beside another wave by a merge.
     """
-    absent = [record for record in read(frame.attrs) if record.name not in frame.columns]
-    if not absent:
-        return
-    levels = ordinary(column_of(frame, name)).categories
-    for record in absent:
+    levels: tuple[Hashable, ...] | None = None
+    for record in read(frame.attrs):
+        if record.name in frame.columns:
+            continue
+        levels = ordinary(column_of(frame, name)).categories if levels is None else levels
         if _may_be(record, levels):
             raise MetadataError(
                 f"column {name!r} may hold reports: the frame speaks of a privatized column "
@@ -373,10 +363,9 @@ def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
 
 def _may_be(record: Record, levels: tuple[Hashable, ...]) -> bool:
     try:
-        space = record.resolve().report_space
+        codec = codec_of(record.resolve().report_space)
     except MetadataError:  # only a fingerprint of it was kept
         return False
-    codec = codec_of(space)
     if not codec.is_label:
         return bool(levels) and all(isinstance(level, bytes) for level in levels)
     return bool(levels) and all(codec.labels.code(level) < codec.labels.k for level in levels)
@@ -390,50 +379,54 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     >>> ordinary(["south", None, "north"]).categories
     ('north', 'south')
     """
-    named = getattr(values, "name", None) if name is None else name
     if isinstance(values, Variable):
         return values
-    values = _opened(values)
-    dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, pd.CategoricalDtype):
-        held: Any = values.array if isinstance(values, pd.Series | pd.Index) else values
-        return Variable(named, tuple(dtype.categories.tolist()), len(held), levels=held.codes)
-    if getattr(values, "ndim", 1) != 1:
-        raise ArgumentValueError(f"an ordinary column must have one axis, found {values.ndim}")
+    column = _series(values)
+    named = column.name if name is None else name
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        categories = tuple(column.cat.categories.tolist())
+        return Variable(named, categories, len(column), levels=column.cat.codes.to_numpy())
     try:
-        codes, levels = pd.factorize(values, sort=True)
+        codes, levels = pd.factorize(column, sort=True)
     except TypeError:
-        codes, levels = _unsorted(values)
+        codes, levels = pd.factorize(column)
     return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
 
 
-def _unsorted(values: Any) -> tuple[Any, Any]:
-    try:
-        return pd.factorize(values)
-    except TypeError:
-        raise ArgumentTypeError(
-            "an ordinary column must hold values that can be told apart (hashable), found others, "
-            "such as lists"
-        ) from None
-
-
-def _opened(values: Any) -> Any:
-    """Ordinary values as something that pandas numbers: a Series, an Index or an array."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise ArgumentTypeError(
-            "a masked array is not taken as a column: what stands under the mask would count; give "
-            "a Series with missing values"
-        )
-    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        return pd.Index(values)  # as numbers they would lose their meaning
-    if isinstance(values, pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
-        return values
+def _series(values: Any) -> pd.Series[Any]:
+    """Ordinary values in pandas; what stands under a mask is missing."""
     if hasattr(values, "to_pandas"):
-        return values.to_pandas()
+        values = values.to_pandas()
+    if getattr(values, "ndim", 1) != 1:
+        raise ArgumentValueError(f"an ordinary column must have one axis, found {values.ndim}")
+    if isinstance(values, pd.Series):
+        return values
     if isinstance(values, str | bytes | Mapping | set | frozenset) or not np.iterable(values):
         raise ArgumentTypeError(f"an ordinary column must be values, found {type(values).__name__}")
-    listed = list(values)
-    return pd.Series(listed, dtype=None if listed else object)
+    held: Any = values if hasattr(values, "dtype") else list(values)
+    return pd.Series(held, dtype=None if len(held) else object)
+
+
+def numbers(values: Any, name: str, rows: int, *, finite: bool = True) -> Floats:
+    """(rows,) floats, missing ones NaN; raises for what is no number, or infinite."""
+    column = values if isinstance(values, pd.Series) else pd.Series(values)
+    if column.ndim != 1 or len(column) != rows:
+        raise ArgumentValueError(
+            f"{name} must have one number for each of the {rows} rows, found {len(column)}"
+        )
+    kind = column.dtype
+    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+    if pd.api.types.is_object_dtype(kind):
+        numeric = pd.api.types.infer_dtype(column, skipna=True) in _NUMERIC
+    if not numeric:
+        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {kind}")
+    found = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if finite and (infinite := int(np.isinf(found).sum())):
+        raise ArgumentValueError(
+            f"{name} must be finite, found {infinite} infinite of {rows}; leave them out, or bound "
+            "them"
+        )
+    return found
 
 
 def variables(

@@ -1122,15 +1122,15 @@ def crosstab(
     check_columns(data, columns, mechanisms, engines=True)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame, beside, multiples = condensed_rows(data, columns, mechanisms, group, design)
-    times = None if multiples is None else multiples.times
+    frame, beside, times, summed = condensed_rows(data, columns, mechanisms, group, design)
     rows = len(frame) if times is None else int(times.sum())
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
     found = replace(found, n_missing=rows - found.n)._checked()
     if design is not SIMPLE:
-        placed = rows_of(frame.index.to_series(), len(frame), design=beside, multiples=multiples)
+        own: Any = {"design": beside, "times": times, "weights": summed}
+        placed = rows_of(frame.index.to_series(), len(frame), **own)
         tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
     if missing == "raise" and found.n_missing:

@@ -19,15 +19,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rrstats._typing import Counts, Floats
 from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.estimation.analysis_columns import refuse_reports
-from rrstats.estimation.sample_design import (
-    LIMITS,
-    Multiples,
-    SampleDesign,
-    refuse_weights,
-)
+from rrstats.estimation.sample_design import LIMITS, SampleDesign, refuse_weights
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, Record, read, write
@@ -284,10 +280,11 @@ def _parsed(text: bytes | None) -> dict[str, Any]:
 
 def group_counts(
     frame: EngineFrame, names: Sequence[Hashable], design: SampleDesign, most: int = MOST
-) -> tuple[pd.DataFrame, Multiples]:
+) -> tuple[pd.DataFrame, Counts, Floats | None]:
     """The combinations of values of some columns, and how many rows of the data each stands for.
 
-    The frame has one row each, the columns under their names, with what is said of them.
+    The frame has one row each, the columns under their names, with what is said of them; last come
+    (4, rows) sums of the powers of the weights, or None.
     most : so many are fetched, and ArgumentValueError is raised where there are more.
     """
     asked = {name: f"key{place}" for place, name in enumerate(dict.fromkeys(names))}
@@ -311,12 +308,12 @@ def group_counts(
     if kept := [one for one in records if one.name in asked or one.name not in frame.names]:
         table.attrs[KEY] = write(kept)
     if not given:
-        return table, Multiples(times)
+        return table, times, None
     powers = np.array([found[f"power{place}"] for place in range(4)], dtype=np.float64)
     refused = sum(map(int, found["refused"]))
     refuse_weights(given[0], int(times.sum()), refused, float(powers[0].sum()))
     powers[2:, np.array(found["nobody"], dtype=np.int64) > 0] = math.inf
-    return table, Multiples(times, powers)
+    return table, times, powers
 
 
 def _query(
@@ -493,21 +490,21 @@ def condensed_rows(
     labels: Any,
     design: SampleDesign,
     most: int = MOST,
-) -> tuple[pd.DataFrame, SampleDesign, Multiples | None]:
-    """A frame whose columns can be read, its design, and how many rows of the data each row is.
+) -> tuple[pd.DataFrame, SampleDesign, Counts | None, Floats | None]:
+    """A frame whose columns can be read, its design, how many rows each row is, and their weights.
 
-    Of pandas it is the frame itself, and None; of an engine the combinations that occur.
+    Of pandas it is the frame itself, and None; of an engine what `group_counts` gives.
     labels : names of further columns.
     """
-    frame, multiples = open_frame(data), None
+    frame, times, weights = open_frame(data), None, None
     check_names(header_of(frame), None, None, design)
     if isinstance(frame, EngineFrame):
         refuse_by_row(frame, (mechanisms or {}).values())
         names = [*columns, *listed(labels), *listed(design.strata), *listed(design.clusters)]
-        frame, multiples = group_counts(frame, names, design, most)
+        frame, times, weights = group_counts(frame, names, design, most)
         design = replace(design, weights=None, probabilities=None)  # they are summed up already
     held: dict[str, Any] = {name: column_of(frame, one) for name, one in design.columns.items()}
-    return frame, replace(design, **held), multiples
+    return frame, replace(design, **held), times, weights
 
 
 def refuse_by_row(frame: EngineFrame, mechanisms: Iterable[Any]) -> None:

@@ -7,7 +7,7 @@ by reported group; its interval is Fieller's and may have no ends.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     LowPrecisionWarning,
     NotIdentifiableError,
     warn,
 )
 from rrstats.estimation import arrays
-from rrstats.estimation.analysis_columns import Variable, refuse_reports, variable
+from rrstats.estimation.analysis_columns import Variable, numbers, refuse_reports, variable
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.result import FORMATS, Result, label_column, proportion_rows
+from rrstats.estimation.sample_design import refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.samples import check_aligned
@@ -39,9 +39,6 @@ from rrstats.randomness.sources import BLOCK_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
-"""What pandas calls objects that are numbers."""
 
 _MOST_PAIRED = 256
 """Up to so many groups the covariance of their means is kept."""
@@ -69,42 +66,66 @@ class GroupSums:
     pairs: Floats | None
 
 
-def sums_of_cells(
-    grouped: Variable, y: Floats, w: Floats | None, out: NDArray[np.bool_]
+def sums_of(
+    grouped: Variable, y: Floats, w: Floats | None, out: Booleans
 ) -> tuple[GroupSums, Floats]:
-    """Sums over rows that fall into one cell each, from a few sums by cell; and naive means."""
+    """Sums over the rows that are not out, and naive means: by cell, or else by row."""
+    parts: Any
+    naive = np.full(grouped.k, np.nan)
+    if grouped.one_cell_each:
+        parts, naive = _by_cell(grouped, y, w, out)
+    else:
+        parts = _by_row(grouped, y, w, out)
+    first: Any = 0.0
+    rows, own, second, fourth, pairs = first, first, first, first, first
+    for counts, terms, scores, member in parts:
+        squares, heavy = scores**2, terms[2:5]
+        rows = rows + member @ counts
+        first = first + np.stack([(member * one) @ scores for one in terms[:2]])
+        own, second = own + heavy @ scores, second + heavy @ squares
+        fourth = fourth + terms[5] @ squares**2
+        if grouped.k <= _MOST_PAIRED:
+            pairs = pairs + np.stack([(scores.T * one) @ scores for one in heavy])
+    return GroupSums(rows, first, own, second, fourth, pairs if np.ndim(pairs) else None), naive
+
+
+def _terms(y: Floats, w: Floats | None) -> Floats:
+    """(6, n) w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
+    w = np.ones_like(y) if w is None else w
+    return np.stack([w, w * y, w**2, w**2 * y, w**2 * y * y, w**4])
+
+
+def _by_cell(
+    grouped: Variable, y: Floats, w: Floats | None, out: Booleans
+) -> tuple[list[Any], Floats]:
+    """Counts and terms by report cell, the cells' scores and samples; and naive means."""
     m = grouped.m
-    powers = ((1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (4, 0))
-    counts, by_cell = np.zeros(m), np.zeros((len(powers), m))
+    counts, terms = np.zeros(m), np.zeros((6, m))
     for start in range(0, grouped.rows, BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
-        codes = grouped.codes(part)
-        codes[out[part]] = m
+        codes = np.where(out[part], m, grouped.codes(part))
         counts += np.bincount(codes, minlength=m + 1)[:m]
-        values = (np.ones_like(y[part]), y[part], y[part] * y[part])
-        for place, (of_w, of_y) in enumerate(powers):
-            if w is None and (of_w, of_y) not in ((1, 1), (2, 2)):
-                continue
-            terms = values[of_y] if w is None else w[part] ** of_w * values[of_y]
-            by_cell[place] += np.bincount(codes, terms, minlength=m + 1)[:m]
-    if w is None:
-        by_cell[[0, 2, 5]], by_cell[3] = counts, by_cell[1]
-    scores, samples = _scores(grouped, counts, by_cell[0])
-    member, squares = np.eye(int(samples.max()) + 1)[samples].T, scores**2
-    paired = grouped.k <= _MOST_PAIRED
-    sums = GroupSums(
-        rows=member @ counts,
-        first=np.stack([(member * part) @ scores for part in by_cell[:2]]),
-        own=by_cell[2:5] @ scores,
-        second=by_cell[2:5] @ squares,
-        fourth=by_cell[5] @ squares**2,
-        pairs=np.stack([(scores.T * b) @ scores for b in by_cell[2:5]]) if paired else None,
-    )
-    sizes, tops = by_cell[:2]
+        for place, term in enumerate(_terms(y[part], None if w is None else w[part])):
+            terms[place] += np.bincount(codes, term, minlength=m + 1)[:m]
+    scores, samples = _scores(grouped, counts, terms[0])
+    sizes, tops = terms[:2]
     if grouped.mechanism is not None:
         sizes, tops = map(grouped.mechanism.channel.support_counts, (sizes, tops))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return sums, np.asarray(tops / sizes)
+        naive = np.asarray(tops / sizes)
+    return [(counts, terms, scores, np.eye(int(samples.max()) + 1)[samples].T)], naive
+
+
+def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
+    """The same of rows, whose reports name several groups, in blocks."""
+    rows = max(min(BLOCK_ROWS, (1 << 22) // grouped.k), 1)
+    for start in range(0, max(grouped.rows, 1), rows):
+        part = slice(start, start + rows)
+        scores = grouped.scores(part)
+        kept = ~(out[part] | np.isnan(scores[:, 0]))
+        ones = np.ones((1, int(kept.sum())))
+        weight = None if w is None else w[part][kept]
+        yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
 
 
 def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -127,32 +148,6 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
     with np.errstate(divide="ignore", invalid="ignore"):
         expansion = np.where(sizes > 0, weight.sum() / sizes, 0.0)
     return arrays.weights(channel, counts).T * expansion[:, None], channel.samples
-
-
-def sums_of_rows(
-    grouped: Variable, y: Floats, w: Floats | None, out: NDArray[np.bool_]
-) -> tuple[GroupSums, Floats]:
-    """Sums over rows whose reports name several groups, by the scores of each row."""
-    k = grouped.k
-    n, first, own, second = 0, np.zeros((2, 1, k)), np.zeros((3, k)), np.zeros((3, k))
-    fourth, pairs = np.zeros(k), np.zeros((3, k, k)) if k <= _MOST_PAIRED else None
-    rows = max(min(BLOCK_ROWS, (1 << 22) // k), 1)
-    for start in range(0, grouped.rows, rows):
-        part = slice(start, start + rows)
-        scores = grouped.scores(part)
-        kept = ~(out[part] | np.isnan(scores[:, 0]))
-        scores, values = scores[kept], y[part][kept]
-        weight = np.ones(len(values)) if w is None else w[part][kept]
-        n += len(values)
-        first[:, 0] += np.stack([weight, weight * values]) @ scores
-        heavy = weight**2 * np.stack([np.ones_like(values), values, values**2])
-        squares = scores**2
-        own += heavy @ scores
-        second += heavy @ squares
-        fourth += weight**4 @ squares**2
-        if pairs is not None:
-            pairs += np.stack([(scores.T * each) @ scores for each in heavy])
-    return GroupSums(np.array([float(n)]), first, own, second, fourth, pairs), np.full(k, np.nan)
 
 
 # -- the result ------------------------------------------------------------------------------
@@ -569,7 +564,7 @@ def means(
     y, w, out = _usable(values, weights, grouped.rows)
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
-    sums, naive = (sums_of_cells if grouped.one_cell_each else sums_of_rows)(grouped, y, w, out)
+    sums, naive = sums_of(grouped, y, w, out)
     n = round(float(sums.rows.sum()))
     absent = grouped.rows - n
     if absent and missing == "raise":
@@ -589,39 +584,12 @@ def means(
     return found
 
 
-def _usable(
-    values: Any, weights: Any, rows: int
-) -> tuple[Floats, Floats | None, NDArray[np.bool_]]:
+def _usable(values: Any, weights: Any, rows: int) -> tuple[Floats, Floats | None, Booleans]:
     """Values, weights, and the rows that lack one of them."""
     y = numbers(values, "values", rows)
     if weights is None:
         return y, None, np.isnan(y)
     w = numbers(weights, "weights", rows)
-    if negative := int((w < 0).sum()):
-        raise ArgumentValueError(f"weights must not be negative, found {negative} of {rows}")
-    if rows and not np.nansum(w) > 0:
-        raise ArgumentValueError("weights must not all be 0 or missing")
+    refuse_weights("weights", rows, int((w < 0).sum()), float(np.nansum(w)))
     out = np.isnan(y) | np.isnan(w)
     return y, np.where(out, 0.0, w), out
-
-
-def numbers(values: Any, name: str, rows: int) -> Floats:
-    """(rows,) floats, missing ones NaN; raises for what is no number or infinite."""
-    column = values if isinstance(values, pd.Series) else pd.Series(values)
-    if column.ndim != 1 or len(column) != rows:
-        raise ArgumentValueError(
-            f"{name} must be one for each of the {rows} reports, found {len(column)}"
-        )
-    kind = column.dtype
-    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
-    if pd.api.types.is_object_dtype(kind):
-        numeric = pd.api.types.infer_dtype(column, skipna=True) in _NUMERIC
-    if not numeric:
-        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {kind}")
-    found = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if infinite := int(np.isinf(found).sum()):
-        raise ArgumentValueError(
-            f"{name} must be finite, found {infinite} infinite of {rows}; leave them out, or bound "
-            "them"
-        )
-    return found

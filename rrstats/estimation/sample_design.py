@@ -9,8 +9,8 @@ then it says how many, and what the powers of their weights add up to.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_one_of
 from rrstats._typing import Counts, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, ordinary, refuse_reports
+from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
 Codes = NDArray[np.intp]
@@ -129,8 +129,7 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     return design
 
 
-@dataclass(frozen=True, eq=False)
-class Numbered:
+class Numbered(NamedTuple):
     """Rows by a label.
 
     codes : (rows,) the number of each row's label; -1 where it is missing.
@@ -138,24 +137,7 @@ class Numbered:
     """
 
     codes: Codes
-    labels: list[Hashable]
-
-
-@dataclass(frozen=True, eq=False)
-class Multiples:
-    """Rows that stand for several rows of the data each.
-
-    times : (rows,) how many.  powers : (4, rows) sums over these of w, w^2, 1/w and 1/w^2, or None
-    where nothing is weighted.
-    """
-
-    times: Counts
-    powers: Floats | None = None
-
-    @property
-    def total(self) -> int:
-        """The number of rows of the data."""
-        return int(self.times.sum())
+    labels: list[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,25 +145,20 @@ class Rows:
     """Groups, cells and weights of the rows of a survey.
 
     groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
-    is one stratum and every row is a cluster by itself.  weights : (rows,) or None.
-    multiples : how many rows of the data each stands for, with their weights; None for one.
+    is one stratum and every row is a cluster by itself.
+    weights : (rows,), or (4, rows) sums of their powers; None where nothing is weighted.
+    times : (rows,) how many rows of the data each stands for; None for one.
     """
 
     groups: Numbered | None = None
     cells: Numbered | None = None
     weights: Floats | None = None
-    multiples: Multiples | None = None
-
-    @property
-    def weighted(self) -> bool:
-        """True where the rows have weights."""
-        summed = self.multiples is not None and self.multiples.powers is not None
-        return summed or self.weights is not None
+    times: Counts | None = None
 
     @property
     def sampled(self) -> bool:
         """True where something is said of how the rows were sampled."""
-        return self.cells is not None or self.weighted
+        return self.cells is not None or self.weights is not None
 
     def places(self, part: slice, rows: int, keys: int) -> Codes:
         """(rows,) group times keys plus (stratum, cluster) of some rows; negative: left out."""
@@ -192,26 +169,24 @@ class Rows:
 
     def powers_of(self, part: slice, outside: Codes) -> Floats | None:
         """(4, n) powers of the weights of some rows, less those outside; see `powers`."""
-        if self.multiples is not None and self.multiples.powers is not None:
-            summed = self.multiples.powers[:, part]
-            return np.delete(summed, outside, axis=1) if outside.size else summed
         if self.weights is None:
             return None
-        mine = self.weights[part]
-        return powers(np.delete(mine, outside) if outside.size else mine)
+        mine = self.weights[..., part]
+        if outside.size:
+            mine = np.delete(mine, outside, axis=-1)
+        return powers(mine) if mine.ndim == 1 else mine
 
     def times_of(self, part: slice) -> Counts | None:
         """(n,) how many rows of the data some rows stand for; None where each is one."""
-        return None if self.multiples is None else self.multiples.times[part]
+        return None if self.times is None else self.times[part]
 
-    def others(self, rows: int, keys: int, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+    def others(self, rows: int, keys: int, counted: Counts) -> Counts:
         """(groups * keys,) rows of each (stratum, cluster) that do not count in a group.
 
         counted : (groups * keys,) rows that do.
         """
         codes = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes
-        times = None if self.multiples is None else self.multiples.times
-        everybody = np.bincount(codes, times, minlength=keys).astype(np.int64)
+        everybody = np.bincount(codes, self.times, minlength=keys).astype(np.int64)
         return np.asarray(np.tile(everybody, len(counted) // max(keys, 1)) - counted)
 
 
@@ -222,40 +197,41 @@ def rows_of(
     by: Any = None,
     design: SampleDesign | None = None,
     observed: bool = True,
-    multiples: Multiples | None = None,
+    times: Counts | None = None,
+    weights: Floats | None = None,
 ) -> Rows:
     """Groups, strata, clusters and weights, each checked against the reports they belong to.
 
-    multiples : where each row stands for several; then they hold the weights.
+    times, weights : where each row stands for several; then the design has no weights.
     """
-    if by is None and (design is None or design is SIMPLE):
-        return Rows(multiples=multiples)
     design = design or SIMPLE
-    strata, clusters, listed = design.strata, design.clusters, [] if by is None else columns_of(by)
-    given = [reports, *listed, strata, clusters, design.weights, design.probabilities]
+    if by is None and design is SIMPLE:
+        return Rows(weights=weights, times=times)
+    labels = [] if by is None else columns_of(by)
     # One labelled column is enough to tell which rows belong together.
+    given = [reports, *labels, *design.columns.values()]
     reports = next((one for one in given if isinstance(one, pd.Series)), reports)
-    groups = cells = weights = None
-    if listed:
-        groups = numbered(_aligned(reports, rows, listed, "by"), observed=observed)
-    if strata is not None or clusters is not None:
-        cells = _cells(reports, rows, strata, clusters, multiples)
-    if design.weights is not None:
-        weights = check_weights(design.weights, rows, reports)
-    elif design.probabilities is not None and multiples is None:
-        weights = inverse_probabilities(design.probabilities, rows, reports)
-    found = Rows(groups, cells, weights, multiples)
-    if design.population is not None and not found.sampled:
+    groups = cells = None
+    if labels:
+        read = [_aligned(reports, rows, column, "by") for column in labels]
+        groups = numbered(read, observed=observed)
+    if design.strata is not None or design.clusters is not None:
+        cells = _cells(reports, rows, design, times)
+    for name in LIMITS:
+        if name in design.columns:
+            weights = check_weights(design.columns[name], rows, reports, name=name)
+    if design.population is not None and cells is None and weights is None:
         # One stratum, so that rows outside a group count as sampled.
-        return replace(found, cells=Numbered(np.zeros(rows, dtype=np.intp), [(0, None)]))
-    return found
+        cells = Numbered(np.zeros(rows, dtype=np.intp), [(0, None)])
+    return Rows(groups, cells, weights, times)
 
 
 def columns_of(by: Any) -> list[Any]:
     """One column, or several given as a list of them or a frame."""
+    kinds = (list, Variable, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
     if isinstance(by, pd.DataFrame):
         return [by.iloc[:, place] for place in range(by.shape[1])]
-    if isinstance(by, list | tuple) and by and all(_is_column(one) for one in by):
+    if isinstance(by, list | tuple) and by and all(isinstance(one, kinds) for one in by):
         return list(by)
     return [by]
 
@@ -268,24 +244,16 @@ def group_names(by: Any) -> tuple[Hashable, ...]:
     return tuple(one if name is None else name for name, one in zip(named, free, strict=True))
 
 
-def _is_column(value: Any) -> bool:
-    if isinstance(value, list | Variable | np.ndarray):
-        return True
-    return isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
-
-
-def _aligned(reports: Any, rows: int, columns: Sequence[Any], name: str) -> list[Variable]:
-    found = []
-    for column in columns:
-        check_aligned(reports, column, name)
-        refuse_reports(column, name, "crosstab both columns, and take conditional shares")
-        read = ordinary(column)
-        if read.rows != rows:
-            raise ArgumentValueError(
-                f"{name} must have one value for each of the {rows} reports, found {read.rows}"
-            )
-        found.append(read)
-    return found
+def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
+    """Labels beside reports."""
+    check_aligned(reports, column, name)
+    refuse_reports(column, name, "crosstab both columns, and take conditional shares")
+    read = ordinary(column)
+    if read.rows != rows:
+        raise ArgumentValueError(
+            f"{name} must have one value for each of the {rows} reports, found {read.rows}"
+        )
+    return read
 
 
 def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
@@ -293,109 +261,64 @@ def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
 
     observed : whether only labels that occur are numbered; False keeps all declared ones.
     """
-    codes = columns[0].codes().copy()
-    codes[codes == columns[0].k] = -1
-    places = np.arange(columns[0].k)
-    for column in columns[1:]:
+    codes: Codes = np.zeros(1, dtype=np.intp)
+    labels: list[tuple[Any, ...]] = [()]
+    for column in columns:
         mine, k = column.codes(), column.k
-        absent = (codes < 0) | (mine == k)
-        codes = codes * k + mine
+        size, absent = len(labels) * k, (codes < 0) | (mine == k)
+        codes = codes * k + mine if len(labels) > 1 else mine
         codes[absent] = -1
-        if len(places) * k <= _COMBINED:
-            places = (places[:, None] * k + np.arange(k)).ravel()
-            continue
-        if not observed:
+        used: Codes = np.arange(size if size <= _COMBINED else 0)
+        if size > _COMBINED and not observed:
             raise ArgumentValueError(
                 f"observed=False would make more than {_COMBINED:,} groups; leave it out"
             )
-        used, at = np.unique(codes[~absent], return_inverse=True)
-        codes[~absent] = at
-        places = places[used // k] * k + used % k
-    if observed:
-        places, codes = _occurring(places, codes)
-    held = [column.categories for column in columns]
-    if len(columns) == 1:
-        return Numbered(codes, [held[0][place] for place in places])
-    digits = (
-        zip(*np.unravel_index(places, [column.k for column in columns]), strict=True)
-        if len(places)
-        else ()
-    )
-    return Numbered(
-        codes, [tuple(h[d] for h, d in zip(held, each, strict=True)) for each in digits]
-    )
+        if size > _COMBINED:
+            used, at = np.unique(codes[~absent], return_inverse=True)
+            codes[~absent] = at
+        elif observed:
+            used = np.flatnonzero(np.bincount(codes + 1, minlength=size + 1)[1:])
+            table = np.full(size + 1, -1)
+            table[used] = np.arange(len(used))
+            codes = codes if len(used) == size else table[codes]
+        labels = [(*labels[one // k], column.categories[one % k]) for one in used.tolist()]
+    return Numbered(codes, labels if len(columns) > 1 else [label[0] for label in labels])
 
 
-def _occurring(places: NDArray[Any], codes: Codes) -> tuple[NDArray[Any], Codes]:
-    """The labels that occur, in their order, and the codes among them."""
-    used = np.bincount(codes[codes >= 0], minlength=len(places)) > 0
-    renumber = np.concatenate([np.cumsum(used) - 1, [-1]])
-    return places[used], np.asarray(renumber[codes], dtype=np.intp)
-
-
-def _cells(
-    reports: Any, rows: int, strata: Any, clusters: Any, multiples: Multiples | None
-) -> Numbered:
+def _cells(reports: Any, rows: int, design: SampleDesign, times: Counts | None) -> Numbered:
     """The (stratum, cluster) of each row; a cluster belongs to its stratum."""
-    given = [(name, c) for name, c in (("strata", strata), ("clusters", clusters)) if c is not None]
     columns = []
-    for name, column in given:
-        read = _aligned(reports, rows, [column], name)[0]
-        lost = read.codes() == read.k
+    for name in ("strata", "clusters"):
+        if name not in design.columns:
+            continue
+        columns.append(_aligned(reports, rows, design.columns[name], name))
+        lost = columns[-1].missing()
         if lost.any():
-            absent = np.count_nonzero(lost) if multiples is None else multiples.times[lost].sum()
-            every = rows if multiples is None else multiples.total
+            often = np.ones(rows, dtype=np.int64) if times is None else times
             raise ArgumentValueError(
-                f"{name} must be known of every row, found {absent} of {every} missing"
+                f"{name} must be known of every row, found {often[lost].sum()} of {often.sum()} "
+                "missing"
             )
-        columns.append(read)
-    found = numbered(columns)
-    if len(columns) == 2:
-        return found
-    pairs = [(label, None) if strata is not None else (None, label) for label in found.labels]
-    return Numbered(found.codes, list(pairs))
+    codes, labels = numbered(columns)
+    if design.clusters is None:
+        labels = [(label, None) for label in labels]
+    elif design.strata is None:
+        labels = [(None, label) for label in labels]
+    return Numbered(codes, labels)
 
 
-def _numbers(values: Any, name: str, rows: int, reports: Any) -> Floats:
-    """(rows,) ordinary numbers beside reports."""
-    check_aligned(reports, values, name)
-    refuse_reports(values, name, "weigh by what is known of everybody")
-    if isinstance(values, np.ma.MaskedArray):
-        raise ArgumentTypeError(
-            f"{name} must not be masked: what stands under the mask would count"
-        )
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(f"{name} must be numbers") from None
-    if found.shape != (rows,):
-        raise ArgumentValueError(
-            f"{name} must have one number for each of the {rows} rows, found the shape "
-            f"{found.shape}"
-        )
-    return found
+def check_weights(given: Any, rows: int, reports: Any = None, *, name: str = "weights") -> Floats:
+    """(rows,) weights of at least 0, or 1 / probabilities; raises for anything else.
 
-
-def check_weights(weights: Any, rows: int, reports: Any = None) -> Floats:
-    """(rows,) weights as doubles: finite, at least 0, not all 0; raises for anything else."""
-    found = _numbers(weights, "weights", rows, reports)
-    least, most = LIMITS["weights"]
-    good = (found >= least) & (found <= most) | (found == 0)
-    refuse_weights("weights", rows, int((~good).sum()), float(found.sum()))
-    return found
-
-
-def inverse_probabilities(probabilities: Any, rows: int, reports: Any = None) -> Floats:
-    """(rows,) weights 1 / probability, for probabilities in (0, 1] of being in the sample.
-
-    >>> inverse_probabilities([0.5, 1.0, 0.25], 3)
+    >>> check_weights([0.5, 1.0, 0.25], 3, name="probabilities")
     array([2., 1., 4.])
     """
-    chances = _numbers(probabilities, "probabilities", rows, reports)
-    least, most = LIMITS["probabilities"]
-    good = (chances >= least) & (chances <= most)
-    refuse_weights("probabilities", rows, int((~good).sum()), 1.0)
-    return np.asarray(1 / chances)
+    check_aligned(reports, given, name)
+    refuse_reports(given, name, "weigh by what is known of everybody")
+    found, (least, most) = numbers(given, name, rows, finite=False), LIMITS[name]
+    good = (found >= least) & (found <= most) | (found == 0) & (name == "weights")
+    refuse_weights(name, rows, int((~good).sum()), float(found.sum()))
+    return found if name == "weights" else np.asarray(1 / found)
 
 
 def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:

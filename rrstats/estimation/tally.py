@@ -368,19 +368,17 @@ def count_reports(
     beside, found, rows = [*listed(by), *listed(group)], {}, 0
     for names, given in asked:
         most = MOST if beside or not is_mechanism(given) else most_of(given)
-        table, held, multiples = condensed_rows(frame, names, None, beside, design, most)
-        times = None if multiples is None else multiples.times
+        table, held, times, weights = condensed_rows(frame, names, None, beside, design, most)
         column, samples = reports_in(table, names), None
         if group is not None:
             samples = column_of(table, group)
         opened = reports_of(column, given, prob, epsilon=epsilon, group=samples, times=times)
         kept = [column_of(table, name) for name in listed(by)] or None
-        placed = rows_of(
-            column, opened.rows, by=kept, design=held, observed=observed, multiples=multiples
-        )
+        own: Any = {"design": held, "times": times, "weights": weights}
+        placed = rows_of(column, opened.rows, by=kept, observed=observed, **own)
         name = names[0] if len(names) == 1 else tuple(names)
         found[name] = counted_parts(opened, placed)
-        rows = opened.rows if multiples is None else multiples.total
+        rows = opened.rows if times is None else int(times.sum())
     return Counted(found, tuple(listed(by)) or None, single, rows)
 
 
@@ -388,8 +386,9 @@ def counted_parts(opened: Reports, rows: Rows) -> Any:
     """A tally, or a dict with one for each group."""
     described = opened.mechanism
     labels = [None] if rows.groups is None else rows.groups.labels
-    keys = [EVERYONE] if rows.cells is None else cast("list[Any]", rows.cells.labels)
-    sums = Sums(len(labels) * len(keys), len(described.channel.samples), weighted=rows.weighted)
+    keys = [EVERYONE] if rows.cells is None else rows.cells.labels
+    m, weighted = len(described.channel.samples), rows.weights is not None
+    sums = Sums(len(labels) * len(keys), m, weighted=weighted)
     if sums.size * sums.m > _MOST_SUMS:
         raise ArgumentValueError(
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "

@@ -27,8 +27,7 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-from rrstats.estimation.analysis_columns import refuse_renamed, refuse_reports
-from rrstats.estimation.means import numbers
+from rrstats.estimation.analysis_columns import numbers, refuse_renamed, refuse_reports
 from rrstats.mechanisms.records import KEY, find, write
 
 BLOCK = 16_384

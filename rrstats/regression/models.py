@@ -33,8 +33,7 @@ import pandas as pd
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import Variable, ordinary, variable
-from rrstats.estimation.means import numbers
+from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, variable
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.mechanisms.records import read
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
