@@ -91,9 +91,20 @@ def simulated_p_value(
 
 
 def random_tables(generator: Any, size: int, rows: Floats, columns: Floats) -> Counts:
-    """(size, r, c) tables with these margins, as likely as shuffled pairs make them."""
-    margins = scipy.stats.random_table(rows, columns)
-    return np.asarray(margins.rvs(size, random_state=generator), dtype=np.int64)
+    """(size, r, c) tables with these margins, as likely as shuffled pairs make them.
+
+    Cell by cell: the count of a row in a column is hypergeometric, given the rest of both.
+    """
+    found = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
+    left = np.tile(columns, (size, 1)).astype(np.int64)
+    for row, total in enumerate(rows):
+        wanted = np.full(size, int(total))
+        for column in range(len(columns)):
+            beyond = left[:, column + 1 :].sum(axis=1)
+            found[:, row, column] = generator.hypergeometric(left[:, column], beyond, wanted)
+            wanted -= found[:, row, column]
+        left -= found[:, row]
+    return found
 
 
 def fit_margins(
