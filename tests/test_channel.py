@@ -11,7 +11,7 @@ import pytest
 from catalogue import ASYMMETRIC, channel_of
 
 import rrstats as rr
-from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
 from rrstats.estimation.arrays import most_likely
 from rrstats.mechanisms.channel import check_target, expected_rates
 from rrstats.mechanisms.matrix_channel import MatrixChannel
@@ -177,9 +177,6 @@ def test_products():
         # Post-processing: the ratio of a product is at most that of the first channel.
         assert 1 <= both.max_likelihood_ratio == ratio <= first.max_likelihood_ratio
         assert all(sum(column) == 1 for column in zip(*both.entries, strict=True))
-    for first, second in ((ASYMMETRIC, krr3), (krr3, krr4), (krr4, SQUARE)):
-        with pytest.raises(ArgumentValueError, match="second channel must randomize the"):
-            first.then(second)
 
 
 def test_binomial_rates():
@@ -315,7 +312,7 @@ def test_targets(target):
     """A target is one of two words, and the error lists both."""
     for ask in (check_target, *(lambda t, c=c: report_variance(c, THETA, t)
                                 for c in (ASYMMETRIC, krr_channel(0.7, 3)))):  # fmt: skip
-        with pytest.raises(ArgumentValueError, match=r"'population' .* or 'rows'"):
+        with pytest.raises(RRStatsError, match=r"target must be one of \['population', 'rows'\]"):
             ask(target)
 
 

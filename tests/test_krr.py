@@ -44,7 +44,7 @@ def test_by_epsilon(k, epsilon):
 def test_epsilon_zero():
     """Epsilon 0 is uniform noise where the double 1/k is exact, and refused elsewhere."""
     assert rr.KRR(range(4), epsilon=0).prob == 0.25
-    with pytest.raises(ArgumentValueError, match=r"below what a double can express.*8\.3"):
+    with pytest.raises(ArgumentValueError, match=r"epsilon must be at least 8\.3"):
         rr.KRR(range(3), epsilon=0)
 
 
@@ -235,7 +235,7 @@ def test_documents_by_hand():
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (None, "must be a dict, found NoneType"),
+        (None, "must be a dict, found None"),
         ([], "must be a dict, found list"),
         ({}, "type must be one of"),
         ({"type": "krr"}, r"type must be one of \[.*'Chain', 'KRR'.*\], found 'krr'"),

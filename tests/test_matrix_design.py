@@ -290,7 +290,7 @@ def test_json_keeps_fractions():
         ({"matrix": {"0": 1}}, "list of numbers"),
         ({"matrix": 1}, "rows of numbers"),
         ({"reports": ["a", "b", "c"]}, "reports must have one label"),
-        ({"shows": ["a"]}, "shows must be a mapping"),
+        ({"shows": ["a"]}, "shows must give each"),
         ({"rows": 2}, "unknown keys"),
     ],
 )
@@ -344,7 +344,7 @@ def test_malformed_documents(changed, message):
         (0.75, ArgumentTypeError, "rows of numbers or a DataFrame, found float"),
         (None, ArgumentTypeError, "rows of numbers or a DataFrame, found None"),
         ("identity", ArgumentTypeError, "must be a list of numbers, found str"),
-        ([[10**400, 0.5], [0.5, 0.5]], ArgumentTypeError, "largest double"),
+        ([[10**400, 0.5], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found int"),
         (
             [[1e308, 0.5], [1e308, 0.5]],
             ArgumentValueError,
@@ -369,7 +369,7 @@ def test_bad_matrices(matrix, kind, message):
 )
 def test_sums_beyond_the_largest_double(matrix):
     """A channel's numbers may be too large for a double, and its errors are still its own."""
-    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=r"probabilities|largest"):
+    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=r"probabilities|finite"):
         MatrixDesign(["a", "b"], matrix)
 
 

@@ -201,7 +201,7 @@ def test_influence_of_one_report():
         (lambda: SubsetSelection(ABCD, size=2, prob_own=1.0), ArgumentValueError, "[2/4, 1)"),
         (lambda: SubsetSelection(ABCD, epsilon=-1.0), ArgumentValueError, "at least 0"),
         (lambda: SubsetSelection(ABCD, epsilon="1"), ArgumentTypeError, "epsilon must be a number"),
-        (lambda: SubsetSelection(ABCD, epsilon=90.0), ArgumentValueError, "beyond what a double"),
+        (lambda: SubsetSelection(ABCD, epsilon=90.0), ArgumentValueError, "largest possible is"),
         (lambda: SubsetSelection(range(40_000), epsilon=1.0), ArgumentValueError, "at most 32768"),
         (lambda: SubsetSelection(["a"], epsilon=1.0), ArgumentValueError, "at least two"),
     ],

@@ -24,6 +24,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rrstats._checks import check_one_of, check_probability
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
@@ -146,26 +147,8 @@ def expected_rates(channel: Channel, proportions: ArrayLike) -> Floats:
 
 def check_target(target: object) -> str:
     """The target, if it is one of "population" and "rows"; raises otherwise."""
-    if isinstance(target, str) and target in TARGETS:
-        return target
-    raise ArgumentValueError(
-        f"target must be 'population' (these people are a sample of it) or 'rows' (just these "
-        f"rows, nobody else), got {target!r}"
-    )
-
-
-def as_fraction(number: Any, name: str = "matrix[report, truth]") -> Fraction:
-    """A finite number as a fraction; raises for anything else."""
-    if type(number) is Fraction:
-        return number
-    try:
-        if isinstance(number, bool | str):
-            raise TypeError
-        return Fraction(number)
-    except (TypeError, ValueError, OverflowError):
-        # Whatever is no number may be an answer: only infinity and NaN are quoted.
-        found = repr(number) if isinstance(number, float) else type(number).__name__
-        raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None
+    found: str = check_one_of(target, "target", TARGETS)
+    return found
 
 
 def number(value: Any, name: str) -> Number:
@@ -176,13 +159,15 @@ def number(value: Any, name: str) -> Number:
     """
     if isinstance(value, float) and math.isfinite(value):
         return float(value) + 0.0  # no negative zero
-    exact = as_fraction(value.item() if isinstance(value, np.generic) else value, name)
     try:
+        if isinstance(value, bool | np.bool_ | str):
+            raise TypeError
+        exact = Fraction(value.item() if isinstance(value, np.generic) else value)
         double = float(exact)
-    except OverflowError:
-        raise ArgumentTypeError(
-            f"{name} must be finite numbers, found one beyond the largest double"
-        ) from None
+    except (TypeError, ValueError, OverflowError):
+        # Whatever is no number may be an answer: only infinity and NaN are quoted.
+        found = repr(value) if isinstance(value, float) else type(value).__name__
+        raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None
     return double if Fraction(double) == exact else exact
 
 
@@ -193,20 +178,14 @@ def numbers(values: Any, name: str) -> tuple[Number, ...]:
     return tuple(number(value, name) for value in values)
 
 
-def probability(value: Any, name: str, interval: str = "[0, 1]") -> Number:
-    """A number in an interval, of which a bracket says whether an end belongs to it.
+def probability(value: Any, name: str, ends: str = "[]") -> Number:
+    """A number in [0, 1], or without an end that has a parenthesis in ``ends``.
 
-    Raises ArgumentValueError with the interval for any other number.
-
-    >>> probability(0.7, "prob_statement", "(0, 1)")
+    >>> probability(0.7, "prob_statement", "()")
     0.7
     """
     chance = number(value, name)
-    low, high = (Fraction(end) for end in interval[1:-1].split(","))
-    above = low <= chance if interval[0] == "[" else low < chance
-    below = chance <= high if interval[-1] == "]" else chance < high
-    if not (above and below):
-        raise ArgumentValueError(f"{name} must be in {interval}, got {chance}")
+    check_probability(chance, name, ends)
     return chance
 
 

@@ -21,10 +21,12 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
+
 from rrstats._checks import check_epsilon, check_k, check_number, check_prob
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
-_LARGEST_PROB = math.nextafter(1.0, 0.0)
+LARGEST_PROB = math.nextafter(1.0, 0.0)
 
 
 # -- rounded outward -------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def largest_epsilon(k: int) -> float:
     >>> largest_epsilon(2)
     36.73680056967711
     """
-    return epsilon_from_ratio(_krr_ratio(_LARGEST_PROB, check_k(k)))
+    return epsilon_from_ratio(_krr_ratio(LARGEST_PROB, check_k(k)))
 
 
 def prob_from_epsilon(epsilon: float, k: int) -> float:
@@ -197,58 +199,51 @@ def prob_from_epsilon(epsilon: float, k: int) -> float:
     >>> epsilon_from_prob(0.7310585786300048, 2) <= 1.0
     True
     """
-    k = check_k(k)
-    epsilon = check_epsilon(epsilon)
-    if epsilon > largest_epsilon(k):
-        return _LARGEST_PROB
-    return nearest_to_epsilon(
-        epsilon,
-        ratio=lambda prob: _krr_ratio(prob, k),
-        guess=lambda grown: grown / (grown + k - 1),
-        least_private=_LARGEST_PROB,
-        most_private=1 / k,
-    )
+    if check_epsilon(epsilon) > largest_epsilon(k):
+        return LARGEST_PROB
+    return krr_prob(epsilon, k)
+
+
+def krr_prob(epsilon: object, k: int) -> float:
+    """The prob of `prob_from_epsilon`; raises for a request beyond all doubles."""
+    return nearest_to_epsilon(epsilon, lambda prob: _krr_ratio(prob, k), 1 / k, LARGEST_PROB)
 
 
 def nearest_to_epsilon(
-    epsilon: object,
-    *,
-    ratio: Callable[[float], Fraction],
-    guess: Callable[[Decimal], Decimal],
-    least_private: float,
-    most_private: float,
+    epsilon: object, ratio: Callable[[float], Fraction], most_private: float, least_private: float
 ) -> float:
     """The probability, as a double, that is nearest to a request without exceeding it.
 
-    ratio : the exact likelihood ratio of a double.  guess : about the probability, from e^epsilon.
-    least_private, most_private : the ends of the doubles that are allowed; the ratio falls from
-        the first to the second.
+    ratio : the exact likelihood ratio of a double; it grows from ``most_private`` to
+        ``least_private``, the ends of the doubles that are allowed.
     Raises ArgumentValueError for a request beyond both ends.
     """
     request = check_epsilon(epsilon)
-
-    def serves(prob: float) -> bool:
-        # The tightest double above the logarithm is at most a double where the logarithm is.
-        return epsilon_from_ratio(ratio(prob)) <= request
-
-    if request > (most := epsilon_from_ratio(ratio(least_private))):
+    least, most = (epsilon_from_ratio(ratio(end)) for end in (most_private, least_private))
+    if not least <= request <= most:
         raise ArgumentValueError(
-            f"epsilon {request!r} is beyond what a double can express; the largest possible is "
-            f"{most!r}"
+            f"epsilon must be at least {least!r}, and the largest possible is {most!r}, as doubles "
+            f"express no others; got {request!r}"
         )
-    if not serves(most_private):
-        raise ArgumentValueError(
-            f"epsilon {request!r} is below what a double can express; the smallest possible is "
-            f"{epsilon_from_ratio(ratio(most_private))!r}"
-        )
-    low, high = sorted([least_private, most_private])
-    with decimal.localcontext(context(40)):
-        prob = min(max(float(guess(Decimal(request).exp())), low), high)
-    while not serves(prob):
-        prob = math.nextafter(prob, most_private)
-    while prob != least_private and serves(following := math.nextafter(prob, least_private)):
-        prob = following
-    return prob
+    with decimal.localcontext(context(60)):
+        allowed = Fraction(Decimal(request).exp().next_minus()) if request else Fraction(1)
+    return last_double(most_private, least_private, lambda prob: ratio(prob) <= allowed)
+
+
+def last_double(start: float, end: float, serves: Callable[[float], bool]) -> float:
+    """The double nearest to ``end`` that serves: ``start`` does, and all up to some point."""
+    if serves(end):
+        return end
+    # Positive doubles are in the order of their bits.
+    good, bad = np.array([start, end]).view(np.int64).tolist()
+    while abs(bad - good) > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if serves(_double(middle)) else (good, middle)
+    return _double(good)
+
+
+def _double(bits: int) -> float:
+    return float(np.int64(bits).view(np.float64))
 
 
 # -- the other meaning of p -----------------------------------------------------------------
@@ -277,7 +272,7 @@ def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
     """
     k = check_k(k)
     draw = check_number(prob_uniform_draw, "prob_uniform_draw", 0.0, 1.0, ends="(]")
-    return min(float(1 - Fraction(draw) * (k - 1) / k), _LARGEST_PROB)
+    return min(float(1 - Fraction(draw) * (k - 1) / k), LARGEST_PROB)
 
 
 def uniform_draw_from_prob(prob: float, k: int) -> float:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_epsilon, check_exactly_one, check_prob
+from rrstats._checks import check_exactly_one, check_prob
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms.base import Mechanism, check_codes
-from rrstats.mechanisms.epsilon import largest_epsilon, prob_from_epsilon
+from rrstats.mechanisms.epsilon import krr_prob
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.randomness.samplers import below, coin
@@ -85,15 +85,8 @@ class KRR(Mechanism):
         if check_exactly_one(prob=prob, epsilon=epsilon) == "prob":
             value = check_prob(prob, domain.k)
         else:
-            request = check_epsilon(epsilon)
-            if request > (most := largest_epsilon(domain.k)):
-                raise ArgumentValueError(
-                    f"epsilon {request!r} is beyond what a double prob can express for "
-                    f"{domain.k} categories; the largest possible is {most!r}"
-                )
-            value = prob_from_epsilon(request, domain.k)
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "prob", value)
+            value = krr_prob(epsilon, domain.k)
+        vars(self).update(domain=domain, prob=value)
 
     @cached_property
     def channel(self) -> KRRChannel:

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.errors import NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
     MultinomialChannel,
@@ -91,16 +90,11 @@ class MatrixForm:
         """
         if not self._names_categories:
             return None
+        own = np.diagonal(self.matrix).copy()
         wrong = self.matrix[~np.eye(self.k, dtype=bool)].reshape(self.k, -1)
-        if np.any(wrong != wrong[:, :1]):  # exact numbers that are alike are alike as doubles
+        if np.any(wrong != wrong[:, :1]) or np.any(wrong[:, 0] == own):
             return None
-        low = []
-        for report, row in enumerate(self.entries):
-            others = set(distinct(row[:report] + row[report + 1 :]))
-            if len(others) != 1 or row[report] in others:
-                return None
-            low.append(float(others.pop()))
-        return BinomialRates(np.array(low), np.diagonal(self.matrix).copy(), self.k == 2)
+        return BinomialRates(wrong[:, 0].copy(), own, self.k == 2)
 
     @property
     def _names_categories(self) -> bool:
@@ -143,7 +137,7 @@ class MatrixForm:
 
     def then(self, second: MultinomialChannel) -> MultinomialChannel:
         """The product of both matrices."""
-        return product(self, second)
+        return ProductChannel(self, second)
 
 
 @dataclass(frozen=True)
@@ -176,12 +170,7 @@ class MatrixChannel(MatrixForm):
 
 @dataclass(frozen=True)
 class ProductChannel(MatrixForm):
-    """The channel of the reports of ``first``, randomized once more by ``second``.
-
-    Exact entries of large products are long, so they are found where they are asked for: the
-    matrix in doubles and the worst row come from bounds of 256 bits, and from exact entries
-    where the bounds leave a choice.
-    """
+    """The channel of the reports of ``first``, randomized once more by ``second``."""
 
     first: MultinomialChannel
     second: MultinomialChannel
@@ -193,74 +182,37 @@ class ProductChannel(MatrixForm):
         return tuple(self.first.class_of)
 
     @cached_property
-    def entries(self) -> Entries:
-        """The exact product.
+    def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+        """(m, classes) whole numbers, and (m,) those by which each row is divided.
 
-        Each column of the one and each row of the other has one denominator, so that all sums
+        Each row of the one and each column of the other has one denominator, so that all sums
         are of whole numbers: fractions would take a hundred times as long.
         """
-        columns = [_over_one(column) for column in zip(*self.first.entries, strict=True)]
-        return tuple(
-            tuple(Fraction(sum(map(mul, row, column)), low * high) for column, high in columns)
-            for row, low in map(_over_one, self.second.entries)
-        )
+        rows, low = zip(*map(_over_one, self.second.entries), strict=True)
+        pairs = map(_over_one, zip(*self.first.entries, strict=True))
+        columns, high = zip(*pairs, strict=True)
+        common = math.lcm(*high)
+        whole = np.array(rows, dtype=object) @ np.array(columns, dtype=object).T
+        scale = np.array([common // each for each in high], dtype=object)
+        return whole * scale, np.array(low, dtype=object) * common
 
-    @cached_property
-    def _bounds(self) -> tuple[list[list[int]], int]:
-        """Entries times 2**512, rounded down, and by how much at most."""
-        rows = [[_scaled(x) for x in row] for row in self.second.entries]
-        columns = [[_scaled(x) for x in c] for c in zip(*self.first.entries, strict=True)]
-        low = [[sum(map(mul, row, column)) for column in columns] for row in rows]
-        return low, self.first.m * (2 << _BITS)
-
-    def _exact(self, report: int, truth: int) -> Fraction:
-        column = [row[truth] for row in self.first.entries]
-        pairs = zip(self.second.entries[report], column, strict=True)
-        return exact_sum([a * b for a, b in pairs])
+    @property
+    def entries(self) -> Entries:
+        """The exact product."""
+        pairs = zip(*self._whole, strict=True)
+        return tuple(tuple(Fraction(x, common) for x in row) for row, common in pairs)
 
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
-        rows, slack = self._bounds
-        one = 1 << 2 * _BITS
-        full = np.array([[x / one for x in row] for row in rows])
-        above = np.array([[(x + slack) / one for x in row] for row in rows])
-        for report, truth in np.argwhere(full != above):
-            full[report, truth] = float(self._exact(report, truth))
-        return _kept(full)
+        whole, common = self._whole
+        return _kept((whole / common[:, None]).astype(np.float64))
 
     @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
-        """The largest ratio within a row, exact: of the rows that may have it."""
-        rows, slack = self._bounds
-        ends = [(max(row), min(row)) for row in rows]
-        if any(least == 0 for _, least in ends):
-            return super().max_likelihood_ratio
-        known = max(Fraction(most, least + slack) for most, least in ends)
-        found: list[Fraction] = []
-        for report, (row, (most, least)) in enumerate(zip(rows, ends, strict=True)):
-            if Fraction(most + slack, least) >= known:
-                high = max(self._exact(report, t) for t, x in enumerate(row) if x + slack >= most)
-                low = min(self._exact(report, t) for t, x in enumerate(row) if x <= least + slack)
-                found.append(high / low)
-        return max(found)
-
-
-_BITS = 256
-
-
-def _scaled(number: Fraction) -> int:
-    return (number.numerator << _BITS) // number.denominator
-
-
-def product(first: MultinomialChannel, second: MultinomialChannel) -> ProductChannel:
-    """The channel of the reports of ``first``, randomized once more by ``second``."""
-    if len(second.class_of) != first.m:
-        raise ArgumentValueError(
-            f"the second channel must randomize the {first.m} reports of the first, but has "
-            f"{len(second.class_of)} categories"
-        )
-    return ProductChannel(first, second)
+        """The largest ratio within a row, between any two classes."""
+        ends = [(max(row), min(row)) for row in self._whole[0].tolist() if any(row)]
+        return max(Fraction(most, least) if least else math.inf for most, least in ends)
 
 
 def _over_one(parts: Sequence[Fraction]) -> tuple[list[int], int]:
@@ -273,6 +225,13 @@ def exact_sum(parts: Sequence[Fraction]) -> Fraction:
     """The sum of many fractions: ten times as fast as one by one."""
     numerators, common = _over_one(parts)
     return Fraction(sum(numerators), common)
+
+
+def normalized(parts: Sequence[Fraction]) -> list[Fraction]:
+    """The fractions divided by their sum."""
+    numerators, _ = _over_one(parts)
+    total = sum(numerators)
+    return [Fraction(numerator, total) for numerator in numerators]
 
 
 def distinct(row: Iterable[Fraction]) -> list[Fraction]:
@@ -331,23 +290,24 @@ def _reason(matrix: Floats, recode: Floats) -> str:
     """The reason why reports do not identify the categories, and a way out."""
     m, classes = matrix.shape
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
-    if samples > 1 and m % samples == 0:
-        blocks = matrix.reshape(samples, -1, classes)
-        if np.allclose(blocks, blocks[0], rtol=_ALIKE, atol=0):
-            return (
-                "all samples have the same probabilities, so that together they tell no more than "
-                "one; the samples must differ"
-            )
+    if (
+        samples > 1
+        and m % samples == 0
+        and _alike(blocks := matrix.reshape(samples, -1), blocks[0])
+    ):
+        return (
+            "all samples have the same probabilities, so that together they tell no more than "
+            "one; the samples must differ"
+        )
     columns = matrix.T
-    if np.allclose(columns, columns[0], rtol=_ALIKE, atol=0):
+    if _alike(columns, columns[0]):
         return (
             f"all {classes} true answers are reported alike, so that reports carry no information; "
             "choose another probability"
         )
     for one, other in combinations(range(classes), 2):
-        if np.array_equal(recode[:, one], recode[:, other]):
-            continue
-        if np.allclose(columns[one], columns[other], rtol=_ALIKE, atol=0):
+        named = not np.array_equal(recode[:, one], recode[:, other])
+        if named and _alike(columns[one], columns[other]):
             return (
                 f"the true answers number {one + 1} and {other + 1} are reported alike; merge "
                 "them, or choose other probabilities"
@@ -356,6 +316,10 @@ def _reason(matrix: Floats, recode: Floats) -> str:
         "some true answers are reported like a mixture of others; merge categories, or let them "
         "make more different reports"
     )
+
+
+def _alike(probabilities: Floats, others: Floats) -> bool:
+    return np.allclose(probabilities, others, rtol=_ALIKE, atol=0)
 
 
 def _kept(array: Floats) -> Floats:

@@ -28,7 +28,7 @@ from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
 from rrstats.mechanisms.channel import Number, numbers, whole_sum
-from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
+from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum, normalized
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
@@ -135,11 +135,9 @@ class MatrixDesign(Mechanism):
     @cached_property
     def channel(self) -> MatrixChannel:
         """The matrix, with columns that sum to 1 exactly."""
-        rows, own = _exact(self.matrix), self.inverse
-        totals = [exact_sum(column) for column in zip(*rows, strict=True)]
-        if any(total != 1 for total in totals):
-            rows = tuple(tuple(x / t for x, t in zip(row, totals, strict=True)) for row in rows)
-        return MatrixChannel(rows, None if own is None else _exact(own), self.codes_shown)
+        columns = map(normalized, zip(*_exact(self.matrix), strict=True))
+        own = None if self.inverse is None else _exact(self.inverse)
+        return MatrixChannel(tuple(zip(*columns, strict=True)), own, self.codes_shown)
 
     @cached_property
     def _sampler(self) -> TableSampler:

@@ -19,7 +19,6 @@ Source: Erlingsson, Pihur and Korolova (2014), RAPPOR.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -33,19 +32,12 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
-from rrstats.mechanisms.epsilon import epsilon_from_ratio
+from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, last_double
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.randomness.samplers import independent_bits
 from rrstats.randomness.sources import Source, Substream
-
-
-def _largest_double(low: float, high: float, holds: Callable[[float], bool]) -> float:
-    """The largest double in [low, high) that ``holds``; it does at low, and up to one point."""
-    while (middle := low + (high - low) / 2) not in (low, high):
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
@@ -110,7 +102,7 @@ def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
 
     # More truth in the second round is more epsilon in the product, for every first round.
     least = 1 / size
-    prob = _largest_double(least, 1.0, is_private) if is_private(least) else least
+    prob = last_double(least, LARGEST_PROB, is_private) if is_private(least) else least
     if prob == least:
         raise ArgumentValueError(
             f"epsilon_first_report {request!r} is below what a double can express for {size} "
@@ -240,9 +232,7 @@ class Rappor(UnaryEncoding):
         # Fractions, as no double need be the product of both rounds.
         own, other = (cast("float", prob) for prob in mixed)
         self._set(kept.domain.declared, own, other, "Rappor")
-        object.__setattr__(self, "f", f)
-        object.__setattr__(self, "p", p)
-        object.__setattr__(self, "q", q)
+        vars(self).update(f=f, p=p, q=q)
 
     @cached_property
     def permanent(self) -> UnaryEncoding:

@@ -39,15 +39,12 @@ def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int,
     """
     if shows is None:
         return classes, tuple(range(classes.k))
-    if not isinstance(shows, Mapping):
-        if not isinstance(shows, list) or len(shows) != classes.k:
-            raise ArgumentTypeError(
-                f"shows must be a mapping from class to category, or a list of {classes.k} "
-                f"categories, found {type(shows).__name__}"
-            )
-        shows = dict(zip(classes.categories, shows, strict=True))
-    given = {classes.code(name): shown for name, shown in shows.items()}
-    if set(given) != set(range(classes.k)) or len(given) != len(shows):
+    rule = f"a mapping from class to category, or a list of {classes.k} categories"
+    check_instance(shows, "shows", (Mapping, list), rule)
+    mapped = isinstance(shows, Mapping)
+    pairs = shows.items() if mapped else zip(classes.categories, shows, strict=False)
+    given = {classes.code(name): shown for name, shown in pairs}
+    if sorted(given) != list(range(classes.k)) or len(shows) != classes.k:
         raise ArgumentValueError(
             f"shows must give each of the classes {classes.describe()} one category, found "
             f"{len(shows)} entries"
@@ -105,14 +102,12 @@ class Samples(Mechanism):
                 "parts must hold the mechanisms, of one sample each, of at least two samples, "
                 f"found {len(parts)}"
             )
-        for what in ("domain", "report_space"):
-            spaces = [getattr(part, what) for part in mechanisms]
-            other = next((space for space in spaces if space != spaces[0]), None)
-            if other is not None:
-                answers = "true answers" if what == "domain" else "reports"
+        for what, named in (("domain", "true answers"), ("report_space", "reports")):
+            first, *others = (getattr(part, what) for part in mechanisms)
+            if other := next((space for space in others if space != first), None):
                 raise ArgumentValueError(
-                    f"all samples must have the same {answers}, in the same order: "
-                    f"{spaces[0].describe()}, found {other.describe()}"
+                    f"all samples must have the same {named}, in the same order: "
+                    f"{first.describe()}, found {other.describe()}"
                 )
         if not all(codec_of(part.report_space).is_label for part in mechanisms):
             raise ArgumentValueError(
@@ -122,14 +117,13 @@ class Samples(Mechanism):
         if sum(len(part.rounds) for part in mechanisms) > _MOST_STAGES:
             raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
         shown, codes = shown_codes(mechanisms[0].domain, shows)
-        for name, value in {
-            "groups": Categories(list(parts)).categories,
-            "parts": mechanisms,
-            "shown": shown,
-            "shows": None if shows is None else codes,
-            "domain": mechanisms[0].domain,
-        }.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            groups=Categories(list(parts)).categories,
+            parts=mechanisms,
+            shown=shown,
+            shows=None if shows is None else codes,
+            domain=mechanisms[0].domain,
+        )
         warn_if_uninformative(self.channel)
 
     @cached_property
@@ -292,9 +286,8 @@ def sample_codes(
     check_aligned(values, group, "group")
     container = open_column(group)
     if container.family == "scalar" or container.rows != rows:
-        found = "a single one" if container.family == "scalar" else f"{container.rows}"
         raise ArgumentValueError(
-            f"group must have one label for each of the {rows} rows, found {found}"
+            f"group must have one label for each of the {rows} rows, found {container.rows}"
         )
     try:
         codes = encode(space, container.cells).codes

@@ -170,10 +170,6 @@ class StackedChannel(MatrixForm):
             found[mine] = part.scores(np.asarray(reports)[mine] - self.bounds[place])
         return found
 
-    def then(self, second: MultinomialChannel) -> StackedChannel:
-        """All samples randomized once more by ``second``."""
-        return StackedChannel(tuple(part.then(second) for part in self.parts), self.class_of)
-
 
 def covariance_within(
     weights: Floats, rates: Floats, samples: NDArray[np.intp], sizes: Floats

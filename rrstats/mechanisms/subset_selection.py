@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import check_codes
-from rrstats.mechanisms.epsilon import nearest_to_epsilon
+from rrstats.mechanisms.epsilon import LARGEST_PROB, nearest_to_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import BitReports, bit_domain
 from rrstats.randomness.samplers import coin
@@ -100,27 +100,16 @@ class SubsetSelection(BitReports):
             raise ArgumentTypeError("prob_own needs size, the number of categories in a report")
         else:
             size = best_size(domain.k, check_epsilon(epsilon))
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "size", size)
-        object.__setattr__(self, "prob_own", self._prob(epsilon, prob_own))
-
-    def _prob(self, epsilon: float | None, prob_own: float | None) -> float:
-        k, size = self.k, self.size
         if prob_own is None:
-            return nearest_to_epsilon(
-                epsilon,
-                ratio=lambda p: _ratio(k, size, Fraction(p)),
-                guess=lambda grown: size * grown / (size * grown + k - size),
-                least_private=math.nextafter(1.0, 0.0),
-                most_private=size / k,
-            )
+            ratio = partial(_ratio, domain.k, size)
+            prob_own = nearest_to_epsilon(epsilon, ratio, size / domain.k, LARGEST_PROB)
         value = check_number(prob_own, "prob_own")
-        if not size / k <= value < 1:
+        if not size / domain.k <= value < 1:
             raise ArgumentValueError(
-                f"prob_own must be in [{size}/{k}, 1) for {size} of {k} categories, got {value!r}; "
-                "below it another category is named more often than the truth"
+                f"prob_own must be in [{size}/{domain.k}, 1) for {size} of {domain.k} categories, "
+                f"got {value!r}; below it another category is named more often than the truth"
             )
-        return value
+        vars(self).update(domain=domain, size=size, prob_own=value)
 
     @property
     def report_space(self) -> Subsets:
@@ -130,7 +119,7 @@ class SubsetSelection(BitReports):
     @cached_property
     def channel(self) -> SupportChannel:
         """Each report supports the categories that it names."""
-        return _channel(self.k, self.size, Fraction(self.prob_own))
+        return _channel(self.k, self.size, self.prob_own)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -166,12 +155,15 @@ class SubsetSelection(BitReports):
 # -- parameters ----------------------------------------------------------------------------
 
 
-def _ratio(k: int, size: int, own: Fraction) -> Fraction:
+def _ratio(k: int, size: int, prob_own: float) -> Fraction:
     """P(a report | its truth is in it) / P(the report | its truth is not)."""
+    own = Fraction(prob_own)
     return own * (k - size) / ((1 - own) * size)
 
 
-def _channel(k: int, size: int, own: Fraction) -> SupportChannel:
+def _channel(k: int, size: int, prob_own: float) -> SupportChannel:
+    own = Fraction(prob_own)
+
     # Of w others among k - 1, two given ones are in with probability w (w-1) / ((k-1)(k-2)).
     def pair(named: int) -> Fraction:
         ways = named * (named - 1)
@@ -186,7 +178,7 @@ def _channel(k: int, size: int, own: Fraction) -> SupportChannel:
         prob_other=other,
         pair_truth=own * Fraction(size - 1, k - 1),
         pair_other=own * pair(size - 1) + (1 - own) * pair(size),
-        likelihood_ratio=_ratio(k, size, own),
+        likelihood_ratio=_ratio(k, size, prob_own),
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.errors import NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
     Channel,
@@ -26,7 +26,7 @@ from rrstats.mechanisms.channel import (
     check_target,
     expected_rates,
 )
-from rrstats.mechanisms.matrix_channel import Entries, product
+from rrstats.mechanisms.matrix_channel import Entries, ProductChannel
 
 _NO_INFORMATION = Fraction(1, 2**51)
 
@@ -51,17 +51,6 @@ class SupportChannel:
     pair_truth: Fraction
     pair_other: Fraction
     likelihood_ratio: Fraction | float
-
-    def __post_init__(self) -> None:
-        told = max(
-            _worst(self.prob_truth, self.prob_other),
-            _worst(1 - self.prob_truth, 1 - self.prob_other),
-        )
-        if self.max_likelihood_ratio < told:
-            raise ArgumentValueError(
-                f"likelihood_ratio {self.likelihood_ratio} claims more privacy than the support "
-                f"of one category tells: its probabilities differ by a factor of {told}"
-            )
 
     @property
     def class_of(self) -> range:
@@ -211,7 +200,7 @@ class KRRChannel(SupportChannel):
         if isinstance(second, KRRChannel) and second.k == self.k:
             other = (self.k - 1) * self.prob_other * second.prob_other
             return KRRChannel.of(self.k, self.prob_truth * second.prob_truth + other)
-        return product(self, second)
+        return ProductChannel(self, second)
 
 
 def report_variance(channel: Channel, proportions: ArrayLike, target: str) -> Floats:
@@ -221,10 +210,3 @@ def report_variance(channel: Channel, proportions: ArrayLike, target: str) -> Fl
     covariance = channel.covariance(proportions, target)
     # Rounding can carry a 0 below itself.
     return np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0)
-
-
-def _worst(one: Fraction, other: Fraction) -> Fraction | float:
-    """The ratio of two probabilities of one event, the larger way."""
-    if not one and not other:
-        return Fraction(1)
-    return max(one / other, other / one) if one and other else math.inf

@@ -250,7 +250,7 @@ def forced_response(
     array([0.7381, 0.2619])
     """
     question = _Question("forced_response", categories, reports)
-    truth = question.chance("[0, 1]", prob_truth=prob_truth)
+    truth = question.chance("[]", prob_truth=prob_truth)
     forced = _by_category(prob_forced, "prob_forced", question.domain)
     question.numbers["prob_forced"] = forced
     total = whole_sum([truth, *forced], "prob_truth and prob_forced together")
@@ -504,7 +504,7 @@ def unrelated_question(
     """
     question = _Question("unrelated_question", categories, reports, yes)
     p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
     return question.yes_or_no(p + (1 - p) * a, (1 - p) * a)
 
 
@@ -554,7 +554,7 @@ def soberanis_cruz(
     """
     question = _Question("soberanis_cruz", categories, reports, yes)
     p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
     return question.yes_or_no(p + (1 - p) * a, (1 - p) * a)
 
 
@@ -683,7 +683,7 @@ def mangat_singh(
     array([0.6142, 0.3858])
     """
     question = _Question("mangat_singh", categories, reports, yes)
-    t = question.chance("[0, 1)", prob_truth=prob_truth)
+    t = question.chance("[)", prob_truth=prob_truth)
     p = question.chance(prob_statement=prob_statement)
     return question.yes_or_no(t + (1 - t) * p, (1 - t) * (1 - p))
 
@@ -735,9 +735,9 @@ def mangat_unrelated_question(
     array([0.5, 0.5])
     """
     question = _Question("mangat_unrelated_question", categories, reports, yes)
-    t = question.chance("[0, 1)", prob_truth=prob_truth)
+    t = question.chance("[)", prob_truth=prob_truth)
     p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
     c = (1 - t) * (1 - p) * a
     return question.yes_or_no(c + t + (1 - t) * p, c)
 
@@ -786,7 +786,7 @@ def mangat_singh_singh(
     """
     question = _Question("mangat_singh_singh", categories, reports, yes)
     p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[0, 1]", prob_yes_unrelated=prob_yes_unrelated)
+    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
     return question.yes_or_no(Fraction(1), (1 - p) * a)
 
 
@@ -883,8 +883,8 @@ def kuk(
     array([0.54375, 0.45625])
     """
     question = _Question("kuk", categories, reports, yes)
-    if_yes = question.chance("[0, 1]", prob_red_if_yes=prob_red_if_yes)
-    if_no = question.chance("[0, 1]", prob_red_if_no=prob_red_if_no)
+    if_yes = question.chance("[]", prob_red_if_yes=prob_red_if_yes)
+    if_no = question.chance("[]", prob_red_if_no=prob_red_if_no)
     question.numbers["draws"] = draws = check_whole_number(draws, "draws", 1, _MOST_DRAWS)
     red, counts = [if_yes if s else if_no for s in question.sensitive], range(draws + 1)
     entries = [[comb(draws, c) * p**c * (1 - p) ** (draws - c) for p in red] for c in counts]
@@ -935,7 +935,7 @@ def christofides(
     array([0.55, 0.45])
     """
     question = _Question("christofides", categories, reports, yes)
-    question.numbers["prob_marks"] = given = _probabilities(prob_marks, "prob_marks", "[0, 1]")
+    question.numbers["prob_marks"] = given = _probabilities(prob_marks, "prob_marks", "[]")
     if len(given) < 2:
         raise ArgumentValueError(
             f"prob_marks must have one share for each of at least 2 marks, found {len(given)}"
@@ -1006,7 +1006,7 @@ def unrelated_question_two_answers(
     """
     question = _Question("unrelated_question_two_answers", categories, reports, yes)
     boxes = question.boxes(prob_sensitive)
-    t = question.chance("[0, 1)", prob_truth=prob_truth)
+    t = question.chance("[)", prob_truth=prob_truth)
     return question.twice(
         boxes,
         lambda sensitive, trait, p: t * sensitive + (1 - t) * (p * sensitive + (1 - p) * trait),
@@ -1208,7 +1208,7 @@ def _unrelated_question_sample(
     categories: object, prob_sensitive: Any, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
     question = _Question("unrelated_question_sample", categories, reports, yes)
-    p = question.chance("[0, 1]", prob_sensitive=prob_sensitive)
+    p = question.chance("[]", prob_sensitive=prob_sensitive)
     kinds, classes = question.with_trait
     return question.single([p * sensitive + (1 - p) * trait for sensitive, trait in kinds], classes)
 
@@ -1278,8 +1278,8 @@ def _cheater_detection_sample(
     reports: Labels,
 ) -> SurveyDesign:
     question = _Question("cheater_detection_sample", categories, reports, yes)
-    forced_yes = question.chance("[0, 1]", prob_forced_yes=prob_forced_yes)
-    forced_no = question.chance("[0, 1]", prob_forced_no=prob_forced_no)
+    forced_yes = question.chance("[]", prob_forced_yes=prob_forced_yes)
+    forced_no = question.chance("[]", prob_forced_no=prob_forced_no)
     if forced_yes + forced_no > 1:
         raise ArgumentValueError(
             "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
@@ -1344,7 +1344,7 @@ def _stochastic_lie_detector_sample(
     categories: object, prob_statement: Any, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
     question = _Question("stochastic_lie_detector_sample", categories, reports, yes)
-    p = question.chance("[0, 1]", prob_statement=prob_statement)
+    p = question.chance("[]", prob_statement=prob_statement)
     says_yes: dict[Hashable, Fraction] = {}
     for category, sensitive in zip(question.domain.categories, question.sensitive, strict=True):
         says_yes[category, "honest"] = Fraction(1) if sensitive else 1 - p
@@ -1382,15 +1382,15 @@ class _Question:
         self.answers = None if answers == self.domain else answers
         self.numbers: dict[str, Any] = {}
 
-    def chance(self, interval: str = "(0, 1)", **given: Any) -> Fraction:
+    def chance(self, ends: str = "()", **given: Any) -> Fraction:
         """One probability, which is kept under its name."""
         ((name, value),) = given.items()
-        self.numbers[name] = exact = _probability(value, name, interval)
+        self.numbers[name] = exact = _probability(value, name, ends)
         return exact
 
     def boxes(self, prob_sensitive: Any) -> list[Fraction]:
         """The shares of cards in two boxes, kept under their name."""
-        boxes = _probabilities(prob_sensitive, "prob_sensitive", "(0, 1)", "2 answers", 2)
+        boxes = _probabilities(prob_sensitive, "prob_sensitive", "()", "2 answers", 2)
         self.numbers["prob_sensitive"] = boxes
         return boxes
 
@@ -1548,18 +1548,18 @@ def _yes_code(domain: Categories, yes: Hashable) -> int:
     return code
 
 
-def _probability(value: Any, name: str, interval: str) -> Fraction:
-    exact = Fraction(probability(value, name, interval))
+def _probability(value: Any, name: str, ends: str) -> Fraction:
+    exact = Fraction(probability(value, name, ends))
     if exact.denominator.bit_length() > _MOST_BITS:
         raise ArgumentValueError(f"{name} must be a fraction of at most 330 digits")
     return exact
 
 
 def _probabilities(
-    values: Any, name: str, interval: str, each: str = "", size: int | None = None
+    values: Any, name: str, ends: str, each: str = "", size: int | None = None
 ) -> list[Fraction]:
     """Some probabilities, one for each of ``size`` things where that is known."""
-    read = [_probability(p, f"each of {name}", interval) for p in numbers(values, name)]
+    read = [_probability(p, f"each of {name}", ends) for p in numbers(values, name)]
     if size is not None and len(read) != size:
         raise ArgumentValueError(
             f"{name} must have one number for each of {each}, found {len(read)}"
@@ -1578,7 +1578,7 @@ def _by_category(value: Any, name: str, domain: Categories) -> list[Fraction]:
                 f"{quote_list(value.keys())}"
             )
         value = [given[code] for code in range(domain.k)]
-    return _probabilities(value, name, "[0, 1]", each, domain.k)
+    return _probabilities(value, name, "[]", each, domain.k)
 
 
 def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:

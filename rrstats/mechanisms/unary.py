@@ -11,7 +11,6 @@ sect. 4.2 and 4.3.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +24,7 @@ from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, check_codes
-from rrstats.mechanisms.epsilon import nearest_to_epsilon
+from rrstats.mechanisms.epsilon import LARGEST_PROB, nearest_to_epsilon
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness.samplers import coin, independent_bits
 from rrstats.randomness.sources import Source
@@ -155,10 +154,8 @@ class UnaryEncoding(BitReports):
     def _set(
         self, categories: object, own: float, other: float, kind: str = "UnaryEncoding"
     ) -> UnaryEncoding:
-        object.__setattr__(self, "domain", bit_domain(categories))
-        object.__setattr__(self, "prob_own", own)
-        object.__setattr__(self, "prob_other", other)
-        object.__setattr__(self, "kind", kind)
+        domain = bit_domain(categories)
+        vars(self).update(domain=domain, prob_own=own, prob_other=other, kind=kind)
         return self
 
     @staticmethod
@@ -197,11 +194,7 @@ class UnaryEncoding(BitReports):
             own = check_number(prob, "prob", 0.5, 1.0, ends="[)", hint=hint)
         else:
             own = nearest_to_epsilon(
-                epsilon,
-                ratio=lambda p: _ratio(Fraction(p), 1 - Fraction(p)),
-                guess=lambda grown: 1 / (1 + 1 / grown.sqrt()),
-                least_private=math.nextafter(1.0, 0.0),
-                most_private=0.5,
+                epsilon, lambda p: _ratio(Fraction(p), 1 - Fraction(p)), 0.5, LARGEST_PROB
             )
         # 1 - own is exact: own is at least 1/2.
         return object.__new__(UnaryEncoding)._set(categories, own, 1 - own, "SymmetricUnary")
@@ -240,13 +233,7 @@ class UnaryEncoding(BitReports):
             hint = "it is for the bits of other categories, where one's own has 1/2"
             other = check_number(prob_other, "prob_other", 0.0, 0.5, ends="(]", hint=hint)
         else:
-            other = nearest_to_epsilon(
-                epsilon,
-                ratio=lambda q: 1 / Fraction(q) - 1,
-                guess=lambda grown: 1 / (1 + grown),
-                least_private=5e-324,
-                most_private=0.5,
-            )
+            other = nearest_to_epsilon(epsilon, lambda q: 1 / Fraction(q) - 1, 0.5, 5e-324)
         return object.__new__(UnaryEncoding)._set(categories, 0.5, other, "OptimizedUnary")
 
     @cached_property
