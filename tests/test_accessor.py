@@ -19,7 +19,7 @@ import rrstats as rr
 from rrstats.mechanisms import Chain
 from rrstats.mechanisms.epsilon import total_epsilon
 
-MOST_MODULES, MOST_FUNCTIONS = 12, 94
+MOST_MODULES, MOST_FUNCTIONS = 12, 80
 YES = rr.KRR(["a", "b"], 0.75)
 CATEGORIES = ["a", "b", "c"]
 M = rr.KRR(CATEGORIES, 0.75)

@@ -137,7 +137,7 @@ def check_replacement(code):
             depths = {REPLACEMENT_STREAM: depth, COIN: depth, LIE: depth}
             source = scripted.every_stream(bits, depths)
             codes = np.full(source.rows, answer, dtype=mechanism.domain.dtype)
-            reports = code.randomize_block(mechanism, Encoded(codes, k), source, 0)
+            reports = code.randomize_block(mechanism, Encoded.of(codes, k), source, 0)
             law = source.law(reports, k)
             if answer < k:
                 assert law.brackets(krr_law(k, Fraction(prob), answer))

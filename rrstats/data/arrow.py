@@ -93,38 +93,29 @@ def arrow_objects(cells: Any) -> list[Any]:
     return [value_of(cell) for cell in cells]
 
 
-def result_type(categories: Categories, own: Any, integer: Any) -> Any:
-    """The Arrow type of the reports of a column of type ``own``.
-
-    Parameters
-    ----------
-    categories : Categories
-        The declared categories.
-    own : pyarrow.DataType
-        The plain type of the answers.
-    integer : callable
-        From the NumPy type of an integer column to the one that fits all categories, or None.
-    """
+def result_type(categories: Categories, own: Any) -> Any:
+    """The Arrow type of the reports of a column of the plain type ``own``."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(own):
-        values = result_type(categories, plain_type(own.value_type), integer)
+        values = result_type(categories, plain_type(own.value_type))
         return pa.dictionary(pa.int32(), values, ordered=own.ordered)
     if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
         return pa.array(categories.categories).type
     if categories.kind == "int":
         is_integer = pa.types.is_integer(own)
-        fitting = integer(np.dtype(own.to_pandas_dtype() if is_integer else float))
+        fitting = categories.integer_type(np.dtype(own.to_pandas_dtype() if is_integer else float))
         return own if fitting is None else pa.from_numpy_dtype(fitting)
     if categories.kind == "float" and not pa.types.is_floating(own):
         return pa.float64()
     return own
 
 
-def category_array(categories: Categories, target: Any) -> Any:
-    """The k categories as an Arrow array of the type ``target``."""
+def category_array(categories: Categories, own: Any) -> Any:
+    """The k categories as a plain Arrow array of the type that reports of a column get."""
     import pyarrow as pa
 
+    target = result_type(categories, plain_type(own))
     if not pa.types.is_dictionary(target):
         return pa.array(categories.categories, type=target)
     place = iter(range(categories.k))

@@ -8,8 +8,7 @@ the cache, so that nothing of the size of the column stands beside the result.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -253,7 +252,7 @@ class Subsets(ReportCodec):
         container, read = open_reports(reports, self)
         found = self._none_outside(read(container.cells))
         codes = found.codes
-        if found.missing:
+        if len(found.absent):
             codes = codes.copy()
             codes[found.absent] = 0
         return unpacked(codes, self.k)
@@ -277,9 +276,9 @@ class Subsets(ReportCodec):
             bad |= codes[:, -1] >> np.uint8(8 - spare) != 0
         if self.size is not None:
             bad |= sizes(codes) != self.size
-        if absent is not None:
-            bad |= absent
-        return Encoded(codes, None, bad, absent)
+        lost = np.flatnonzero([] if absent is None else absent)
+        bad[lost] = True
+        return Encoded(codes, np.flatnonzero(bad), lost)
 
     def _read_bits(self, bits: NDArray[Any]) -> Encoded:
         """(n, k) booleans, or whole numbers, of which 0 and 1 are bits."""
@@ -356,7 +355,11 @@ class Subsets(ReportCodec):
                 f"reports in NumPy must be booleans with a last axis of {self.k} categories, "
                 f"found {column.dtype} of shape {shape}"
             )
-        return replace(column, cells=column.cells.reshape(-1, shape[-1]), shape=shape[:-1])
+        return column._replace(
+            cells=column.cells.reshape(-1, shape[-1]),
+            shape=shape[:-1],
+            wrap=lambda made: made.reshape(shape[:-1] + made.shape[1:]),
+        )
 
     def reader(self, like: Any) -> Reader:
         """Return a function from cells of the type of ``like`` to packed reports."""
@@ -394,8 +397,8 @@ class Subsets(ReportCodec):
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
         """Return the form of reports in a container, as `Column.layout` says."""
         family, width = column.family, self.width
-        if family in ("list", "tuple", "scalar"):
-            return ReportLayout(np.dtype(object), partial(ListBuilder, _bytes_of))
+        if family == "list":
+            return ReportLayout(np.dtype(object), lambda n: ListBuilder([None] * n, _bytes_of))
         if family == "numpy":
             if keep_missing:
                 raise ArgumentTypeError(
@@ -403,35 +406,34 @@ class Subsets(ReportCodec):
                     "do not have; use pandas or Arrow, or leave missing= out"
                 )
             return ReportLayout(
-                np.dtype(bool), lambda n: NumpyBuilder(np.empty((n, self.k), bool), unpack_into)
+                np.dtype(bool),
+                lambda n: NumpyBuilder(np.empty((n, self.k), bool), unpack_into, _values),
             )
-        is_arrow = family in ("arrow", "chunked", "arrow scalar")
-        if not is_arrow and find_spec("pyarrow") is None:
+        if family == "pandas" and find_spec("pyarrow") is None:
             return ReportLayout(
-                np.dtype(object), lambda n: NumpyBuilder(np.empty(n, object), _fill_objects)
+                np.dtype(object),
+                lambda n: NumpyBuilder(np.empty(n, object), _fill_objects, _values),
             )
         import pyarrow as pa
 
         # The name of Arrow's fixed-size type is one that pandas writes and cannot read back.
-        held = pa.binary(width) if is_arrow else pa.binary()
-        finish = {"chunked": pa.chunked_array, "arrow": _only, "arrow scalar": _only}.get(
-            family, lambda parts: pd.array(pa.chunked_array(parts, held), pd.ArrowDtype(held))
-        )
+        held = pa.binary(width) if family == "arrow" else pa.binary()
+
+        def finish(codes: Packed, absent: Bits | None) -> Any:
+            parts = _binary_parts(codes, absent, held)
+            if family == "pandas":
+                return pd.array(pa.chunked_array(parts, held), pd.ArrowDtype(held))
+            return pa.chunked_array(parts) if hasattr(column.cells, "chunks") else parts[0]
 
         def builder(n: int) -> NumpyBuilder:
             mask = np.zeros(n, dtype=np.bool_) if keep_missing else None
-            return NumpyBuilder(
-                self.empty(n),
-                np.copyto,
-                lambda codes, absent: finish(_binary_parts(codes, absent, held)),
-                mask=mask,
-            )
+            return NumpyBuilder(self.empty(n), np.copyto, finish, mask)
 
-        return ReportLayout(held if is_arrow else pd.ArrowDtype(held), builder)
+        return ReportLayout(held if family == "arrow" else pd.ArrowDtype(held), builder)
 
 
-def _only(parts: list[Any]) -> Any:
-    return parts[0]
+def _values(values: NDArray[Any], mask: Bits | None) -> NDArray[Any]:
+    return values
 
 
 def _bytes_of(codes: Packed) -> NDArray[np.object_]:

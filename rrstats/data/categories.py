@@ -177,6 +177,8 @@ class Categories:
 
     categories: tuple[Hashable, ...]
     labels: tuple[Hashable, ...]
+    declared: tuple[Hashable, ...] | dict[Hashable, Hashable]
+    """The categories as they were declared: a codebook, or a tuple."""
     k: int
     dtype: np.dtype[Any]
     """The smallest unsigned type that holds every code, both sentinels and 2k - 2."""
@@ -202,6 +204,7 @@ class Categories:
                     f"({type(category).__name__}) are equal or would be taken for one another; "
                     "drop or rename one"
                 )
+        declared: Any = plain
         labels = plain
         if isinstance(categories, Mapping):
             labels = tuple(categories.values())
@@ -210,12 +213,12 @@ class Categories:
                     "categories in a codebook must each have a label of their own, as text: "
                     "{1: 'never', 2: 'once'}"
                 )
-        k, missing = len(plain), plain.index(None) if None in plain else None
-        size = np.min_scalar_type(max(2 * k - 1, 255))
-        self.__dict__.update(categories=plain, labels=labels, k=k, dtype=size)
-        self.__dict__.update(
-            missing_code=missing, absent_code=k + 1 if missing is None else missing
-        )
+            declared = dict(zip(plain, labels, strict=True))
+        self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
+        missing = plain.index(None) if None in plain else None
+        absent = self.k + 1 if missing is None else missing
+        self.__dict__.update(missing_code=missing, absent_code=absent)
+        self.__dict__["dtype"] = np.min_scalar_type(max(2 * self.k - 1, 255))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("categories cannot be changed; declare new ones")
@@ -262,12 +265,13 @@ class Categories:
                 return np.array(self.categories, dtype=np.int64)
         return None
 
-    @property
-    def declared(self) -> tuple[Hashable, ...] | dict[Hashable, Hashable]:
-        """The categories as they were declared: a codebook, or a tuple."""
-        if self.labels is self.categories:
-            return self.categories
-        return dict(zip(self.categories, self.labels, strict=True))
+    def integer_type(self, own: np.dtype[Any]) -> np.dtype[Any] | None:
+        """Return a column's own integer type if all categories fit, else int64, uint64 or None."""
+        declared = [c for c in self.categories if isinstance(c, int)]
+        least, most = min(declared), max(declared)
+        candidates = [*([own] if own.kind in "iu" else []), np.dtype("int64"), np.dtype("uint64")]
+        fits = (c for c in candidates if np.iinfo(c).min <= least and most <= np.iinfo(c).max)
+        return next(fits, None)
 
     def for_type(self, dtype: Any) -> Categories:
         """The labels as categories, where a pandas Categorical is one of labels; else these."""

@@ -27,10 +27,11 @@ import difflib
 import enum
 import numbers
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,6 @@ from rrstats.data.arrow import (
     plain,
     plain_type,
     restore,
-    result_type,
 )
 from rrstats.data.categories import Categories, Codes, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -73,76 +73,33 @@ _NUMPY_MISSING: dict[str, Any] = {
 # -- codes ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Encoded:
+class Encoded(NamedTuple):
     """Codes of cells, and the rows that have none; lengths and places, never values.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, ...)
-        0 .. k-1, k for unknown, k+1 for missing; or packed bits, where k is None.
-    k : int or None
-        The number of categories.
-    bad, lost : ndarray of shape (n,), optional
-        Rows without a code, and those of them that are missing, where codes do not say it.
+    codes : (n, ...) 0 .. k-1, k for unknown, k+1 for missing; or packed bits.
+    outside : the rows that are unknown or missing, where missing is no category.
+    absent : those of them that are missing.
     """
 
     codes: Codes
-    k: int | None
-    bad: Mask | None = None
-    lost: Mask | None = None
+    outside: Places
+    absent: Places
 
-    @cached_property
-    def outside(self) -> Places:
-        """The rows that are unknown or missing, where missing is no category."""
-        if self.bad is not None:
-            return np.flatnonzero(self.bad)
-        if self.codes.max(initial=0) < self.k:  # the usual case, and the cheapest to see
-            return np.empty(0, dtype=np.intp)
-        return np.asarray(np.flatnonzero(self.codes >= self.k))
-
-    @cached_property
-    def absent(self) -> Places:
-        """The rows that are missing, where missing is no category."""
-        if self.k is None:
-            return np.flatnonzero([] if self.lost is None else self.lost)
-        outside = self.outside
-        return outside[self.codes[outside] == self.k + 1] if outside.size else outside
+    @classmethod
+    def of(cls, codes: Codes, k: int) -> Encoded:
+        """The rows without a category, from codes that say it."""
+        outside = np.empty(0, dtype=np.intp)
+        if codes.max(initial=0) >= k:  # rare, and cheap to see
+            outside = np.flatnonzero(codes >= k)
+        return cls(codes, outside, outside[codes[outside] == k + 1])
 
     @property
     def unknown(self) -> int:
         """The number of rows that are neither a category nor missing."""
-        return len(self.outside) - self.missing
-
-    @property
-    def missing(self) -> int:
-        """The number of missing rows, where missing is no category."""
-        return len(self.absent)
+        return len(self.outside) - len(self.absent)
 
 
 Reader = Callable[[Any], Encoded]
-
-
-def encode(categories: Categories, cells: Any) -> Encoded:
-    """Codes of a flat array of answers.
-
-    Parameters
-    ----------
-    categories : Categories
-        The declared categories.
-    cells : list, NumPy, pandas or Arrow array
-        The answers.
-
-    Returns
-    -------
-    Encoded
-
-    Raises
-    ------
-    ArgumentTypeError
-        The array's declared type cannot hold the categories.
-    """
-    return reader(categories, cells)(cells)
 
 
 def reader(categories: Categories, like: Any) -> Reader:
@@ -165,13 +122,10 @@ def reader(categories: Categories, like: Any) -> Reader:
     ArgumentTypeError
         That type cannot hold the categories, or tell them apart.
     """
-    if isinstance(like, list):
-        codes = _of_objects(categories)
-    else:
-        dtype = like.dtype if hasattr(like, "dtype") else like.type
-        _check_type(categories, dtype)
-        codes = _of_type(categories, dtype)
-    return lambda cells: Encoded(codes(cells), categories.k)
+    dtype = like.dtype if hasattr(like, "dtype") else getattr(like, "type", np.dtype(object))
+    _check_type(categories, dtype)
+    codes = _of_type(categories, dtype)
+    return lambda cells: Encoded.of(codes(cells), categories.k)
 
 
 def _check_type(categories: Categories, dtype: Any) -> None:
@@ -193,44 +147,42 @@ def _check_type(categories: Categories, dtype: Any) -> None:
 
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:
-    if isinstance(dtype, np.dtype):
-        return _of_numpy(categories, dtype)
+    """Codes of cells of one declared type; it decides the way."""
     if isinstance(dtype, pd.CategoricalDtype):
         return _of_categorical(categories, dtype.categories)
     if (arrow := arrow_type(dtype)) is not None:
-        of_arrow = _of_arrow(categories, plain_type(arrow))
-        if arrow is dtype:
-            return lambda cells: _by_chunk(categories, of_arrow, cells)
-        return lambda cells: _by_chunk(categories, of_arrow, cells.__arrow_array__())
-    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _of_arrow(categories, arrow)
+    is_numpy = isinstance(dtype, np.dtype)
+    storage = dtype if is_numpy else getattr(dtype, "numpy_dtype", np.dtype(object))
+    kind = storage.kind
+    if isinstance(dtype, pd.DatetimeTZDtype) or (is_numpy and kind in "mM"):
         return _of_distinct(categories)
-    storage = getattr(dtype, "numpy_dtype", None)
-    if storage is not None and storage.kind in "biuf":
-        # Values and mask apart, so nothing is rounded.
-        fill = np.nan if storage.kind == "f" else storage.type(0)
-        of_values = _of_numpy(categories, storage)
-        return _with_missing(
-            categories,
-            lambda cells: of_values(cells.to_numpy(dtype=storage, na_value=fill)),
-            lambda cells: np.asarray(cells.isna()),
-        )
-    of_objects = _of_objects(categories)
-    return lambda cells: of_objects(cells.to_numpy(dtype=object, na_value=None))
-
-
-def _with_missing(
-    categories: Categories, of_values: Encoder, is_null: Callable[[Any], Mask | None]
-) -> Encoder:
-    """Codes of values of which some, if there is a mask that shows them, are missing."""
-    absent = categories.absent_code
+    if kind not in "biuf":
+        return _of_objects(categories)
+    if kind == "b":
+        of_values = _of_bools(categories)
+    else:
+        of_values = _matching(categories, *_numbers_of(categories, storage))
+    if is_numpy and kind != "f":
+        return of_values
+    fill = storage.type("nan" if kind == "f" else 0)
 
     def codes(cells: Any) -> Codes:
-        found, mask = of_values(cells), is_null(cells)
-        if mask is not None:
-            found[mask] = absent
+        values = cells
+        if not is_numpy:  # values and mask apart, so that nothing is rounded
+            values = cells.to_numpy(dtype=storage, na_value=fill)
+        found = of_values(values)
+        found[np.isnan(values) if kind == "f" else cells.isna()] = categories.absent_code
         return found
 
     return codes
+
+
+def _of_bools(categories: Categories) -> Encoder:
+    # A bool array read from a file may hold other bytes than 0 and 1: unknown.
+    known = [categories.code(False), categories.code(True), categories.k]
+    look_up = _through(np.array(known, dtype=categories.dtype), np.dtype(np.uint8))
+    return lambda cells: look_up(cells.view(np.uint8))
 
 
 def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
@@ -241,7 +193,6 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
     """
     last = len(table) - 1
     in_order = bool((table == np.arange(len(table))).all())
-    all_fit = last > np.iinfo(dtype).max
     if not in_order and dtype == table.dtype == np.uint8:
         # From bytes to bytes Python has a function twice as fast as indexing.
         every = np.full(256, table[-1], dtype=np.uint8)
@@ -250,20 +201,18 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
         return lambda places: np.frombuffer(
             bytearray(places - lowest if lowest else places).translate(translation), np.uint8
         )
-    caps = np.full(_AT_ONCE, 0 if all_fit else last, dtype=dtype)
-    direct = in_order and not all_fit and dtype == table.dtype
+    caps = np.full(_AT_ONCE, min(last, np.iinfo(dtype).max), dtype=dtype)
 
     def look_up(places: NDArray[Any]) -> Codes:
         found = np.empty(len(places), dtype=table.dtype)
         for start in range(0, len(places), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             part = places[rows] - lowest if lowest else places[rows]
-            if direct:
+            if in_order and dtype == table.dtype:
                 np.minimum(part, caps[: len(part)], out=found[rows])
-                continue
-            if not all_fit:
+            else:
                 part = np.minimum(part, caps[: len(part)])
-            found[rows] = part if in_order else table[part]
+                found[rows] = part if in_order else table[part]
         return found
 
     return look_up
@@ -302,24 +251,6 @@ def _of_distinct(categories: Categories) -> Encoder:
         return _of_dictionary(categories, known, places.dtype)(places)
 
     return codes
-
-
-# -- NumPy ---------------------------------------------------------------------------------
-
-
-def _of_numpy(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
-    if dtype.kind == "b":
-        # A bool array read from a file may hold other bytes than 0 and 1: unknown.
-        known = [categories.code(False), categories.code(True), categories.k]
-        look_up = _through(np.array(known, dtype=categories.dtype), np.dtype(np.uint8))
-        return lambda cells: look_up(cells.view(np.uint8))
-    if dtype.kind in "iuf":
-        match = _matching(categories, *_numbers_of(categories, dtype))
-        return match if dtype.kind != "f" else _with_missing(categories, match, np.isnan)
-    if dtype.kind in "mM":
-        return _of_distinct(categories)
-    of_objects = _of_objects(categories)
-    return lambda cells: of_objects(cells.astype(object, copy=False))
 
 
 def _numbers_of(categories: Categories, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Places]:
@@ -402,67 +333,42 @@ def _by_offset(
 # -- Arrow and objects ---------------------------------------------------------------------
 
 
-def _by_chunk(categories: Categories, of_array: Encoder, cells: Any) -> Codes:
-    """Codes of an Arrow array, chunk by chunk: chunks may have dictionaries of their own."""
-    chunks = cells.chunks if hasattr(cells, "chunks") else [cells]
-    parts = [of_array(plain(chunk)) for chunk in chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate([categories.empty(0), *parts])
-
-
-def _of_arrow(categories: Categories, dtype: Any) -> Encoder:
-    """Codes of Arrow arrays of a plain type."""
-    import pyarrow as pa
-
-    kind = arrow_kind(dtype)
-    if pa.types.is_dictionary(dtype):
-        return _of_arrow_dictionary(categories, dtype)
-    if kind == "str":
-        return _of_arrow_text(categories, dtype)
-    if kind in ("bool", "int", "float"):
-        of_values = _of_numpy(categories, np.dtype(dtype.to_pandas_dtype()))
-        zero = np.float16(0) if dtype == pa.float16() else kind != "bool" and 0
-        filler = pa.scalar(zero, pa.bool_() if kind == "bool" else dtype)
-        return _with_missing(
-            categories,
-            lambda cells: of_values(cells.fill_null(filler).to_numpy(zero_copy_only=False)),
-            _nulls,
-        )
-    of_objects = _of_objects(categories)
-    if pa.types.is_nested(dtype):
-        return lambda cells: of_objects(arrow_objects(cells))
-    of_dictionary = _of_arrow_dictionary(categories, dtype)
-    return lambda cells: of_dictionary(cells.dictionary_encode())
-
-
-def _of_arrow_dictionary(categories: Categories, dtype: Any) -> Encoder:
-    """Encode the dictionary, look its places up; the last dictionary's codes are kept."""
-    import pyarrow as pa
-
-    of_objects, inner = _of_objects(categories), None
-    if pa.types.is_dictionary(dtype):
-        inner = _of_arrow(categories, plain_type(dtype.value_type))
-
-    def of_values(cells: Any) -> Codes:
-        return of_objects(arrow_objects(cells)) if inner is None else inner(plain(cells))
-
-    # One tuple, replaced as a whole: threads may hold different ones at a time.
-    last: list[tuple[Any, Encoder]] = []
+def _of_arrow(categories: Categories, arrow: Any) -> Encoder:
+    """Codes of Arrow arrays, chunk by chunk: chunks may have dictionaries of their own."""
+    dtype = plain_type(arrow)
+    of_chunk, absent = _of_chunk(categories, dtype), categories.absent_code
 
     def codes(cells: Any) -> Codes:
-        known = last[:1]
-        if not known or not cells.dictionary.equals(known[0][0]):
-            places = _of_dictionary(categories, of_values(cells.dictionary), np.dtype(np.int64))
-            known = last[:] = [(cells.dictionary, places)]
-        indices = cells.indices.cast(pa.int64()).fill_null(-1)
-        return known[0][1](indices.to_numpy(zero_copy_only=False))
+        held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+        parts = []
+        for chunk in getattr(held, "chunks", [held]):
+            chunk = chunk if dtype == chunk.type else plain(chunk)
+            parts.append(of_chunk(chunk))
+            if chunk.null_count:
+                parts[-1][chunk.is_null().to_numpy(zero_copy_only=False)] = absent
+        return parts[0] if len(parts) == 1 else np.concatenate([categories.empty(0), *parts])
 
     return codes
 
 
-def _of_arrow_text(categories: Categories, dtype: Any) -> Encoder:
+def _of_chunk(categories: Categories, dtype: Any) -> Encoder:
+    """Codes of the cells of a plain Arrow array that are not missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    kind = arrow_kind(dtype)
+    if pa.types.is_dictionary(dtype):
+        return _of_encoded(categories, _of_arrow(categories, dtype.value_type))
+    if kind in ("bool", "int", "float"):
+        storage = np.dtype(dtype.to_pandas_dtype())
+        of_values, zero = _of_type(categories, storage), pa.array(np.zeros(1, storage))[0]
+        return lambda cells: of_values(cells.fill_null(zero).to_numpy(zero_copy_only=False))
+    if kind != "str":
+        of_objects = _of_objects(categories)
+        if pa.types.is_nested(dtype):
+            return of_objects
+        of_dictionary = _of_encoded(categories, of_objects)
+        return lambda cells: of_dictionary(cells.dictionary_encode())
     # Text that is not Unicode (half a surrogate pair) cannot be in an Arrow array.
     texts = [(c, code) for c, code in categories.value_codes.items() if isinstance(c, str)]
     words = {c: code for c, code in texts if c == c.encode(errors="ignore").decode()}
@@ -476,19 +382,33 @@ def _of_arrow_text(categories: Categories, dtype: Any) -> Encoder:
             places = places.fill_null(len(words))
         return look_up(places.to_numpy(zero_copy_only=False).view(np.uint32))
 
-    return _with_missing(categories, codes, _nulls)
+    return codes
 
 
-def _nulls(cells: Any) -> Mask | None:
-    return cells.is_null().to_numpy(zero_copy_only=False) if cells.null_count else None
+def _of_encoded(categories: Categories, of_values: Encoder) -> Encoder:
+    """Codes of Arrow's dictionary arrays, whose dictionaries ``of_values`` reads."""
+
+    def codes(cells: Any) -> Codes:
+        look_up = _of_dictionary(categories, of_values(cells.dictionary), np.dtype(np.int64))
+        places = cells.indices.cast("int64").fill_null(-1)
+        return look_up(places.to_numpy(zero_copy_only=False))
+
+    return codes
 
 
 def _of_objects(categories: Categories) -> Encoder:
-    """Codes of Python objects of any kind, hostile ones too; from a list or an array."""
+    """Codes of Python objects of any kind, hostile ones too; from a list or any array."""
     absent, k, dtype = categories.absent_code, categories.k, categories.dtype
 
     def codes(cells: Any) -> Codes:
-        listed = cells if isinstance(cells, list) else cells.tolist()
+        if isinstance(cells, list):
+            listed = cells
+        elif hasattr(cells, "to_pylist"):
+            listed = arrow_objects(cells)
+        elif isinstance(cells, np.ndarray):
+            listed = cells.tolist()
+        else:
+            listed = cells.to_numpy(dtype=object, na_value=None).tolist()
         types = set(map(type, listed))
         if not (types <= _HONEST_TYPES or types <= {bool, type(None)}):
             return np.fromiter(map(categories.code, listed), dtype, len(listed))
@@ -503,12 +423,6 @@ def _of_objects(categories: Categories) -> Encoder:
 
 
 # -- kinds ---------------------------------------------------------------------------------
-
-
-def is_arrow_text(cells: Any) -> bool:
-    """Tell strings that Arrow holds, in pandas or by itself."""
-    arrow = arrow_type(getattr(cells, "dtype", getattr(cells, "type", None)))
-    return arrow is not None and arrow_kind(arrow) == "str"
 
 
 def kind_of_type(dtype: Any) -> str:
@@ -530,53 +444,42 @@ def kind_of_type(dtype: Any) -> str:
 # -- builders ------------------------------------------------------------------------------
 
 
+@dataclass
 class ListBuilder:
-    """Reports as a list of objects; `decode` makes an object array of codes."""
+    """Reports as a list of objects.
 
-    def __init__(self, decode: Callable[[Codes], NDArray[np.object_]], rows: int) -> None:
-        self._decode = decode
-        self._list: list[Any] = [None] * rows
+    listed : n places.  decode : makes an object array of codes.
+    """
+
+    listed: list[Any]
+    decode: Callable[[Codes], NDArray[np.object_]]
 
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         """Write the reports of some rows, as `NumpyBuilder.write`."""
-        found = self._decode(codes)
+        found = self.decode(codes)
         if missing is not None:
             found[missing] = None
-        self._list[rows] = found.tolist()
+        self.listed[rows] = found.tolist()
 
     def reports(self) -> list[Any]:
         """Return the list."""
-        return self._list
+        return self.listed
 
 
+@dataclass
 class NumpyBuilder:
     """Reports as NumPy values and, where there is one, a mask; others wrap them.
 
-    Parameters
-    ----------
-    array : ndarray of shape (n, ...)
-        Filled block by block.
-    fill : callable
-        Writes codes into a part of the array.
-    finish : callable, optional
-        Makes of the values and the mask what `reports` returns; by default the values.
-    mask : ndarray of bool of shape (n,), optional
-        True where a report is missing.
-    absent : object, optional
-        A missing value, where there is no mask.
+    array : (n, ...) filled block by block.  fill : writes codes into a part of the array.
+    finish : makes of the values and the mask what `reports` returns.
+    mask : (n,) true where a report is missing.  absent : a missing value, where there is no mask.
     """
 
-    def __init__(
-        self,
-        array: NDArray[Any],
-        fill: Callable[[NDArray[Any], Codes], object],
-        finish: Callable[[NDArray[Any], Mask | None], Any] = lambda values, mask: values,
-        *,
-        mask: Mask | None = None,
-        absent: Any = None,
-    ) -> None:
-        self._array, self._fill, self._finish = array, fill, finish
-        self._mask, self._absent = mask, absent
+    array: NDArray[Any]
+    fill: Callable[[NDArray[Any], Codes], object]
+    finish: Callable[[NDArray[Any], Mask | None], Any]
+    mask: Mask | None = None
+    absent: Any = None
 
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         """Write the reports of some rows.
@@ -590,31 +493,28 @@ class NumpyBuilder:
         missing : ndarray of int, optional
             Places among these rows that are left missing.
         """
-        self._fill(self._array[rows], codes)
-        if missing is not None and self._mask is not None:
-            self._mask[rows][missing] = True
+        self.fill(self.array[rows], codes)
+        if missing is not None and self.mask is not None:
+            self.mask[rows][missing] = True
         elif missing is not None:
-            self._array[rows][missing] = self._absent
+            self.array[rows][missing] = self.absent
 
     def reports(self) -> Any:
-        """Return the values and the mask as `finish` makes them."""
-        return self._finish(self._array, self._mask)
+        """Return the values and the mask as ``finish`` makes them."""
+        return self.finish(self.array, self.mask)
 
 
+@dataclass
 class ArrowBuilder:
     """Reports as chunks of an Arrow array, one for each block.
 
-    Parameters
-    ----------
-    table : pyarrow.Array of length k
-        The categories in the reports' type.
-    finish : callable
-        Makes of the chunked array what `reports` returns.
+    table : the k categories in the reports' type.
+    finish : makes of the chunked array what `reports` returns.
     """
 
-    def __init__(self, table: Any, finish: Callable[[Any], Any]) -> None:
-        self._table, self._finish = table, finish
-        self._parts: dict[int, Any] = {}
+    table: Any
+    finish: Callable[[Any], Any]
+    parts: dict[int, Any] = field(default_factory=dict)
 
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         """Write the reports of some rows, as `NumpyBuilder.write`."""
@@ -626,30 +526,24 @@ class ArrowBuilder:
             mask = np.zeros(len(codes), dtype=np.bool_)
             mask[missing] = True
         places = pa.array(codes, mask=mask)
-        self._parts[rows.start] = pc.take(self._table, places, boundscheck=False)
+        self.parts[rows.start] = pc.take(self.table, places, boundscheck=False)
 
     def reports(self) -> Any:
-        """Return the chunks in their order as `finish` makes them."""
+        """Return the chunks in their order as ``finish`` makes them."""
         import pyarrow as pa
 
-        parts = [self._parts[start] for start in sorted(self._parts)]
-        return self._finish(pa.chunked_array(parts, type=self._table.type))
+        parts = [self.parts[start] for start in sorted(self.parts)]
+        return self.finish(pa.chunked_array(parts, type=self.table.type))
 
 
 Builder = ListBuilder | NumpyBuilder | ArrowBuilder
 """Takes n reports block by block in any order; shares no memory with the answers."""
 
 
-@dataclass(frozen=True)
-class ReportLayout:
+class ReportLayout(NamedTuple):
     """The form that reports will have in a container, before there are any.
 
-    Parameters
-    ----------
-    type : dtype
-        Their declared type.
-    builder : callable
-        From a number of rows to a `Builder`.
+    type : their declared type.  builder : from a number of rows to a `Builder`.
     """
 
     type: Any
@@ -658,20 +552,6 @@ class ReportLayout:
 
 def _same(values: Any, *_: Any) -> Any:
     return values
-
-
-def _fill_from(table: NDArray[Any]) -> Callable[[NDArray[Any], Codes], object]:
-    """A function that writes the entries of ``table`` at some codes."""
-
-    def look_up(part: NDArray[Any], codes: Codes) -> None:
-        part[:] = table[codes]
-
-    # Codes that stand for themselves need no table: bool as its bytes, whole numbers.
-    if table.dtype.kind in "biu" and np.array_equal(table, np.arange(len(table))):
-        return lambda part, codes: np.copyto(
-            part.view(np.uint8) if part.dtype == np.bool_ else part, codes, casting="unsafe"
-        )
-    return look_up
 
 
 def _numpy_layout(
@@ -683,152 +563,93 @@ def _numpy_layout(
     masked: bool = False,
 ) -> ReportLayout:
     """The layout of NumPy values, looked up in ``table``, and what wraps them."""
-    fill = _fill_from(table)
+    # Codes that stand for themselves need no table: bool as its bytes, whole numbers.
+    themselves = table.dtype.kind in "biu" and np.array_equal(table, np.arange(len(table)))
+
+    def fill(part: NDArray[Any], codes: Codes) -> None:
+        if themselves:
+            part = part.view(np.uint8) if part.dtype == np.bool_ else part
+            np.copyto(part, codes, casting="unsafe")
+        else:
+            part[:] = table[codes]
 
     def builder(rows: int) -> Builder:
         mask = np.zeros(rows, dtype=np.bool_) if masked else None
-        return NumpyBuilder(np.empty(rows, table.dtype), fill, finish, mask=mask, absent=absent)
+        return NumpyBuilder(np.empty(rows, table.dtype), fill, finish, mask, absent)
 
     return ReportLayout(dtype, builder)
 
 
-def _pandas_layout(table: Any) -> ReportLayout:
-    """The layout of arrays of pandas or NumPy of the type of ``table``."""
-    dtype = table.dtype
+def _arrow_layout(table: Any, arrow: Any, column: Column) -> ReportLayout:
+    """The layout of Arrow arrays, by themselves or in pandas, in the views of the answers."""
+    dtype, own = getattr(table, "dtype", arrow), arrow_type(column.dtype) or arrow
+    if dtype is arrow:
+        dtype = restore(table, own).type
+        table.take([0])  # some types cannot: better found out before anything is drawn
+        dtype = pd.ArrowDtype(dtype) if column.family == "pandas" else dtype
+    else:
+        table = table.__arrow_array__()
+        table = table.combine_chunks() if hasattr(table, "chunks") else table
+
+    def finish(made: Any) -> Any:
+        if column.family == "pandas":
+            return pd.array(restore(made, own), dtype=dtype, copy=False)
+        return restore(made if hasattr(column.cells, "chunks") else made.combine_chunks(), own)
+
+    return ReportLayout(dtype, lambda rows: ArrowBuilder(table, finish))
+
+
+def _layout_of(table: Any, column: Column) -> ReportLayout:
+    """The layout of arrays of the type of ``table``, which holds the k categories."""
+    dtype = table.dtype if hasattr(table, "dtype") else table.type
     if isinstance(table, np.ndarray):
         return _numpy_layout(table, dtype, absent=_NUMPY_MISSING.get(dtype.kind))
     if isinstance(table, pd.Categorical):
         of_codes = partial(pd.Categorical.from_codes, dtype=dtype, validate=False)
-        return _numpy_layout(
-            np.asarray(table.codes), dtype, lambda codes, _: of_codes(codes), absent=-1
-        )
+        places = np.asarray(table.codes)
+        return _numpy_layout(places, dtype, lambda codes, _: of_codes(codes), absent=-1)
     if (arrow := arrow_type(dtype)) is not None:
-        held = table.__arrow_array__()
-        held = plain(held.combine_chunks() if hasattr(held, "chunks") else held)
-        return ReportLayout(
-            dtype,
-            lambda rows: ArrowBuilder(
-                held, lambda chunks: pd.array(restore(chunks, arrow), dtype=dtype)
-            ),
-        )
+        return _arrow_layout(table, arrow, column)
     if hasattr(dtype, "numpy_dtype") and not table.isna().any():
         values = table.to_numpy(dtype=dtype.numpy_dtype)
         return _numpy_layout(values, dtype, type(table), masked=True)
     places = np.arange(len(table))
-    return _numpy_layout(
-        places, dtype, lambda codes, _: table.take(codes, allow_fill=True), absent=-1
-    )
-
-
-def _arrow_layout(table: Any, own: Any, family: str, keep_missing: bool) -> ReportLayout:
-    """The layout of Arrow arrays of the type of ``table``, in the views or run ends of ``own``."""
-    import pyarrow as pa
-
-    table.take(pa.array([0]))  # some types cannot: better found out before anything is drawn
-    dtype = restore(table, own).type
-    if family == "chunked":
-        return ReportLayout(dtype, lambda rows: ArrowBuilder(table, partial(restore, arrow=own)))
-    return _numpy_layout(
-        np.arange(len(table), dtype=np.min_scalar_type(len(table))),
-        dtype,
-        lambda codes, mask: restore(table.take(pa.array(codes, mask=mask)), own),
-        masked=keep_missing,
-    )
+    wrap = partial(table.take, allow_fill=True)
+    return _numpy_layout(places, dtype, lambda codes, _: wrap(codes), absent=-1)
 
 
 # -- containers ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column that came in.
 
-    Parameters
-    ----------
-    cells : list or array
-        The n answers as a list, or as a flat NumPy, pandas or Arrow array.
-    family : str
-        "list", "tuple", "scalar", "numpy", "pandas", "series", "index", "arrow", "chunked" or
-        "arrow scalar".
-    shape : tuple of int
-        The shape of an array.
-    like : object, optional
-        The Series or Index that came in, for its name and index.
-    back : callable, optional
-        From an Arrow array to the container that came in, of another library.
+    cells : the n answers as a list, or as a flat NumPy, pandas or Arrow array.
+    family : "list", "numpy", "pandas" or "arrow".
+    dtype : their declared type.
+    shape : of the array that came in; () for one answer.
+    wrap : makes of what a builder gives the container that came in.
     """
 
     cells: Any
     family: str
+    dtype: Any
     shape: tuple[int, ...]
-    like: Any = None
-    back: Callable[[Any], Any] = _same
+    wrap: Callable[[Any], Any] = _same
 
     @property
     def rows(self) -> int:
         """The number of answers."""
         return len(self.cells)
 
-    @property
-    def dtype(self) -> Any:
-        """The declared type of the answers."""
-        if self.like is not None:
-            return self.like.dtype
-        if isinstance(self.cells, list):
-            return np.dtype(object)
-        return self.cells.dtype if hasattr(self.cells, "dtype") else self.cells.type
-
     def pick(self, places: Places) -> list[Any]:
         """Return the answers at some places, as Python values; they are private."""
-        if isinstance(self.cells, list):
+        if self.family == "list":
             return [self.cells[place] for place in places.tolist()]
-        is_arrow = self.family in _ARROW
-        cells = (plain(self.cells) if is_arrow else self.cells).take(places)
-        return list(cells.to_pylist() if is_arrow else cells)
+        if self.family == "arrow":
+            return list(plain(self.cells).take(places).to_pylist())
+        return list(self.cells.take(places))
 
-    def layout(self, space: Any, keep_missing: bool = False) -> ReportLayout:
-        """Form of the reports of a space in this container; comes before anything is drawn.
-
-        Parameters
-        ----------
-        space : Categories or another report space
-            The possible reports.
-        keep_missing : bool
-            Whether reports may be left missing.
-
-        Returns
-        -------
-        ReportLayout
-            It follows from the declarations alone.
-
-        Raises
-        ------
-        ArgumentTypeError
-            The container cannot hold such reports.
-        """
-        return codec_of(space).layout(self, keep_missing)
-
-    def wrap(self, reports: Any) -> Any:
-        """Return what a builder made, as the container that came in."""
-        if self.family == "tuple":
-            return tuple(reports)
-        if self.family in ("scalar", "arrow scalar"):
-            return reports[0]
-        if self.family == "numpy":
-            return reports.reshape(self.shape + reports.shape[1:])
-        # The dtype is named each time, so that pandas infers nothing from the reports.
-        if self.family == "series":
-            index, name = self.like.index.copy(), self.like.name
-            return pd.Series(reports, index=index, name=name, dtype=reports.dtype, copy=False)
-        if self.family == "index":
-            name = self.like.name
-            return pd.Index(reports, dtype=reports.dtype, name=name, tupleize_cols=False)
-        if self.family == "pandas" and isinstance(reports, np.ndarray):
-            return pd.array(reports, dtype=reports.dtype, copy=False)
-        return self.back(reports)
-
-
-_ARROW = ("arrow", "chunked", "arrow scalar")
 
 _SCALARS = (str, bytes, np.generic, numbers.Number, enum.Enum, datetime.date, datetime.timedelta)
 
@@ -857,27 +678,29 @@ def open_column(values: Any) -> Column:
         )
     if isinstance(values, pd.MultiIndex):
         raise ArgumentTypeError("values must be one column, found a MultiIndex; pick one level")
-    if isinstance(values, pd.Series | pd.Index):
-        family = "series" if isinstance(values, pd.Series) else "index"
-        cells = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
-        return Column(cells, family, (len(values),), values)
-    if isinstance(values, pd.api.extensions.ExtensionArray):
-        thin = isinstance(values, pd.arrays.NumpyExtensionArray) or isinstance(
-            values.dtype, np.dtype
-        )
-        return Column(values.to_numpy() if thin else values, "pandas", (len(values),))
     if isinstance(values, np.ma.MaskedArray):
         raise ArgumentTypeError(
             "values must not be a masked array: what is masked would be taken for an answer; "
             "convert it, for example with values.astype(object).filled(None)"
         )
+    if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        return _open_pandas(values)
     if isinstance(values, np.ndarray):
-        return Column(np.asarray(values).reshape(-1), "numpy", values.shape)
+        shape = values.shape
+        return Column(
+            np.asarray(values).reshape(-1),
+            "numpy",
+            values.dtype,
+            shape,
+            lambda made: made.reshape(shape + made.shape[1:]),
+        )
+    object_type = np.dtype(object)
     if isinstance(values, list | tuple):
-        family = "list" if isinstance(values, list) else "tuple"
-        return Column(values if type(values) is list else list(values), family, (len(values),))
+        cells = values if type(values) is list else list(values)
+        wrap = _same if isinstance(values, list) else tuple
+        return Column(cells, "list", object_type, (len(cells),), wrap)
     if isinstance(values, _SCALARS) or is_missing(values):
-        return Column([values], "scalar", ())
+        return Column([values], "list", object_type, (), itemgetter(0))
     if (found := _open_arrow(values)) is not None:
         return found
     raise ArgumentTypeError(
@@ -885,6 +708,26 @@ def open_column(values: Any) -> Column:
         f"found {type(values).__name__}{engine_hint(values) or '; convert it to one of these'}"
         + ("; for counts of reports use rr.Tally.from_counts" if isinstance(values, dict) else "")
     )
+
+
+def _open_pandas(values: Any) -> Column:
+    """Open a Series, an Index or an array of pandas."""
+    cells = getattr(values, "array", values)
+    if type(cells) is pd.arrays.NumpyExtensionArray or isinstance(cells.dtype, np.dtype):
+        cells = values.to_numpy()
+
+    def wrap(reports: Any) -> Any:
+        # The dtype is named each time, so that pandas infers nothing from the reports.
+        dtype = reports.dtype
+        if isinstance(values, pd.Series):
+            index, name = values.index.copy(), values.name
+            return pd.Series(reports, index=index, name=name, dtype=dtype, copy=False)
+        if isinstance(values, pd.Index):
+            return pd.Index(reports, dtype=dtype, name=values.name, tupleize_cols=False)
+        is_numpy = isinstance(reports, np.ndarray)
+        return pd.array(reports, dtype=dtype, copy=False) if is_numpy else reports
+
+    return Column(cells, "pandas", cells.dtype, (len(values),), wrap)
 
 
 def _open_arrow(values: Any) -> Column | None:
@@ -896,10 +739,10 @@ def _open_arrow(values: Any) -> Column | None:
     import pyarrow as pa
 
     if isinstance(values, pa.Scalar):
-        return Column(pa.array([values], type=values.type), "arrow scalar", ())
+        cells = pa.array([values], type=values.type)
+        return Column(cells, "arrow", cells.type, (), itemgetter(0))
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        family = "arrow" if isinstance(values, pa.Array) else "chunked"
-        return Column(values, family, (len(values),))
+        return Column(values, "arrow", values.type, (len(values),))
     if library == "pyarrow" or (library == "polars" and not hasattr(values, "name")):
         return None  # a table
     make = getattr(type(values), "from_arrow", type(values))
@@ -916,8 +759,7 @@ def _open_arrow(values: Any) -> Column | None:
             f"values of type {type(values).__name__} ({library}) cannot be read as one Arrow "
             "array, or not be built of one; convert them to an array of pyarrow"
         ) from None
-    family = "arrow" if isinstance(cells, pa.Array) else "chunked"
-    return Column(cells, family, (len(cells),), back=make)
+    return Column(cells, "arrow", cells.type, (len(cells),), make)
 
 
 def _polars_series(like: Any, reports: Any) -> Any:
@@ -1042,25 +884,40 @@ class ReportCodec:
         return codes
 
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
-        """Return the form of reports in a container, as `Column.layout` says."""
+        """Form of the reports in a container; comes before anything is drawn.
+
+        Parameters
+        ----------
+        column : Column
+            The container; its declarations alone count.
+        keep_missing : bool
+            Whether reports may be left missing.
+
+        Returns
+        -------
+        ReportLayout
+
+        Raises
+        ------
+        ArgumentTypeError
+            The container cannot hold such reports.
+        """
         categories = self.domain
-        if column.family in ("list", "tuple", "scalar"):  # they hold the objects themselves
-            objects = categories.objects
-            return ReportLayout(objects.dtype, partial(ListBuilder, objects.__getitem__))
+        if column.family == "list":  # it holds the objects themselves
+            decode = categories.objects.__getitem__
+            return ReportLayout(np.dtype(object), lambda n: ListBuilder([None] * n, decode))
         holds_missing = keep_missing or categories.missing_code is not None
         try:
             with np.errstate(all="ignore"):
-                if column.family in _ARROW:
-                    table = _arrow_table(categories, column.dtype)
-                    made = _arrow_layout(table, column.dtype, column.family, keep_missing)
-                elif column.family == "numpy":
-                    table = _numpy_table(categories, column.dtype, holds_missing)
-                    made = _pandas_layout(table)
+                if column.family == "numpy":
+                    table: Any = _numpy_table(categories, column.dtype, holds_missing)
+                elif column.family == "arrow":
+                    table = category_array(categories, column.dtype)
                 else:
                     table = _pandas_table(categories, column.dtype, holds_missing)
-                    made = _pandas_layout(table)
+                made = _layout_of(table, column)
                 # Whatever a type does to a value (cut, round, wrap), it must come back as itself.
-                codes = encode(categories, table).codes
+                codes = reader(categories, table)(table).codes
                 if np.array_equal(codes, np.arange(categories.k)):
                     return made
         except (ValueError, TypeError, ArithmeticError, NotImplementedError, KeyError):
@@ -1102,15 +959,6 @@ def open_reports(values: Any, space: Any) -> tuple[Column, Reader]:
     return column, codec.reader(column.cells)
 
 
-def _integer_type(categories: Categories, own: np.dtype[Any]) -> np.dtype[Any] | None:
-    """The column's own integer type if all categories fit, else int64, uint64 or None."""
-    declared = [c for c in categories.categories if isinstance(c, int)]
-    least, most = min(declared), max(declared)
-    candidates = [*([own] if own.kind in "iu" else []), np.dtype(np.int64), np.dtype(np.uint64)]
-    fits = (c for c in candidates if np.iinfo(c).min <= least and most <= np.iinfo(c).max)
-    return next(fits, None)
-
-
 def _numpy_type(
     categories: Categories, own: np.dtype[Any], holds_missing: bool
 ) -> np.dtype[Any] | None:
@@ -1119,7 +967,7 @@ def _numpy_type(
     if kind == "bool":
         return None if holds_missing else np.dtype(bool)
     if kind == "int" and not holds_missing:
-        return _integer_type(categories, own)
+        return categories.integer_type(own)
     if kind == "int":
         exact = all(abs(c) <= 2**53 for c in values if isinstance(c, int))
         return np.dtype(np.float64) if exact else None
@@ -1146,12 +994,6 @@ def _numpy_table(categories: Categories, own: np.dtype[Any], holds_missing: bool
     return np.array([absent if c is None else c for c in categories.categories], dtype=target)
 
 
-def _arrow_table(categories: Categories, own: Any) -> Any:
-    """The categories as a plain Arrow array of the reports' type."""
-    integer = partial(_integer_type, categories)
-    return category_array(categories, result_type(categories, plain_type(own), integer))
-
-
 def _pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
     """The categories as an array of the type that reports of a pandas column get."""
     values: list[Any] = list(categories.categories)
@@ -1165,8 +1007,7 @@ def _pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
         index = pd.Index(labels, tupleize_cols=False)
         return pd.Categorical.from_codes(codes, index, ordered=bool(own.ordered))
     if isinstance(own, pd.ArrowDtype):
-        table = restore(_arrow_table(categories, own.pyarrow_dtype), own.pyarrow_dtype)
-        return pd.array(table, dtype=pd.ArrowDtype(table.type))
+        return category_array(categories, own.pyarrow_dtype)
     if (isinstance(own, pd.StringDtype) and categories.kind == "str") or (
         isinstance(own, pd.BooleanDtype) and categories.kind == "bool"
     ):

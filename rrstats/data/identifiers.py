@@ -71,12 +71,12 @@ def identity(ids: Any, name: str = "id") -> Identity:
         raise ArgumentTypeError(
             f"{name} must be a column of ids, found {type(ids).__name__}"
         ) from None
-    if column.family in ("scalar", "arrow scalar"):
+    if column.shape == ():
         raise ArgumentTypeError(f"{name} must be a column of ids, found one value")
     cells = column.cells
     if isinstance(cells, list):
         absent = sum(map(is_missing, cells))
-    elif column.family in ("arrow", "chunked"):
+    elif column.family == "arrow":
         absent = plain(cells).null_count
     else:
         absent = int(cells.dtype.kind != "V" and np.count_nonzero(pd.isna(cells)))

@@ -373,7 +373,7 @@ def joint_tally(
     cells = np.full([column.m + 1 for column in columns], size + 1)  # which is missing
     cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
     codes = open_column(cells.ravel()[_places(columns, slice(None))])
-    reports = Reports(mechanism, codes, partial(Encoded, k=size), None, times)
+    reports = Reports(mechanism, codes, partial(Encoded.of, k=size), None, times)
     found: Tally = counted_parts(reports, rows)
     return found
 

@@ -400,7 +400,7 @@ def counted_parts(opened: Reports, rows: Rows) -> Any:
         unknown += opened.unknown(encoded, part)
         codes, times = opened.given(encoded, part), rows.times_of(part)
         if sums.size == 1 and times is None and not rows.sampled:
-            sums.add_counted(described.count(codes), len(codes), encoded.missing)
+            sums.add_counted(described.count(codes), len(codes), len(encoded.absent))
             continue
         places, outside = rows.places(part, len(encoded.codes), len(keys)), encoded.outside
         given = np.delete(places, outside) if outside.size else places

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from rrstats.data.categories import Categories
-from rrstats.data.columns import encode
+from rrstats.data.columns import reader
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
 from rrstats.estimation.estimate import Estimate, estimate
 from rrstats.estimation.tally import Tally, tally
@@ -260,7 +260,8 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
 
 def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[Any, int]], int]:
     """The unknown values of a piece with their counts, and how many are missing."""
-    codes = encode(domain, piece.cells(name)).codes
+    cells = piece.cells(name)
+    codes = reader(domain, cells)(cells).codes
     missing = int(np.count_nonzero(codes == domain.k + 1))
     picked = piece.shown(name).filter(pa.array(codes == domain.k))
     if not len(picked):

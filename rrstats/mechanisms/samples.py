@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
-from rrstats.data.columns import codec_of, encode, open_column
+from rrstats.data.columns import codec_of, open_column, reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, warn_if_uninformative
 from rrstats.mechanisms.channel import MultinomialChannel
@@ -285,12 +285,12 @@ def sample_codes(
         )
     check_aligned(values, group, "group")
     container = open_column(group)
-    if container.family == "scalar" or container.rows != rows:
+    if container.shape == () or container.rows != rows:
         raise ArgumentValueError(
             f"group must have one label for each of the {rows} rows, found {container.rows}"
         )
     try:
-        codes = encode(space, container.cells).codes
+        codes = reader(space, container.cells)(container.cells).codes
     except ArgumentTypeError:
         raise ArgumentTypeError(
             f"group must hold the labels of the samples {space.describe()}, found a column of type "

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of, check_whole_number
 from rrstats.data.arrow import arrow_type
-from rrstats.data.categories import categories_to_json
-from rrstats.data.columns import Column, Encoded, kind_of_type, open_column, reader
+from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.columns import Column, Encoded, codec_of, kind_of_type, open_column, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import (
     ArgumentTypeError,
@@ -67,12 +67,24 @@ def randomize_block(
     return mechanism.randomize(codes, source, block)
 
 
-def _threads_for(column: Column) -> int:
-    """Threads that share a large column by default.
+def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
+    check_one_of(unknown, "unknown", UNKNOWN)
+    check_one_of(missing, "missing", MISSING)
+    if domain.missing_code is not None and missing not in ("unknown", "uniform"):
+        raise ArgumentValueError(
+            f"missing={missing!r} contradicts the categories, which have a missing value: there, "
+            "not answering is an answer like any other; leave missing= out"
+        )
+
+
+def _threads_for(column: Column, threads: object) -> int:
+    """Threads that share a large column; by default several for text alone.
 
     Arrow works on a block of text for milliseconds, and without the interpreter; blocks of codes
     are so short that threads would wait for one another.
     """
+    if threads is not None:
+        return check_whole_number(threads, "threads", 1)
     if arrow_type(column.dtype) is None or kind_of_type(column.dtype) != "str":
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
@@ -127,14 +139,8 @@ class Answers(NamedTuple):
     """Answers to privatize: their column, the sample of each, and whose each is."""
 
     column: Column
-    samples: NDArray[np.intp] | None = None
-    keyed: KeyedRows | None = None
-
-    @property
-    def blocks(self) -> list[slice]:
-        """The rows, so many at a time as words are drawn for."""
-        rows = len(self.column.cells)
-        return [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
+    samples: NDArray[np.intp] | None
+    keyed: KeyedRows | None
 
 
 class ColumnRelease(Unpicklable):
@@ -148,7 +154,8 @@ class ColumnRelease(Unpicklable):
         another is wanted.
     Each part gets the next blocks of words of one key, so parts never share noise either, from
     whatever thread they come; a forked process must make its own, and a copy is refused.
-    ``recorded`` is the mechanism to record, a chain where the answers are reports already.
+    ``recorded`` is the mechanism to record, a chain where the answers are reports already, and
+    ``facts`` are the other facts of the record.
     ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
     outside the categories, and that are missing where missing is not a category; they are the
     steward's, and private.  ``outside`` counts those that the policies treat as unknown,
@@ -176,56 +183,41 @@ class ColumnRelease(Unpicklable):
         record: Record | None = None,
         again: bool = False,
     ) -> None:
-        check_one_of(unknown, "unknown", UNKNOWN)
-        check_one_of(missing, "missing", MISSING)
         opened = open_column(like)
         if mechanism.domain.labels is not mechanism.domain.categories:
             mechanism = _of_labels(mechanism, opened.dtype)
-        domain = mechanism.domain
-        if domain.missing_code is not None and missing not in ("unknown", "uniform"):
-            raise ArgumentValueError(
-                f"missing={missing!r} contradicts the categories, which have a missing value: "
-                "there, not answering is an answer like any other; leave missing= out"
-            )
-        self._keyed = None
-        if key is not None:  # keyed words of a second round must differ by those before
-            before = record.mechanism if record is not None else "unsaid" if again else None
-            self._keyed = _keyed_column(key, question, mechanism, rng=rng, before=before)
-        self._threads = (
-            _threads_for(opened) if threads is None else check_whole_number(threads, "threads", 1)
+        _check_policies(unknown, missing, mechanism.domain)
+        # Keyed words of a second round must differ by those before.
+        before = record.mechanism if record is not None else "unsaid" if again else None
+        self._keyed = (
+            None if key is None else _keyed_column(key, question, mechanism, rng=rng, before=before)
         )
+        codec = codec_of(mechanism.report_space)
+        self._threads = _threads_for(opened, threads)
         self.mechanism = self.recorded = mechanism
-        self._read = reader(domain, opened.cells)
-        self._layout = opened.layout(mechanism.report_space, keep_missing=missing == "keep")
+        self._read = reader(mechanism.domain, opened.cells)
+        self._layout = codec.layout(opened, keep_missing=missing == "keep")
         self.type = self._layout.type
         self._answer_type = opened.dtype
         if record is not None:
             self.recorded = _chained(record, mechanism, again=again, missing=missing, rng=rng)
-        self._record, self._policies = record, {"unknown": unknown, "missing": missing}
         self.may_refuse = "raise" in (unknown, missing)
         self._source = None if self._keyed else open_source(rng, column=column)
         self.secure = self._source is None or self._source.secure
+        # Who has the key of an earlier round sees through it.
+        keyed = key is not None or (record is not None and record.keyed)
+        self.facts: dict[str, Any] = {"unknown": unknown, "missing": missing}
+        self.facts |= {"simulated": not self.secure, "keyed": keyed}
         self._process, self._blocks = os.getpid(), 0
         self._one_at_a_time = threading.Lock()
         self.rows = self.unknown = self.missing = self.outside = 0
 
-    @property
-    def warns(self) -> bool:
-        """True where the named warning is due."""
-        return bool(self._policies["unknown"] == "warn" and self.outside)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The facts of the column's record; who has the key of an earlier round sees through it."""
-        keyed = self._keyed is not None or (self._record is not None and self._record.keyed)
-        return {**self._policies, "simulated": not self.secure, "keyed": keyed}
-
     def look(self, values: Any) -> None:
         """Count what the policies may refuse among some answers; draws nothing."""
-        answers = Answers(open_column(values))
-        for rows in answers.blocks:
-            encoded = self._read(answers.column.cells[rows])
-            self.add(rows.stop - rows.start, encoded.unknown, len(encoded.absent))
+        cells = open_column(values).cells
+        for start in range(0, len(cells), BLOCK_ROWS):
+            codes, outside, absent = self._read(cells[start : start + BLOCK_ROWS])
+            self.add(len(codes), len(outside) - len(absent), len(absent))
 
     def refuse(self) -> None:
         """Raise UnknownAnswersError for answers seen so far that were asked to be refused.
@@ -235,12 +227,12 @@ class ColumnRelease(Unpicklable):
         unknown, missing = self.unknown, self.missing
         outside, rows, domain = self.outside, self.rows, self.mechanism.domain
         self.rows = self.unknown = self.missing = self.outside = 0
-        if self._policies["missing"] == "raise" and missing:
+        if self.facts["missing"] == "raise" and missing:
             raise UnknownAnswersError(
                 f"{missing} of {rows} answers are missing; declare None among the categories "
                 "(--with-missing), choose missing='uniform' or missing='keep', or drop them first"
             )
-        if self._policies["unknown"] == "raise" and outside:
+        if self.facts["unknown"] == "raise" and outside:
             absent = outside - unknown
             raise UnknownAnswersError(
                 f"{outside} of {rows} answers are not among the {domain.k} categories "
@@ -271,9 +263,10 @@ class ColumnRelease(Unpicklable):
     def draw(self, answers: Answers) -> Any:
         """The reports of the next answers, in the container that came in."""
         column, samples, keyed = answers
-        keep, k = self._policies["missing"] == "keep", self.mechanism.domain.k
+        keep, k = self.facts["missing"] == "keep", self.mechanism.domain.k
         builder = self._layout.builder(len(column.cells))
-        blocks = answers.blocks
+        n = len(column.cells)
+        blocks = [slice(at, min(at + BLOCK_ROWS, n)) for at in range(0, n, BLOCK_ROWS)]
         first = self._take_blocks(len(blocks)) if keyed is None else 0
         parts = list(enumerate(blocks, first))
         fresh: Any = self._source
@@ -281,7 +274,7 @@ class ColumnRelease(Unpicklable):
         def one_block(part: tuple[int, slice]) -> tuple[int, int]:
             block, rows = part
             encoded = self._read(column.cells[rows])
-            found = encoded.unknown, len(encoded.absent)
+            found = len(encoded.outside), len(encoded.absent)
             mine = None if samples is None else samples[rows]
             source = fresh
             if keyed is not None:  # unknown and missing answers are one value more
@@ -300,8 +293,8 @@ class ColumnRelease(Unpicklable):
 
             with ThreadPoolExecutor(min(self._threads, len(parts))) as pool:
                 found = list(pool.map(one_block, parts))
-        unknown, missing = (sum(counts) for counts in zip((0, 0), *found, strict=True))
-        self.add(len(column.cells), unknown, missing)
+        outside, missing = (sum(counts) for counts in zip((0, 0), *found, strict=True))
+        self.add(n, outside - missing, missing)
         return column.wrap(builder.reports())
 
     def _take_blocks(self, count: int) -> int:
@@ -341,7 +334,7 @@ class ColumnRelease(Unpicklable):
             self.rows += rows
             self.unknown += unknown
             self.missing += missing
-            self.outside += unknown + (missing if self._policies["missing"] == "unknown" else 0)
+            self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)
 
     @property
     def _type_name(self) -> str:

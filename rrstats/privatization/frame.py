@@ -20,11 +20,11 @@ from rrstats._checks import type_name
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
-    encode,
     engine_hint,
     is_table,
     open_column,
     place_of,
+    reader,
 )
 from rrstats.errors import (
     ArgumentTypeError,
@@ -49,24 +49,10 @@ UNKNOWN_TEXT = (
 )
 
 
-def _check_index(values: Any) -> None:
-    """Raise where the index of a Series carries its name, and so a copy of the answers."""
-    if not isinstance(values, pd.Series) or values.name is None:
-        return
-    name = values.name
-    alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
-    names = {str(label).casefold() for label in values.index.names if label is not None}
-    if any(str(label).casefold() in names for label in alike):
-        raise ArgumentValueError(
-            f"the index carries the name {name!r} too, and would release the answers; "
-            "reset_index(drop=True) or rename it first"
-        )
-
-
 def warn_of(releases: Iterable[ColumnRelease]) -> None:
     """The named warnings, after the results exist: fixed texts, no counts, no values."""
     listed = list(releases)
-    if True in [release.warns for release in listed]:
+    if any(release.outside and release.facts["unknown"] == "warn" for release in listed):
         warn(UNKNOWN_TEXT, UnknownAnswersWarning)
     if False in [release.secure for release in listed]:
         warn(SIMULATED_TEXT, SimulationWarning)
@@ -77,14 +63,24 @@ class _Prepared(NamedTuple):
 
     release: ColumnRelease
     answers: Answers
+    place: int = 0
+    """In the frame."""
 
 
 def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any) -> _Prepared:
     """Check one column and open it; nothing is drawn yet."""
+    name = getattr(values, "name", None)
+    if isinstance(values, pd.Series) and name is not None:
+        alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
+        names = {str(label).casefold() for label in values.index.names if label is not None}
+        if any(str(label).casefold() in names for label in alike):
+            raise ArgumentValueError(
+                f"the index carries the name {name!r} too, and would release the answers; "
+                "reset_index(drop=True) or rename it first"
+            )
     if attrs := getattr(values, "attrs", None):
-        options["record"] = find(attrs, values.name)
+        options["record"] = find(attrs, name)
     release = ColumnRelease(values, mechanism, **options)
-    _check_index(values)
     answers = release.open(values, group, ids)
     if release.may_refuse:
         release.look(values)
@@ -232,12 +228,10 @@ def privatize(
             columns, categories = categories, None
         plan = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
-        drawn = {label: one.release.draw(one.answers) for label, one in prepared.items()}
-        made = {at: (one.release.recorded, one.release.facts) for at, one in prepared.items()}
+        fill: Any = _fill_frame if isinstance(values, pd.DataFrame) else _fill_table
+        released = fill(values, prepared)
         warn_of([one.release for one in prepared.values()])
-        of_frame = isinstance(values, pd.DataFrame)
-        fill: Any = _frame_with_reports if of_frame else _table_with_reports
-        return cast("Values", fill(values, drawn, made))
+        return cast("Values", released)
     if columns is not None:
         raise ArgumentTypeError(
             f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
@@ -274,13 +268,15 @@ def _prepared(
     asked = question if isinstance(question, Mapping) else dict.fromkeys(plan, question)
     if strange := [name for name in asked if name not in plan]:
         raise ArgumentValueError(f"question must be of columns to privatize, found {strange[0]!r}")
-    for place, (name, mechanism) in enumerate(plan.items()):
-        column = column_of(data, name)
+    for turn, (name, mechanism) in enumerate(plan.items()):
+        place = place_of(data, name)
+        column = data.iloc[:, place] if isinstance(data, pd.DataFrame) else data[name]
         label = getattr(column, "name", name)  # an Arrow column has none
         mine = None if mechanism.groups is None else samples
-        said = {"question": label if asked.get(name) is None else asked[name], "column": place}
+        said = {"question": label if asked.get(name) is None else asked[name], "column": turn}
         said["record"] = find(claims, label) if claims else None
-        prepared[label] = _prepare(column, mechanism, mine, ids, **options, **said)
+        one = _prepare(column, mechanism, mine, ids, **options, **said)
+        prepared[label] = one._replace(place=place)
     public = [getattr(one, "name", name) for one, name in zip(ids or [], names, strict=False)]
     if secret := [one for one in public if one in prepared]:
         raise ArgumentValueError(
@@ -297,20 +293,21 @@ def _prepared(
     return prepared
 
 
-def _frame_with_reports(
-    data: pd.DataFrame, drawn: Mapping[Hashable, Any], made: Mapping[Hashable, Any]
-) -> Any:
-    """A frame whose attrs say how its columns were made."""
+def _fill_frame(data: pd.DataFrame, prepared: Mapping[Hashable, _Prepared]) -> pd.DataFrame:
+    """A frame with reports, whose attrs say how its columns were made."""
     # Shallow, then deep: the true answers are never copied, and no block of other columns
     # is a view into one that holds them.
     released = data.copy(deep=False)
     if type(released) is not pd.DataFrame:  # a subclass may keep what it counted of the answers
         released, attrs = pd.DataFrame(released), released.attrs
         released.attrs = dict(attrs)
-    for label, reports in drawn.items():
-        released.isetitem(place_of(data, label), reports)
+    for release, answers, place in prepared.values():
+        released.isetitem(place, release.draw(answers))
     released = released.copy()
-    record_columns(released.attrs, made)
+    record_columns(
+        released.attrs,
+        {label: (one.release.recorded, one.release.facts) for label, one in prepared.items()},
+    )
     return released
 
 
@@ -326,16 +323,17 @@ def _claims_of(table: Any) -> dict[Any, Any]:
     return {KEY: json.loads(said[KEY.encode()])} if KEY.encode() in said else {}
 
 
-def _table_with_reports(
-    data: Any, drawn: Mapping[Hashable, Any], made: Mapping[Hashable, Any]
-) -> Any:
+def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
     """A Polars frame, or an Arrow table whose metadata keep nothing else of private columns."""
+    drawn = [(label, *one) for label, one in prepared.items()]
     if hasattr(data, "with_columns"):
-        return data.with_columns(list(drawn.values()))
+        return data.with_columns([release.draw(answers) for _, release, answers, _ in drawn])
     said = _claims_of(data)
-    record_columns(said, made)
-    for label, reports in drawn.items():
-        data = data.set_column(place_of(data, label), label, reports)
+    for label, release, answers, place in drawn:
+        data = data.set_column(place, label, release.draw(answers))
+    record_columns(
+        said, {label: (one.release.recorded, one.release.facts) for label, one in prepared.items()}
+    )
     # The metadata of pandas may hold what was counted or attached there.
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 
@@ -418,12 +416,13 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     """
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     container = open_column(values)
-    encoded = encode(domain.for_type(container.dtype), container.cells)
+    cells = container.cells
+    encoded = reader(domain.for_type(container.dtype), cells)(cells)
     tally: dict[tuple[type, str], list[Any]] = {}
     for value in container.pick(np.setdiff1d(encoded.outside, encoded.absent)):
         shown = _shown(value)
         tally.setdefault((type(value), repr(shown)), [shown, "unknown", 0])[2] += 1
-    absent = encoded.missing
+    absent = len(encoded.absent)
     rows = [*tally.values(), *([[None, "missing", absent]] if absent else [])]
     rows.sort(key=lambda row: -row[2])
     return pd.DataFrame(

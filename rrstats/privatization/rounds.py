@@ -56,16 +56,16 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     container, read = open_reports(kept, space)
     # Booleans of NumPy have no place for missing reports; all other containers have one.
     keeps_missing = container.family != "numpy"
-    layout = container.layout(space, keep_missing=keeps_missing)
+    layout = space.layout(container, keep_missing=keeps_missing)
     found = read(container.cells)
     if found.unknown:
         raise ArgumentValueError(
             f"{found.unknown} of {container.rows} kept reports are not {space.describe()}; "
             "give the reports of ``permanent``"
         )
-    if found.missing and not keeps_missing:
+    if len(found.absent) and not keeps_missing:
         raise ArgumentValueError(
-            f"{found.missing} of {container.rows} kept reports are missing, which booleans of "
+            f"{len(found.absent)} of {container.rows} kept reports are missing, which booleans of "
             "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
         )
     source, builder = open_source(rng), layout.builder(container.rows)

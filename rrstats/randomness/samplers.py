@@ -80,14 +80,6 @@ def coin(
     return heads
 
 
-def _integer_bits(bound: int) -> int:
-    """The narrowest word that is rejected in at most one draw of 64."""
-    for bits in (8, 16):
-        if bound <= 1 << bits and (1 << bits) % bound <= 1 << (bits - 6):
-            return bits
-    return 32
-
-
 def below(
     source: Source,
     stream: int,
@@ -123,16 +115,15 @@ def below(
     """
     if bound == 1:
         return np.zeros(rows if only is None else len(only), dtype=np.uint8)
-    bits = source.bits or _integer_bits(bound)
+    # The narrowest word that is rejected in at most one draw of 64.
+    narrow = (b for b in (8, 16) if bound <= 1 << b and (1 << b) % bound <= 1 << (b - 6))
+    bits = source.bits or next(narrow, 32)
     if bits > 32 or bound > 1 << bits:
         raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
     length = (1 << bits) // bound
-
-    def runs(words: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(words // words.dtype.type(length))
-
     words = source.words(stream, block, rows, round=0, bits=bits)
-    values = runs(words if only is None else words[only])
+    run = words.dtype.type(length)
+    values: NDArray[Any] = (words if only is None else words[only]) // run
     if length * bound == 1 << bits:
         return values
     pending = np.flatnonzero(words >= length * bound)
@@ -141,10 +132,10 @@ def below(
         turn += 1
         again = source.words(stream, block, pending, round=turn, bits=bits)
         if only is None:
-            values[pending] = runs(again)
+            values[pending] = again // run
         else:
             wanted = np.isin(pending, only)
-            values[np.searchsorted(only, pending[wanted])] = runs(again[wanted])
+            values[np.searchsorted(only, pending[wanted])] = again[wanted] // run
         pending = pending[again >= length * bound]
     return values
 
