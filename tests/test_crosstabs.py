@@ -623,8 +623,10 @@ def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
         crosstab(frame, "x", weights=frame["weight"])
     with pytest.raises(ArgumentTypeError, match="weights in the design"):
         crosstab(frame, "x", weights="weight", design=design)
-    with pytest.raises(ArgumentValueError, match="at most 400 cells"):
+    with pytest.raises(ArgumentValueError, match="2 to 400 cells"):
         crosstab(frame, "cluster", "z", "x", design=design)
+    with pytest.raises(ArgumentValueError, match=r"found 1 of \['never'\].* by a Categorical"):
+        crosstab(frame.assign(never=0), "never", weights="weight")
     with pytest.raises(ArgumentValueError, match="not there for samples with a design"):
         crosstab(frame, "x", "y", design=design).mle()
 

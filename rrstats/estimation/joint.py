@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance
@@ -208,15 +207,9 @@ def declared_axis(name: Hashable, described: Any) -> Axis:
     if is_mechanism(described):
         mechanism = as_mechanism(described)
         return Axis(name, mechanism.categories, mechanism)
-    if isinstance(described, str | bytes) or not isinstance(described, Iterable):
-        raise ArgumentTypeError(
-            f"column {name!r} must have a mechanism or a list of its levels, found "
-            f"{type(described).__name__}"
-        )
-    levels = tuple(described)
-    if len(levels) < 2:
-        raise ArgumentValueError(f"column {name!r} must have at least 2 levels, got {len(levels)}")
-    return Axis(name, Categories(levels).categories)
+    rule = "a mechanism or a list of its levels"
+    check_instance(described, f"column {name!r}", Iterable, rule)
+    return Axis(name, Categories(described).categories)
 
 
 # -- rows ------------------------------------------------------------------------------------
@@ -256,10 +249,6 @@ def check_columns(
         raise ArgumentTypeError("name at least one column")
     if len(set(names)) < len(names):
         raise ArgumentValueError("columns must be named once each, found one that is named twice")
-    if strange := [name for name in mechanisms or {} if name not in names]:
-        raise ArgumentValueError(
-            f"mechanisms must be of the columns asked for, {list(names)}, found also {strange}"
-        )
 
 
 def count_rows(
@@ -273,8 +262,7 @@ def count_rows(
     """
     axes = [Axis(column.name, column.categories, column.mechanism) for column in columns]
     check_size(axes)
-    several = [j for j, axis in enumerate(axes) if not axis.is_multinomial]
-    full = _features(columns, axes, several, times) if several else _cells(columns, times)
+    full = _features(columns, axes, times)
     for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
         if not axis.is_multinomial:
             continue
@@ -295,43 +283,28 @@ def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
     return place
 
 
-def _cells(columns: Sequence[Variable], times: Counts | None) -> Counts:
-    """(m1 + 1, ..., md + 1) rows by cell; doubles add them exactly up to 2**53."""
-    shape = tuple(column.m + 1 for column in columns)
-    counts = np.zeros(prod(shape), dtype=np.int64)
-    for start in range(0, columns[0].rows, BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        often = None if times is None else times[part]
-        found = np.bincount(_places(columns, part), often, minlength=counts.size)
-        counts += found.astype(np.int64, copy=False)
-    return counts.reshape(shape)
+def _features(columns: Sequence[Variable], axes: Sequence[Axis], times: Counts | None) -> Counts:
+    """Rows by cell, m + 1 a column, and sums of products of features; doubles add them exactly.
 
-
-def _features(
-    columns: Sequence[Variable], axes: Sequence[Axis], several: list[int], times: Counts | None
-) -> Counts:
-    """The same where some reports name several categories: sums of products of their features."""
-    plain = [j for j in range(len(columns)) if j not in several]
-    shape = tuple(columns[j].m + 1 for j in plain)
-    wide = tuple(axes[j].features for j in several)
-    total = np.zeros((prod(shape), prod(wide)))
+    Where reports name several categories, their features weight the rows.
+    """
+    several = [j for j, axis in enumerate(axes) if not axis.is_multinomial]
+    plain = [j for j in range(len(axes)) if j not in several]
+    shape, wide = [columns[j].m + 1 for j in plain], [axes[j].features for j in several]
+    total = np.zeros((prod(wide), prod(shape)))
     rows = max(256, min(BLOCK_ROWS, _AT_ONCE // prod(wide)))
     for start in range(0, columns[0].rows, rows):
         part = slice(start, start + rows)
-        features = [axes[j].supports(columns[j].scores(part)) for j in several]
-        product = features[0]
-        for more in features[1:]:
-            product = (product[:, :, None] * more[:, None, :]).reshape(len(product), -1)
-        often = np.ones(len(product)) if times is None else times[part].astype(np.float64)
-        if not plain:
-            total += often @ product
-            continue
-        place = _places([columns[j] for j in plain], part)
-        size = (len(total), len(place))
-        sums = scipy.sparse.csr_array((often, (place, np.arange(len(place)))), shape=size)
-        total += sums @ product
-    full = np.rint(total).astype(np.int64).reshape(shape + wide)
-    return np.moveaxis(full, range(full.ndim), [*plain, *several])
+        product = np.ones((1, 1)) if times is None else times[part, None]
+        for j in several:
+            more = axes[j].supports(columns[j].scores(part))
+            product = (product[:, :, None] * more[:, None, :]).reshape(len(more), -1)
+        beside = [columns[j] for j in plain]
+        place = _places(beside, part) if plain else np.zeros(len(product), dtype=np.intp)
+        for at, each in enumerate(product.T if several or times is not None else [None]):
+            total[at] += np.bincount(place, each, minlength=total.shape[1])
+    full = np.rint(total).astype(np.int64).reshape(*wide, *shape)
+    return np.moveaxis(full, range(full.ndim), [*several, *plain])
 
 
 # -- one column that combines all ------------------------------------------------------------
@@ -353,10 +326,11 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
                 "estimate it alone"
             )
     size = prod(axis.m for axis in axes)
-    if size > _MOST_COMBINED:
+    if not 2 <= size <= _MOST_COMBINED:
         raise ArgumentValueError(
-            f"a table with weights or a design must have at most {_MOST_COMBINED} cells, found "
-            f"{size:,}; take fewer columns, or merge categories"
+            f"a table with weights or a design must have 2 to {_MOST_COMBINED} cells, found "
+            f"{size:,} of {[axis.name for axis in axes]}; take other columns, merge categories, or "
+            "declare levels that nobody has, as of 0 and 1, by a Categorical"
         )
     matrix = kron_all([axis.likelihood for axis in axes])
     cells = list(product(*(axis.categories for axis in axes)))
@@ -380,17 +354,15 @@ def joint_tally(
 
 def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
     """The tally of some of the columns, from that of all."""
-    shape, others = tuple(axis.m for axis in axes), tuple({*range(len(axes))} - {*places})
-    order = np.argsort(np.argsort(places))
-
-    def margin(sums: Any) -> Any:
-        return sums.reshape(shape).sum(axis=others).transpose(order).ravel()
-
+    parts = [np.eye(axis.m) if j in places else np.ones((axis.m, 1)) for j, axis in enumerate(axes)]
+    kept = [axis.m for j, axis in enumerate(axes) if j in places]
+    order = 1 + np.argsort(np.argsort(places))
+    table = kron_all(parts).reshape(-1, *kept).transpose(0, *order).reshape(-1, prod(kept))
     cells = {
         key: replace(
             cell,
-            reported=margin(cell.reported),
-            weights=None if cell.weights is None else np.stack(list(map(margin, cell.weights))),
+            reported=cell.reported @ table.astype(np.int64),
+            weights=None if cell.weights is None else cell.weights @ table,
         )
         for key, cell in tally.cells.items()
     }
