@@ -24,10 +24,10 @@ Gong (2021) (maximal gain attack).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -48,14 +48,21 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import Channel, check_target, expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.support_channel import SupportChannel, report_variance
 from rrstats.mechanisms.unary import MOST_CATEGORIES, UnaryEncoding
-from rrstats.planning.precision import MOST_PEOPLE, ask, check_people, numbered, people
+from rrstats.planning.precision import (
+    MOST_PEOPLE,
+    CategoryOptions,
+    ask,
+    check_people,
+    numbered,
+    people,
+)
 from rrstats.plots import PlotOptions, plot_bars
 
 if TYPE_CHECKING:
@@ -74,13 +81,6 @@ _DESIGNS: dict[str, Callable[..., Any]] = {
 
 
 # -- beside a direct question ----------------------------------------------------------------------
-
-
-class CategoryOptions(TypedDict, total=False):
-    """Category that is planned for, and how common others are; see `half_width`."""
-
-    category: Hashable
-    mix: Any
 
 
 def design_effect(
@@ -198,17 +198,37 @@ def break_even(
 # -- survey designs at one epsilon -----------------------------------------------------------------
 
 
-class _Comparison:
-    """Designs in a table, the best first; the base of both results.
+@dataclass(frozen=True, eq=False, repr=False)
+class DesignTable:
+    """Designs in a table, the best first.
 
-    A subclass has ``table``, whose first column names the designs, ``title`` and ``notes``.
+    Attributes
+    ----------
+    title : str
+        The question.
+    table : DataFrame
+        A row for each design, with its name in the first column.
+    mechanisms : mapping from str to Mechanism
+        By name, each with at most the epsilon that was asked.
+    notes : tuple of str
+        Sentences below the table.
+    left_out : tuple of str
+        Designs that would take more than 2**40 people.
     """
 
-    table: Any
-    title: Any
-    notes: Any
-    _bars: ClassVar[str]
+    title: str
+    table: pd.DataFrame
+    mechanisms: Mapping[str, Mechanism]
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    _bars: ClassVar[str] = "people"
     _across: ClassVar[bool] = False
+
+    @property
+    def best(self) -> str:
+        """The name of the design that takes the fewest people."""
+        return str(self.table.iloc[0, 0])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a copy of the table.
@@ -218,7 +238,7 @@ class _Comparison:
         DataFrame
             One row for each design.
         """
-        return pd.DataFrame(self.table.copy())
+        return self.table.copy()
 
     def summary(self) -> SummaryTable:
         """Write the table for people: four digits, and whole numbers with separators.
@@ -235,13 +255,12 @@ class _Comparison:
             return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:.4g}"
 
         found = self._by_name.T if self._across else self._by_name
-        heads, notes = list(map(str, found)), [wrap(note) for note in self.notes]
+        heads, notes = list(map(str, found)), list(map(wrap, self.notes))
         return SummaryTable(self.title, (), found, heads, dict.fromkeys(heads, cell), notes)
 
     @property
     def _by_name(self) -> pd.DataFrame:
-        table = self.to_frame()
-        return table.set_index(table.columns[0]).rename_axis(None)
+        return self.table.set_index(self.table.columns[0]).rename_axis(None)
 
     def __repr__(self) -> str:
         return str(self.summary())
@@ -267,47 +286,6 @@ class _Comparison:
         return plot_bars(self._by_name[self._bars], ax, **({"title": self.title} | options))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DesignsAtEpsilon(_Comparison):
-    """Designs brought to one epsilon.
-
-    Attributes
-    ----------
-    epsilon, proportion, half_width : float
-        The arguments.
-    mechanisms : mapping from str to Mechanism
-        By name, each with an epsilon of at most that.
-    table : DataFrame
-        The design that takes the fewest people first: design, number (its free number), epsilon
-        (exact, rounded up), variance (of one report at the proportion), people.
-    left_out : tuple of str
-        Designs that would take more than 2**40 people.
-    """
-
-    epsilon: float
-    proportion: float
-    half_width: float
-    mechanisms: Mapping[str, Mechanism]
-    table: pd.DataFrame
-    left_out: tuple[str, ...] = ()
-
-    _bars: ClassVar[str] = "people"
-
-    @property
-    def title(self) -> str:
-        """The epsilon and the precision."""
-        return (
-            f"designs at epsilon {round_up(self.epsilon)}: people for a proportion of "
-            f"{100 * self.proportion:g}% +- {100 * self.half_width:g} points"
-        )
-
-    @property
-    def notes(self) -> list[str]:
-        """The designs that are left out, in a sentence."""
-        others = ", ".join(self.left_out)
-        return [f"left out, as they take more than 2**40 people: {others}"] * bool(others)
-
-
 def at_epsilon(
     epsilon: float,
     categories: Any = ("no", "yes"),
@@ -318,7 +296,7 @@ def at_epsilon(
     target: str = "population",
     level: float = 0.95,
     designs: Mapping[str, Family] | None = None,
-) -> DesignsAtEpsilon:
+) -> DesignTable:
     """Survey designs at one epsilon: their number, and how many people they take.
 
     Parameters
@@ -336,10 +314,11 @@ def at_epsilon(
 
     Returns
     -------
-    DesignsAtEpsilon
-        ``mechanisms`` by name, ``table`` and ``plot()``; a design that takes more than 2**40
-        people is ``left_out``.  Designs in which a report is a proof (triangular, Mangat, Devore)
-        are not compared: their epsilon is infinite.
+    DesignTable
+        ``mechanisms`` by name, ``plot()`` and ``table``: design, number (its free number), epsilon
+        (exact, rounded up), variance (of one report at the proportion), people.  A design that
+        takes more than 2**40 people is ``left_out``.  Designs in which a report is a proof
+        (triangular, Mangat, Devore) are not compared: their epsilon is infinite.
 
     Raises
     ------
@@ -390,35 +369,39 @@ def at_epsilon(
         )
     table = pd.DataFrame(rows, columns=["design", "number", "epsilon", "variance", "people"])
     table = table.sort_values("people", kind="stable", ignore_index=True)
-    return DesignsAtEpsilon(asked, expected, width, mechanisms, table, tuple(left_out))
+    title = (
+        f"designs at epsilon {round_up(asked)}: people for a proportion of "
+        f"{100 * expected:g}% +- {100 * width:g} points"
+    )
+    note = f"left out, as they take more than 2**40 people: {', '.join(left_out)}"
+    return DesignTable(title, table, mechanisms, (note,) * bool(left_out), tuple(left_out))
 
 
 def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
     """The survey designs of two answers that have an epsilon, by their usual free number."""
     s, asked = surveys, {"categories": categories, "yes": yes}
 
-    def unrelated(often: int) -> Family:
-        options: Any = {**asked, "prob_yes_unrelated": 1 / often}
-        return lambda p: s.unrelated_question(prob_sensitive=p, **options), 0.0, 1.0
-
-    def kuk(cards: int) -> Family:
-        return lambda p: s.kuk(categories, p, 1 - p, cards, yes=yes), 0.5, 1.0
-
     def forced(p: float) -> Any:
         return s.forced_response(categories, p, [(1 - p) / 2] * 2)
 
+    def unrelated(p: float, often: int) -> Any:
+        return s.unrelated_question(**asked, prob_sensitive=p, prob_yes_unrelated=1 / often)
+
+    def kuk(p: float, cards: int) -> Any:
+        return s.kuk(categories, p, 1 - p, cards, yes=yes)
+
+    least = (3 - math.sqrt(5)) / 2
     return {
         "warner": (lambda p: s.warner(**asked, prob_statement=p), 0.5, 1.0),
         "forced_response": (forced, 0.0, 1.0),
         "crosswise": (lambda p: s.crosswise(**asked, prob_unrelated=p), 0.5, 1.0),
         "disguised_response": (lambda p: s.disguised_response(**asked, prob_red=p), 0.5, 1.0),
-        **{f"unrelated_question, 1 in {n} yes": unrelated(n) for n in (2, 4, 12)},
-        "singh_joarder": (
-            lambda p: s.singh_joarder(**asked, prob_statement=p),
-            (3 - math.sqrt(5)) / 2,
-            1.0,
-        ),
-        **{f"kuk, {n} cards": kuk(n) for n in (2, 4)},
+        **{
+            f"unrelated_question, 1 in {n} yes": (partial(unrelated, often=n), 0.0, 1.0)
+            for n in (2, 4, 12)
+        },
+        "singh_joarder": (lambda p: s.singh_joarder(**asked, prob_statement=p), least, 1.0),
+        **{f"kuk, {n} cards": (partial(kuk, cards=n), 0.5, 1.0) for n in (2, 4)},
     }
 
 
@@ -442,44 +425,28 @@ def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float]:
 # -- which design for k categories -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, repr=False)
-class Recommendation(_Comparison):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Recommendation(DesignTable):
     """Design for the proportions of one nominal column, with the table that says why.
 
     Attributes
     ----------
-    k, epsilon, n, proportions, target, categories
-        The arguments of `recommend`.
+    epsilon : float
+        Of one report.
+    categories : sequence of hashables
+        The categories, or numbers where only how many there are was given.
     """
 
-    k: int
     epsilon: float
-    n: int | None = None
-    proportions: tuple[float, ...] | None = None
-    target: str = "population"
-    categories: tuple[Hashable, ...] | None = None
+    categories: Sequence[Hashable]
 
     _bars: ClassVar[str] = "ratio"
     _across: ClassVar[bool] = True
 
-    @cached_property
-    def _mechanisms(self) -> dict[str, Mechanism]:
-        """One of each design, over numbers, by name."""
-        return {name: make(range(self.k), epsilon=self.epsilon) for name, make in _DESIGNS.items()}
-
     @property
-    def _theta(self) -> Floats:
-        return np.array([1 / self.k] if self.proportions is None else self.proportions)
-
-    def _variance(self, mechanism: Mechanism, target: str) -> float:
-        """The mean over the categories of the variance of one person's debiased report."""
-        return float(np.mean(report_variance(mechanism.channel, self._theta, target)))
-
-    @cached_property
-    def best(self) -> str:
-        """The name of the design with the smallest variance; k-RR where none is smaller."""
-        variances = {name: self._variance(m, "rows") for name, m in self._mechanisms.items()}
-        return min(variances, key=lambda name: variances[name])
+    def reason(self) -> str:
+        """The reason in plain sentences: the variance first, then what it does not tell."""
+        return self.notes[0]
 
     def mechanism(self, categories: Any = None) -> Mechanism:
         """Build the recommended design at the epsilon that was asked.
@@ -499,107 +466,14 @@ class Recommendation(_Comparison):
         ArgumentValueError
             There are not k of them.
         """
-        if categories is None:
-            categories = range(self.k) if self.categories is None else self.categories
-        design = _DESIGNS[self.best]
-        made: Mechanism = design(categories, epsilon=self.epsilon)
-        if made.k != self.k:
+        k, given = len(self.categories), self.categories if categories is None else categories
+        made: Mechanism = _DESIGNS[self.best](given, epsilon=self.epsilon)
+        if made.k != k:
             raise ArgumentValueError(
-                f"categories must be the {self.k} that this was planned for, found {made.k}; ask "
+                f"categories must be the {k} that this was planned for, found {made.k}; ask "
                 f"recommend({made.k}, {self.epsilon!r})"
             )
         return made
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row for each design, the best first; a new frame each time.
-
-        mechanism, parameters, epsilon (of one report, rounded up).
-        bytes : of one report as it is kept: the number of a category, or a bit for each.
-        names : how many categories one report names, in the mean.
-        variance_at_0 : of one person's proportion in a category that nobody has; for both targets.
-        variance_population, variance_rows : the mean over the categories, at the proportions given.
-        std_error : of a proportion among n, for the target asked (with n).
-        ratio : variance over the best design's, for that target: so many times the people.
-        people : how many it takes for the best design's std_error at n (with n).
-        times_direct : how many times the people of a direct survey of the population.
-        influence : by how many people one report can raise an estimated count.
-        """
-        rows = [self._row(name, mechanism) for name, mechanism in self._mechanisms.items()]
-        table = pd.DataFrame(rows).sort_values("ratio", kind="stable", ignore_index=True)
-        return table.drop(columns=["std_error", "people"] if self.n is None else [])
-
-    def _row(self, name: str, mechanism: Mechanism) -> dict[str, Any]:
-        channel, best = mechanism.channel, self._mechanisms[self.best]
-        population, rows = (self._variance(mechanism, t) for t in ("population", "rows"))
-        variance, people = self._variance(mechanism, self.target), self.n or 0
-        direct = float(np.mean(self._theta * (1 - self._theta)))
-        ratio = variance / self._variance(best, self.target)
-        document = mechanism.to_dict().items()
-        own = {key: value for key, value in document if key not in ("type", "categories")}
-        # One report is the number of its cell, or a bit for each cell.
-        cells = len(channel.samples)
-        bits = (cells - 1).bit_length() if channel.is_multinomial else cells
-        return {
-            "mechanism": name,
-            "parameters": ", ".join(f"{key}={value:.4g}" for key, value in own.items()),
-            "epsilon": mechanism.epsilon,
-            "bytes": -(-bits // 8),
-            "names": float(expected_rates(channel, np.full(self.k, 1 / self.k)).sum()),
-            "variance_at_0": float(report_variance(channel, np.zeros(self.k), "rows")[0]),
-            "variance_population": population,
-            "variance_rows": rows,
-            "std_error": math.sqrt(variance / people) if people else math.nan,
-            "ratio": ratio,
-            "people": math.ceil(people * ratio),
-            "times_direct": population / direct if direct else math.inf,
-            "influence": _score_range(channel)[1],
-        }
-
-    @property
-    def reason(self) -> str:
-        """The reason in plain sentences: the variance first, then what it does not tell."""
-        rows: dict[Any, Any] = {row["mechanism"]: row for row in self.table.to_dict("records")}
-        best = rows[self.best]
-        ratios = {name: row["ratio"] for name, row in rows.items() if name != self.best}
-        more = [f"{_more(ratio)} with {name}" for name, ratio in ratios.items() if ratio > 1]
-        said = [
-            f"For the proportions of one nominal column of {self.k:,} categories at epsilon "
-            f"{self.epsilon:g} take {self.best}, which has the smallest variance.",
-            f"The same precision takes this many people: {', '.join(more)}.",
-            *(f"{name} of size 1 is the same design." for name, r in ratios.items() if r == 1),
-        ]
-        if self.n is not None:
-            said += [f"The standard error is about {best['std_error']:.2g} with n = {self.n:,}."]
-        said += [
-            f"A {row['bytes']:,}-byte report of {name}, true or made up, names "
-            f"{_number(row['names'])} of the categories and can raise an estimated count by "
-            f"{_number(row['influence'])} people."
-            for name, row in rows.items()
-            if name in (self.best, "KRR")
-        ]
-        said += ["That of KRR reads like somebody's answer."]
-        rare = min(rows.values(), key=lambda row: row["variance_at_0"])
-        if (ratio := best["variance_at_0"] / rare["variance_at_0"]) >= 1 + 1e-9:
-            said += [
-                f"For a category that hardly anybody has, taken alone, {rare['mechanism']} is "
-                f"better: there {self.best} needs {_more(ratio)} people."
-            ]
-        return " ".join(said)
-
-    @property
-    def title(self) -> str:
-        """The best design, and the question."""
-        size = "" if self.n is None else f", n={self.n:,}"
-        return (
-            f"{self.best} for {self.k} categories at epsilon {self.epsilon:g}{size}, target "
-            f"{self.target!r}"
-        )
-
-    @property
-    def notes(self) -> list[str]:
-        """The reason."""
-        return [self.reason]
 
 
 def recommend(
@@ -629,7 +503,17 @@ def recommend(
     Returns
     -------
     Recommendation
-        ``best``, ``mechanism()``, ``table``, ``reason`` and ``plot()``.
+        ``best``, ``mechanism()``, ``reason``, ``plot()`` and ``table``, a row for each design:
+        mechanism, parameters, epsilon (of one report, rounded up);
+        bytes, of one report as it is kept: the number of a category, or a bit for each;
+        names, how many categories one report names, in the mean;
+        variance_at_0, of one person's proportion in a category that nobody has, for both targets;
+        variance_population, variance_rows, their mean over the categories, at the proportions;
+        std_error, of a proportion among n, for the target asked (with n);
+        ratio, of the variance to the best design's, for that target: so many times the people;
+        people, how many it takes for the best design's std_error at n (with n);
+        times_direct, how many times the people of a direct survey of the population;
+        influence, by how many people one report can raise an estimated count.
 
     Notes
     -----
@@ -646,24 +530,89 @@ def recommend(
     >>> advice.table.set_index("mechanism")["people"].to_dict()
     {'SubsetSelection': 10000, 'OptimizedUnary': 10259, 'SymmetricUnary': 10882, 'KRR': 96119}
     """
-    named = None
-    if np.iterable(categories):
-        named = Categories(categories).categories
-        categories = len(named)
+    listed = Categories(categories).categories if np.iterable(categories) else None
     hint = "at 0 no report of any design carries information"
     epsilon = check_number(check_epsilon(epsilon), "epsilon", 0, ends="(]", hint=hint)
-    k, hint = check_k(categories), "a report of the other designs has a bit for each"
+    k = check_k(categories if listed is None else len(listed))
+    hint = "a report of the other designs has a bit for each"
     check_whole_number(k, "k, the number of categories,", 2, MOST_CATEGORIES, hint=hint)
+    size, target = None if n is None else check_people(n), check_target(target)
+    shares = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
+    equal = np.array([1 / k])
+    theta = equal if shares is None else check_proportions(shares, "proportions", k)
+    made = {name: make(range(k), epsilon=epsilon) for name, make in _DESIGNS.items()}
+    table = pd.DataFrame([_costs(name, one, theta) for name, one in made.items()])
+    variance = table[f"variance_{target}"]
+    ratio = (variance / variance[table["variance_rows"].argmin()]).clip(1)
+    table.insert(8, "ratio", ratio)
+    if size is not None:
+        table.insert(8, "std_error", np.sqrt(variance / size))
+        table.insert(10, "people", np.ceil(size * ratio).astype(np.int64))
+    table = table.sort_values("ratio", kind="stable", ignore_index=True)
+    title = (
+        f"{table.iloc[0, 0]!s} for {k} categories at epsilon {epsilon:g}"
+        f"{'' if size is None else f', n={size:,}'}, target {target!r}"
+    )
+    notes, known = (_reason(table, k, epsilon, size),), range(k) if listed is None else listed
+    return Recommendation(title, table, made, notes, epsilon=epsilon, categories=known)
+
+
+def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
+    """A row of the table of `recommend`."""
+    channel, k = mechanism.channel, mechanism.k
+    population, rows = (
+        float(np.mean(report_variance(channel, theta, target))) for target in ("population", "rows")
+    )
+    direct = float(np.mean(theta * (1 - theta)))
+    document = mechanism.to_dict().items()
+    own = [f"{key}={x:.4g}" for key, x in document if key not in ("type", "categories")]
+    # One report is the number of its cell, or a bit for each cell.
+    cells = len(channel.samples)
+    bits = (cells - 1).bit_length() if channel.is_multinomial else cells
+    return {
+        "mechanism": name,
+        "parameters": ", ".join(own),
+        "epsilon": mechanism.epsilon,
+        "bytes": -(-bits // 8),
+        "names": float(expected_rates(channel, np.full(k, 1 / k)).sum()),
+        "variance_at_0": float(report_variance(channel, np.zeros(k), "rows")[0]),
+        "variance_population": population,
+        "variance_rows": rows,
+        "times_direct": population / direct if direct else math.inf,
+        "influence": _score_range(channel)[1],
+    }
+
+
+def _reason(table: pd.DataFrame, k: int, epsilon: float, n: int | None) -> str:
+    """The reason of a recommendation in plain sentences."""
+    rows: dict[Any, Any] = {row["mechanism"]: row for row in table.to_dict("records")}
+    best, *others = rows.values()
+    name, more = best["mechanism"], [row for row in others if row["ratio"] > 1]
+    takes = ", ".join(f"{_more(row['ratio'])} with {row['mechanism']}" for row in more)
+    said = [
+        f"For the proportions of one nominal column of {k:,} categories at epsilon {epsilon:g} "
+        f"take {name}, which has the smallest variance.",
+        f"The same precision takes this many people: {takes}.",
+    ]
+    alike = [row["mechanism"] for row in others if row["ratio"] == 1]
+    said += [f"{other} of size 1 is the same design." for other in alike]
     if n is not None:
-        n = check_people(n)
-    if proportions is not None:
-        listed = proportions
-        if isinstance(proportions, Mapping):
-            listed = list(proportions.values())
-        proportions = tuple(check_proportions(listed, "proportions", k).tolist())
-    found = Recommendation(k, epsilon, n, proportions, check_target(target), named)
-    _ = found.best  # raises now for an epsilon beyond what doubles can express
-    return found
+        said += [f"The standard error is about {best['std_error']:.2g} with n = {n:,}."]
+    said += [
+        f"A {row['bytes']:,}-byte report of {one}, true or made up, names "
+        f"{_number(row['names'])} of the categories and can raise an estimated count by "
+        f"{_number(row['influence'])} people."
+        for one, row in rows.items()
+        if one in (name, "KRR")
+    ]
+    said += ["That of KRR reads like somebody's answer."]
+    rare = min(rows.values(), key=lambda row: row["variance_at_0"])
+    if (ratio := best["variance_at_0"] / rare["variance_at_0"]) >= 1 + 1e-9:
+        said += [
+            f"For a category that hardly anybody has, taken alone, {rare['mechanism']} is better: "
+            f"there {name} needs {_more(ratio)} people."
+        ]
+    return " ".join(said)
 
 
 def _score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
@@ -768,10 +717,9 @@ def worst_case_bias(
 
 
 def _one_sample(mechanism: Mechanism) -> Mechanism:
-    if not is_mechanism(mechanism):
-        check_instance(
-            mechanism, "mechanism", (), "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
-        )
+    check_instance(
+        mechanism, "mechanism", Mechanism, "a mechanism, such as rr.KRR(['yes', 'no'], 0.75)"
+    )
     if getattr(mechanism, "groups", None) is not None:
         raise ArgumentValueError(
             "mechanism must be of one sample: what a report weighs depends on the size of its "

@@ -17,9 +17,8 @@ Sources: Blair, Imai and Zhou (2015), sect. 4; rr's `power.rr.test`.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import scipy
@@ -36,7 +35,13 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.inference.binomial import upper_tail
 from rrstats.inference.optimize import first_accepted
-from rrstats.planning.precision import MOST_PEOPLE, Question, ask, check_options, check_people
+from rrstats.planning.precision import (
+    MOST_PEOPLE,
+    CategoryOptions,
+    Question,
+    check_people,
+    plan,
+)
 
 _MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
 """People up to whom the distribution is added up: one group, and the first of two."""
@@ -47,7 +52,7 @@ _AT_ONCE = 4096
 _TAIL = 9.0
 
 
-class PowerOptions(TypedDict, total=False):
+class PowerOptions(CategoryOptions, total=False):
     """Test whose power is planned.
 
     against : the value that the proportion is tested against; or
@@ -78,9 +83,7 @@ def power(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    category: Hashable = None,
-    mix: Any = None,
-    **test: Unpack[PowerOptions],
+    **options: Unpack[PowerOptions],
 ) -> float:
     """Probability that a test will notice a difference that is there.
 
@@ -90,10 +93,11 @@ def power(
         People who report; with ``other`` people in the first group.
     proportion : float
         The true proportion that one expects.
-    mechanism, prob, epsilon, category, mix
+    mechanism, prob, epsilon
         As in `half_width`.
-    **test
-        against or other, ratio, null, alternative, alpha and exact; see `PowerOptions`.
+    **options
+        category and mix, see `CategoryOptions`; against or other, ratio, null, alternative, alpha
+        and exact, see `PowerOptions`.
 
     Returns
     -------
@@ -118,9 +122,8 @@ def power(
 
     If 15% did it, 1,000 people notice in 2 of 3 surveys that it is not 10%.
     """
-    check_options(test, PowerOptions)
     size = check_people(n)
-    planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
+    planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
     return float(planned.power(np.array([size]))[0])
 
 
@@ -131,9 +134,7 @@ def people_for_power(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    category: Hashable = None,
-    mix: Any = None,
-    **test: Unpack[PowerOptions],
+    **options: Unpack[PowerOptions],
 ) -> int:
     """Sample size for a test that notices with this probability.
 
@@ -141,7 +142,7 @@ def people_for_power(
     ----------
     power : float
         In (0, 1); 0.8 and 0.9 are usual.
-    proportion, mechanism, prob, epsilon, category, mix, **test
+    proportion, mechanism, prob, epsilon, **options
         As in `power`.
 
     Returns
@@ -169,10 +170,9 @@ def people_for_power(
     241 people, one in ten of whom did it, show that somebody did in 4 of 5 surveys; by the normal
     formula 212 would be enough.
     """
-    check_options(test, PowerOptions)
     why = "no number of people makes it certain"
     wanted = check_number(power, "power", 0, 1, ends="()", hint=why)
-    planned = _Test(ask(mechanism, prob, epsilon, category=category, mix=mix), proportion, **test)
+    planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
     planned.check_possible(wanted)
     start = planned.guess(wanted)
     if start > MOST_PEOPLE:
@@ -193,20 +193,18 @@ def detectable(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    category: Hashable = None,
-    mix: Any = None,
     power: float = 0.8,
-    **test: Unpack[PowerOptions],
+    **options: Unpack[PowerOptions],
 ) -> float:
     """Least difference from a value, or between two groups, that n people will notice.
 
     Parameters
     ----------
-    n, mechanism, prob, epsilon, category, mix
+    n, mechanism, prob, epsilon
         As in `power`.
     power : float
         The probability with which the difference is noticed.
-    **test
+    **options
         As in `power`; alternative "less" looks below against or other, the others above.
 
     Returns
@@ -229,11 +227,9 @@ def detectable(
     At epsilon 1 a survey of 1,000 will see that a proportion is not 10% once it is 19%; of two
     groups of 1,000 that one has 10% and the other 23%.
     """
-    check_options(test, PowerOptions)
     size, wanted = np.array([check_people(n)]), check_number(power, "power", 0, 1, ends="()")
-    farthest = 0.0 if test.get("alternative") == "less" else 1.0
-    question = ask(mechanism, prob, epsilon, category=category, mix=mix)
-    planned = _Test(question, farthest, **test)
+    farthest = 0.0 if options.get("alternative") == "less" else 1.0
+    planned = plan(_Test, farthest, (mechanism, prob, epsilon), options)
 
     def reached(proportion: float) -> float:
         return float(replace(planned, proportion=proportion).power(size)[0])

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 import scipy
@@ -44,6 +44,8 @@ from rrstats.mechanisms.epsilon import largest_epsilon
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.support_channel import report_variance
 
+Plan = TypeVar("Plan")
+
 MOST_PEOPLE = 2**40
 """Beyond so many people the exact intervals lose digits."""
 
@@ -65,6 +67,8 @@ _NORMAL = 250
 
 _AHEAD, _MOST_AHEAD = 40, 500
 """With an assurance, so many larger n must hold as well: counts are whole numbers."""
+
+_CATEGORY = ("category", "mix")
 
 _TOO_WIDE = "an interval inside [0, 1] is never wider than that to both sides"
 
@@ -194,11 +198,16 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
     return found
 
 
-def check_options(given: Mapping[str, Any], options: type) -> None:
-    """Raise for an option that there is not."""
-    known = list(options.__annotations__)
-    if unknown := [name for name in given if name not in known]:
+def plan(
+    kind: Callable[..., Plan], proportion: float, mechanism: tuple[Any, ...], options: Any
+) -> Plan:
+    """A plan from what all questions share; the mechanism with its prob and epsilon."""
+    known = [*_CATEGORY, *(field.name for field in fields(cast(Any, kind))[2:])]
+    if unknown := [name for name in options if name not in known]:
         raise ArgumentTypeError(f"unknown option {unknown[0]!r}; the options are {known}")
+    rest = dict(options)
+    category, mix = (rest.pop(name, None) for name in _CATEGORY)
+    return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
 
 
 def check_people(value: object, name: str = "n") -> int:
@@ -211,8 +220,21 @@ def check_people(value: object, name: str = "n") -> int:
 # -- the questions -------------------------------------------------------------------------------
 
 
-class IntervalOptions(TypedDict, total=False):
-    """Interval whose width is planned.
+class CategoryOptions(TypedDict, total=False):
+    """Category that is planned for.
+
+    category : the one with that proportion; by default the sensitive one, where the mechanism knows
+        it, else the last.  For k-RR and the like it makes no difference.
+    mix : mapping or sequence of floats: how common classes of people are, where the design tells
+        them apart, or the other categories, where it treats them differently; equal by default.
+    """
+
+    category: Hashable
+    mix: Any
+
+
+class IntervalOptions(CategoryOptions, total=False):
+    """Interval whose width is planned, besides `CategoryOptions`.
 
     target : "population" (people are a sample of it) or "rows" (just these, nobody else: the
         nearest whole number of them has the category).
@@ -234,9 +256,7 @@ def half_width(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    category: Hashable = None,
-    mix: Any = None,
-    **interval: Unpack[IntervalOptions],
+    **options: Unpack[IntervalOptions],
 ) -> float:
     """Half the width of the interval that n people will give.
 
@@ -251,14 +271,9 @@ def half_width(
         Samples of one mechanism are of equal size.
     prob, epsilon : float, optional
         Of the k-RR.
-    category : hashable, optional
-        The category with that proportion; by default the sensitive one, where the mechanism knows
-        it, else the last.  For k-RR and the like it makes no difference.
-    mix : mapping or sequence of floats, optional
-        How common classes of people are, where the design tells them apart, or the other
-        categories, where it treats them differently; equal by default.
-    **interval
-        target, level, method and assurance; see `IntervalOptions`.
+    **options
+        category and mix, see `CategoryOptions`; target, level, method and assurance, see
+        `IntervalOptions`.
 
     Returns
     -------
@@ -281,9 +296,7 @@ def half_width(
     times of ten +- 2.03 points or less.
     """
     size = check_people(n)
-    question = ask(mechanism, prob, epsilon, category=category, mix=mix)
-    check_options(interval, IntervalOptions)
-    return _Width(question, proportion, **interval)(size)
+    return plan(_Width, proportion, (mechanism, prob, epsilon), options)(size)
 
 
 def people(
@@ -293,9 +306,7 @@ def people(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    category: Hashable = None,
-    mix: Any = None,
-    **interval: Unpack[IntervalOptions],
+    **options: Unpack[IntervalOptions],
 ) -> int:
     """Sample size for an interval no wider than this to both sides.
 
@@ -303,7 +314,7 @@ def people(
     ----------
     half_width : float
         Half of high - low, in (0, 0.5).
-    proportion, mechanism, prob, epsilon, category, mix, **interval
+    proportion, mechanism, prob, epsilon, **options
         As in `half_width`.
 
     Returns
@@ -331,9 +342,7 @@ def people(
     8,068, which the default, exact interval does not reach.  Without protection 911 are enough.
     """
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
-    question = ask(mechanism, prob, epsilon, category=category, mix=mix)
-    check_options(interval, IntervalOptions)
-    planned = _Width(question, proportion, **interval)
+    planned = plan(_Width, proportion, (mechanism, prob, epsilon), options)
     width = cache(planned)
     about = planned.about(wanted)
     if about > MOST_PEOPLE:
@@ -365,14 +374,13 @@ def least_epsilon(
     categories: Any = 2,
     *,
     design: Callable[..., Mechanism] = KRR,
-    category: Hashable = None,
-    **interval: Unpack[IntervalOptions],
+    **options: Unpack[IntervalOptions],
 ) -> float:
     """Least epsilon at which n people give an interval no wider than this to both sides.
 
     Parameters
     ----------
-    half_width, n, proportion, category, **interval
+    half_width, n, proportion, **options
         As in `people`.
     categories : sequence of hashables or int
         The categories, or how many there are.
@@ -401,13 +409,11 @@ def least_epsilon(
     2,000 people and +- 3 points leave room for no more protection than epsilon 1.50.
     """
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
-    check_options(interval, IntervalOptions)
     size, categories = check_people(n), numbered(categories)
     check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")
 
     def width(epsilon: float) -> float:
-        question = ask(design(categories, epsilon=epsilon), category=category)
-        return _Width(question, proportion, **interval)(size)
+        return plan(_Width, proportion, (design(categories, epsilon=epsilon),), options)(size)
 
     high = largest_epsilon(len(tuple(categories)))
     if (least := width(high)) > wanted:
