@@ -768,7 +768,7 @@ def test_the_higher_of_two_maxima_is_found():
         ),
         ({"covariates": {"w": THREE}}, ArgumentValueError, r"columns that the model uses"),
         ({"covariates": [THREE]}, ArgumentTypeError, "mapping from column to mechanism"),
-        ({"method": "moments"}, ArgumentValueError, "'scores' or 'likelihood'"),
+        ({"method": "moments"}, ArgumentValueError, "method must be one of"),
         ({"covariate_model": "logistic"}, ArgumentValueError, "are for method='likelihood'"),
         ({"method": "likelihood", "covariate_model": "x"}, ArgumentValueError, "'constant'"),
         ({"method": "likelihood", "vcov": "best"}, ArgumentValueError, "vcov must be one of"),

@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import (
@@ -38,14 +37,10 @@ from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates
 from rrstats.regression.results import (
     RegressionResult,
-    beside_profiles,
     clusters_df,
     confidence,
     few_clusters,
 )
-
-_BLOCK = 1 << 16
-"""Rows times profiles that are worked on at once."""
 
 _TESTS = "scores have no likelihood; wald_test tests coefficients"
 
@@ -144,143 +139,86 @@ class ScoreResult(RegressionResult):
                 f"covariates {list(self.private.names)}: those of the people of the fit are not "
                 "known, and scores have no model of them (method='likelihood' has)"
             )
-        half = student_quantile(confidence(level), self.df)
-        frame = table_of(data)
+        frame, half = table_of(data), student_quantile(confidence(level), self.df)
         if not isinstance(frame, pd.DataFrame):
             raise ArgumentValueError("data must be a frame with the covariates as columns")
-        known = self.private.codes(frame)
-        matrices = np.stack(self.data.matrices(frame))
+        known, matrices = self.private.codes(frame), np.stack(self.data.matrices(frame))
         matrix = matrices[known, np.arange(len(frame))]
         value = matrix @ self.estimates
         error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix), 0))
-        found = pd.DataFrame(
-            {
-                "prediction": value,
-                "std_error": error,
-                "low": value - half * error,
-                "high": value + half * error,
-            },
-            index=frame.index,
-        )
-        labels = {str(label): label for label in frame.columns}
-        wanted = dict.fromkeys(map(str, (*self.data.design.sources, *self.private.names)))
-        shown = [labels[name] for name in wanted]
-        return beside_profiles(frame[shown], found)
+        columns = {"prediction": value, "std_error": error}
+        columns |= {"low": value - half * error, "high": value + half * error}
+        return self.data.beside(frame, pd.DataFrame(columns, index=frame.index))
 
 
-def score_fit(y: Floats, data: ModelData, outcome: str) -> ScoreResult:
-    """Solve the equations.
-
-    outcome : what it is called in the title.
-    """
-    names, order, same, varying = data.names, data.order, data.same, data.varying
-    scores = data.private.scores(data.keep, len(y))
-    check_columns(same, varying, [names[place] for place in order], 0)
-    squares = np.sqrt(np.concatenate([(same**2).mean(axis=0), (varying**2).mean(axis=(0, 1))]))
-    equations = _Equations(y, scores, same, varying, data.weights)
-    gram, cross = equations.moments(squares)
+def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
+    """Solve the equations."""
+    s, n = data.same.shape[1], len(y)
+    scores = data.private.told(data.rows, data.keep, scores=True).T
+    check_columns(data.same, data.varying, data.ordered, 0)
+    alike = np.broadcast_to(data.same, (len(data.varying), *data.same.shape))
+    design = np.concatenate([alike, data.varying], axis=2)
+    sizes = np.sqrt((design**2).mean(axis=(0, 1)))
+    design = design / sizes
+    heavy = (scores * data.weights)[:, :, None] * design
+    gram = np.einsum("crb,crd->bd", heavy, design, optimize=True)
     try:
-        bread = np.linalg.inv(gram)
+        bread = np.linalg.inv((gram + gram.T) / 2)
     except np.linalg.LinAlgError:
         raise NotIdentifiableError(
             "the reports cancel one another: the corrected sums of squares of the covariates have "
             "no inverse; more people are needed"
         ) from None
-    beta, b = bread @ cross, len(squares)
-    meat, known, sigma2 = equations.spread(squares, beta, data.clusters)
+    beta = bread @ np.einsum("crb,r->b", heavy, y)
+    residual = y - design @ beta
+    meat, known = _products(design, scores, residual, data)
     covariance = bread @ meat @ bread
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.diag(bread @ known @ bread) / np.diag(covariance)
-    worth = len(y) * np.minimum(parts, 1.0)  # above 1 it is noise, or rounding
-    tail = [names[j] for j in order[same.shape[1] :]]
-    signal = equations.signal(squares, bread)[same.shape[1] :]
-    place = np.argsort(order)
-    scale = 1 / squares[place]
+    worth = n * np.minimum(parts, 1.0)  # above 1 it is noise, or rounding
+    signal = _signal(design, scores * data.weights, bread)
+    place, tail = np.argsort(data.order), pd.Index(data.ordered[s:], dtype=object)
+    scale = 1 / sizes[place]
     return ScoreResult(
-        title=f"Linear regression of {outcome} by scores, {data.private.listed}",
-        index=pd.Index(list(names), dtype=object),
+        title=title,
+        index=pd.Index(list(data.names), dtype=object),
         estimates=beta[place] * scale,
         covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
         vcov="robust" if data.clusters is None else "clustered",
-        nobs=len(y),
-        llf=np.nan,
-        converged=True,
-        iterations=1,
-        sigma2=sigma2,
-        effective_n=pd.Series(
-            np.where(worth > 0, worth, np.nan)[same.shape[1] : b],
-            index=pd.Index(tail, dtype=object),
-            name="effective_n",
-        ),
-        signal=pd.Series(signal, index=pd.Index(tail, dtype=object), name="signal"),
+        nobs=n,
+        sigma2=float((scores * residual**2 * data.weights).sum() / (n - len(beta))),
+        effective_n=pd.Series(np.where(worth > 0, worth, np.nan)[s:], tail, name="effective_n"),
+        signal=pd.Series(signal[s:], tail, name="signal"),
         data=data,
-        df=clusters_df(data.clusters, b),
+        df=clusters_df(data.clusters, len(beta)),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Equations:
-    """Sums over rows and profiles, columns divided by their sizes."""
+def _signal(design: Floats, heavy: Floats, bread: Floats) -> Floats:
+    """(b,) the sum of squares of each column beside all others, by its standard error."""
+    own = bread / np.diag(bread)  # column j residualizes column j
+    each = np.einsum("cr,crb->rb", heavy, (design @ own) ** 2)
+    total = each.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(total / np.sqrt((each**2).sum(axis=0) - total**2 / len(each)))
 
-    y: Floats
-    scores: Floats
-    same: Floats
-    varying: Floats
-    weights: Floats
 
-    def _blocks(self, sizes: Floats) -> Any:
-        """Blocks of rows with their (C, rows, b) designs and (C, rows) scores."""
-        count = max(_BLOCK // len(self.varying), 64)
-        for start in range(0, len(self.y), count):
-            rows = slice(start, start + count)
-            varying = self.varying[:, rows]
-            same = np.broadcast_to(self.same[rows], (len(varying), *self.same[rows].shape))
-            yield rows, np.concatenate([same, varying], axis=2) / sizes, self.scores[rows].T
+def _products(
+    design: Floats, scores: Floats, residual: Floats, data: ModelData
+) -> tuple[Floats, Floats]:
+    """Two (b, b) sums of products of the equations of rows or clusters.
 
-    def moments(self, sizes: Floats) -> tuple[Floats, Floats]:
-        """(b, b) corrected sums of squares and (b,) products with the outcome."""
-        gram, cross = np.zeros((len(sizes), len(sizes))), np.zeros(len(sizes))
-        for rows, design, scores in self._blocks(sizes):
-            heavy = (scores * self.weights[rows])[:, :, None] * design
-            gram += np.einsum("crb,crd->bd", heavy, design, optimize=True)
-            cross += np.einsum("crb,r->b", heavy, self.y[rows], optimize=True)
-        return (gram + gram.T) / 2, cross
-
-    def signal(self, sizes: Floats, bread: NDArray[Any]) -> Floats:
-        """(b,) the sum of squares of each column beside all others, by its standard error."""
-        own = bread / np.diag(bread)  # column j residualizes column j
-        total, square = np.zeros(len(sizes)), np.zeros(len(sizes))
-        for rows, design, scores in self._blocks(sizes):
-            each = np.einsum("cr,crb->rb", scores, (design @ own) ** 2, optimize=True)
-            each *= self.weights[rows, None]
-            total += each.sum(axis=0)
-            square += (each**2).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(total / np.sqrt(square - total**2 / len(self.y)))
-
-    def spread(
-        self, sizes: Floats, beta: Floats, clusters: NDArray[np.intp] | None
-    ) -> tuple[Floats, Floats, float]:
-        """Two (b, b) sums of products of the equations of rows or clusters; errors' variance.
-
-        The second sum estimates what the first were if all categories were known: of a row by its
-        scores, which are unbiased for that, too; products of two rows have the same mean in both.
-        """
-        n, b = len(self.y), len(beta)
-        alone, known, errors = np.zeros((b, b)), np.zeros((b, b)), 0.0
-        groups = None if clusters is None else np.zeros((int(clusters.max()) + 1, b))
-        for rows, design, scores in self._blocks(sizes):
-            residual, weight = self.y[rows] - design @ beta, self.weights[rows]
-            each = np.einsum("cr,crb->rb", scores * residual, design, optimize=True)
-            each *= weight[:, None]
-            errors += float(((scores * residual**2).sum(axis=0) * weight).sum())
-            alone += each.T @ each
-            flat = design.reshape(-1, b)
-            known += flat.T @ ((scores * (weight * residual) ** 2).reshape(-1, 1) * flat)
-            if groups is not None and clusters is not None:
-                np.add.at(groups, clusters[rows], each)
-        factor, meat = n / (n - b), alone
-        if groups is not None:
-            factor = len(groups) / (len(groups) - 1) * (n - 1) / (n - b)
-            meat = groups.T @ groups
-        return meat * factor, (meat - alone + known) * factor, errors / (n - b)
+    The second sum estimates what the first were if all categories were known: of a row by its
+    scores, which are unbiased for that, too; products of two rows have the same mean in both.
+    """
+    n, b = design.shape[1:]
+    left = data.weights * residual
+    each = np.einsum("cr,crb->rb", scores * left, design)
+    known = np.einsum("crb,crd->bd", (scores * left**2)[:, :, None] * design, design, optimize=True)
+    alone, factor = each.T @ each, n / (n - b)
+    meat = alone
+    if data.clusters is not None:
+        sums = pd.DataFrame(each).groupby(data.clusters).sum().to_numpy()
+        factor = len(sums) / (len(sums) - 1) * (n - 1) / (n - b)
+        meat = sums.T @ sums
+    return meat * factor, (meat - alone + known) * factor

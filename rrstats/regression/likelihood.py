@@ -27,6 +27,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
@@ -687,8 +688,7 @@ class Fit:
         self, kind: str, clusters: NDArray[np.intp] | None, weighted: bool, people: int
     ) -> Floats:
         """(size, size) covariance of theta by name; raises for what does not apply."""
-        if kind not in KINDS:
-            raise ArgumentValueError(f"vcov must be one of {list(KINDS)}, got {kind!r}")
+        check_one_of(kind, "vcov", KINDS)
         if weighted and kind not in ("robust", "clustered"):
             raise ArgumentValueError(
                 f"vcov {kind!r} takes weights for numbers of people; with probability weights use "

@@ -26,18 +26,17 @@ import functools
 import inspect
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, variable
 from rrstats.estimation.sample_design import SampleDesign
-from rrstats.mechanisms.records import read
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
-from rrstats.regression.design_matrix import check_ordinary, sides
 from rrstats.regression.likelihood import (
     Likelihood,
     NormalOutcome,
@@ -53,9 +52,7 @@ from rrstats.regression.private_covariates import (
     open_model,
     share_columns,
 )
-from rrstats.regression.results import LikelihoodResult, clusters_df
-
-_ROBUST = ("robust", "clustered")
+from rrstats.regression.results import LikelihoodResult
 
 _SEEN, _FAR = 2.0, 4.0
 """Standard errors of variation that scores need, and by which two methods must not differ."""
@@ -296,7 +293,7 @@ def cauchit() -> None:
 
 def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     """Regression of categories, seen as reports or, with privatized covariates, as they are."""
-    latent = request.covariates is not None or bool(_recorded_covariates(request))
+    latent = request.covariates is not None or bool(request.private.columns)
     seen = _outcome(request, latent)
     family = family_of(link, seen.k)
     if seen.k > 2 and request.event is not None:
@@ -304,35 +301,26 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     reports = outcome_of(seen, family, request.baseline, request.event)
     absent = {"the outcome" if latent else "the reports": seen.missing()}
     data = open_model(request, seen.rows, absent)
-    if data.keep is not None:
-        reports = reports.take(data.keep)
-    if not latent:
-        _check_varied(reports, data.weights)
+    reports = reports if data.keep is None else reports.take(data.keep)
+    each = reports.table if reports.cells is None else reports.cells
+    if not latent and (each == each[0]).all():
+        raise ArgumentValueError(
+            f"all {len(each)} reports are the same, so nothing can be said of what the answer "
+            "depends on"
+        )
     name = "the answer" if seen.name is None else repr(seen.name)
     title = f"{link.capitalize()} regression of {name} being {reports.categories[-1]!r}"
     if seen.k > 2:
         title = f"Multinomial logit of {name}, against {reports.categories[0]!r}"
-    event = reports.categories[1] if seen.k == 2 else None
     told = data.private.listed if data.private.columns else "from reports"
-    return _fit(f"{title}, {told}", reports, data, request, event)
-
-
-def _recorded_covariates(request: ModelRequest) -> list[Hashable]:
-    """Covariates that the frame itself says were privatized."""
-    if not isinstance(request.frame, pd.DataFrame) or not (records := read(request.frame.attrs)):
-        return []
-    made, used = {record.name for record in records}, request.sources()
-    check_ordinary(request.frame, [name for name in used if name not in made])
-    return [name for name in used if name in made]
+    return _fit(f"{title}, {told}", reports, data, request)
 
 
 def _outcome(request: ModelRequest, latent: bool) -> Variable:
     """The outcome, read through its mechanism; ordinary answers only beside private covariates."""
     values = request.values
-    if isinstance(values, Variable):
-        return values
     if latent and not request.described:
-        _check_outcome(request)
+        request.check_outcome()
         if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
             values = getattr(values, "cat", values).remove_unused_categories()
         seen = ordinary(values)
@@ -342,17 +330,12 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
             )
         return seen
     rows = len(values) if hasattr(values, "__len__") else 0
-    known = (
-        request.mechanism
-        if request.mechanism is not None or request.record is None
-        else (request.record.mechanism)
-    )
+    given = request.mechanism
+    known = getattr(request.record, "mechanism", None) if given is None else given
     sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
     group = request.column("group", request.group, rows) if sampled or not latent else None
     try:
-        return variable(
-            values, request.mechanism, request.prob, epsilon=request.epsilon, group=group
-        )
+        return variable(values, given, request.prob, epsilon=request.epsilon, group=group)
     except ArgumentTypeError as error:
         if request.described:
             raise
@@ -360,27 +343,6 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
             f"{error}, or where people answered directly say so: mechanism=rr.surveys.direct([...])"
             " with the possible answers"
         ) from None
-
-
-def _check_outcome(request: ModelRequest) -> None:
-    """Raise MetadataError for an outcome that may hold reports under another name."""
-    if request.formula is not None:
-        check_ordinary(request.frame, [sides(request.formula)[0]])
-
-
-def _check_varied(reports: ReportedOutcome, weights: Floats) -> None:
-    """Raise where all reports are alike: then no covariate explains anything."""
-    if reports.cells is None:
-        alike = bool((reports.table == reports.table[0]).all())
-    else:
-        # Each sample by itself: cells of different samples are never alike.
-        told = np.flatnonzero(reports.counts(weights))
-        alike = len(told) == len(np.unique(told // reports.width)) == 1
-    if alike:
-        raise ArgumentValueError(
-            f"all {len(weights)} reports are the same, so nothing can be said of what the answer "
-            "depends on"
-        )
 
 
 def linear(
@@ -469,39 +431,37 @@ def linear(
 
     By reported answers the difference would be about 1.5; among true ones it is about 3.1.
     """
-    if method not in ("scores", "likelihood"):
-        raise ArgumentValueError(f"method must be 'scores' or 'likelihood', got {method!r}")
-    request = ModelRequest(
-        outcome=outcome, data=data, covariates=covariates, group=group, weights=weights,
-        design=design, missing=missing, vcov=vcov, intercept=intercept,
-        covariate_model=covariate_model,
-    )  # fmt: skip
+    check_one_of(method, "method", ("scores", "likelihood"))
+    fields = {name: value for name, value in locals().items() if name != "method"}
+    return _numeric(ModelRequest(**fields), method)
+
+
+def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResult:
+    """Regression of ordinary numbers on covariates that may be private."""
     if request.record is not None:
         raise ArgumentValueError(
             f"the outcome {request.values.name!r} is privatized, and linear needs ordinary "
             "numbers; for a privatized answer of two categories use logit"
         )
-    _check_outcome(request)
+    request.check_outcome()
     values, frame = request.values, request.frame
     rows = len(values if frame is None or not hasattr(frame, "__len__") else frame)
     y = numbers(values, "the outcome", rows)
-    if method == "scores" and (covariate_model is not None or vcov not in (None, *_ROBUST)):
+    if method == "scores" and (
+        request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
+    ):
         raise ArgumentValueError(
             "covariate_model, and a vcov that is not robust, are for method='likelihood'; scores "
             "need no model of the covariate and no distribution of the errors"
         )
-    opened = open_model(request, len(y), {"the outcome": np.isnan(y)})
-    y = y if opened.keep is None else y[opened.keep]
+    data = open_model(request, len(y), {"the outcome": np.isnan(y)})
+    y = y if data.keep is None else y[data.keep]
     name = getattr(values, "name", None)
-    told = "the outcome" if name is None else repr(name)
+    title = f"Linear regression of {'the outcome' if name is None else repr(name)}"
     if method == "scores":
-        result = score_fit(y, opened, told)
-        for text, kind in result.warnings:
-            warn(text, kind)
-        return result
-    title = f"Linear regression of {told}, {opened.private.listed}"
-    fit = _fit(title, NormalOutcome(y), opened, request, None)
-    if skewed := _skewed(fit, y, opened):
+        return _warned(score_fit(y, data, f"{title} by scores, {data.private.listed}"))
+    fit = _fit(f"{title}, {data.private.listed}", NormalOutcome(y), data, request)
+    if skewed := _skewed(fit, y, data):
         warn(skewed, LowPrecisionWarning)
         fit = replace(fit, remark=skewed)
     return fit
@@ -525,22 +485,28 @@ def _skewed(fit: LikelihoodResult, y: Floats, opened: ModelData) -> str | None:
     )
 
 
+Fitted = TypeVar("Fitted", ScoreResult, LikelihoodResult)
+
+
+def _warned(result: Fitted) -> Fitted:
+    for text, category in result.warnings:
+        warn(text, category)
+    return result
+
+
 def _fit(
-    title: str, outcome: OutcomeModel, data: ModelData, request: ModelRequest, event: Hashable
+    title: str, outcome: OutcomeModel, data: ModelData, request: ModelRequest
 ) -> LikelihoodResult:
     """A regression by likelihood."""
     private, rows = data.private, len(data.same)
     kind = request.covariate_model or "logistic"
-    if kind not in ("logistic", "constant"):
-        raise ArgumentValueError(f"covariate_model must be 'logistic' or 'constant', got {kind!r}")
+    check_one_of(kind, "covariate_model", ("logistic", "constant"))
     shares, columns, given = None, np.empty((rows, 0)), np.broadcast_to(1.0, (rows, 1))
     varying = data.varying
     if private.columns:
-        shares = share_columns(data.same, varying, data.ordered, private.names, kind)
-        columns, given = shares.of(data.same, varying), private.given(data.keep)
-        alike = not varying.strides[1]
-        varying = (varying[:, :1] if alike else varying)[private.class_of]
-        varying = np.broadcast_to(varying, (private.classes, rows, varying.shape[2]))
+        shares = share_columns(data, kind)
+        columns, given = shares.of(data.same, varying), private.told(data.rows, data.keep)
+        varying = varying[private.class_of]
         if never := int((~given.any(axis=1)).sum()):
             raise ArgumentValueError(
                 f"{never} of {rows} rows hold reports that their design never makes; give the "
@@ -552,27 +518,22 @@ def _fit(
     fit = fitted(model, data.ordered, data.order, () if shares is None else shares.names)
     vcov = "robust" if data.weighted else "observed"
     vcov = request.vcov or ("clustered" if data.clusters is not None else vcov)
-    inner = fit.covariance(vcov, data.clusters, data.weighted, data.people)
     result = LikelihoodResult(
         title=title,
         index=_parameter_names(outcome, data, () if shares is None else shares.names),
         estimates=fit.estimates,
-        covariance=fit.natural(inner),
+        covariance=fit.bread,
         vcov=vcov,
         nobs=data.people,
         llf=fit.maximum.value,
         converged=fit.maximum.converged,
         iterations=fit.maximum.iterations,
-        df=clusters_df(data.clusters if vcov == "clustered" else None, model.size),
         fit=fit,
         data=data,
         share_columns=shares,
         covariate_model=None if shares is None else kind,
-        event=event,
     )
-    for text, category in result.warnings:
-        warn(text, category)
-    return result
+    return _warned(result.with_vcov(vcov))
 
 
 def _parameter_names(

@@ -21,13 +21,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import column_of, open_reports
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import Reports, Variable, variable, variables
+from rrstats.data.columns import column_of
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.analysis_columns import (
+    Reports,
+    Variable,
+    numbers,
+    variable,
+    variables,
+)
 from rrstats.estimation.arrays import has_scores
 from rrstats.estimation.sample_design import SampleDesign, design_of
-from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import find, read
 from rrstats.regression.design_matrix import (
     DesignMatrix,
@@ -56,19 +62,14 @@ class PrivateCovariates:
     columns: tuple[Variable, ...]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The columns without their reports: these have open readers, and a fit is done with them.
-
-        What is left says what the classes are and how they were reported.
-        """
+        """The columns without their reports, which have open readers; a fit is done with them."""
+        gone: Any = None
         kept = [
-            one if one.mechanism is None else (one.name, one.rows, one.mechanism)
+            one if one.reports is None
+            else replace(one, reports=Reports(one.reports.mechanism, gone, gone, gone))
             for one in self.columns
-        ]
-        return {"kept": kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        columns = [one if isinstance(one, Variable) else _emptied(*one) for one in state["kept"]]
-        object.__setattr__(self, "columns", tuple(columns))
+        ]  # fmt: skip
+        return {"columns": tuple(kept)}
 
     @property
     def names(self) -> tuple[Any, ...]:
@@ -99,16 +100,13 @@ class PrivateCovariates:
 
     def class_names(self) -> list[str]:
         """Names of the classes in a table."""
-        if len(set(self.class_of.tolist())) == self.classes:
-            return [self.label_of(self.profiles[code]) for code in self.class_of]
         answers = [
-            column.categories
-            if column.mechanism is None or len(column.shown[0]) == column.k
-            else column.mechanism.domain.categories
-            for column in self.columns
+            [labels[code] for code in np.argmax(column.shown, axis=0)]
+            if column.mechanism is None or column.shown.shape[1] == column.k
+            else _texts(column.mechanism.domain.categories)
+            for column, labels in zip(self.columns, self.labels, strict=True)
         ]
-        every = itertools.product(*map(_texts, answers))
-        pairs = [zip(self.names, combination, strict=True) for combination in every]
+        pairs = [zip(self.names, labels, strict=True) for labels in itertools.product(*answers)]
         return [", ".join(f"{name}={label}" for name, label in pair) for pair in pairs]
 
     def label_of(self, profile: Sequence[int]) -> str:
@@ -129,21 +127,12 @@ class PrivateCovariates:
         found = {f"covariate {column.name!r}": column.missing() for column in self.columns}
         return {name: where for name, where in found.items() if where.any()}
 
-    def given(self, keep: Booleans | None) -> Floats:
-        """(rows, C) P(all reports | class)."""
-        found = np.ones((self.columns[0].rows if self.columns else 0, 1))
-        for column in self.columns:
-            if column.one_cell_each:
-                table = np.vstack([column.likelihood_table, np.ones(column.shown.shape[1])])
-                told = table[column.codes()]
-            else:
-                told = column.likelihood()
-            found = (found[:, :, None] * told[:, None, :]).reshape(len(told), -1)
-        return found if keep is None else found[keep]
+    def told(self, rows: int, keep: Booleans | None, *, scores: bool = False) -> Floats:
+        """(rows, C) P(all reports | class), or unbiased scores of profiles instead.
 
-    def scores(self, keep: Booleans | None, rows: int) -> Floats:
-        """(rows, profiles) products of the reports' scores: unbiased for who is in a profile."""
-        if not self.has_scores:
+        rows : how many there are, of which some are kept.
+        """
+        if scores and not self.has_scores:
             raise ArgumentValueError(
                 "some reports have no scores one by one, as the samples of their mechanism need "
                 "one another; use method='likelihood'"
@@ -151,13 +140,12 @@ class PrivateCovariates:
         found = np.ones((rows, 1))
         for column in self.columns:
             if column.one_cell_each:
-                table = np.vstack([column.score_table, np.zeros(column.k)])
-                told = table[column.codes()]
+                table = column.score_table if scores else column.likelihood_table
+                each = np.vstack([table, np.ones(table.shape[1])])[column.codes()]
             else:
-                told = column.scores()
-            told = told if keep is None else told[keep]
-            found = (found[:, :, None] * told[:, None, :]).reshape(rows, -1)
-        return found
+                each = column.scores() if scores else column.likelihood()
+            found = (found[:, :, None] * each[:, None, :]).reshape(rows, -1)
+        return found if keep is None else found[keep]
 
     @property
     def has_scores(self) -> bool:
@@ -228,13 +216,6 @@ class PrivateCovariates:
             )
 
 
-def _emptied(name: Hashable, rows: int, mechanism: Mechanism) -> Variable:
-    """A private column without its reports."""
-    container, reader = open_reports([], mechanism.report_space)
-    reports = Reports(mechanism, container, reader, None)
-    return Variable(name, mechanism.categories, rows, reports)
-
-
 def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
     texts = ["missing" if category is None else str(category) for category in categories]
     if len(set(texts)) < len(texts):  # 1 and "1" are different answers
@@ -250,24 +231,18 @@ def open_private(
     given : mapping from column to mechanism or `Variable`, or None.
     wanted : the columns that the model uses, by their labels in the frame.
     """
-    named = {} if given is None else given
-    if not isinstance(named, Mapping):
-        raise ArgumentTypeError(
-            f"covariates must be a mapping from column to mechanism, found {type(given).__name__}"
-        )
-    described: dict[Hashable, Any] = {}
-    strange = []
-    for key, how in named.items():
-        labels = [key] if key in wanted else [name for name in wanted if str(name) == str(key)]
-        if len(labels) == 1 and labels[0] not in described:
-            described[labels[0]] = how
-        else:
-            strange.append(key)
-    if strange:
+    named = check_instance(given or {}, "covariates", Mapping, "a mapping from column to mechanism")
+    labels = {
+        key: key if key in wanted else next((one for one in wanted if str(one) == str(key)), None)
+        for key in named
+    }
+    every = list(labels.values())
+    if strange := [key for key, label in labels.items() if label is None or every.count(label) > 1]:
         raise ArgumentValueError(
             "covariates must be columns that the model uses, each once, "
             f"{list(wanted)[:20]}, found also {strange}"
         )
+    described = {labels[key]: how for key, how in named.items()}
     recorded = [record.name for record in read(getattr(data, "attrs", None) or {})]
     private = [name for name in wanted if name in described or name in recorded]
     if isinstance(data, pd.DataFrame):
@@ -293,73 +268,51 @@ _FOLLOWS = 1e-7
 class ShareColumns:
     """Columns that explain the shares of the true categories.
 
-    names : of the columns.  ones : whether a column of ones comes first.
-    ordinary : whether those follow that are alike for all profiles.
-    picked : further ones, as pairs of a profile and the place among the columns that vary.
+    names : of the columns.  places : theirs among a column of ones, those that are alike for all
+    profiles, and those that vary, profile by profile.
     """
 
     names: tuple[str, ...]
-    ones: bool
-    ordinary: bool
-    picked: tuple[tuple[int, int], ...] = ()
+    places: tuple[int, ...]
 
     def of(self, same: Floats, varying: Floats) -> Floats:
         """(rows, g) the columns, from (rows, s) and (profiles, rows, v)."""
-        parts = [np.ones((len(same), 1))] if self.ones else []
-        parts += [same] if self.ordinary else []
-        parts += [varying[profile, :, [place]].T for profile, place in self.picked]
-        return np.hstack(parts)
+        return np.hstack([np.ones((len(same), 1)), same, *varying])[:, list(self.places)]
 
 
-def share_columns(
-    same: Floats,
-    varying: Floats,
-    names: Sequence[str],
-    private: Sequence[Any],
-    covariate_model: str,
-) -> ShareColumns:
-    """The columns: ones, and for "logistic" all that the ordinary covariates make.
-
-    same : (rows, s) columns that are alike for all profiles.  varying : (profiles, rows, v) others.
-    names : of all s + v.  private : the names of the privatized covariates.
-    """
+def share_columns(data: ModelData, covariate_model: str) -> ShareColumns:
+    """The columns: ones, and for "logistic" all that the ordinary covariates make."""
     if covariate_model == "constant":
-        return ShareColumns(("Intercept",), True, False)
-    rows, s = same.shape
-    one = np.ones((rows, 1))
-    explained = same @ np.linalg.lstsq(same, one, rcond=None)[0] if s else np.zeros((rows, 1))
-    needed = bool(np.abs(explained - 1).max() >= 1e-8)
-    told = (["Intercept"] if needed else []) + list(names[:s])
-    picked = []
-    if rows > 1 and varying.strides[1]:  # else they are alike in all rows
-        basis = np.linalg.qr(np.hstack([one, same]) if needed else same)[0]
-        for place in range(varying.shape[2]):
-            for profile in range(len(varying)):
-                column = varying[profile, :, place]
-                rest = column - basis @ (basis.T @ column)
-                rest -= basis @ (basis.T @ rest)  # twice is enough
-                length = float(np.linalg.norm(rest))
-                if length > _FOLLOWS * float(np.linalg.norm(column)):
-                    basis = np.column_stack([basis, rest / length])
-                    picked.append((profile, place))
-                    told.append(_share_name(names[s + place], private, told))
-    return ShareColumns(tuple(told), needed, True, tuple(picked))
+        return ShareColumns(("Intercept",), (0,))
+    names, hidden = data.ordered, {str(one) for one in data.private.names}
+    s, (profiles, _, v) = data.same.shape[1], data.varying.shape
+    every = np.hstack([np.ones((len(data.same), 1)), data.same, *data.varying])
+    basis, places = np.linalg.qr(data.same)[0], list(range(1, s + 1))
+    for place in [0, *(1 + s + code * v + j for j in range(v) for code in range(profiles))]:
+        rest = every[:, place]
+        for _ in range(2):  # twice is enough
+            rest = rest - basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _FOLLOWS * float(np.linalg.norm(every[:, place])):
+            basis = np.column_stack([basis, rest / length])
+            places.append(place)
+    told: list[str] = []
+    places = [0] * (0 in places) + [place for place in places if place]
+    for place in places:
+        name = "Intercept" if not place else names[place - 1] if place <= s else ""
+        told.append(name or _share_name(names[s + (place - 1 - s) % v], hidden, told))
+    return ShareColumns(tuple(told), tuple(places))
 
 
-def _share_name(name: str, private: Sequence[Any], taken: Sequence[str]) -> str:
+def _share_name(name: str, hidden: set[str], taken: Sequence[str]) -> str:
     """Name of a column where the privatized covariates are known: its other factors."""
-    hidden = {str(one) for one in private}
-    kept = []
-    for part in name.split(":"):
-        source = source_of(part)
-        if source not in hidden and hidden.isdisjoint(re.findall(r"\w+", source)):  # C(x)
-            kept.append(part)
-    rest = ":".join(kept) or name
-    found, turn = rest, 1
-    while found in taken:
-        turn += 1
-        found = f"{rest} ({turn})"
-    return found
+    parts = [part for part in name.split(":") if source_of(part) not in hidden]
+    parts = [
+        part for part in parts if hidden.isdisjoint(re.findall(r"\w+", source_of(part)))
+    ]  # C(x)
+    rest = ":".join(parts) or name
+    turns = (f"{rest} ({turn})" for turn in itertools.count(2))
+    return next(one for one in itertools.chain([rest], turns) if one not in taken)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -426,6 +379,18 @@ class ModelRequest:
         found = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
         return {name: column for name, column in found.items() if column is not None}
 
+    @cached_property
+    def private(self) -> PrivateCovariates:
+        """The privatized covariates, of which reports tell something."""
+        found = open_private(self.frame, self.covariates, self.sources(), self.group)
+        found.check_informative()
+        return found
+
+    def check_outcome(self) -> None:
+        """Raise MetadataError for an outcome that may hold reports under another name."""
+        if self.formula is not None:
+            check_ordinary(self.frame, [sides(self.formula)[0]])
+
     def column(self, name: str, given: Any, rows: int) -> Any:
         """A column of data by its name, or values."""
         return column_or_values(given, self.frame, rows, name, self.values)
@@ -446,8 +411,8 @@ class ModelData:
     names : of the columns of the design.  order : the places among them of the columns of ``same``
     and ``varying``.
     same : (rows, s) columns that are alike for all profiles of the privatized covariates.
-    varying : (profiles, rows, v) the others, in a stride of 0 where rows are alike.
-    keep : the rows that are used, or None.  people : how many they stand for.
+    varying : (profiles, rows, v) the others.
+    rows : of the data.  keep : those that are used, or None.  people : how many they stand for.
     weights, squares : (rows,) as in `likelihood.Likelihood`.
     """
 
@@ -457,6 +422,7 @@ class ModelData:
     order: list[int]
     same: Floats
     varying: Floats
+    rows: int
     keep: Booleans | None
     weights: Floats
     squares: Floats
@@ -480,6 +446,20 @@ class ModelData:
             return [self.design.again(frame)]
         return [self.design.again(private.framed(frame, one)) for one in private.profiles]
 
+    def beside(self, profiles: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+        """Predictions of profiles with the covariates in front, of the same rows.
+
+        Covariates that are called as a column of the predictions get "profile_" before their names.
+        """
+        labels = {str(label): label for label in profiles.columns}
+        wanted = dict.fromkeys(map(str, (*self.design.sources, *self.private.names)))
+        named = [labels[name] for name in wanted if name in labels]
+        held = {
+            f"profile_{name}" if name in found.columns else name: profiles[name].array
+            for name in named
+        }
+        return pd.concat([pd.DataFrame(held, index=found.index), found], axis=1)
+
 
 def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans]) -> ModelData:
     """Open all columns of a regression but the outcome.
@@ -491,36 +471,26 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
         raise ArgumentValueError("there must be at least one row, found none")
     if formula is None:
         check_index(request.values, data, "the outcome")
-    private = open_private(data, request.covariates, request.sources(), request.group)
-    private.check_informative()
-    columns = request.columns
-    labels = request.column("clusters", columns.pop("clusters", None), rows)
-    numbers = {
-        name: _numbers(request.column(name, given, rows), name) for name, given in columns.items()
-    }
-    codes = None if labels is None else pd.factorize(pd.Series(labels))[0]
+    private = request.private
+    given = {name: request.column(name, one, rows) for name, one in request.columns.items()}
+    labels = given.pop("clusters", None)
+    numeric = {name: _numbers(column, name, rows) for name, column in given.items()}
     opened = _ordinary_covariates(request, private, rows)
     gaps = {**absent, **opened.missing(), **private.missing()}
-    gaps |= {name: np.isnan(column) for name, column in numbers.items()}
-    if codes is not None:
-        gaps["clusters"] = codes < 0
+    gaps |= {name: np.isnan(column) for name, column in numeric.items()}
+    if labels is not None:
+        gaps["clusters"] = np.asarray(pd.isna(pd.Series(labels)))
     keep = whole_rows(request.missing, gaps, rows)
-    weight, frequency = _people(numbers, rows, keep)
-    used = weight * frequency > 0
-    if not used.all():  # rows that stand for nobody take no part
-        weight, frequency = weight[used], frequency[used]
-        kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
-        kept[kept] = used
-        keep = kept
+    kept, weight, frequency = _people(numeric, keep, rows)
+    keep = None if kept.all() else kept
     design = opened.design(keep)
     names, matrices = design.names, [design.matrix]
-    if private.columns and formula is None:
+    if private.columns and request.formula is None:
         names, matrices = (*names, *private.indicator_names), private.indicated(design.matrix)
     elif private.columns:
-        frame = design.frame
-        matrices = [design.again(private.framed(frame, one)) for one in private.profiles]
-    order, same, varying = _apart(matrices, len(names))
-    offset = numbers.get("offset")
+        frames = (private.framed(design.frame, one) for one in private.profiles)
+        matrices = [design.again(frame) for frame in frames]
+    order, same, varying = _apart(matrices)
     return ModelData(
         private=private,
         design=design,
@@ -528,14 +498,15 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
         order=order,
         same=same,
         varying=varying,
+        rows=rows,
         keep=keep,
         weights=weight * frequency,
         squares=weight * weight * frequency,
         people=round(float(frequency.sum())),
-        weighted="weights" in numbers,
-        clusters=None if codes is None else _clusters(codes if keep is None else codes[keep]),
-        offset=offset if offset is None or keep is None else offset[keep],
-        from_formula=formula is not None,
+        weighted="weights" in numeric,
+        clusters=None if labels is None else _clusters(pd.Series(labels)[kept]),
+        offset=numeric["offset"][kept] if "offset" in numeric else None,
+        from_formula=request.formula is not None,
     )
 
 
@@ -551,63 +522,53 @@ def _ordinary_covariates(request: ModelRequest, private: PrivateCovariates, rows
     return covariates(data, None, rows=rows, intercept=request.intercept)
 
 
-def _numbers(column: Any, name: str) -> Floats:
+def _numbers(column: Any, name: str, rows: int) -> Floats:
     """A column of numbers, NaN where missing."""
-    series = pd.Series(column)
-    if not pd.api.types.is_numeric_dtype(series.dtype):
-        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {series.dtype}")
-    found = series.to_numpy(dtype=np.float64, na_value=np.nan)
-    rule, wrong = "finite", np.isinf(found)
-    if name == "weights":
-        rule, wrong = "finite numbers of at least 0", wrong | (found < 0)
-    elif name == "frequencies":
+    found = numbers(column, name, rows)
+    if name == "offset":
+        return found
+    rule, wrong = "finite numbers of at least 0", found < 0
+    if name == "frequencies":
         rule = "whole numbers of at least 0, how many people a row stands for"
-        wrong |= (found < 0) | (found != np.round(found)) & ~np.isnan(found)
+        wrong |= (found != np.round(found)) & ~np.isnan(found)
     if wrong.any():
         raise ArgumentValueError(
-            f"{name} must be {rule}, found {int(wrong.sum())} of {len(found)} that are not"
+            f"{name} must be {rule}, found {int(wrong.sum())} of {rows} others"
         )
     return found
 
 
-def _people(given: Mapping[str, Floats], rows: int, keep: Booleans | None) -> tuple[Floats, Floats]:
-    """(used rows,) weights with a mean of 1 and frequencies."""
-    ones = np.ones(rows)
-    both = [given.get(name, ones) for name in ("weights", "frequencies")]
-    weight, frequency = both if keep is None else [column[keep] for column in both]
-    total = float(weight @ frequency)
-    if not total > 0:
+def _people(
+    numeric: Mapping[str, Floats], keep: Booleans | None, rows: int
+) -> tuple[Booleans, Floats, Floats]:
+    """(rows,) the people that take part, and their (used rows,) weights and frequencies."""
+    kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
+    weight, frequency = (numeric.get(name, np.ones(rows)) for name in ("weights", "frequencies"))
+    kept[kept] = (weight * frequency > 0)[kept]  # rows that stand for nobody take no part
+    if not kept.any():
         raise ArgumentValueError(
             "weights and frequencies must leave somebody, found that all are 0"
         )
-    if "weights" in given:
-        weight = weight * (float(frequency[weight > 0].sum()) / total)
-    return weight, frequency
+    weight, frequency = weight[kept], frequency[kept]
+    if "weights" in numeric:  # a mean of 1
+        weight = weight * (frequency.sum() / (weight @ frequency))
+    return kept, weight, frequency
 
 
-def _clusters(codes: NDArray[Any]) -> NDArray[np.intp]:
+def _clusters(labels: pd.Series[Any]) -> NDArray[np.intp]:
     """(used rows,) numbers of clusters from 0 on."""
-    found = np.unique(codes, return_inverse=True)[1]
+    found = pd.factorize(labels)[0]
     if found.max() == 0:
         raise ArgumentValueError("clusters must be at least 2, found 1: it has no variance")
-    return np.asarray(found.ravel(), dtype=np.intp)
+    return np.asarray(found, dtype=np.intp)
 
 
-def _apart(matrices: list[Floats], columns: int) -> tuple[list[int], Floats, Floats]:
+def _apart(matrices: list[Floats]) -> tuple[list[int], Floats, Floats]:
     """Columns that are alike for all profiles, and those that are not, with their places."""
     first = matrices[0]
     if len(matrices) == 1:
-        return list(range(columns)), first, np.empty((1, len(first), 0))
-    differs = np.array(
-        [
-            any(not np.array_equal(first[:, place], other[:, place]) for other in matrices[1:])
-            for place in range(columns)
-        ]
-    )
+        return list(range(first.shape[1])), first, np.empty((1, len(first), 0))
+    differs = np.any([(matrix != first).any(axis=0) for matrix in matrices], axis=0)
     same, vary = np.flatnonzero(~differs), np.flatnonzero(differs)
-    if all((matrix[:1, vary] == matrix[:, vary]).all() for matrix in matrices):
-        table = np.stack([matrix[:1, vary] for matrix in matrices])
-        varying = np.broadcast_to(table, (len(matrices), len(first), len(vary)))
-    else:
-        varying = np.stack([matrix[:, vary] for matrix in matrices])
+    varying = np.stack([matrix[:, vary] for matrix in matrices])
     return [*same.tolist(), *vary.tolist()], np.ascontiguousarray(first[:, same]), varying

@@ -84,7 +84,7 @@ class RegressionResult:
     llf : float
         Log-likelihood at the maximum.
     converged, iterations : bool, int
-        The way to the maximum.
+        The way to the maximum; scores are solved at once.
     df : float
         Degrees of freedom of Student's t, clusters less parameters; infinite without clusters.
     """
@@ -95,9 +95,9 @@ class RegressionResult:
     covariance: Floats
     vcov: str
     nobs: int
-    llf: float
-    converged: bool
-    iterations: int
+    llf: float = np.nan
+    converged: bool = True
+    iterations: int = 1
     df: float = np.inf
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
@@ -405,18 +405,6 @@ def confidence(level: object) -> float:
     return found
 
 
-def beside_profiles(profiles: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Predictions with the covariates that they are for in front, of the same rows.
-
-    Covariates that are called as a column of the predictions get "profile_" before their names.
-    """
-    held = {
-        f"profile_{name}" if name in found.columns else name: profiles[name].array
-        for name in profiles.columns
-    }
-    return pd.concat([pd.DataFrame(held, index=found.index), found], axis=1)
-
-
 def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
     """Degrees of freedom: clusters less parameters, at least 1; infinite without clusters."""
     return np.inf if clusters is None else float(max(int(clusters.max()) + 1 - parameters, 1))
@@ -486,8 +474,6 @@ class LikelihoodResult(RegressionResult):
 
     Attributes
     ----------
-    event : hashable
-        The category whose probability is modelled; of several, and of a number, None.
     private : PrivateCovariates
         The privatized covariates.
     covariate_model : {"logistic", "constant"} or None
@@ -498,7 +484,6 @@ class LikelihoodResult(RegressionResult):
     data: ModelData
     share_columns: ShareColumns | None
     covariate_model: str | None
-    event: Hashable
     remark: str | None = None
 
     # -- parameters and their covariance ------------------------------------------------------
@@ -644,6 +629,12 @@ class LikelihoodResult(RegressionResult):
         return bool(self.private.columns)
 
     @property
+    def event(self) -> Hashable:
+        """The category whose probability is modelled; of several, and of a number, None."""
+        categories: tuple[Hashable, ...] = getattr(self.fit.model.outcome, "categories", ())
+        return categories[1] if len(categories) == 2 else None
+
+    @property
     def _number(self) -> bool:
         return isinstance(self.fit.model.outcome, NormalOutcome)
 
@@ -705,9 +696,7 @@ class LikelihoodResult(RegressionResult):
         table.index = index if copies == 1 else index[places]
         if frame is None:
             return table
-        shown = dict.fromkeys([*self.data.design.sources, *self.private.names])
-        held = frame[[name for name in shown if name in frame.columns]]
-        return beside_profiles(held.iloc[places], table)
+        return self.data.beside(frame.iloc[places], table)
 
     def _framed(
         self, value: Floats, error: Floats, low: Floats, high: Floats, category: bool
