@@ -22,7 +22,7 @@ from __future__ import annotations
 import decimal
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
@@ -36,6 +36,7 @@ import pandas as pd
 from rrstats._checks import (
     check_instance,
     check_number,
+    check_numbers,
     check_probability,
     check_whole_number,
     type_name,
@@ -48,6 +49,7 @@ from rrstats.mechanisms.epsilon import (
     context,
     double_above,
     epsilon_from_prob,
+    last_double,
     magnitude,
     prob_from_epsilon,
     round_up,
@@ -64,6 +66,8 @@ Outcome = tuple[Fraction, Fraction]
 Point = tuple[Fraction, Fraction]
 
 _DELTA = 1e-6
+# Above every finite loss of so many reports.
+_BEYOND = 1e12
 _DELTAS = (1e-9, 1e-6, 1e-3)
 
 _MOST_REPORTS = 100_000
@@ -85,6 +89,8 @@ _NEGLIGIBLE = Decimal("1e-65")
 
 # Eight roundings: what one step of a sum of positive doubles may lose, relatively.
 _ULPS = 2.0**-50
+
+_RULE = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 
 _NO_WORST_PAIR = (
     "no pair of its true answers is the worst everywhere; the least distribution above all pairs"
@@ -148,7 +154,7 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
 factor of at most 3. Somebody who gave a certain answer a chance of 1% before seeing the \
 report can give it at most 3% afterwards, and at least 0.33%.
     """
-    _check_mechanism(mechanism, "mechanism must be a mechanism such as")
+    check_instance(mechanism, "mechanism", Mechanism, _RULE)
     # The decimal that was typed, not the double behind it: 5% is 1/20.
     typed = Decimal(repr(check_probability(prior, "prior", "()")))
     before, chance = Fraction(typed), f"{written(typed.scaleb(2))}%"
@@ -173,13 +179,6 @@ report can give it at most 3% afterwards, and at least 0.33%.
         f"at most {_percent(highest, up=True)} afterwards, and at least "
         f"{_percent(lowest, up=False)}."
     )
-
-
-def _check_mechanism(given: Any, rule: str) -> Mechanism:
-    if not is_mechanism(given):
-        found = given.__name__ if isinstance(given, type) else type(given).__name__
-        raise ArgumentTypeError(f"{rule} rr.KRR(['yes', 'no'], 0.75), found {found}")
-    return given
 
 
 def _factor(factor: Fraction) -> str:
@@ -275,11 +274,13 @@ class Composition:
         -------
         float
             Rounded up; infinite where reports prove the truth with a larger chance than delta.
-            Where `is_exact`, a few doubles above the exact number at most, or below 1e-60 where
-            that is 0.
         """
         value = check_number(delta, "delta", 0.0, 1.0)
-        return min(self._curve.epsilon_at(value), self.epsilon) if value else self.epsilon
+        if not value:
+            return self.epsilon
+        if self.delta(_BEYOND) > value:
+            return math.inf
+        return last_double(min(self.epsilon, _BEYOND), 0.0, lambda one: self.delta(one) <= value)
 
     @cached_property
     def _losses(self) -> list[PrivacyLoss]:
@@ -323,9 +324,7 @@ class Composition:
         0  0.000    5.000  1.000
         1  0.001    0.915  0.183
         """
-        rule = "a list of numbers"
-        listed = list(check_instance(deltas, "deltas", (list, tuple, np.ndarray, pd.Series), rule))
-        chosen = [0.0, *(value for delta in listed if (value := check_number(delta, "deltas")))]
+        chosen = [0.0, *(delta for delta in check_numbers(deltas, "deltas").tolist() if delta)]
         epsilons = [self.epsilon_at(delta) for delta in chosen]
         whole = self.epsilon
         shares = [one / whole if whole and one < math.inf else math.nan for one in epsilons]
@@ -354,7 +353,7 @@ class Composition:
         return None if epsilon == math.inf else Fraction(epsilon) * self._times(release)
 
     @cached_property
-    def _curve(self) -> _ExactCurve | _GridCurve:
+    def _curve(self) -> _Curve:
         return _privacy_curve(zip(self._losses, map(self._times, self.releases), strict=True))
 
     def _called(self, place: int) -> str:
@@ -449,7 +448,8 @@ def _check_max_rows(number: object) -> int:
 def _release(name: Hashable, given: Any) -> Release:
     """One entry: a mechanism, or a mechanism with the number of its reports."""
     mechanism, times = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
-    _check_mechanism(mechanism, "mechanisms must hold mechanisms, or (mechanism, times), such as")
+    rule = f"mechanisms, or (mechanism, times), {_RULE}"
+    check_instance(mechanism, "mechanisms", Mechanism, rule)
     return Release(mechanism, check_whole_number(times, "times", 1), name)
 
 
@@ -551,13 +551,8 @@ def privacy_loss(channel: Channel, times: int = 1) -> PrivacyLoss:
     """
     ratio = channel.max_likelihood_ratio
     if isinstance(channel, SupportChannel):
-        own, other = (
-            prob - channel.pair_truth for prob in (channel.prob_truth, channel.prob_other)
-        )
-        finite = isinstance(ratio, Fraction)
-        if own == other * channel.likelihood_ratio if finite else not min(own, other):
-            return PrivacyLoss.three_points(own, other)
-        return PrivacyLoss.of_ratio(ratio)  # a ratio that claims less privacy than there is
+        own, other = channel.prob_truth, channel.prob_other
+        return PrivacyLoss.three_points(own - channel.pair_truth, other - channel.pair_truth)
     if isinstance(channel, StackedChannel):
         parts = [privacy_loss(part) for part in channel.parts]
         found = worst_loss([loss.outcomes for loss in parts])
@@ -629,18 +624,26 @@ def _rounded_to(direction: str) -> decimal.Context:
     return found
 
 
-def _privacy_curve(losses: Iterable[tuple[PrivacyLoss, int]]) -> _ExactCurve | _GridCurve:
+class _Curve(NamedTuple):
+    """Delta at an epsilon; of an upper bound the reasons and the step of its grid."""
+
+    delta: Callable[[float], float]
+    bounds: tuple[str, ...] = ()
+    step: float = 0.0
+
+
+def _privacy_curve(losses: Iterable[tuple[PrivacyLoss, int]]) -> _Curve:
     """The curve of independent reports: each loss with the number of its reports."""
-    grouped: dict[tuple[Outcome, ...], int] = {}
+    grouped: Counter[tuple[Outcome, ...]] = Counter()
     for loss, times in losses:
-        grouped[loss.outcomes] = grouped.get(loss.outcomes, 0) + times
+        grouped[loss.outcomes] += times
     pieces: list[_Masses] = []
     for outcomes, times in grouped.items():
         one = PrivacyLoss(outcomes)
         pieces += [_power(one, times)] if one.is_even else [_power(one, 1)] * times
     if sum(math.log2(len(piece.p) or 1) for piece in pieces) <= math.log2(_MOST_POINTS or 0.5):
-        return _ExactCurve.of(pieces)
-    return _GridCurve.of(pieces)
+        return _exact_curve(pieces)
+    return _grid_curve(pieces)
 
 
 def _power(loss: PrivacyLoss, times: int) -> _Masses:
@@ -691,27 +694,18 @@ def _half_power(masses: Sequence[Fraction], times: int) -> list[Decimal]:
     return found[1:]
 
 
-@dataclass(frozen=True)
-class _ExactCurve:
+def _exact_curve(pieces: Sequence[_Masses]) -> _Curve:
     """The curve of losses that are kept one by one: exact but for the last double."""
+    p, q, infinite = [Decimal(1)], [Decimal(1)], Decimal(0)
+    for piece in pieces:
+        with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+            p = [one * other for one in p for other in piece.p]
+            infinite += piece.infinite * (1 - infinite)
+        with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+            q = [one * other for one in q for other in piece.q]
 
-    masses: _Masses
-    bounds: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, pieces: Sequence[_Masses]) -> _ExactCurve:
-        p, q, infinite = [Decimal(1)], [Decimal(1)], Decimal(0)
-        for piece in pieces:
-            with decimal.localcontext(_rounded_to(ROUND_CEILING)):
-                p = [one * other for one in p for other in piece.p]
-                infinite += piece.infinite * (1 - infinite)
-            with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
-                q = [one * other for one in q for other in piece.q]
-        return cls(_Masses(p, q, infinite))
-
-    def delta(self, epsilon: float) -> float:
+    def delta(epsilon: float) -> float:
         """The smallest double that is not below the sum of (P - e^epsilon Q)_+."""
-        p, q, infinite = self.masses
         with decimal.localcontext(_rounded_to(ROUND_CEILING)):
             # The exponential is rounded to nearest, and exact at 0 alone.
             negative = -(Decimal(epsilon).exp().next_minus() if epsilon else Decimal(1))
@@ -719,90 +713,52 @@ class _ExactCurve:
             total = sum((term for term in terms if term > 0), infinite)
         return min(double_above(total), 1.0)
 
-    def epsilon_at(self, delta: float) -> float:
-        """The smallest double, but for the last digit, at which `delta` is not above this one."""
-        p, q, infinite = self.masses
-        if infinite > Decimal(delta):
-            return math.inf
-        if self.delta(0.0) <= delta:
-            return 0.0
-        with decimal.localcontext(context(_DIGITS)):
-            pairs = sorted(zip(p, q, strict=True), key=lambda pair: pair[1] / pair[0])
-            sums = zip(*(accumulate(side) for side in zip(*pairs, strict=True)), strict=True)
-            found = max((above - Decimal(delta) + infinite) / below for above, below in sums).ln()
-        epsilon = max(double_above(found), 0.0)
-        step = math.ulp(epsilon)
-        while self.delta(epsilon) > delta:  # what rounding to nearest left
-            epsilon, step = epsilon + step, 2 * step
-        return epsilon
+    return _Curve(delta)
 
 
-@dataclass(frozen=True, eq=False)
-class _GridCurve:
-    """The curve of losses ``(start + i) step`` on a grid: an upper bound.
+def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
+    """The curve of losses on a grid that is fine enough for all pieces: an upper bound.
 
     All terms are positive, so a sum of doubles is off by so many ulps, and is raised by more
     (taking NumPy's ``expm1`` and ``exp`` to be within four ulps).
     """
+    infinite, lists = Decimal(0), []
+    for piece in pieces:
+        losses, lost = _losses(piece)
+        lists.append(losses)
+        with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+            infinite += lost * (1 - infinite)
+    proof = double_above(infinite)
+    if not all(lists):  # some report always proves the truth
+        return _Curve(lambda epsilon: proof)
+    width = sum(float(losses[0][0] - losses[-1][0]) for losses in lists)
+    largest = sum(float(max(abs(losses[0][0]), abs(losses[-1][0]))) for losses in lists)
+    # A power of two, and not so fine that the number of a point is no 64-bit integer.
+    step = 2.0 ** math.ceil(math.log2(max(width, largest / _GRID) / _GRID))
+    mass, start, steps = np.ones(1), 0, 0
+    for losses in lists:
+        first, split = _split(losses, step)
+        mass, start = _convolved(mass, split), start + first
+        steps += int(np.count_nonzero(split)) + 8
+    # What underflowed on the way is less than 1e-300.
+    mass = mass * (1 + (steps + len(mass)) * _ULPS) + 1e-300
+    # Exact, as the step is a power of two.
+    places = (np.arange(len(mass)) + start) * step
 
-    mass: Floats
-    start: int
-    step: float
-    infinite: float
-    bounds: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, pieces: Sequence[_Masses]) -> _GridCurve:
-        """The convolution of independent pieces, on a grid that is fine enough for all."""
-        infinite, lists = Decimal(0), []
-        for piece in pieces:
-            losses, lost = _losses(piece)
-            lists.append(losses)
-            with decimal.localcontext(_rounded_to(ROUND_CEILING)):
-                infinite += lost * (1 - infinite)
-        if not all(lists):  # some report always proves the truth
-            return cls(np.zeros(1), 0, 1.0, double_above(infinite))
-        width = sum(float(losses[0][0] - losses[-1][0]) for losses in lists)
-        largest = sum(float(max(abs(losses[0][0]), abs(losses[-1][0]))) for losses in lists)
-        # A power of two, and not so fine that the number of a point is no 64-bit integer.
-        step = 2.0 ** math.ceil(math.log2(max(width, largest / _GRID) / _GRID))
-        mass, start, steps = np.ones(1), 0, 0
-        for losses in lists:
-            first, split = _split(losses, step)
-            mass, start = _convolved(mass, split), start + first
-            steps += int(np.count_nonzero(split)) + 8
-        # What underflowed on the way is less than 1e-300.
-        mass = mass * (1 + (steps + len(mass)) * _ULPS) + 1e-300
-        loose = (
-            "so many different losses are put on a grid, which adds at most "
-            f"{round_up(step * len(pieces), 2)} to epsilon at a given delta, usually far less"
-        )
-        return cls(mass, start, step, double_above(infinite), (loose,))
-
-    @cached_property
-    def _places(self) -> Floats:
-        """The losses; exact, as the step is a power of two."""
-        return np.asarray((np.arange(len(self.mass)) + self.start) * self.step, dtype=np.float64)
-
-    def delta(self, epsilon: float) -> float:
+    def delta(epsilon: float) -> float:
         """A double not below the sum of P (1 - e^(epsilon - loss))_+."""
-        first = int(np.searchsorted(self._places, epsilon, side="right"))
-        told = -np.expm1(epsilon - self._places[first:])
-        total = float(np.dot(self.mass[first:], told)) * (1 + (len(told) + 8) * _ULPS)
+        first = int(np.searchsorted(places, epsilon, side="right"))
+        told = -np.expm1(epsilon - places[first:])
+        total = float(np.dot(mass[first:], told)) * (1 + (len(told) + 8) * _ULPS)
         if total:
-            total = math.nextafter(total + self.infinite, math.inf)
-        return min(total or self.infinite, 1.0)
+            total = math.nextafter(total + proof, math.inf)
+        return min(total or proof, 1.0)
 
-    def epsilon_at(self, delta: float) -> float:
-        """A double at which `delta` is not above this one, by bisection."""
-        if self.delta(0.0) <= delta:
-            return 0.0
-        low, high = 0.0, max(float(self._places[-1]), 0.0)
-        if self.delta(high) > delta:
-            return math.inf
-        while (middle := low + (high - low) / 2) not in (low, high):
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
-        return high
+    loose = (
+        "so many different losses are put on a grid, which adds at most "
+        f"{round_up(step * len(pieces), 2)} to epsilon at a given delta, usually far less"
+    )
+    return _Curve(delta, (loose,), step)
 
 
 def _losses(piece: _Masses) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
