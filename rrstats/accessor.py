@@ -27,7 +27,14 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Mechanisms, check_fits, read
 from rrstats.privacy import Composition, check_rows_per_person, compose
-from rrstats.privatization.frame import check, column_mechanisms, privatize, simulate
+from rrstats.privatization.frame import (
+    check,
+    check_table,
+    column_mechanisms,
+    privatize,
+    simulate,
+    telling_columns,
+)
 from rrstats.regression.models import linear, logit
 
 
@@ -366,7 +373,10 @@ class FrameAccessor:
         Returns
         -------
         DataFrame
-            As of `rrstats.check`: private, as it shows true answers.
+            As of `rrstats.check`: private, as it shows true answers.  A last row names each
+            other column that "determines" or "nearly determines" the answers (``value``), with
+            the rows (``count``) whose answer others with the same value in it tell: noise
+            cannot hide what such a column shows.
 
         Examples
         --------
@@ -375,7 +385,9 @@ class FrameAccessor:
         >>> df.rr.check("answer", ["yes", "no"])["count"].tolist()
         [1]
         """
-        return check(column_of(self._data, column), categories)
+        answers = column_of(self._data, column)
+        found, others = check(answers, categories), self._data.drop(columns=[column])
+        return pd.concat([found, check_table(telling_columns(others, answers))], ignore_index=True)
 
     @property
     def mechanisms(self) -> Mapping[Hashable, Mechanism]:

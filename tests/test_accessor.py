@@ -339,6 +339,21 @@ def test_check_is_the_function():
     pd.testing.assert_frame_equal(expected, frame["x"].rr.check(M))
 
 
+def test_check_names_columns_that_give_the_answers_away():
+    """A copy under other names, and one with 2 slips in 90; no id, no constant, no independent one.
+
+    Where all answers are alike, no column tells more than they do.
+    """
+    answers = ["a", "b", "c"] * 30
+    frame = pd.DataFrame({"x": answers, "drug": [f"drug of {x}" for x in answers]})
+    frame = frame.assign(near=["drug"] * 2 + answers[2:], id=range(90), one=1, wave=[1, 2] * 45)
+    frame["cells"] = [[i] for i in range(90)]
+    expected = [["drug", "determines", 90], ["near", "nearly determines", 88]]
+    assert expected == frame.rr.check("x", CATEGORIES).to_numpy().tolist()
+    assert frame.assign(x="a").rr.check("x", CATEGORIES).empty
+    assert frame[:0].rr.check("x", CATEGORIES).empty
+
+
 # -- being an accessor ---------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
+import pandas as pd  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
 
 import rrstats as rr  # after importorskip
@@ -126,6 +127,19 @@ def test_check_takes_the_options_of_privatize(folder, capsys):
     expected = done(capsys, "check", "bare.csv", *ANSWER[:-2])
     for options in (ANSWER, [*ANSWER[:-2], "--epsilon", "1"], ["--epsilon", "1", *ANSWER[:-2]]):
         assert expected == done(capsys, "check", "bare.csv", *options)
+
+
+def test_check_names_columns_that_give_the_answers_away(folder, capsys):
+    """In words, beside the answers that fit no category, of a CSV and of a Parquet file."""
+    rows = "never,1\noften,2\nonce,3\n" * 20 + "sometimes,4\nsometimes,4\n"
+    Path("true.csv").write_text("answer,drug\n" + rows)
+    frame = pd.read_csv("true.csv").assign(cells=[[1, 2]] * 62).astype({"drug": "category"})
+    pq.write_table(pa.Table.from_pandas(frame), "true.parquet", row_group_size=20)
+    for file in ("true.csv", "true.parquet"):
+        page = " ".join(done(capsys, "check", file, *ANSWER).split())
+        assert "sometimes unknown 2" in page
+        assert "answer: column drug determines it (62 rows), and noise in one column" in page
+    assert "determines" not in done(capsys, "check", "bare.csv", *ANSWER)
 
 
 def test_check_takes_a_plan(folder, capsys):

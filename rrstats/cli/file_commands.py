@@ -290,7 +290,14 @@ def check(options: argparse.Namespace) -> str:
                 f"{label(name)}: {label(options.file)} says that this column holds randomized "
                 f"reports already (epsilon {round_up(said[name].epsilon)}), not true answers."
             )
-        parts.append(_outside(name, check_file(options.file, name, categories)))
+        found = check_file(options.file, name, categories)
+        telling = found["status"].isin(["determines", "nearly determines"])
+        parts.append(_outside(name, found[~telling]))
+        for other, status, count in found[telling].itertuples(index=False):
+            parts.append(
+                f"{label(name)}: column {label(other)} {status} it ({count:,} rows), and noise in "
+                "one column cannot hide what another shows; leave that column out, or coarsen it."
+            )
         parts.append(_releases(options, name))
     return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
 

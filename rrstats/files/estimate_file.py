@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ from rrstats.files.plan import check_one_sample, is_document, read_document, res
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import Record, read
+from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 
 MOST_LISTED = 1000
+ROWS_COMPARED = 100_000
 
 
 def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
@@ -232,8 +235,9 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     -------
     DataFrame
         Columns value, status and count, as `rrstats.check`.  At most 1000 distinct values are
-        listed; answers beyond them are counted in a last row with the status "not listed".  Never
-        release, log or share it: it shows true answers.
+        listed; answers beyond them are counted in a row with the status "not listed".  Last
+        stand columns that determine the answers, as in `df.rr.check`, by the first 100,000 rows
+        or more.  Never release, log or share it: it shows true answers.
     """
     source = open_source(path)
     name = source.check_column(column)
@@ -255,7 +259,30 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     rows += [(None, "missing", missing)] if missing else []
     rows.sort(key=lambda row: -row[2])
     rows += [(None, "not listed", left_out)] if left_out else []
-    return _frame(rows)
+    others = _first_codes(source, domain)
+    told = telling_columns(others, others.pop(name)) if name in others else []
+    return check_table([*rows, *told])
+
+
+def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:
+    """Numbers for the cells of the first rows, the same for equal cells; not of lists."""
+    names, rows = list(dict.fromkeys(source.files[0].names)), 0
+    parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+    spaces = dict.fromkeys(names, domain)
+    for piece in (piece for file in source.files for piece in file.pieces(spaces, only=True)):
+        for name in names:
+            cells = piece.shown(name)
+            decoded = pa.types.is_dictionary(cells.type)
+            parts[name].append(cells.dictionary_decode() if decoded else cells)
+        rows += piece.rows
+        if rows >= ROWS_COMPARED:
+            break
+    codes = {}
+    for name in names if rows else ():
+        with suppress(pa.ArrowNotImplementedError):
+            cells = pa.concat_arrays(parts[name])
+            codes[name] = cells.dictionary_encode("encode").indices.to_numpy()
+    return pd.DataFrame(codes, columns=None if rows else names)
 
 
 def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[Any, int]], int]:
@@ -274,16 +301,6 @@ def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[An
     except (ValueError, OverflowError):  # such as a date that Python cannot hold
         values = counted.field(0).cast(pa.string()).to_pylist()
     return list(zip(values, counted.field(1).to_pylist(), strict=True)), missing
-
-
-def _frame(rows: list[tuple[Any, str, int]]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "value": pd.Series([row[0] for row in rows], dtype=object),
-            "status": pd.Series([row[1] for row in rows], dtype=object),
-            "count": pd.Series([row[2] for row in rows], dtype=np.int64),
-        }
-    )
 
 
 def describe_file(path: Path | str) -> list[Record]:
