@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import itertools
-import subprocess
 import sys
 from pathlib import Path
 
@@ -31,7 +30,6 @@ if START.exists():
     sys.modules.setdefault("benchmarks", importlib.util.module_from_spec(_spec))
     from benchmarks import (
         files,
-        importing,
         inputs,
         machine,
         measuring,
@@ -117,18 +115,11 @@ def test_a_wrong_law_is_not_timed(fault, k):
     reports = WRONG[fault](truth, k, np.random.default_rng(1)).astype(np.uint8)
     with pytest.raises(SystemExit, match="do not follow the law; its time means nothing"):
         measuring.check_law("wrong", truth, reports, k)
-
-
-def test_a_report_outside_the_categories_or_missing_is_not_timed():
-    """A report that is no category, or no report at all, stops the run."""
-    truth = inputs.answers(4, 1000, np.int8)
-    for stray in (-1, 4):
-        reports = inputs.textbook(truth, 4)
-        reports[7] = stray
-        with pytest.raises(SystemExit, match="a report is no category"):
-            measuring.check_law("wrong", truth, reports, 4)
     with pytest.raises(SystemExit, match="reports are missing"):
-        measuring.check_law("wrong", truth, truth[1:], 4)
+        measuring.check_law("wrong", truth, truth[1:], k)
+    reports[7] = k
+    with pytest.raises(SystemExit, match="a report is no category"):
+        measuring.check_law("wrong", truth, reports, k)
 
 
 # -- taking turns --------------------------------------------------------------------------
@@ -201,43 +192,19 @@ def test_wishes_are_judged_by_ratio_or_by_our_number(ours, theirs, wish, reached
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"),
-    [(10.04, "10 x"), (1.0, "1 x"), (14018.4, "14,018 x"), (0.2, "1/5"), (1 / 1.3, "1/1.3"),
-     (0.001, "1/1,000"), (0.0, "0 x")],
-)  # fmt: skip
-def test_a_ratio_is_read_without_arithmetic(ratio, text):
-    """More than one is so many times, less is one part of so many."""
-    assert table.ratio_text(ratio) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0123, "0.012"), (0.614, "0.61"), (9.994, "9.99"), (9.996, "10.0"), (99.94, "99.9"),
-     (99.96, "100"), (66952.3, "66,952"), (-0.031, "-0.031")],
-)  # fmt: skip
-def test_numbers_have_three_digits(value, text):
-    """Three digits, and all of those before the point."""
-    assert table.number(value) == text
-
-
-def test_our_numbers_stand_once_beside_several_rivals(monkeypatch):
-    """A second rival of the same numbers has a line without them; other numbers are printed."""
-    lines = [
-        table.Line("case", "s", (1.5,), "first", (2.0,)),
-        table.Line("case", "s", (1.5,), "second", (3.0,)),
-        table.Line("case", "MiB", (90.0,), "second", (80.0,)),
-    ]
-    monkeypatch.setattr(running.import_module("benchmarks.counting"), "lines", lambda _: lines)
-    rows = [row for row, line in running.ask(["counting"], measuring.Settings()) if line]
-    assert [True, False, True] == [row.startswith("  case") for row in rows]
-    assert [1, 0, 0] == [row.count("1.50") for row in rows]
-    assert "90.0" in rows[2]
-
-
-def test_no_ratio_where_a_quotient_means_nothing():
-    """Correlations have no ratio, and neither has a number of ours that is not above zero."""
-    assert table.Line("c", "rank r", (0.01,), "OpenDP", (0.98,), comparable=False).ratio is None
-    assert table.Line("c", "MiB", (0.0,), "rival", (5.0,)).ratio is None
+    ("write", "value", "text"),
+    [
+        ("ratio_text", 10.04, "10 x"),
+        ("ratio_text", 14018.4, "14,018 x"),
+        ("ratio_text", 0.2, "1/5"),
+        ("number", 0.0123, "0.012"),
+        ("number", 9.996, "10.0"),
+        ("number", 66952.3, "66,952"),
+    ],
+)
+def test_numbers_are_read_without_arithmetic(write, value, text):
+    """Three digits and all of those before the point; less than one is one part of so many."""
+    assert getattr(table, write)(value) == text
 
 
 # -- the questions -------------------------------------------------------------------------
@@ -329,26 +296,18 @@ def test_an_absent_rival_gives_a_line_that_says_so(package, monkeypatch):
     assert [None] * 2 == [line.ratio for line in absent]
 
 
-def test_without_opendp_our_own_numbers_are_still_there(monkeypatch):
-    """One value and the correlation are measured, with a note where OpenDP would stand."""
-    monkeypatch.setitem(sys.modules, "opendp", None)
+def test_without_rivals_our_own_numbers_are_still_there(monkeypatch):
+    """One value, the correlation and subsets are measured, with a note where a rival would be."""
+    for package in ("opendp", "pure_ldp", "multi_freq_ldpy"):
+        monkeypatch.setitem(sys.modules, package, None)
     settings = measuring.Settings(rows=1000, rounds=1, quick=True)
-    for question in (single, timing):
-        line = next(question.lines(settings))
+    for line in (
+        next(single.lines(settings)),
+        next(timing.lines(settings)),
+        *subsets.lines(settings),
+    ):
         assert line.ours
         assert rivals.NOT_INSTALLED == line.note
-
-
-def test_a_rival_that_does_not_load_gives_a_line_too(monkeypatch):
-    """A library that is there and fails at import is named with its error, and nothing stops."""
-
-    def broken(k):
-        raise ImportError("cannot import name 'DOUBLE'")
-
-    monkeypatch.setattr(rivals, "find_spec", lambda name: object())
-    monkeypatch.setitem(rivals.RIVALS, "diffprivlib", broken)
-    said = "does not load here: ImportError: cannot import name 'DOUBLE'"
-    assert said == rivals.find("diffprivlib", 4)
 
 
 @pytest.mark.parametrize("package", RIVALS)
@@ -396,15 +355,6 @@ def test_wrong_subsets_are_not_timed(family):
         subsets.check_shares("wrong", codes, np.roll(np.eye(1, 100)[0], 99), mechanism)
 
 
-def test_absent_rivals_of_subsets_give_lines_that_say_so(monkeypatch):
-    """Our own numbers are there, with the reason where a library's would stand."""
-    monkeypatch.setitem(sys.modules, "pure_ldp", None)
-    monkeypatch.setitem(sys.modules, "multi_freq_ldpy", None)
-    lines = list(subsets.lines(measuring.Settings(rows=1000, rounds=1, quick=True)))
-    assert len(lines) == 9
-    assert all(line.ours and line.note == rivals.NOT_INSTALLED for line in lines)
-
-
 # -- memory, imports, timing ---------------------------------------------------------------
 
 
@@ -414,40 +364,6 @@ def test_extra_memory_sees_what_a_call_takes():
     spent = processes.fresh("memory:extra", kind="uint8", rows=1 << 20, rival=True)
     assert 8 < spent < 100
     assert memory.LIMIT == 16
-
-
-def test_a_measuring_process_that_fails_ends_the_run():
-    """Its error is shown; nothing is taken for a number."""
-    with pytest.raises(SystemExit, match="no such kind"):
-        processes.python("raise SystemExit('no such kind')")
-
-
-def test_importtime_is_read_by_its_indentation():
-    """A package counts once where it is entered, with all that it brings, and not inside itself."""
-    report = "\n".join(
-        [
-            "import time: self [us] | cumulative | imported package",
-            "import time:       100 |        100 |       numpy",
-            "import time:       200 |        300 |     scipy._lib",
-            "import time:       700 |       1000 |   scipy",
-            "import time:        50 |         50 |     scipy.linalg",
-            "import time:        50 |        100 |   rrstats.privacy",
-            "import time:        10 |       1110 | rrstats",
-            "import time:      2000 |       2000 | scipyish",
-        ]
-    )
-    assert 1.05 == pytest.approx(importing.outermost(report, "scipy"))
-    assert 0.1 == importing.outermost(report, "numpy")
-    assert 0 == importing.outermost(report, "pandas")
-
-
-def test_rank_correlation_is_spearmans():
-    """Equal orders give 1, opposite ones -1; the third is 1 - 6 sum d**2 / (n (n**2 - 1))."""
-    base = np.array([3.0, 1.0, 4.0, 1.5, 9.0])
-    assert 1 == pytest.approx(timing.rank_correlation(np.stack([base, base**3])))
-    assert -1 == pytest.approx(timing.rank_correlation(np.stack([base, -base])))
-    swapped = np.array([3.0, 1.5, 4.0, 1.0, 9.0])
-    assert 1 - 6 * 2 / (5 * 24) == pytest.approx(timing.rank_correlation(np.stack([base, swapped])))
 
 
 def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
@@ -478,15 +394,7 @@ def test_prints_machine_versions_and_one_table(capsys):
     assert running.QUICK_TEXT in shown
     for case in ("a list of one", "the value"):
         assert f"\n  {case}  " in shown
-    assert "pandas, in one thread" not in shown
-
-
-def test_a_quick_run_judges_nothing(capsys):
-    """Times of a quick run are never held against a wish."""
-    running.main(["--quick", "--rows", "1000", "--only", "counting"])
-    rows = capsys.readouterr().out.splitlines()
-    assert any(row.endswith("3 x") for row in rows)
-    assert not any(row.endswith(("  yes", "  no")) for row in rows)
+    assert not any(row.endswith(("  yes", "  no")) for row in shown.splitlines())
 
 
 def test_writes_the_page(tmp_path, capsys):
@@ -534,13 +442,3 @@ def test_refuses_arguments_that_measure_nothing(arguments, said, capsys):
         running.main(arguments)
     assert 2 == stopped.value.code
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_one_file_can_be_asked_alone():
-    """``python -m benchmarks.counting`` takes the same options and answers only its question."""
-    command = [sys.executable, "-m", "benchmarks.counting", "--quick", "--rows", "1000"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (0, "") == (done.returncode, done.stderr)
-    assert "Estimate shares from reports" in done.stdout
-    assert "import rrstats" not in done.stdout

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import rrstats as rr
-
 ROOT = Path(__file__).resolve().parent.parent
 START = ROOT / "benchmarks" / "__init__.py"
 
@@ -71,14 +69,6 @@ def test_the_plain_loop_is_measured_and_every_other_engine_is_named_where_it_is_
     for note, package in zip(notes.values(), ("polars", "dask", "pyspark"), strict=True):
         assert note.startswith("skipped: without ")
         assert package in note
-
-
-def test_spark_without_java_is_skipped(monkeypatch):
-    """Packages alone are not enough."""
-    monkeypatch.setattr(engines, "find_spec", lambda name: object())
-    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
-    assert engines.absent("Spark") == "skipped: without Java"
-    assert engines.absent("Dask") == ""
 
 
 def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
@@ -168,21 +158,3 @@ def test_the_large_run_stops_at_a_wrong_release(tmp_path, fault, said):
         return
     with pytest.raises(SystemExit, match=said):
         _phases(tmp_path, rows, ["check every row"])
-
-
-def test_flat_memory_is_noted_at_a_tenth():
-    """The highest memory when a tenth of the rows is done, not before and not again."""
-    progress = billion._Progress(100)
-    progress(9)
-    assert progress.memory is None
-    progress(1)
-    noted = progress.memory
-    assert noted == pytest.approx(processes.highest() or 0) or noted is None
-    progress.memory = "kept"
-    progress(90)
-    assert progress.memory == "kept"
-
-
-def test_the_mechanism_is_that_of_the_other_questions():
-    """P(report = truth) is PROB."""
-    assert rr.KRR(inputs.WORDS, measuring.PROB) == engines.MECHANISM == billion.MECHANISM
