@@ -34,7 +34,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.analysis_columns import variables
-from rrstats.estimation.arrays import check_possible, fixed, implausible
+from rrstats.estimation.arrays import check_possible, fixed
 from rrstats.estimation.engine_frames import condensed_rows
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.joint import (
@@ -88,8 +88,58 @@ _FEW = 5
 """Direct answers to a cell, below which a table is not worth reading."""
 
 
+class CellProportions(Result):
+    """Proportions of the cells of several columns, perhaps within combinations of some of them."""
+
+    given: tuple[Hashable, ...] = ()
+
+    @property
+    def n_labels(self: Any) -> int:
+        """One column of labels for each axis."""
+        return len(self.names)
+
+    def interpret(self: Any, *cell: Hashable, level: float = 0.95) -> str:
+        """The proportion of one cell in a sentence.
+
+        Parameters
+        ----------
+        *cell : hashable
+            A category of each column; by default the last cell.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        str
+            The proportion, of all or of the given people, with its interval.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> columns = {"smoker": rr.KRR(["no", "yes"], 0.75), "region": ["north", "south"]}
+        >>> table = rr.Crosstab.from_counts([[300, 350], [200, 150]], columns)
+        >>> table.interpret("yes", "north")
+        'smoker yes and region north: about 15.0%, 95% interval 10.7% to 19.5%'
+        """
+        found = cell or tuple(labels[-1] for labels in self.categories)
+        try:
+            place = tuple(own.index(one) for own, one in zip(self.categories, found, strict=True))
+        except ValueError:
+            rule = f"cell must be one category of each column {list(self.names)}"
+            raise ArgumentValueError(rule) from None
+        low, high = (float(end[place]) for end in self.interval(level))
+        parts: list[list[str]] = [[], []]
+        for name, one in zip(self.names, found, strict=True):
+            parts[name in self.given].append(f"{label(name)} {label(one)}")
+        said = " among ".join(" and ".join(part) for part in parts if part)
+        if not np.isfinite(self.proportions[place]):
+            return f"{said}: nothing can be said, there are too few reports"
+        ends = f"{level * 100:.10g}% interval {percent_range(low, high)}"
+        return f"{said}: about {self.proportions[place]:.1%}, {ends}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Crosstab(Result):
+class Crosstab(CellProportions):
     """Unbiased joint proportions of the categories of several columns.
 
     Right for columns that were privatized apart: each report drawn from its own truth.  Proportions
@@ -748,36 +798,6 @@ class Crosstab(Result):
         ends = {"low": low, "high": high}
         return plot_cells(values, ax, **ends, level=level, title=named, figsize=figsize)
 
-    def interpret(self, *cell: Hashable, level: float = 0.95) -> str:
-        """The proportion of one cell in a sentence.
-
-        Parameters
-        ----------
-        *cell : hashable
-            A category of each column; by default the last cell.
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        str
-            The proportion with its interval.
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> columns = {"smoker": rr.KRR(["no", "yes"], 0.75), "region": ["north", "south"]}
-        >>> table = rr.Crosstab.from_counts([[300, 350], [200, 150]], columns)
-        >>> table.interpret("yes", "north")
-        'smoker yes and region north: about 15.0%, 95% interval 10.7% to 19.5%'
-        """
-        return interpret_cell(self, cell, level)
-
-    @property
-    def n_labels(self) -> int:
-        """One column of labels for each axis."""
-        return len(self.axes)
-
     @property
     def _leading(self) -> int:
         return max(len(self.axes) - 1, 1)
@@ -808,7 +828,7 @@ class Crosstab(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConditionalProportions(Result):
+class ConditionalProportions(CellProportions):
     """Proportions of the other columns of a table within each combination of the given ones.
 
     Ratios of two debiased proportions: consistent, not unbiased, and where the given people may be
@@ -830,6 +850,11 @@ class ConditionalProportions(Result):
     def names(self) -> tuple[Hashable, ...]:
         """The columns."""
         return self.crosstab.names
+
+    @property
+    def categories(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The categories of each column."""
+        return self.crosstab.categories
 
     @property
     def n(self) -> int:
@@ -935,7 +960,7 @@ class ConditionalProportions(Result):
         """
         low, high = self.interval(level)
         held = {"proportion": self.proportions, "std_error": self.std_error}
-        return long_frame(self.names, self.crosstab.categories, {**held, "low": low, "high": high})
+        return long_frame(self.names, self.categories, {**held, "low": low, "high": high})
 
     def wide(self) -> pd.DataFrame:
         """The proportions with the last column's categories side by side.
@@ -945,24 +970,7 @@ class ConditionalProportions(Result):
         DataFrame
             A copy.
         """
-        return wide_frame(self.names, self.crosstab.categories, self.proportions)
-
-    def interpret(self, *cell: Hashable, level: float = 0.95) -> str:
-        """The proportion of one cell in a sentence.
-
-        Parameters
-        ----------
-        *cell : hashable
-            A category of each column; by default the last cell.
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        str
-            The proportion of the given people with its interval.
-        """
-        return interpret_cell(self, cell, level)
+        return wide_frame(self.names, self.categories, self.proportions)
 
     def plot(
         self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
@@ -994,11 +1002,6 @@ class ConditionalProportions(Result):
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
     @property
-    def n_labels(self) -> int:
-        """One column of labels for each axis."""
-        return len(self.names)
-
-    @property
     def title(self) -> str:
         """The columns."""
         others = [label(name) for name in self.names if name not in self.given]
@@ -1018,29 +1021,6 @@ def check_two_way(table: Any) -> Crosstab:
             f"table must be of two columns, found {list(found.names)}; take table.margin(...)"
         )
     return found
-
-
-def interpret_cell(
-    source: Crosstab | ConditionalProportions, cell: tuple[Hashable, ...], level: float
-) -> str:
-    """A sentence about one cell, by default the last."""
-    table = source if isinstance(source, Crosstab) else source.crosstab
-    given = () if isinstance(source, Crosstab) else source.given
-    found = cell or tuple(labels[-1] for labels in table.categories)
-    try:
-        place = tuple(axis.index(one) for axis, one in zip(table.categories, found, strict=True))
-    except ValueError:
-        rule = f"cell must be one category of each column {list(table.names)}"
-        raise ArgumentValueError(rule) from None
-    low, high = (float(end[place]) for end in source.interval(level))
-    parts: list[list[str]] = [[], []]
-    for name, one in zip(table.names, found, strict=True):
-        parts[name in given].append(f"{label(name)} {label(one)}")
-    said = " among ".join(" and ".join(part) for part in parts if part)
-    if not np.isfinite(source.proportions[place]):
-        return f"{said}: nothing can be said, there are too few reports"
-    ends = f"{level * 100:.10g}% interval {percent_range(low, high)}"
-    return f"{said}: about {source.proportions[place]:.1%}, {ends}"
 
 
 def _apart(found: Floats) -> Floats:
@@ -1144,14 +1124,8 @@ def crosstab(
 
 def _warn_of_noise(table: Crosstab) -> None:
     """Warn of reports that no true proportions explain, and where noise leaves nothing to read."""
-    strange = [
-        axis.name
-        for axis in table.axes
-        if axis.channel is not None
-        and table.n
-        and implausible(axis.channel, table.margin(axis.name).counted[: axis.m], table.n).any()
-    ]
-    if strange:
+    private = [name for name in table.private if table.n]
+    if strange := [name for name in private if table.estimate(name).implausible.any()]:
         warn(
             f"some reports in the columns {strange} are rarer or commoner than any true shares "
             "explain, so the table means nothing: were these answers privatized, by this "

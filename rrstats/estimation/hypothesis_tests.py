@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -275,12 +275,20 @@ def by_wald(
     return method, value, rank, p_value, notes + few * bool(np.isnan(p_value))
 
 
-class Counting(NamedTuple):
+Sample = tuple[Floats, Floats, Floats]
+"""Transition matrix, counts and sizes of the samples of the report cells of an estimate."""
+
+
+@dataclass(frozen=True)
+class Counting:
     """The statistic of counts of reports, and how many are simulated."""
 
     statistic: str
-    simulations: int | None = None
-    seed: Any = None
+    simulations: int | None
+    seed: Any
+
+    def __post_init__(self) -> None:
+        check_one_of(self.statistic, "statistic", STATISTICS)
 
     def test(
         self,
@@ -299,7 +307,7 @@ class Counting(NamedTuple):
             few = few_expected(expected, remedy)
             few += ("all reports are alike, and nothing is left to test",) * (df < 1)
             return method, value, df, chi_squared_tail(value, df), few
-        p_value = simulated_p_value(draw, expected, value, **self._asdict())
+        p_value = simulated_p_value(draw, expected, value, **vars(self))
         return f"{method}, {self.simulations:,} simulations", value, df, p_value, ()
 
     def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
@@ -316,12 +324,30 @@ class Counting(NamedTuple):
             "simulations= with seed= draws tables with these margins",
         )
         dropped = sum(table.shape) - sum(observed.shape)
-        notes = (f"{dropped} categories that nobody reported are left out",) * bool(dropped)
-        return (*outcome[:4], notes + outcome[4])
+        left_out = (f"{dropped} categories that nobody reported are left out",) * bool(dropped)
+        return (*outcome[:4], left_out + outcome[4])
 
+    def distance(
+        self, method: str, samples: list[Sample], rates: list[Floats], slopes: Floats
+    ) -> tuple[tuple[str, float, int], Floats]:
+        """The distance of reports from their rates under a null, its df, and expected counts.
 
-Sample = tuple[Floats, Floats, Floats]
-"""Transition matrix, counts and sizes of the samples of the report cells of an estimate."""
+        slopes : (cells, p) derivatives of the rates in what was fitted.
+        """
+        value, df, expected = 0.0, -slopes.shape[1], []
+        for (matrix, counts, sizes), null in zip(samples, rates, strict=True):
+            part, own_df = score_statistic(matrix, counts, null, sizes)
+            expected.append(sizes * null)
+            if self.statistic != "pearson":
+                part = float(distance(counts, sizes * null, self.statistic))
+                if len(matrix) != (k := matrix.shape[1]):
+                    best = fit_proportions([(matrix, counts, sizes)], np.full(k, 1 / k))
+                    part -= float(distance(counts, sizes * (matrix @ best), self.statistic))
+            value, df = value + part, df + own_df
+        # A rate that came down to 0 is a cell less, and a parameter less.
+        held = slopes[np.concatenate(rates) <= 1e-9]
+        df += int(np.linalg.matrix_rank(held)) if held.size else 0
+        return (method, value, df), np.concatenate(expected)
 
 
 def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
@@ -332,34 +358,6 @@ def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
         lambda x: (slopes @ x + last, slopes), counts, sizes, start_inside(matrix, start)[:-1]
     )
     return np.append(found, 1 - found.sum())
-
-
-def null_distance(
-    samples: list[Sample], rates: list[Floats], slopes: Floats, statistic: str
-) -> tuple[float, int, Floats]:
-    """The distance of reports from their rates under a null, its df, and expected counts.
-
-    slopes : (cells, p) derivatives of the rates in what was fitted.
-    """
-    value, df, expected = 0.0, -slopes.shape[1], []
-    for (matrix, counts, sizes), null in zip(samples, rates, strict=True):
-        part, own_df = score_statistic(matrix, counts, null, sizes)
-        expected.append(sizes * null)
-        if statistic != "pearson":
-            part = float(distance(counts, sizes * null, statistic))
-            if len(matrix) != (k := matrix.shape[1]):
-                best = fit_proportions([(matrix, counts, sizes)], np.full(k, 1 / k))
-                part -= float(distance(counts, sizes * (matrix @ best), statistic))
-        value, df = value + part, df + own_df
-    # A rate that came down to 0 is a cell less, and a parameter less.
-    held = slopes[np.concatenate(rates) <= 1e-9]
-    df += int(np.linalg.matrix_rank(held)) if held.size else 0
-    return value, df, np.concatenate(expected)
-
-
-def counting(statistic: object, simulations: int | None = None, seed: Any = None) -> Counting:
-    """The arguments of a test of counts."""
-    return Counting(str(check_one_of(statistic, "statistic", STATISTICS)), simulations, seed)
 
 
 def as_estimate(given: Any, **design: Any) -> Estimate:
@@ -510,7 +508,7 @@ def homogeneity(
     >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
     (12.78, 1, 0.0003)
     """
-    how = counting(statistic, simulations, seed)
+    how = Counting(statistic, simulations, seed)
     given, notes = _samples(samples, others)
     sizes = [one.n for one in given]
     n, few, null = sum(sizes), min(sizes), f"all {len(given)} samples have the same shares"
@@ -573,10 +571,9 @@ def _different_designs(given: list[Estimate], pooled: Floats, how: Counting) -> 
     common = fit_proportions(samples, pooled)
     rates = [np.maximum(matrix @ common, 0.0) for matrix, *_ in samples]
     slopes = np.vstack([matrix[:, :-1] - matrix[:, -1:] for matrix, *_ in samples])
-    value, df, expected = null_distance(samples, rates, slopes, how.statistic)
     method = "score test" if how.statistic == "pearson" else "likelihood ratio test"
     method += " against one vector of shares fitted to all samples"
-    return how.test((method, value, df), expected)
+    return how.test(*how.distance(method, samples, rates, slopes))
 
 
 def _against_common(given: list[Estimate], pooled: Floats) -> Outcome:
@@ -691,7 +688,7 @@ def goodness_of_fit(
     The reports do not contradict these proportions, but a thousand of them tell what 82 direct
     answers would.
     """
-    how = counting(statistic, simulations, seed)
+    how = Counting(statistic, simulations, seed)
     made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
     found = as_estimate(reports, **made)
     wanted = proportions_of(proportions, Categories(found.categories), "proportions")
@@ -710,20 +707,18 @@ def goodness_of_fit(
 def _fit(found: Estimate, wanted: Floats, how: Counting, exact: bool) -> Outcome:
     """The test of counts, by all tables of as many reports, simulated ones, or chi-squared."""
     sample, rates = cells_of(found), expected_rates(found.mechanism.channel, wanted)
-    square, kind = is_square(found), how.statistic
-    method = "Pearson's test of the reports" if square else "score test of the reports"
-    method = method if kind == "pearson" else "likelihood ratio of reports"
-    value, df, expected = null_distance([sample], [rates], np.empty((len(rates), 0)), kind)
+    method = "Pearson's test of the reports"
+    way = "exact=True lists all tables, simulations= with seed= draws some"
+    if not is_square(found):
+        method, way = "score test of the reports", "merge categories"
+    elif how.statistic != "pearson":
+        method = "likelihood ratio of reports"
+    one, expected = how.distance(method, [sample], [rates], np.empty((len(rates), 0)))
     if exact:
-        p_value = exact_p_value(rates, found.n, value, kind)
-        return f"{method}, exact", value, df, p_value, ()
+        p_value = exact_p_value(rates, found.n, one[1], how.statistic)
+        return f"{method}, exact", *one[1:], p_value, ()
     return how.test(
-        (method, value, df),
-        expected,
-        lambda generator, size: generator.multinomial(found.n, rates, size=size),
-        "exact=True lists all tables, simulations= with seed= draws some"
-        if square
-        else "merge categories",
+        one, expected, lambda generator, size: generator.multinomial(found.n, rates, size), way
     )
 
 
@@ -862,7 +857,7 @@ def independence(
     The same counts say less where the pair went through one k-RR: part of their dependence is
     the noise's.
     """
-    how = counting(statistic, simulations, seed)
+    how = Counting(statistic, simulations, seed)
     if mechanisms is None and not isinstance(table, Crosstab):
         if simulations is not None:
             raise ArgumentValueError(
@@ -964,8 +959,6 @@ def _pair_independence(
     start = start_inside(matrix, found.proportions[cells]).reshape(shape)
     first, second, slopes = fit_margins(matrix, counts, sizes, start)
     rates = matrix @ np.outer(first, second).ravel()
-    sample = matrix, counts, sizes
-    value, df, expected = null_distance([sample], [rates], slopes, how.statistic)
     near = [project_to_simplex(margin) for margin in (first, second)]
     proportions = np.empty(found.k)
     proportions[cells] = np.outer(*near).ravel()
@@ -973,7 +966,8 @@ def _pair_independence(
     if form is not None and (proportions > 0).all():
         effective = found.n * _interaction_information(form[np.ix_(cells, cells)], *near)
     method = f"{STATISTICS[how.statistic]} test with both margins fitted through the channel"
-    return result_of(_INDEPENDENT, found.n, how.test((method, value, df), expected), effective)
+    outcome = how.test(*how.distance(method, [(matrix, counts, sizes)], [rates], slopes))
+    return result_of(_INDEPENDENT, found.n, outcome, effective)
 
 
 def _grid(
