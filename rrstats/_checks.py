@@ -195,22 +195,22 @@ def check_numbers(
     name: str,
     *,
     size: int | None = None,
-    axes: int = 1,
+    axes: int | None = 1,
     low: float = -math.inf,
     high: float = math.inf,
 ) -> Floats:
     """Finite numbers as an array of doubles.
 
-    size : the length of the last axis.  axes : the number of axes.
+    size : the length of the last axis.  axes : the number of axes, None for any.
     """
     try:
         given = np.asarray(values)
         found = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ArgumentTypeError(f"{name} must be numbers, found {type_name(values)}") from None
     if given.dtype.kind not in "iufO":
         raise ArgumentTypeError(f"{name} must be numbers, found {given.dtype}")
-    if found.ndim != axes:
+    if axes is not None and found.ndim != axes:
         raise ArgumentValueError(f"{name} must have {axes} axes, found {found.ndim}")
     if size is not None and found.shape[-1] != size:
         raise ArgumentValueError(f"{name} must have {size} numbers, found {found.shape[-1]}")

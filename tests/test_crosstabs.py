@@ -617,7 +617,7 @@ def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
     made = {"x": rr.UnaryEncoding(NO_YES, 0.75, 0.25)}
     with pytest.raises(ArgumentValueError, match=r"one cell each.* column 'x'"):
         crosstab(surveyed(50, y=NO_YES, **made).assign(w=1.0), "x", "y", weights="w")
-    with pytest.raises(ArgumentValueError, match="about the population"):
+    with pytest.raises(ArgumentValueError, match="target must be 'population'"):
         crosstab(frame, "x", design=design, target="rows")
     with pytest.raises(ArgumentTypeError, match="name of one of its columns"):
         crosstab(frame, "x", weights=frame["weight"])

@@ -569,7 +569,7 @@ BAD = [
     (lambda: debias_proportions([1.0], 0.7), "give k"),
     # prob, epsilon, k
     (lambda: debias_proportions(SHARES), "give prob or epsilon, found neither"),
-    (lambda: debias_proportions(SHARES, 0.7, epsilon=1), "give prob or epsilon, found both"),
+    (lambda: debias_proportions(SHARES, 0.7, epsilon=1), "give prob or epsilon, found prob"),
     (lambda: debias_proportions(SHARES, 0.2), "prob must be in"),
     (lambda: debias_proportions(SHARES, 1.0), "prob must be in"),
     (lambda: debias_proportions(SHARES, math.nan), "prob must be in"),

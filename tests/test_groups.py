@@ -174,7 +174,7 @@ def test_a_tally_is_counted_already():
 
 def test_a_survey_is_about_the_population():
     """Weights with target rows contradict each other."""
-    with pytest.raises(ArgumentValueError, match="are about the population"):
+    with pytest.raises(ArgumentValueError, match="target must be 'population'"):
         rr.estimate(["no", "yes"], M, weights=[1.0, 2.0], target="rows")
     with pytest.raises(ArgumentTypeError, match="weights or probabilities, found both"):
         rr.estimate(

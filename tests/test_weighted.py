@@ -986,7 +986,7 @@ def some():
     ("options", "error", "words"),
     [
         ({"population": {"a": 1, "b": 9}}, ArgumentValueError, "found less in 1 of 2 strata"),
-        ({"population": {"a": 4}}, ArgumentValueError, "a number for each stratum"),
+        ({"population": {"a": 4}}, ArgumentValueError, "from stratum to number where"),
         ({"population": 10}, ArgumentValueError, "mapping from stratum .* 2 strata"),
         ({"population": {"a": 4, "b": "9"}}, ArgumentTypeError, "found str"),
         ({"population": {"a": 4, "b": True}}, ArgumentTypeError, "found bool"),

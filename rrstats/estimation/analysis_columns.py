@@ -163,17 +163,14 @@ def mechanism_of(
         "pandas drops that where a column is assigned, merged or read from a file, and few engines "
         "keep it"
     )
-    given = None
-    if mechanism is not None or prob is not None or epsilon is not None:
-        simple = is_mechanism(mechanism) and prob is None and epsilon is None
-        given = mechanism if simple else as_mechanism(mechanism, prob, epsilon)
-    attrs = getattr(reports, "attrs", None) or {}
-    record = find(attrs, getattr(reports, "name", None)) if attrs else None
+    attrs, name = getattr(reports, "attrs", None) or {}, getattr(reports, "name", None)
+    said = any(one is not None for one in (mechanism, prob, epsilon))
+    given = as_mechanism(mechanism, prob, epsilon) if said else None
+    record = find(attrs, name) if attrs else None
     if record is not None:
         return record.resolve(given)
     if given is None:
         others = [record.name for record in read(attrs)]
-        name = getattr(reports, "name", None)
         if others:
             silence = f"the data speak of {others}, not of {name!r}; was it renamed"
         whose = "these reports do" if name is None else f"the reports of column {name!r} do"
@@ -445,12 +442,8 @@ def variables(
     Raises ArgumentValueError for columns that are not there just once, and for a mechanism of a
     column that is not asked for.
     """
-    named = list(columns)
-    given = dict(mechanisms or {})
-    if strange := [name for name in given if name not in named]:
-        raise ArgumentValueError(
-            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
-        )
+    named, given = list(columns), dict(mechanisms or {})
+    check_asked(given, named)
     found = []
     for name in named:
         column = column_of(frame, name)
@@ -463,6 +456,14 @@ def variables(
         labels = column_of(frame, group) if group is not None and sampled else None
         found.append(variable(column, described, name=name, group=labels, times=times))
     return found
+
+
+def check_asked(mechanisms: Iterable[Any], named: list[Any]) -> None:
+    """Raise for a mechanism of a column that is not asked for."""
+    if strange := [name for name in mechanisms if name not in named]:
+        raise ArgumentValueError(
+            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
+        )
 
 
 def _has_samples(column: pd.Series[Any], described: Any) -> bool:

@@ -22,8 +22,10 @@ from rrstats._checks import (
     check_bool,
     check_count,
     check_epsilon,
+    check_exactly_one,
     check_k,
     check_level,
+    check_numbers,
     check_one_of,
     check_prob,
 )
@@ -68,28 +70,9 @@ def _channel(
                 f"the last axis must hold all k >= 2 categories, found {k}; for some give k"
             )
     k = check_k(k)
-    if (prob is None) == (epsilon is None):
-        given = "neither" if prob is None else "both"
-        raise ArgumentTypeError(f"give prob or epsilon, found {given}")
-    if prob is None:
+    if check_exactly_one(prob=prob, epsilon=epsilon) == "epsilon":
         prob = prob_from_epsilon(check_epsilon(epsilon), k)
     return KRRChannel.of(k, Fraction(check_prob(prob, k)))
-
-
-def _numbers(values: ArrayLike, name: str) -> Floats:
-    """Finite real numbers as an array of doubles; raises for anything else."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "iuf":
-            array = array.astype(object)
-            if any(isinstance(x, str | bytes | bool | complex) for x in array.flat):
-                raise TypeError
-        numbers = array.astype(np.float64)
-    except (OverflowError, TypeError, ValueError):
-        raise ArgumentTypeError(f"{name} must be numbers") from None
-    if not np.isfinite(numbers).all():
-        raise ArgumentValueError(f"{name} must be finite numbers, found NaN or infinity")
-    return numbers
 
 
 def _refuse(wrong: Any, message: str) -> None:
@@ -194,7 +177,7 @@ def debias_proportions(
     >>> debias_proportions([0.165, 0.349, 0.284, 0.202], 0.75).round(3)
     array([0.123, 0.398, 0.301, 0.178])
     """
-    numbers = _numbers(naive, "naive")
+    numbers = check_numbers(naive, "naive", axes=None)
     channel = _channel(numbers.shape, prob, epsilon, k)
     _check_naive(numbers, whole=k is None)
     return _like(channel.solve(numbers))
@@ -234,7 +217,7 @@ def debias_counts(
     >>> debias_counts([165, 349, 284, 202], 0.75).round(1)
     array([122.5, 398.5, 301. , 178. ])
     """
-    counts = _numbers(reported, "reported")
+    counts = check_numbers(reported, "reported", axes=None)
     channel = _channel(counts.shape, prob, epsilon, k)
     size = _size(counts, n, k)
     per_report = channel.solve(1.0) - channel.solve(0.0)  # 1 / (prob - q)
@@ -317,7 +300,7 @@ def proportion_variance(
     >>> round(proportion_variance(0.3, 1000, 0.7, k=4, target="rows"), 8)
     0.00035
     """
-    given = _numbers(proportions, "proportions")
+    given = check_numbers(proportions, "proportions", axes=None)
     channel = _channel(given.shape, prob, epsilon, k)
     taken = check_count(ddof, "ddof") if check_target(target) == "population" else 0
     size = check_count(n, "n") - taken
@@ -332,19 +315,16 @@ def proportion_variance(
 
 
 def count_variance(
-    proportions: ArrayLike,
-    n: int,
-    prob: float | None = None,
-    *,
-    epsilon: float | None = None,
-    k: int | None = None,
+    proportions: ArrayLike, n: int, prob: float | None = None, **options: Any
 ) -> Any:
     """Calculate the variance of debiased counts among the rows: n^2 times that of proportions.
 
     Parameters
     ----------
-    proportions, n, prob, epsilon, k
+    proportions, n, prob
         As for `proportion_variance`.
+    **options
+        epsilon and k, as there.
 
     Returns
     -------
@@ -355,7 +335,7 @@ def count_variance(
     >>> round(count_variance(0.3, 1000, 0.7, k=4), 6)
     350.0
     """
-    variance = proportion_variance(proportions, n, prob, epsilon=epsilon, k=k, target="rows")
+    variance = proportion_variance(proportions, n, prob, target="rows", **options)
     return variance * float(n) ** 2
 
 
@@ -398,7 +378,7 @@ def confidence_interval(
     >>> round(low, 4), round(high, 4)
     (0.0667, 0.1835)
     """
-    counts = _numbers(reported, "reported")
+    counts = check_numbers(reported, "reported", axes=None)
     channel = _channel(counts.shape, prob, epsilon, k)
     _refuse(
         (counts != np.floor(counts)).any(),

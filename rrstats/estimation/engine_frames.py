@@ -22,7 +22,7 @@ import pandas as pd
 from rrstats._typing import Counts, Floats
 from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-from rrstats.estimation.analysis_columns import refuse_reports
+from rrstats.estimation.analysis_columns import check_asked, refuse_reports
 from rrstats.estimation.sample_design import LIMITS, SampleDesign, refuse_weights
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
@@ -408,10 +408,7 @@ def resolve_columns(
         if not single and not more and _is_one_report(mechanism, len(named)):
             return [(named, mechanism)], True
         return [([name], mechanism) for name in named], single
-    if strange := [name for name in mechanism if name not in named]:
-        raise ArgumentValueError(
-            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
-        )
+    check_asked(mechanism, named)
     if more:
         raise ArgumentTypeError(
             "a mapping from column to mechanism says all; leave prob and epsilon out"

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_level, check_numbers, check_one_of
+from rrstats._checks import check_level, check_one_of, check_proportions
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
@@ -47,16 +47,9 @@ from rrstats.estimation.result import (
 from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.survey_variance import SurveyMoments
 from rrstats.estimation.tally import Tally, count_reports
-from rrstats.inference import contrasts
+from rrstats.inference import binomial, contrasts
 from rrstats.inference import multinomial as likelihood
-from rrstats.inference.binomial import (
-    METHOD,
-    METHODS,
-    carry,
-    population_interval,
-    rows_variance_interval,
-    wilson_rates,
-)
+from rrstats.inference.binomial import METHOD, METHODS
 from rrstats.inference.contrasts import Interval, student_quantile, widen_outside
 from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.mechanisms.base import Mechanism
@@ -119,10 +112,7 @@ class Estimate(Result):
         if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
             raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof!r}")
         if self.designed and self.target != "population":
-            raise ArgumentValueError(
-                "weights, strata, clusters and a population are about the population; for target "
-                "'rows' leave them out"
-            )
+            raise ArgumentValueError("with a design target must be 'population', got 'rows'")
         _ = self._survey  # raises now for a design that cannot be estimated
 
     @property
@@ -460,9 +450,7 @@ class Estimate(Result):
         self._check_likelihood()
         if proportions is None:
             proportions = arrays.most_likely(channel, self.reported)
-        proportions = check_numbers(proportions, "proportions", size=len(channel.class_of))
-        if abs(proportions.sum() - 1) > 1e-6:
-            raise ArgumentValueError(f"proportions must sum to 1, got {proportions.sum():.6g}")
+        proportions = check_proportions(proportions, "proportions", len(channel.class_of))
         return likelihood.log_likelihood(
             transition_matrix(channel), self.reported, proportions, samples=channel.samples
         )
@@ -616,16 +604,14 @@ class Estimate(Result):
         """Binomial intervals of a simple random sample of the effective size."""
         sizes = self._effective_sizes(level)
         if check_one_of(method, "method", METHODS) == "blaker":
-            others = [name for name in METHODS if name != "blaker"]
             raise ArgumentValueError(
-                f"method must be one of {others} for a sample with weights or a design, got "
-                f"{method!r}, which needs whole counts"
+                "method 'blaker' needs whole counts; with weights or a design take another"
             )
         if method == "wald":
             return self._wald(level)
         counts = np.where(sizes > 0, np.clip(self.named[1], 0, 1) * sizes, 0.0)
         low, high = rates.false_positive_rate, rates.true_positive_rate
-        return population_interval(counts, sizes, low, high, level=level, method=method)
+        return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
 
     def _effective_sizes(self, level: float, df: Any = None) -> Floats:
         """(k,) reports of a simple random sample that intervals rest on; 0 for all of [0, 1]."""
@@ -647,8 +633,7 @@ class Estimate(Result):
         """Intervals where the counts of no category are binomial by themselves."""
         if target == "rows" and method is not None:
             raise ArgumentValueError(
-                f"method {method!r} is for the population; for target 'rows' there is one "
-                "interval: leave method out"
+                f"for target 'rows' there is one interval: leave method out, found {method!r}"
             )
         method = method or self.default_method
         if method not in arrays.GENERAL_METHODS:
@@ -667,7 +652,9 @@ class Estimate(Result):
             return self._wald(level)
         spread = arrays.score_variances(channel, self.reported) if target == "rows" else None
         if spread is not None:
-            rows = rows_variance_interval(self.proportions, self.n, spread, parts, level=level)
+            rows = binomial.rows_variance_interval(
+                self.proportions, self.n, spread, parts, level=level
+            )
             return contrasts.cut_to_unit(rows)
         # Without a law for just these rows the population's is theirs too: it is wider.
         if survey is None or sizes is None:
@@ -693,7 +680,7 @@ class Estimate(Result):
         if (rates := channel.binomial_rates) is not None:
             counts = np.clip(self.named[1], 0, 1) * sizes
             ends = rates.false_positive_rate, rates.true_positive_rate
-            found = carry(wilson_rates(counts, sizes, level), *ends)
+            found = binomial.carry(binomial.wilson_rates(counts, sizes, level), *ends)
         elif not channel.is_multinomial:
             error = np.sqrt(np.fmax(self.variance, self.least_variance))
             found = contrasts.wald(self.proportions, error, student_quantile(level, df))
@@ -1266,21 +1253,21 @@ def estimate(
     if isinstance(reports, Tally):
         _check_tally(reports, (categories, prob, epsilon), by, group, design)
         return _checked(Estimate(reports, *settings, design.without_rows()))
-    found = count_reports(
-        reports, (categories, prob, epsilon), columns, by, group, design, observed
+    made = (categories, prob, epsilon)
+    tallies, names, single, rows = count_reports(
+        reports, made, columns, by, group, design, observed
     )
-    made: dict[Any, Any] = {}
-    told = design.without_rows()
-    for name, counted in found.tallies.items():
-        if found.by is None:
-            made[name] = _checked(Estimate(counted, *settings, told))
+    told, found = design.without_rows(), dict[Any, Any]()
+    for name, counted in tallies.items():
+        if names is None:
+            found[name] = _checked(Estimate(counted, *settings, told))
             continue
-        left_out = found.rows - sum(one.n + one.n_missing for one in counted.values())
+        left_out = rows - sum(one.n + one.n_missing for one in counted.values())
         each = {label: Estimate(one, *settings, told) for label, one in counted.items()}
         for one in each.values():
             _checked(one, alone=False)
-        made[name] = GroupEstimates(found.by, each, left_out)
-    return next(iter(made.values())) if found.single else Estimates(made)
+        found[name] = GroupEstimates(names, each, left_out)
+    return next(iter(found.values())) if single else Estimates(found)
 
 
 def _check_tally(

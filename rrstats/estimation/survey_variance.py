@@ -92,25 +92,21 @@ def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) ->
     number = {label: place for place, label in enumerate(labels)}
     scale = np.array([weights[stratum] if weights else 1.0 for stratum, _ in kept])[:, None]
     m = len(channel.samples)
-    shape = (len(kept), m)
     cells = list(kept.values())
-    reported = np.array([cell.reported for cell in cells], dtype=np.float64).reshape(shape)
-    sums = np.array([cell.sums for cell in cells]).reshape(-1, 2, m).swapaxes(0, 1)
-    powers = np.array([cell.totals for cell in cells]).reshape(-1, 4)
+    counts = np.array([cell.reported for cell in cells], dtype=np.float64).reshape(-1, m)
+    first, second = np.array([cell.sums for cell in cells]).reshape(-1, 2, m).swapaxes(0, 1)
+    total, total2, inverse, inverse2 = np.array([cell.totals for cell in cells]).reshape(-1, 4).T
     rows, others = np.array([(cell.rows, cell.others) for cell in cells], float).reshape(-1, 2).T
-    counted = [reported, *sums]
     if channel.is_multinomial:
         table = channel.scores(np.arange(m))
         speaks = np.ones_like(table)
     else:
         speaks = np.vstack([np.eye(channel.k)] * 2)
-        named, not_named = (channel.solve(np.full(m, rate)) for rate in (1.0, 0.0))
-        table = np.vstack([np.diag(named), np.diag(not_named)])
-        whole = (rows, powers[:, 0], powers[:, 1])
-        counted = [
-            np.hstack([part, total[:, None] - part])
-            for part, total in zip(counted, whole, strict=True)
-        ]
+        table = np.vstack([np.diag(channel.solve(np.full(m, rate))) for rate in (1.0, 0.0)])
+        counts, first, second = (
+            np.hstack([part, whole[:, None] - part])
+            for part, whole in ((counts, rows), (first, total), (second, total2))
+        )
     return SampleCells(
         keys=list(kept),
         labels=labels,
@@ -118,11 +114,11 @@ def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) ->
         alone=np.array([cluster is None for _, cluster in kept], dtype=bool),
         rows=rows,
         others=others,
-        inverse=powers[:, 2] / scale[:, 0],
-        inverse2=powers[:, 3] / scale[:, 0] ** 2,
-        reported=counted[0],
-        first=counted[1] * scale,
-        second=counted[2] * scale**2,
+        inverse=inverse / scale[:, 0],
+        inverse2=inverse2 / scale[:, 0] ** 2,
+        reported=counts,
+        first=first * scale,
+        second=second * scale**2,
         table=table,
         speaks=speaks,
         split=not channel.is_multinomial,
@@ -147,10 +143,6 @@ class VarianceForm:
         """(k,) for (m, k) values, without that of ``within``."""
         sums = self.points @ values
         return np.asarray(self.mass @ values**2 + self.coefficients @ sums**2)
-
-    def covariance(self, values: Floats) -> Floats:
-        """(k, k) for (m, k) values, without that of ``within``."""
-        return self.between(values, values)
 
     def between(self, values: Floats, others: Floats) -> Floats:
         """(k, l) covariance of the sums of (m, k) and of (m, l) values, without ``within``."""
@@ -296,16 +288,11 @@ def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
     if isinstance(population, pd.Series):
         population = population.to_dict()
     if not isinstance(population, Mapping):
-        if len(cells.labels) > 1:
-            raise ArgumentValueError(
-                "population must be a mapping from stratum to number for these "
-                f"{len(cells.labels)} strata, found one number"
-            )
-        population = dict.fromkeys(cells.labels, population)
+        population = dict.fromkeys(cells.labels, population) if len(cells.labels) == 1 else {}
     if not all(label in population for label in cells.labels):
         raise ArgumentValueError(
-            "population must have a number for each stratum of the sample (the key None where "
-            "there are no strata), found none for some of them"
+            "population must be a number, or a mapping from stratum to number where there are "
+            f"several, found none for some of the {len(cells.labels)} strata of the sample"
         )
     sizes = np.array(
         [check_number(population[one], "population", 0, np.inf, ends="()") for one in cells.labels]
@@ -468,7 +455,7 @@ class SurveyMoments:
                 "replacement give covariances too"
             )
         noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
-        return np.asarray(form.covariance(self.centred) + noise / self.size**2)
+        return form.between(self.centred, self.centred) + noise / self.size**2
 
     @cached_property
     def df(self) -> int:
@@ -536,15 +523,17 @@ class SurveyMoments:
         shares = self.sampled[one.strata], group.sampled[other.strata[order]]
         if not np.allclose(*shares, rtol=_ALIKE, atol=0):
             return None
+        side: Any = {
+            name: np.hstack([getattr(one, name), getattr(other, name)[order]])
+            for name in ("reported", "first", "second")
+        }
         return replace(
             one,
             rows=rows,
             others=present - rows,
             inverse=one.inverse + other.inverse[order],
             inverse2=one.inverse2 + other.inverse2[order],
-            reported=np.hstack([one.reported, other.reported[order]]),
-            first=np.hstack([one.first, other.first[order]]),
-            second=np.hstack([one.second, other.second[order]]),
             table=scipy.linalg.block_diag(one.table, other.table),
             speaks=scipy.linalg.block_diag(one.speaks, other.speaks),
+            **side,
         )

@@ -309,23 +309,8 @@ def tally(
     array([1, 1])
     """
     made, design = (mechanism, prob, epsilon), design_of(weights, design)
-    found = count_reports(reports, made, columns, by, group, design, observed)
-    return next(iter(found.tallies.values())) if found.single else dict(found.tallies)
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """Tallies of columns of reports.
-
-    tallies : from column to Tally, or to a dict of the tallies of groups.  by : names of the
-    columns of groups; None where there are none.  single : whether one column was asked for, and no
-    list.  rows : of the data.
-    """
-
-    tallies: Mapping[Any, Any]
-    by: tuple[Hashable, ...] | None
-    single: bool
-    rows: int
+    found, _, single, _ = count_reports(reports, made, columns, by, group, design, observed)
+    return next(iter(found.values())) if single else found
 
 
 def count_reports(
@@ -336,10 +321,12 @@ def count_reports(
     group: Any,
     design: SampleDesign,
     observed: bool,
-) -> Counted:
+) -> tuple[dict[Any, Any], tuple[Hashable, ...] | None, bool, int]:
     """The reports of a column, or of columns of a frame, whose others are given by their names.
 
     made : mechanism, prob and epsilon.
+    From column to Tally, or to a dict of the tallies of groups; the names of the columns of groups,
+    or None; whether one column was asked for, and no list; the number of rows of the data.
     """
     mechanism, prob, epsilon = made
     plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
@@ -353,7 +340,7 @@ def count_reports(
         opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
         placed = rows_of(reports, opened.rows, by=by, design=design, observed=observed)
         labels = None if by is None else group_names(by)
-        return Counted({None: counted_parts(opened, placed)}, labels, True, opened.rows)
+        return {None: counted_parts(opened, placed)}, labels, True, opened.rows
     frame = open_frame(reports)
     header, more = header_of(frame), prob is not None or epsilon is not None
     asked, single = resolve_columns(header, columns, mechanism, more=more)
@@ -379,7 +366,7 @@ def count_reports(
         name = names[0] if len(names) == 1 else tuple(names)
         found[name] = counted_parts(opened, placed)
         rows = opened.rows if times is None else int(times.sum())
-    return Counted(found, tuple(listed(by)) or None, single, rows)
+    return found, tuple(listed(by)) or None, single, rows
 
 
 def counted_parts(opened: Reports, rows: Rows) -> Any:
