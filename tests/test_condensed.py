@@ -124,7 +124,7 @@ def test_unknown_reports_are_counted_as_rows():
     reports, times = pd.Series(["secret", "once", None]), np.array([5, 7, 11])
     opened = reports_of(reports, M, times=times)
     with pytest.raises(ArgumentValueError, match="5 of 23 reports") as caught:
-        counted_parts(opened, rows_of(reports, 3, times=times))
+        counted_parts(opened, rows_of(reports, 3))
     assert "secret" not in str(caught.value)
     frame = pd.DataFrame({"answer": reports})
     with pytest.raises(ArgumentValueError, match="5 of 23 reports"):

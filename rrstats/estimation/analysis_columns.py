@@ -63,7 +63,8 @@ class Reports:
 
     def parts(self) -> Iterator[slice]:
         """All rows, in blocks that stay in cache."""
-        return blocks(self.rows)
+        for start in range(0, self.rows, BLOCK_ROWS):
+            yield slice(start, start + BLOCK_ROWS)
 
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded."""
@@ -78,13 +79,13 @@ class Reports:
         mine = np.delete(self.samples[part], outside)
         return cast(Samples, self.mechanism).cells(codes, mine)
 
-    def flat(self, codes: NDArray[Any]) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
-        """The cells of some reports, and of which report each is: None where each has one."""
+    def flat(self, codes: NDArray[Any]) -> tuple[Any, NDArray[np.intp]]:
+        """Of which report each cell is, all where each report has one; and the cells."""
         codec = codec_of(self.mechanism.report_space)
         if codec.is_label:
-            return None, codes.astype(np.intp)
+            return ALL, codes.astype(np.intp)
         reports, cells = np.nonzero(codec.decode(codes))
-        return (None if self.mechanism.channel.is_multinomial else reports), cells
+        return (ALL if self.mechanism.channel.is_multinomial else reports), cells
 
     def unknown(self, encoded: Encoded, part: slice) -> int:
         """The number of reports, among some rows, that the mechanism cannot have made."""
@@ -103,12 +104,6 @@ class Reports:
                 f"{unknown} of {every} reports are not among the {what} "
                 f"{space.describe()}; give the mechanism that made them (were they privatized?)"
             )
-
-
-def blocks(rows: int) -> Iterator[slice]:
-    """Slices of so many rows, in blocks that stay in cache."""
-    for start in range(0, rows, BLOCK_ROWS):
-        yield slice(start, start + BLOCK_ROWS)
 
 
 def reports_of(

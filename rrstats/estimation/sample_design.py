@@ -140,54 +140,27 @@ class Numbered(NamedTuple):
     labels: list[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(NamedTuple):
     """Groups, cells and weights of the rows of a survey.
 
     groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
     is one stratum and every row is a cluster by itself.
     weights : (rows,), or (4, rows) sums of their powers; None where nothing is weighted.
-    times : (rows,) how many rows of the data each stands for; None for one.
     """
 
     groups: Numbered | None = None
     cells: Numbered | None = None
     weights: Floats | None = None
-    times: Counts | None = None
 
     @property
     def sampled(self) -> bool:
         """True where something is said of how the rows were sampled."""
         return self.cells is not None or self.weights is not None
 
-    def places(self, part: slice, rows: int, keys: int) -> Codes:
-        """(rows,) group times keys plus (stratum, cluster) of some rows; negative: left out."""
-        cells = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes[part]
-        if self.groups is None:
-            return cells
-        return np.where(self.groups.codes[part] < 0, -1, self.groups.codes[part] * keys + cells)
-
-    def powers_of(self, part: slice, outside: Codes) -> Floats | None:
+    def powers_of(self, part: slice, outside: Codes) -> Floats:
         """(4, n) powers of the weights of some rows, less those outside; see `powers`."""
-        if self.weights is None:
-            return None
-        mine = self.weights[..., part]
-        if outside.size:
-            mine = np.delete(mine, outside, axis=-1)
+        mine = np.delete(np.asarray(self.weights)[..., part], outside, axis=-1)
         return powers(mine) if mine.ndim == 1 else mine
-
-    def times_of(self, part: slice) -> Counts | None:
-        """(n,) how many rows of the data some rows stand for; None where each is one."""
-        return None if self.times is None else self.times[part]
-
-    def others(self, rows: int, keys: int, counted: Counts) -> Counts:
-        """(groups * keys,) rows of each (stratum, cluster) that do not count in a group.
-
-        counted : (groups * keys,) rows that do.
-        """
-        codes = np.zeros(rows, dtype=np.intp) if self.cells is None else self.cells.codes
-        everybody = np.bincount(codes, self.times, minlength=keys).astype(np.int64)
-        return np.asarray(np.tile(everybody, len(counted) // max(keys, 1)) - counted)
 
 
 def rows_of(
@@ -206,7 +179,7 @@ def rows_of(
     """
     design = design or SIMPLE
     if by is None and design is SIMPLE:
-        return Rows(weights=weights, times=times)
+        return Rows(weights=weights)
     labels = [] if by is None else columns_of(by)
     # One labelled column is enough to tell which rows belong together.
     given = [reports, *labels, *design.columns.values()]
@@ -223,7 +196,7 @@ def rows_of(
     if design.population is not None and cells is None and weights is None:
         # One stratum, so that rows outside a group count as sampled.
         cells = Numbered(np.zeros(rows, dtype=np.intp), [(0, None)])
-    return Rows(groups, cells, weights, times)
+    return Rows(groups, cells, weights)
 
 
 def columns_of(by: Any) -> list[Any]:

@@ -371,40 +371,78 @@ def count_reports(
 
 def counted_parts(opened: Reports, rows: Rows) -> Any:
     """A tally, or a dict with one for each group."""
-    described = opened.mechanism
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else rows.cells.labels
-    m, weighted = len(described.channel.samples), rows.weights is not None
-    sums = Sums(len(labels) * len(keys), m, weighted=weighted)
-    if sums.size * sums.m > _MOST_SUMS:
+    m = len(opened.mechanism.channel.samples)
+    if len(labels) * len(keys) * m > _MOST_SUMS:
         raise ArgumentValueError(
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
             "at once; give fewer groups, or tally each by itself"
         )
-    unknown = 0
+    there, missing, everybody, reported, weights, powers = _sums(opened, rows, len(labels), keys)
+    tallies = {}
+    for at, label in enumerate(labels):
+        own, lost = {}, 0
+        for place, key in enumerate(keys, at * len(keys)):
+            n, lost = int(there[place]), lost + int(missing[place])
+            others = int(everybody[place - at * len(keys)]) - n if rows.sampled else 0
+            cell = slice(place * m, place * m + m)
+            own[key] = Cell(n, reported[cell], others=others)
+            if rows.weights is not None:
+                own[key] = Cell(n, reported[cell], weights[:, cell], powers[:, place], others)
+        tallies[label] = Tally(opened.mechanism, own, lost)
+    return tallies[None] if rows.groups is None else tallies
+
+
+def _sums(opened: Reports, rows: Rows, groups: int, keys: list[Any]) -> tuple[NDArray[Any], ...]:
+    """Reports and missing ones by group and (stratum, cluster); all rows by (stratum, cluster).
+
+    Then counts and (2, ...) sums of weights, by report cell too; and (4, ...) sums of powers of
+    the weights.  One place more, of which nothing is kept, takes rows of no group.
+    """
+    described, size, m = opened.mechanism, groups * len(keys), len(opened.mechanism.channel.samples)
+    there, missing = np.zeros((2, size + 1), dtype=np.int64)
+    everybody, unknown = np.zeros(len(keys), dtype=np.int64), 0
+    reported = np.zeros((size + 1) * m, dtype=np.int64)
+    weights, powers = np.zeros((2, reported.size)), np.zeros((4, size + 1))
+    plain = rows.groups is None and not rows.sampled and opened.times is None
     for part in opened.parts():
         encoded = opened.read(part)
         unknown += opened.unknown(encoded, part)
-        codes, times = opened.given(encoded, part), rows.times_of(part)
-        if sums.size == 1 and times is None and not rows.sampled:
-            sums.add_counted(described.count(codes), len(codes), len(encoded.absent))
+        codes, outside, absent = opened.given(encoded, part), encoded.outside, encoded.absent
+        if plain:  # the mechanism counts faster
+            reported[:m] += described.count(codes)
+            there[0] += len(codes)
+            missing[0] += len(absent)
             continue
-        places, outside = rows.places(part, len(encoded.codes), len(keys)), encoded.outside
-        given = np.delete(places, outside) if outside.size else places
-        often = None if times is None else np.delete(times, outside)
-        sums.add(opened.flat(codes), given, rows.powers_of(part, outside), often)
-        absent = encoded.absent
-        sums.add_missing(places[absent], None if times is None else times[absent])
+        places = np.zeros(len(encoded.codes), dtype=np.intp)
+        if rows.cells is not None:
+            places = rows.cells.codes[part]
+        times = None if opened.times is None else opened.times[part]
+        _add(everybody, places, times)
+        if rows.groups is not None:
+            group = rows.groups.codes[part]
+            places = np.where(group < 0, size, group * len(keys) + places)
+        _add(missing, places[absent], None if times is None else times[absent])
+        places = np.delete(places, outside)
+        times = None if times is None else np.delete(times, outside)
+        _add(there, places, times)
+        each, cells = opened.flat(codes)
+        flat = places[each] * m + cells
+        _add(reported, flat, None if times is None else times[each])
+        if rows.weights is not None:
+            given = rows.powers_of(part, outside)
+            for sums, values in zip(weights, given[:2, each], strict=True):
+                _add(sums, flat, values)
+            for sums, values in zip(powers, given, strict=True):
+                _add(sums, places, values)
     opened.refuse(unknown)
-    others = np.zeros(sums.size, dtype=np.int64)
-    if rows.sampled:
-        others = rows.others(opened.rows, len(keys), sums.rows[:-1])
-    found = {}
-    for at, label in enumerate(labels):
-        mine = slice(at * len(keys), (at + 1) * len(keys))
-        cells = dict(zip(keys, sums.cells(mine, others), strict=True))
-        found[label] = Tally(described, cells, int(sums.missing[mine].sum()))
-    return found[None] if rows.groups is None else found
+    return there, missing, everybody, reported, weights, powers
+
+
+def _add(sums: NDArray[Any], places: Codes, values: Any) -> None:
+    """Add values, or 1 where there are none, at places; doubles hold counts up to 2**53."""
+    sums += np.bincount(places, values, minlength=len(sums)).astype(sums.dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -452,78 +490,3 @@ class Cell:
             and np.array_equal(self.sums, other.sums)
             and np.array_equal(self.totals, other.totals)
         )
-
-
-class Sums:
-    """Counts and sums of weights, by place and report cell; a place is a group and its stratum.
-
-    size : number of places; one more, of which nothing is kept, takes what is left out.
-    m : number of report cells.  rows, missing : (size + 1,) reports that are there, or are not.
-    """
-
-    def __init__(self, size: int, m: int, *, weighted: bool) -> None:
-        self.size, self.m, count = size, m, size + 1
-        self.rows, self.missing = np.zeros((2, count), dtype=np.int64)
-        self._reported = np.zeros(count * m, dtype=np.int64)
-        self._weights = np.zeros((2, count * m)) if weighted else None
-        self._powers = np.zeros((4, count))
-
-    def add_counted(self, reported: Counts, rows: int, missing: int) -> None:
-        """Add reports that are counted already, where there is one place."""
-        self._reported[: self.m] += reported
-        self.rows[0] += rows
-        self.missing[0] += missing
-
-    def add(
-        self,
-        cells: tuple[Codes | None, Codes],
-        places: Codes,
-        powers: Floats | None,
-        times: Counts | None = None,
-    ) -> None:
-        """Add reports of a block.
-
-        cells : the report cells, and of which report each is (None: one of each).
-        places : (n,) the place of each report; negative where it is left out.
-        powers : (4, n) sums of the powers of its weights (see `sample_design.powers`), or None.
-        times : (n,) how many reports it stands for; None where that is 1.
-        """
-        reports, codes = cells
-        places = self._kept(places)
-        self.rows += _added(places, times, len(self.rows))
-        each: Any = slice(None) if reports is None else reports
-        flat = places[each] * self.m + codes
-        often = None if times is None else times[each]
-        self._reported += _added(flat, often, len(self._reported))
-        if powers is None or self._weights is None:
-            return
-        for values, sums in zip(powers[:2], self._weights, strict=True):
-            sums += np.bincount(flat, values[each], minlength=len(sums))
-        for values, sums in zip(powers, self._powers, strict=True):
-            sums += np.bincount(places, values, minlength=len(sums))
-
-    def add_missing(self, places: Codes, times: Counts | None = None) -> None:
-        """Add missing reports; places and times as for `add`."""
-        self.missing += _added(self._kept(places), times, len(self.missing))
-
-    def _kept(self, places: Codes) -> Codes:
-        return np.where(places < 0, self.size, places) if places.min(initial=0) < 0 else places
-
-    def cells(self, part: slice, others: Counts) -> list[Cell]:
-        """The sums at some places; their arrays are views that nobody writes to.
-
-        others : (size,) the sampled rows of each place that do not count there.
-        """
-        rows, beside = self.rows[part].tolist(), others[part].tolist()
-        reported = self._reported.reshape(-1, self.m)[part]
-        if self._weights is None:
-            plain = zip(rows, reported, beside, strict=True)
-            return [Cell(one, counts, others=left) for one, counts, left in plain]
-        weights = self._weights.reshape(2, -1, self.m)[:, part].swapaxes(0, 1)
-        fields = (rows, reported, weights, self._powers[:, part].T, beside)
-        return [Cell(*one) for one in zip(*fields, strict=True)]
-
-
-def _added(places: Codes, times: Counts | None, size: int) -> Counts:
-    """(size,) how often each place occurs; doubles hold counts exactly up to 2**53."""
-    return np.bincount(places, times, minlength=size).astype(np.int64, copy=False)
