@@ -15,13 +15,13 @@ from typing import Any
 
 import pandas as pd
 
+from rrstats._typing import options_of
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
-from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -30,7 +30,6 @@ from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import (
     check,
     check_table,
-    column_mechanisms,
     privatize,
     simulate,
     telling_columns,
@@ -84,22 +83,9 @@ class FrameAccessor:
     def __init__(self, data: pd.DataFrame) -> None:
         self._data = data
 
+    @options_of(privatize, "columns")
     def privatize(
-        self,
-        columns: Any,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        group: Hashable = None,
-        again: bool = False,
-        rng: Any = None,
-        threads: int | None = None,
-        key: Any = None,
-        id: Any = None,
-        question: Any = None,
+        self, columns: Any, categories: Any = None, prob: float | None = None, **options: Any
     ) -> pd.DataFrame:
         """Return a new frame in which some columns hold reports instead of true answers.
 
@@ -129,33 +115,12 @@ class FrameAccessor:
         >>> list(released.columns), sorted(released.rr.mechanisms)
         (['q1', 'q2', 'age'], ['q1', 'q2'])
         """
-        return privatize(
-            self._data,
-            column_mechanisms(columns, categories, prob, epsilon),
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            rng=rng,
-            threads=threads,
-            key=key,
-            id=id,
-            question=question,
-        )
+        columns = [None] if columns is None else columns  # which is a name, too
+        return privatize(self._data, categories, prob, columns=columns, **options)
 
+    @options_of(simulate, "columns")
     def simulate(
-        self,
-        columns: Any,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        seed: int,
-        epsilon: float | None = None,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        group: Hashable = None,
-        again: bool = False,
-        threads: int | None = None,
+        self, columns: Any, categories: Any = None, prob: float | None = None, **options: Any
     ) -> pd.DataFrame:
         """Privatize with reproducible noise, for teaching and tests; never to be released.
 
@@ -179,31 +144,12 @@ class FrameAccessor:
         >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
         True
         """
-        return simulate(
-            self._data,
-            column_mechanisms(columns, categories, prob, epsilon),
-            seed=seed,
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            threads=threads,
-        )
+        columns = [None] if columns is None else columns  # which is a name, too
+        return simulate(self._data, categories, prob, columns=columns, **options)
 
+    @options_of(estimate, "columns")
     def estimate(
-        self,
-        columns: Any = None,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        mechanism: Any = None,
-        group: Hashable = None,
-        target: str = "population",
-        by: Any = None,
-        observed: bool = True,
-        weights: Hashable = None,
-        design: SampleDesign | None = None,
+        self, columns: Any = None, categories: Any = None, prob: float | None = None, **options: Any
     ) -> Any:
         """Estimate true proportions of privatized columns.
 
@@ -239,38 +185,18 @@ class FrameAccessor:
         >>> df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")["f"].n
         50
         """
+        mechanism = options.pop("mechanism", None)
         if columns is None:
             given = mechanism if categories is None else categories
             names = given if isinstance(given, Mapping) else self.mechanisms
             columns = [name for name in names if name in self._data.columns]
-        return estimate(
-            self._data,
-            categories,
-            prob,
-            epsilon=epsilon,
-            mechanism=self._mechanisms_of(mechanism),
-            columns=columns,
-            group=group,
-            target=target,
-            by=by,
-            observed=observed,
-            weights=weights,
-            design=design,
-        )
+        options |= {"columns": columns, "mechanism": self._mechanisms_of(mechanism)}
+        return estimate(self._data, categories, prob, **options)
 
     crosstab: Callable[..., Crosstab] = _bound(crosstab)
 
-    def means(
-        self,
-        values: Hashable,
-        by: Hashable,
-        mechanism: Any = None,
-        *,
-        group: Hashable = None,
-        weights: Hashable = None,
-        target: str = "population",
-        missing: str = "drop",
-    ) -> Means:
+    @options_of(means, "epsilon")
+    def means(self, values: Hashable, by: Hashable, mechanism: Any = None, **options: Any) -> Means:
         """Estimate means of a column of numbers in the true groups of a privatized column.
 
         Parameters
@@ -294,31 +220,18 @@ class FrameAccessor:
         >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
         100
         """
-        return means(
-            column_of(self._data, values),
-            self._reports(by),
-            self._mechanisms_of(mechanism),
-            group=self._group(group),
-            weights=self._group(weights),
-            target=target,
-            missing=missing,
-        )
+        for name in ("group", "weights"):
+            if options.get(name) is not None:
+                options[name] = column_of(self._data, options[name])
+        described = self._mechanisms_of(mechanism)
+        return means(column_of(self._data, values), self._reports(by), described, **options)
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)
 
+    @options_of(tally, "columns")
     def tally(
-        self,
-        columns: Any,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        group: Hashable = None,
-        by: Any = None,
-        observed: bool = True,
-        weights: Hashable = None,
-        design: SampleDesign | None = None,
+        self, columns: Any, categories: Any = None, prob: float | None = None, **options: Any
     ) -> Any:
         """Count the reports of privatized columns; the counts add to those of other frames.
 
@@ -332,18 +245,7 @@ class FrameAccessor:
         Tally
             Or with ``by`` a dict from group to Tally; of a list of names a dict from name to that.
         """
-        return tally(
-            self._data,
-            categories,
-            prob,
-            epsilon=epsilon,
-            columns=columns,
-            group=group,
-            by=by,
-            observed=observed,
-            weights=weights,
-            design=design,
-        )
+        return tally(self._data, categories, prob, columns=columns, **options)
 
     def _reports(self, column: Any) -> pd.Series[Any]:
         """One column of reports; of a list of names, the tuples of what stands in them."""
@@ -356,9 +258,6 @@ class FrameAccessor:
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """A mechanism, or the column of them that a name stands for."""
         return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
-
-    def _group(self, name: Hashable) -> pd.Series[Any] | None:
-        return None if name is None else column_of(self._data, name)
 
     def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
         """List the answers that no category serves, for the data steward only.

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import type_name
+from rrstats._typing import options_of
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
@@ -338,19 +339,9 @@ def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 
 
+@options_of(privatize, "rng", "key", "id", "question")
 def simulate(
-    values: Values,
-    categories: Any,
-    prob: float | None = None,
-    *,
-    seed: int,
-    epsilon: float | None = None,
-    columns: Any = None,
-    unknown: str = "warn",
-    missing: str = "unknown",
-    group: Any = None,
-    again: bool = False,
-    threads: int | None = None,
+    values: Values, categories: Any, prob: float | None = None, *, seed: int, **options: Any
 ) -> Values:
     """Privatize with reproducible noise, for teaching and tests.  Never release the result.
 
@@ -375,19 +366,7 @@ def simulate(
     rng = seeded(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
-        return privatize(
-            values,
-            categories,
-            prob,
-            epsilon=epsilon,
-            columns=columns,
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            rng=rng,
-            threads=threads,
-        )
+        return privatize(values, categories, prob, rng=rng, **options)
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:
