@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import gzip
 import json
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +19,7 @@ from file_samples import FORMATS, KRR, WORDS, privatize, written  # after import
 
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
-from rrstats.files import batches, file_metadata  # after importorskip
+from rrstats.files import batches  # after importorskip
 from rrstats.files import csv as delimited  # after importorskip
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
@@ -242,15 +239,6 @@ def test_timestamps_of_old_engines_stay_so(tmp_path):
     assert data.equals(pq.read_table(target).cast(data.schema))
 
 
-class Changed(NamedTuple):
-    """A privatized column, as writers see it."""
-
-    name: str
-    type: Any
-    mechanism: Any
-    has_nulls: bool = False
-
-
 # -- pandas --------------------------------------------------------------------------------
 
 
@@ -373,35 +361,6 @@ def test_the_description_of_pandas_tells_nothing_of_answers(tmp_path, dtype, end
                      overwrite=True)  # fmt: skip
     after = getattr(pd, pandas)(kept)["x"]
     assert [*categories, True] == [*after[:2], after.isna()[2]]
-
-
-def test_the_description_is_the_one_that_pandas_writes(tmp_path):
-    """For each type of Arrow and each of pandas: as if pandas had written the reports."""
-    frames = {
-        "bool": pd.Series([True, False]),
-        "bytes": pd.Series([b"a", b"b"]),
-        "date": pd.Series([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]),
-        "datetime": pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])),
-        "decimal": pd.Series([decimal.Decimal("1.5"), decimal.Decimal("2.5")]),
-        "object": pd.Series(["a", "b"], dtype=object),
-        "str": pd.Series(["a", "b"]),
-        "float32": pd.Series([0.5, 2.5], dtype="float32"),
-        "category of pyarrow": pd.Series(
-            pd.array(pa.array(["a", "b"]).dictionary_encode(),
-                     dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
-        ),
-        "category": pd.Series(["a", "b"], dtype="category"),
-        "zone": pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"], utc=True)),
-        "duration": pd.Series(pd.to_timedelta(["1s", "2s"])),
-        "time": pd.Series([datetime.time(1), datetime.time(2)]),
-        **{d: pd.Series([1, 2], dtype=d) for d in ("int8", "uint32", "Int64", "int16[pyarrow]")},
-    }  # fmt: skip
-    for name, series in frames.items():
-        table = pa.Table.from_pandas(pd.DataFrame({"x": series}))
-        said = json.loads(table.schema.metadata[b"pandas"])["columns"][0]
-        column = Changed("x", table.schema.field(0).type, rr.KRR(["a", "b"], 0.75))
-        mended = file_metadata.release_metadata(table.schema.metadata, [column], [])
-        assert said == json.loads(mended[b"pandas"])["columns"][0], name
 
 
 # -- dictionaries --------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import datetime
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,7 @@ def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     ArgumentValueError
         Reports outside the categories.
     """
-    source = open_source(path)
-    claims = _claims(source, [source.check_column(column)], _given(mechanism))
-    return _tallies(source, claims)[column]
+    return _tallies(open_source(path), [column], _given(mechanism))[column]
 
 
 def estimate_file(
@@ -116,52 +113,25 @@ def estimate_file(
         raise ArgumentTypeError(
             f"mechanism is for one column, found {len(names)} columns; name the one it made"
         )
-    counted = _tallies(source, _claims(source, map(source.check_column, names), given))
+    counted = _tallies(source, names, given)
     return {name: estimate(counted[name], target=target) for name in names}
 
 
 # -- what made the reports -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """The mechanism that made the reports of a column.
-
-    missing : the policy for missing answers, where a document says it.  where : that document.
-    """
-
-    mechanism: Mechanism
-    missing: str | None = None
-    where: str = ""
-
-    def check(self, source: FileSource, name: str, counted: Tally) -> None:
-        """Raise where reports are missing although none can be; pandas leaves them so in a merge.
-
-        Where not answering is a category, its reports are no missing ones.
-        """
-        if counted.n_missing and self.missing not in (None, "keep"):
-            raise MetadataError(
-                f"{counted.n_missing:,} of {counted.n + counted.n_missing:,} reports in column "
-                f"{name!r} of {source.path} are missing, and by the document {self.where} none "
-                f"can be (its missing is {self.missing!r}, not 'keep'): the document "
-                f"{self.where} does not describe these reports; take the file as it was released"
-            )
+_Given = Mechanism | list[Record] | None
 
 
-def _given(mechanism: Any) -> Mechanism | list[Record] | None:
+def _given(mechanism: Any) -> _Given:
     """The argument as a mechanism, or as what a document says of columns."""
     if mechanism is None:
         return None
     return read_document(mechanism) if is_document(mechanism) else as_mechanism(mechanism)
 
 
-def _claims(
-    source: FileSource, names: Iterable[str], given: Mechanism | list[Record] | None
-) -> dict[str, _Claim]:
-    return {name: _claim(source, name, given) for name in names}
-
-
-def _claim(source: FileSource, name: str, given: Mechanism | list[Record] | None) -> _Claim:
+def _made_by(source: FileSource, name: str, given: _Given) -> tuple[Mechanism, Record | None, str]:
+    """The mechanism that made the reports of a column, the record that says so, and its place."""
     own = source.record_of(name)
     told = _told(name, given) if isinstance(given, list) else None
     mechanism = None if isinstance(given, list) else given
@@ -171,15 +141,15 @@ def _claim(source: FileSource, name: str, given: Mechanism | list[Record] | None
         elif told is not None:
             mechanism = resolved(told)
         where = "in the file" if document_beside(source) is None else "beside the file"
-        return _Claim(own.resolve(mechanism), own.missing, where)
+        return own.resolve(mechanism), own, where
     if told is not None:
-        return _Claim(resolved(told), told.missing, "given")
+        return resolved(told), told, "given"
     if mechanism is None:
         raise ArgumentTypeError(
             f"{source.path} does not say how column {name!r} was made{_unsaid(source)} give the "
             "mechanism, or categories and prob, that made it; true answers must be privatized first"
         )
-    return _Claim(mechanism)
+    return mechanism, None, ""
 
 
 def _unsaid(source: FileSource) -> str:
@@ -199,9 +169,10 @@ def _told(name: str, records: list[Record]) -> Record:
     return found
 
 
-def _tallies(source: FileSource, claims: Mapping[str, _Claim]) -> dict[str, Tally]:
+def _tallies(source: FileSource, names: Iterable[str], given: _Given) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
-    mechanisms = {name: claim.mechanism for name, claim in claims.items()}
+    made = {name: _made_by(source, source.check_column(name), given) for name in names}
+    mechanisms = {name: mechanism for name, (mechanism, _, _) in made.items()}
     for name, mechanism in mechanisms.items():
         check_one_sample(name, mechanism)
     spaces = {name: each.report_space for name, each in mechanisms.items()}
@@ -211,8 +182,16 @@ def _tallies(source: FileSource, claims: Mapping[str, _Claim]) -> dict[str, Tall
         for piece in file.pieces(spaces, only=True):
             for name, mechanism in mechanisms.items():
                 found[name] += tally(piece.cells(name), mechanism)
-    for name, claim in claims.items():
-        claim.check(source, name, found[name])
+    for name, (_, record, where) in made.items():
+        counted = found[name]
+        # Where not answering is a category, its reports are no missing ones.
+        if counted.n_missing and record is not None and record.missing != "keep":
+            raise MetadataError(
+                f"{counted.n_missing:,} of {counted.n + counted.n_missing:,} reports in column "
+                f"{name!r} of {source.path} are missing, and by the document {where} none can be "
+                f"(its missing is {record.missing!r}, not 'keep'): the document {where} does not "
+                "describe these reports; take the file as it was released"
+            )
     return found
 
 

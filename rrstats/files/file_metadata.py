@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from rrstats.errors import DamagedDocumentError, MetadataError
@@ -222,78 +223,31 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
 
 def _describe_again(described: dict[str, Any], column: Changed) -> None:
     """Write pandas' description of one column anew, as its declarations say."""
-    version = str(described.get("pandas_version", ""))
     for entry in _listed(described.get("columns")):
         if isinstance(entry, dict) and column.name == entry.get("field_name", entry.get("name")):
-            family = _family(str(entry.get("numpy_type")))
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
+            said = str(entry.get("numpy_type"))
             entry.clear()
-            entry.update(names | _description(column, family, version))
+            entry.update(names | _description(column, said))
 
 
-ARROW, NULLABLE, NUMPY = "Arrow", "nullable", "NumPy"
+def _description(column: Changed, said: str) -> dict[str, Any]:
+    """Pandas' description of a column, from its type and its categories.
 
-
-def _family(said: str) -> str:
-    """The family of types that pandas shall use, as the maker of the frame chose.
-
-    Within NumPy's, pandas itself chooses by the answers: one that is missing makes booleans
-    and integers objects.  So of what was said the family is all that is looked at.
+    said : pandas' type before.  Within NumPy's types pandas itself chooses by the answers: one
+    that is missing makes booleans and integers objects.  So its family is all that is looked at.
     """
-    if said.endswith("[pyarrow]"):
-        return ARROW
-    # Int8, UInt8, Float64 and so on.
-    return NULLABLE if said[:1].isupper() or said in ("boolean", "string") else NUMPY
-
-
-def _description(column: Changed, family: str, version: str) -> dict[str, Any]:
-    """Pandas' description of a column, from its type, its categories and the file's pandas."""
-    facts: dict[str, Any] | None = None
-    if pa.types.is_dictionary(column.type):
-        # pandas counts codes in the smallest type; the number of categories is the declared one.
+    types, type, facts = pa.types, column.type, None
+    is_number = types.is_boolean(type) or types.is_integer(type) or types.is_floating(type)
+    plain = np.dtype(type.to_pandas_dtype()).name if is_number else "object"
+    kind = "unicode" if types.is_string(type) or types.is_large_string(type) else plain
+    if types.is_dictionary(type):
         k = sum(label is not None for label in column.mechanism.report_space.categories)
-        kind, plain = "categorical", f"int{8 if k <= 1 << 7 else 16 if k <= 1 << 15 else 32}"
-        if family != ARROW:
-            facts = {"num_categories": k, "ordered": bool(column.type.ordered)}
-    elif pa.types.is_decimal(column.type):
-        kind, plain = "decimal", "object"
-        facts = {"precision": column.type.precision, "scale": column.type.scale}
-    else:
-        kind, plain, nullable = _types(column.type, column.has_nulls, version)
-        plain = nullable if family == NULLABLE else plain
-        if kind == "datetimetz" and family != ARROW:
-            facts = {"timezone": column.type.tz}
-    if family == ARROW:
+        kind, facts = "categorical", {"num_categories": k, "ordered": bool(type.ordered)}
+    if said.endswith("[pyarrow]"):
         # pandas cannot read the name of the fixed-size type; binary is what it makes of it.
-        fixed = pa.types.is_fixed_size_binary(column.type)
-        plain = "binary[pyarrow]" if fixed else f"{column.type}[pyarrow]"
+        plain = f"{'binary' if types.is_fixed_size_binary(type) else type}[pyarrow]"
+    elif said[:1].isupper() or said in ("boolean", "string"):  # Int8, UInt8, Float64 and so on
+        nullable = plain.capitalize().replace("Ui", "UI")
+        plain = {"bool": "boolean", "object": "string"}.get(plain, nullable)
     return {"pandas_type": kind, "numpy_type": plain, "metadata": facts}
-
-
-def _types(type: pa.DataType, has_nulls: bool, version: str) -> tuple[str, str, str]:
-    """Pandas' name of a plain type, and its own types for it: NumPy's, and the nullable one."""
-    types = pa.types
-    if types.is_boolean(type):
-        return "bool", "object" if has_nulls else "bool", "boolean"
-    if types.is_integer(type):
-        return str(type), str(type), str(type).replace("i", "I", 1).replace("u", "U")
-    if types.is_floating(type):
-        return (name := f"float{type.bit_width}"), name, name.capitalize()
-    if types.is_string(type):
-        return "unicode", "object", "string"
-    if types.is_large_string(type):
-        # So is text of pandas 3 in Arrow; its objects are not.
-        major = version.partition(".")[0]
-        return "object", "str" if major.isdigit() and int(major) >= 3 else "object", "string"
-    if types.is_timestamp(type):
-        name = f"datetime64[{type.unit}]"
-        return "datetimetz" if type.tz else "datetime", name, name
-    if types.is_duration(type):
-        return "object", (name := f"timedelta64[{type.unit}]"), name
-    kinds = {"date": types.is_date, "time": types.is_time, "bytes": _is_short_binary}
-    kind = next((name for name, fits in kinds.items() if fits(type)), "object")
-    return kind, "object", "object"
-
-
-def _is_short_binary(type: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(type) or pa.types.is_fixed_size_binary(type))
