@@ -144,3 +144,15 @@ def test_other_reports_are_another_release(tmp_path):
     released["s"] = frame["s"].rr.privatize(["yes", "no"], 0.55)
     with pytest.raises(rr.errors.SecondReleaseError):
         released.rr.to_csv(tmp_path / "other.csv", source=source)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_answers_in_the_place_of_reports_are_refused(tmp_path, ending):
+    """Where a column was overwritten, and holds what no report is, its claim is not saved."""
+    frame = pd.DataFrame({"s": ["yes", "no", "PRIVATE"] * 10, "age": range(30)})
+    released = frame.rr.privatize("s", ["yes", "no"], 0.55, unknown="uniform")
+    released["s"] = frame["s"]
+    with pytest.raises(MetadataError, match="10 of 30 values in column 's' are none of") as caught:
+        released.rr.to_csv(tmp_path / f"out{ending}")
+    assert "PRIVATE" not in str(caught.value)
+    assert [] == list(tmp_path.iterdir())

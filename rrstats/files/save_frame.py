@@ -22,14 +22,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.data.columns import codec_of, column_of, encode, open_column
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication
 from rrstats.files.csv import SIDECAR, Words
 from rrstats.files.formats import PARQUET, format_of
 from rrstats.files.ledger import Ledger, digest_of
-from rrstats.files.privatize_file import Receipt
+from rrstats.files.privatize_file import Receipt, account_of, as_document
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import Record, write
 from rrstats.randomness.sources import secret_bytes
@@ -86,40 +86,54 @@ def save_frame(
         raise ArgumentValueError(f"path must be of a Parquet, CSV or TSV file, got {str(path)!r}")
     if not all(isinstance(name, str) for name in frame.columns):
         raise ArgumentTypeError("the columns of a frame must be named by text to be saved")
-    for record in [] if is_table else records:
-        Words(record.resolve().report_space)  # raises where text cannot hold the reports
-    entered: Path | None = None
+    for record in records:
+        _check_reports(frame, record, is_table)
     account = {str(record.name): (0, record.epsilon) for record in records}
-    release = _release_of(frame, records)
+    release, book = _release_of(frame, records), _ledger(source, ledger)
     with Publication(place, overwrite=overwrite) as publication:
         _write(frame, records, publication, is_table, options)
-        if source is None and ledger is None:
+        if book is None:
             publication.publish()
         else:
-            book = _ledger(source, ledger)
-            entered = book.path
+            digest = "frame" if source is None else digest_of(Path(source))
             with book.entry(
                 records,
                 target=place,
-                digest="frame" if source is None else digest_of(Path(source)),
+                digest=digest,
                 rows=len(frame),
                 again=again,
                 release=release,
             ) as known:
                 publication.publish()
-            for record in records:
-                spent = [r.epsilon[record.name] for r in known if record.name in r.epsilon]
-                account[str(record.name)] = (len(spent), total_epsilon(spent))
+            account = account_of(records, known)
     per_row = total_epsilon(record.epsilon for record in records)
     seconds = time.monotonic() - began
+    entered = None if book is None else book.path
     return Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
 
 
-def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger:
+def _check_reports(frame: pd.DataFrame, record: Record, is_table: bool) -> None:
+    """Raise where text cannot hold the reports of a column, or it holds what none of them is."""
+    if record.is_shortened and is_table:
+        return
+    space = record.resolve().report_space
+    if not is_table:
+        Words(space)
+    codec, cells = codec_of(space), open_column(column_of(frame, record.name)).cells
+    if codec.is_label and (other := encode(codec.labels, cells).unknown):
+        raise MetadataError(
+            f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
+            "was it overwritten with answers? Put the reports back, or privatize it again"
+        )
+
+
+def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | None:
     """The ledger of a source, or one that is named alone and says by its name whose it is."""
+    path = None if ledger is None else Path(ledger)
     if source is not None:
-        return Ledger.of(Path(source), None if ledger is None else Path(ledger))
-    path = Path(cast(str, ledger))
+        return Ledger.of(Path(source), path)
+    if path is None:
+        return None
     return Ledger(path.with_name(path.name.removesuffix(LEDGER) or path.name), path)
 
 
@@ -159,8 +173,7 @@ def _write(
                 frame.to_csv(cast(IO[bytes], packed), **options)
         else:
             frame.to_csv(file, **options)
-    document = json.dumps(write(records), indent=1).encode() + b"\n"
-    publication.beside(SIDECAR, document)
+    publication.beside(SIDECAR, as_document(records))
 
 
 def _attributes(frame: pd.DataFrame) -> bytes:
