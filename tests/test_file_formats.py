@@ -552,7 +552,7 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
     for _ in range(8000):
         text = "".join(rng.choice(list('a,"\n\r'), p=[0.35, 0.25, 0.2, 0.15, 0.05], size=12))
         try:
-            grid = delimited.cut(text.encode(), ord(","), 2, Path("x"), 0)
+            grid = delimited.Grid(text.encode(), ord(","), 2, Path("x"))
         except rr.errors.RRStatsError:
             continue
         found = [

@@ -18,7 +18,6 @@ import io
 import itertools
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar, cast
 
@@ -70,23 +69,21 @@ class TextFile(DataFile):
 
     def _blocks(self) -> Iterator[bytes]:
         """The bytes of the file in blocks of whole rows; only the last may lack a line end."""
-        rest = b""
-        with reading(self.path, "text"):
-            opener: Any = gzip.open if self.gzipped else open
-            with opener(self.path, "rb") as file:
-                while chunk := file.read(BLOCK_BYTES):
-                    rest += chunk
-                    end = last_line_end(rest)
-                    if end:
-                        yield self._checked(rest[:end])
-                        rest = rest[end:]
-                    elif len(rest) > LONGEST_ROW:
-                        raise FileError(
-                            f"{self.path} has a row of more than {LONGEST_ROW >> 20} MiB: a quoted "
-                            "cell may never be closed"
-                        )
-        if rest:
-            yield self._checked(rest)
+        rest, chunk = b"", b"more"
+        opener: Any = gzip.open if self.gzipped else open
+        with reading(self.path, "text"), opener(self.path, "rb") as file:
+            while chunk:
+                chunk = file.read(BLOCK_BYTES)
+                rest += chunk
+                end = last_line_end(rest) if chunk else len(rest)
+                if end:
+                    yield self._checked(rest[:end])
+                    rest = rest[end:]
+                elif len(rest) > LONGEST_ROW:
+                    raise FileError(
+                        f"{self.path} has a row of more than {LONGEST_ROW >> 20} MiB: a quoted "
+                        "cell may never be closed"
+                    )
 
     def _find_header(self) -> bytes:
         """The beginning of the file, up to the end of the first line that is not blank."""
@@ -104,9 +101,7 @@ class TextFile(DataFile):
     def _checked(self, block: bytes) -> bytes:
         """The block, if it is text."""
         try:
-            if not block.isascii():
-                block.decode()
-            readable = b"\0" not in block
+            readable = "\0" not in block.decode()
         except UnicodeDecodeError:
             readable = False
         if not readable:
@@ -125,7 +120,7 @@ class TextFile(DataFile):
             if lines and body and not body.endswith(b"\n"):
                 body += self._newline
             if body:
-                grid = cut(body, self._separator, len(self.names), self.path, rows)
+                grid = Grid(body, self._separator, len(self.names), self.path, rows)
                 rows += len(grid.starts)
                 yield TextPiece(body, grid, places, words, by_line=lines)
 
@@ -191,7 +186,7 @@ def _fields(header: bytes, path: Path, *, tabbed: bool) -> tuple[int, list[str]]
             "\\r\\n"
         ) from None
     # The same rules as for all rows: what follows a header that ends too late would be published.
-    cut(text.encode(), ord(separator), len(names), path, 0)
+    Grid(text.encode(), ord(separator), len(names), path)
     return ord(separator), names
 
 
@@ -202,26 +197,6 @@ Places = NDArray[np.int64]
 LINES = pa.schema([pa.field("lines", pa.binary())])
 
 _QUOTE, _NEWLINE, _RETURN = b'"'[0], b"\n"[0], b"\r"[0]
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Places of the cells of n rows in a block.
-
-    starts : (n,) where each row begins.  ends : (n, columns) where each cell ends.
-    """
-
-    starts: Places
-    ends: Places
-
-    @property
-    def columns(self) -> int:
-        """Number of cells in a row."""
-        return int(self.ends.shape[1])
-
-    def column(self, place: int) -> tuple[Places, Places]:
-        """Beginnings and ends of the cells of one column."""
-        return self.ends[:, place - 1] + 1 if place else self.starts, self.ends[:, place]
 
 
 def last_line_end(block: bytes) -> int:
@@ -249,109 +224,102 @@ def first_line_end(block: bytes, start: int) -> int:
     return len(block)
 
 
-def cut(block: bytes, separator: int, columns: int, path: Path, before: int) -> Grid:
-    """The cells of a block of whole rows.
+class Grid:
+    """Places of the cells of n rows in a block of whole rows.
 
     path, before : the file, and how many of its rows stand before the block, for errors.
+    ``starts`` (n,) says where each row begins, ``ends`` (n, columns) where each cell ends.
     Raises FileError for rows with too many or too few cells, and for quotes and line ends that
     readers understand in different ways.
     """
-    text = np.frombuffer(block, np.uint8)
-    marks = text == separator
-    marks |= text == _NEWLINE
-    quotes = np.zeros(0, dtype=np.int64)
-    if b'"' in block:
-        marks |= text == _QUOTE
-        found = np.flatnonzero(marks)
-        is_quote = text[found] == _QUOTE
-        inside = np.bitwise_xor.accumulate(is_quote)
-        quotes = found[is_quote]
-        _check_quotes(text, quotes, separator, path)
-        found = found[~(is_quote | inside)]
-    else:
-        found = np.flatnonzero(marks)
-    if b"\r" in block:
-        _check_returns(text, quotes, path)
-    is_end = text[found] == _NEWLINE
-    if not block.endswith(b"\n"):
-        found, is_end = np.append(found, len(block)), np.append(is_end, True)
-    return _grid(text, found, is_end, columns, path, before)
 
+    def __init__(
+        self, block: bytes, separator: int, columns: int, path: Path, before: int = 0
+    ) -> None:
+        self.columns, self._path, self._text = columns, path, np.frombuffer(block, np.uint8)
+        text = self._text
+        marks = (text == separator) | (text == _NEWLINE)
+        quotes = np.zeros(0, dtype=np.int64)
+        if b'"' in block:
+            marks |= text == _QUOTE
+            found = np.flatnonzero(marks)
+            is_quote = text[found] == _QUOTE
+            inside = np.bitwise_xor.accumulate(is_quote)
+            quotes = found[is_quote]
+            self._check_quotes(quotes, separator)
+            found = found[~(is_quote | inside)]
+        else:
+            found = np.flatnonzero(marks)
+        if b"\r" in block:
+            self._check_returns(quotes)
+        is_end = text[found] == _NEWLINE
+        if not block.endswith(b"\n"):
+            found, is_end = np.append(found, len(block)), np.append(is_end, True)
+        rows = int(np.count_nonzero(is_end))
+        if len(found) == rows * columns > rows and is_end[columns - 1 :: columns].all():
+            self.ends = found.reshape(rows, columns)
+            self.starts = np.concatenate([[0], self.ends[:-1, -1] + 1])
+        else:
+            self.starts, self.ends = self._uneven(found, np.flatnonzero(is_end), before)
+        if len(self.starts):
+            # The last cell of a row ends before the carriage return.
+            last = np.maximum(self.ends[:, -1] - 1, 0)
+            self.ends[:, -1] -= (text[last] == _RETURN) & (last >= self.starts)
 
-def _grid(
-    text: NDArray[np.uint8],
-    found: Places,
-    is_end: NDArray[np.bool_],
-    columns: int,
-    path: Path,
-    before: int,
-) -> Grid:
-    """The cells between the separators and line ends that were found."""
-    rows = int(np.count_nonzero(is_end))
-    if len(found) == rows * columns > rows and is_end[columns - 1 :: columns].all():
-        ends = found.reshape(rows, columns)
-        starts = np.concatenate([[0], ends[:-1, -1] + 1])
-    else:
-        starts, ends = _rows(text, found, np.flatnonzero(is_end), columns, path, before)
-    if len(starts):
-        # The last cell of a row ends before the carriage return.
-        last = np.maximum(ends[:, -1] - 1, 0)
-        ends[:, -1] -= (text[last] == _RETURN) & (last >= starts)
-    return Grid(starts, ends)
+    def column(self, place: int) -> tuple[Places, Places]:
+        """Beginnings and ends of the cells of one column."""
+        return self.ends[:, place - 1] + 1 if place else self.starts, self.ends[:, place]
 
-
-def _rows(
-    text: NDArray[np.uint8], found: Places, closing: Places, columns: int, path: Path, before: int
-) -> tuple[Places, Places]:
-    """Beginnings of rows and ends of cells, among blank lines; raises for ragged rows."""
-    row_ends = found[closing]
-    starts = np.concatenate([[0], row_ends[:-1] + 1])
-    counts = np.diff(closing, prepend=-1)
-    length = row_ends - starts
-    length -= (length > 0) & (text[np.maximum(row_ends - 1, 0)] == _RETURN)
-    blank = (counts == 1) & (length == 0)
-    if blank.any():
-        if columns == 1:
+    def _uneven(self, found: Places, closing: Places, before: int) -> tuple[Places, Places]:
+        """Beginnings of rows and ends of cells, among blank lines; raises for ragged rows."""
+        row_ends = found[closing]
+        starts = np.concatenate([[0], row_ends[:-1] + 1])
+        counts = np.diff(closing, prepend=-1)
+        length = row_ends - starts
+        length -= (length > 0) & (self._text[np.maximum(row_ends - 1, 0)] == _RETURN)
+        blank = (counts == 1) & (length == 0)
+        if blank.any():
+            if self.columns == 1:
+                raise FileError(
+                    f"{self._path} has one column and blank lines, which may be rows or not; write "
+                    'a missing answer as "", or remove them'
+                )
+            found = np.delete(found, closing[blank])
+            starts, counts = starts[~blank], counts[~blank]
+        ragged = np.flatnonzero(counts != self.columns)
+        if len(ragged):
             raise FileError(
-                f"{path} has one column and blank lines, which may be rows or not; write a missing "
-                'answer as "", or remove them'
+                f"row {before + int(ragged[0]) + 1} of {self._path} has {counts[ragged[0]]} cells "
+                f"where the header has {self.columns}; quote cells that hold the separator"
             )
-        found = np.delete(found, closing[blank])
-        starts, counts = starts[~blank], counts[~blank]
-    ragged = np.flatnonzero(counts != columns)
-    if len(ragged):
-        raise FileError(
-            f"row {before + int(ragged[0]) + 1} of {path} has {counts[ragged[0]]} cells where the "
-            f"header has {columns}; quote cells that hold the separator"
-        )
-    return starts, found.reshape(-1, columns)
+        return starts, found.reshape(-1, self.columns)
 
+    def _check_quotes(self, quotes: Places, separator: int) -> None:
+        """Raise unless quotes open cells at their beginning and close them at their end."""
+        text, edges = self._text, np.zeros(256, dtype=np.bool_)
+        edges[[separator, _NEWLINE, _QUOTE]] = True
+        opening, closing = quotes[::2], quotes[1::2]
+        opens = (opening == 0) | edges[text[np.maximum(opening - 1, 0)]]
+        edges[_RETURN] = True
+        last = len(text) - 1
+        closes = (closing == last) | edges[text[np.minimum(closing + 1, last)]]
+        if len(quotes) % 2 or not (opens.all() and closes.all()):
+            raise FileError(
+                f"{self._path} has a quote inside an unquoted cell, or a quoted cell that is not "
+                "closed, which readers understand in different ways; quote such cells and double "
+                "their quotes"
+            )
 
-def _check_quotes(text: NDArray[np.uint8], quotes: Places, separator: int, path: Path) -> None:
-    """Raise unless quotes open cells at their beginning and close them at their end."""
-    edges = np.zeros(256, dtype=np.bool_)
-    edges[[separator, _NEWLINE, _QUOTE]] = True
-    opening, closing = quotes[::2], quotes[1::2]
-    opens_well = (opening == 0) | edges[text[np.maximum(opening - 1, 0)]]
-    edges[_RETURN] = True
-    closes_well = (closing == len(text) - 1) | edges[text[np.minimum(closing + 1, len(text) - 1)]]
-    if len(quotes) % 2 or not opens_well.all() or not closes_well.all():
-        raise FileError(
-            f"{path} has a quote inside an unquoted cell, or a quoted cell that is not closed, "
-            "which readers understand in different ways; quote such cells and double their quotes"
-        )
-
-
-def _check_returns(text: NDArray[np.uint8], quotes: Places, path: Path) -> None:
-    """Raise for a carriage return that is neither quoted nor part of a line end."""
-    places = np.flatnonzero(text == _RETURN)
-    places = places[np.searchsorted(quotes, places) % 2 == 0]
-    followed = text[np.minimum(places + 1, len(text) - 1)] == _NEWLINE
-    if not followed.all():
-        raise FileError(
-            f"{path} has carriage returns that end no line, which readers understand in different "
-            "ways; end lines with \\n or \\r\\n"
-        )
+    def _check_returns(self, quotes: Places) -> None:
+        """Raise for a carriage return that is neither quoted nor part of a line end."""
+        text = self._text
+        places = np.flatnonzero(text == _RETURN)
+        places = places[np.searchsorted(quotes, places) % 2 == 0]
+        if (text[np.minimum(places + 1, len(text) - 1)] != _NEWLINE).any():
+            raise FileError(
+                f"{self._path} has carriage returns that end no line, which readers understand in "
+                "different ways; end lines with \\n or \\r\\n"
+            )
 
 
 class Words:
