@@ -104,9 +104,6 @@ class Publication:
 
         name : the file's path in the directory, with ``/``; its folders are made.
         """
-        self._check_open()
-        if self._directory != (name is not None):
-            raise ArgumentValueError("name must be given for a directory, and only for one")
         path = self._data if name is None else _inside(self._data, name)
         with _naming(self.target):
             file = os.fdopen(make(path), "wb", BUFFER_BYTES)
@@ -115,7 +112,6 @@ class Publication:
 
     def attempts(self) -> Path:
         """A folder where other processes may write; `accept` takes a file out of it."""
-        self._check_open()
         if self._attempts is None:
             with _naming(self.target):
                 # Never a name of an earlier run, to which a lost process may write on.
@@ -125,19 +121,14 @@ class Publication:
 
     def accept(self, path: Path, name: str) -> None:
         """Give a file that another process wrote its name in the directory, once."""
-        self._check_open()
-        there = _inside(self._data, name)
         with _naming(self.target):
-            if os.path.lexists(there):
-                raise ArgumentValueError(f"{name!r} was written twice")
-            path.rename(there)
+            path.rename(_inside(self._data, name))
 
     def beside(self, suffix: str, data: bytes) -> None:
         """A small file ``TARGET + suffix`` that is published together with the target.
 
         Without its target a sidecar describes nothing, so an orphan of that name is replaced.
         """
-        self._check_open()
         path = self.target.with_name(self.target.name + suffix)
         check_overwrite(path, overwrite=True, directory=False)
         with _naming(path):
@@ -152,7 +143,6 @@ class Publication:
         nothing has appeared, and what was there before is there again.  A signal that comes
         too late to prevent it is delivered when all is done.
         """
-        self._check_open()
         with _naming(self.target):
             for file in self._files:
                 file.close()
@@ -166,10 +156,6 @@ class Publication:
                 self.published = True
                 self._abandon()
 
-    def _check_open(self) -> None:
-        if self._lock < 0 or self.published:
-            raise ArgumentValueError("a publication is written inside its block, and only once")
-
     def _appear(self) -> None:
         """The steps of publishing, each with its way back, taken where a later one fails."""
         target, replaced = self.target, os.path.lexists(self.target)
@@ -182,7 +168,7 @@ class Publication:
                 if os.path.lexists(path):
                     _move(path, old / path.name, back)
             if replaced:
-                _keep(target, old / target.name, back)
+                _place(target, old / target.name, back)
                 _move(self._data, target, back)
             for path, here in self._beside.items():
                 _place(here, path, back)
@@ -376,9 +362,7 @@ def check_overwrite(target: Path, overwrite: bool, directory: bool) -> None:
     if stat.S_ISLNK(mode):
         why = "is a symbolic link; name the file that it stands for"
     elif not (stat.S_ISDIR if directory else stat.S_ISREG)(mode):
-        kinds = {"a directory": stat.S_ISDIR, "a file": stat.S_ISREG}
-        found = next((kind for kind, has in kinds.items() if has(mode)), "neither file nor folder")
-        why = f"is {found}, and {'a directory' if directory else 'a file'} is to be written"
+        why = f"is no {'directory' if directory else 'file'}, and one is to be written"
     elif not overwrite:
         why = "exists; choose another name, or overwrite=True (--overwrite) replaces it"
     elif directory and _holds_foreign_files(target):
@@ -444,7 +428,7 @@ def _sync(path: Path) -> None:
 
 
 def _place(here: Path, there: Path, back: ExitStack) -> None:
-    """Give something its name where there is nothing."""
+    """Give something a name where there is nothing; a file keeps its old one beside, if it can."""
     try:
         if here.is_dir():
             # A rename takes the place of an empty directory, and of nothing else.
@@ -458,16 +442,6 @@ def _place(here: Path, there: Path, back: ExitStack) -> None:
             raise
         here.replace(there)  # no hard links here
     back.callback(_bring_back, there, here)
-
-
-def _keep(path: Path, there: Path, back: ExitStack) -> None:
-    """Keep a file that is about to be replaced; a directory has to be moved."""
-    try:
-        os.link(path, there)
-    except OSError:  # a directory, or no hard links here
-        _move(path, there, back)
-    else:
-        back.callback(_bring_back, there, path)
 
 
 def _move(here: Path, there: Path, back: ExitStack) -> None:
@@ -485,7 +459,7 @@ def _bring_back(here: Path, there: Path) -> None:
 
 # -- signals ---------------------------------------------------------------------------------
 
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 """Those that come from outside at any time.  One that Python does not handle ends the process."""
 
 _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
@@ -530,10 +504,8 @@ def let_through() -> None:
 
 
 def _hold() -> None:
-    for name in SIGNALS:
-        number = getattr(signal, name, None)
-        handler = None if number is None else signal.getsignal(number)
-        if number is not None and callable(handler):
+    for number in SIGNALS:
+        if callable(handler := signal.getsignal(number)):
             _handlers[number] = handler
             signal.signal(number, _note)
 
