@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.data.columns import codec_of, column_of, encode, open_column
+from rrstats.data.columns import codec_of, column_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication
@@ -119,8 +119,8 @@ def _check_reports(frame: pd.DataFrame, record: Record, is_table: bool) -> None:
     space = record.resolve().report_space
     if not is_table:
         Words(space)
-    codec, cells = codec_of(space), open_column(column_of(frame, record.name)).cells
-    if codec.is_label and (other := encode(codec.labels, cells).unknown):
+    column, read = open_reports(column_of(frame, record.name), space)
+    if codec_of(space).is_label and (other := read(column.cells).unknown):
         raise MetadataError(
             f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
             "was it overwritten with answers? Put the reports back, or privatize it again"
