@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, cast
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_instance, check_number
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
@@ -34,20 +34,7 @@ __all__ = ["from_json", "to_json"]
 FUNCTION, MODULE, KWARGS, VERSION = "__function__", "__module__", "__kwargs__", "__version__"
 CATEGORICAL, BOOLEAN = "make_randomized_response", "make_randomized_response_bool"
 
-INTEGERS = {
-    "i32": (-(2**31), 2**31 - 1),
-    "i64": (-(2**63), 2**63 - 1),
-    "u32": (0, 2**32 - 1),
-    "u64": (0, 2**64 - 1),
-    "usize": (0, 2**64 - 1),
-}
-"""OpenDP's integer types of categories; `to_json` takes the first of i64 and u64 that holds all.
-
-A type that holds the categories only would be one in which other answers cannot be asked for:
-OpenDP raises for them, and quotes them, where it should answer at random.
-"""
-
-KINDS = {"bool": bool, "String": str} | dict.fromkeys(INTEGERS, int)
+ACCEPTED = {CATEGORICAL: {"prob", "categories", "T"}, BOOLEAN: {"prob", "constant_time"}}
 
 
 def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
@@ -107,24 +94,25 @@ def _as_krr(mechanism: Mechanism) -> KRR:
     )
 
 
-def _fits(categories: Sequence[Any], kind: str) -> bool:
-    """True where OpenDP's type holds all of them."""
-    low, high = INTEGERS.get(kind, (0, 0))
-    right = all(type(category) is KINDS[kind] for category in categories)
-    return right and (kind not in INTEGERS or all(low <= number <= high for number in categories))
-
-
 def _type_of(categories: Sequence[Any]) -> str:
-    """OpenDP's name of the categories' type."""
-    for text in categories:
-        if isinstance(text, str) and (
-            "\0" in text or text.encode(errors="ignore").decode() != text
-        ):
-            raise ArgumentValueError("OpenDP cuts text at a zero byte and needs valid Unicode")
-    for kind in ("bool", "String", "i64", "u64"):
-        if _fits(categories, kind):
-            return kind
-    found = sorted({type(category).__name__ for category in categories})
+    """OpenDP's name of the categories' type: of numbers the first of i64 and u64 with all of them.
+
+    A type that holds the categories only would be one in which other answers cannot be asked for:
+    OpenDP raises for them, and quotes them, where it should answer at random.
+    """
+    kinds = {type(category) for category in categories}
+    if kinds == {bool}:
+        return "bool"
+    if kinds == {str}:
+        text = "".join(categories)
+        if "\0" not in text and text.encode(errors="ignore").decode() == text:
+            return "String"
+        raise ArgumentValueError("OpenDP cuts text at a zero byte and needs valid Unicode")
+    if kinds == {int}:
+        for kind, low in (("i64", -(2**63)), ("u64", 0)):
+            if all(low <= number < low + 2**64 for number in categories):
+                return kind
+    found = sorted(kind.__name__ for kind in kinds)
     raise ArgumentValueError(
         "OpenDP's categories must be all text, all whole numbers of 64 bits, or True and False, "
         f"none of them missing; found {' and '.join(found)}"
@@ -164,39 +152,31 @@ def from_json(text: str | bytes) -> KRR:
     except (ValueError, RecursionError):
         raise ArgumentValueError("text is not JSON, or nested too deeply") from None
     document = document if isinstance(document, dict) else {}
-    function, called = document.get(FUNCTION), document.get(KWARGS)
-    known = {CATEGORICAL: {"prob", "categories", "T"}, BOOLEAN: {"prob", "constant_time"}}
-    if (
-        not isinstance(function, str)
-        or function not in known
-        or document.get(MODULE) != "measurements"
-        or not isinstance(called, dict)
-    ):
+    function: Any = document.get(FUNCTION)
+    called = document.get(KWARGS)
+    known = document.get(MODULE) == "measurements" and function in [*ACCEPTED]
+    if not known or not isinstance(called, dict):
         raise ArgumentValueError(
             f"text must be OpenDP's {CATEGORICAL} or {BOOLEAN}, as opendp.prelude.serialize "
             "writes it; of a chain serialize the measurement in it"
         )
-    strange = set(document) - {FUNCTION, MODULE, KWARGS, VERSION} | set(called) - known[function]
+    strange = set(document) - {FUNCTION, MODULE, KWARGS, VERSION} | set(called) - ACCEPTED[function]
     if strange:
         raise ArgumentValueError(
             f"text has {min(strange)[:60]!r}, which this rrstats does not know"
         )
-    prob = called.get("prob")
-    if type(prob) not in (int, float):
-        raise ArgumentValueError(f"prob of {function} must be a number")
+    prob = check_number(called.get("prob"), "prob")
     return KRR([False, True] if function == BOOLEAN else _categories(called), prob)
 
 
 def _categories(called: dict[str, Any]) -> list[Any]:
-    """The categories, if they are of the type that is named."""
-    listed, kind = called.get("categories"), called.get("T")
-    if isinstance(listed, dict) and set(listed) == {"__tuple__"}:
-        listed = listed["__tuple__"]
+    """The categories, if they are of a type that OpenDP has."""
+    listed = called.get("categories")
+    if isinstance(listed, dict):
+        listed = listed.get("__tuple__")
     if not isinstance(listed, list) or not listed:
         raise ArgumentValueError(f"categories of {CATEGORICAL} must be a list")
-    _type_of(listed)  # raises where they are not of one type that OpenDP has
-    if kind is not None and not (isinstance(kind, str) and kind in KINDS and _fits(listed, kind)):
-        raise ArgumentValueError("categories do not fit their type T")
+    _type_of(listed)
     return listed
 
 

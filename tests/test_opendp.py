@@ -165,15 +165,11 @@ def test_types_of_numbers():
         (changed(WORDS, categories=["a", "a", "b"]), "distinct|twice|same|duplicate"),
         (changed(WORDS, categories=["a", 1]), "found int and str"),
         (changed(WORDS, categories=["a", ["b"]]), "found list and str"),
-        (changed(WORDS, T="i32"), "do not fit their type T"),
-        (changed(WORDS, T=["String"]), "do not fit their type T"),
-        (changed(NUMBERS, categories=[1, 2**31]), "do not fit their type T"),
-        (changed(NUMBERS, categories=[True, False]), "do not fit"),
     ],
 )
 def test_other_json_is_refused(text, message):
     """What is no randomized response of OpenDP says why."""
-    with pytest.raises(ArgumentValueError, match=message):
+    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=message):
         opendp.from_json(text)
 
 

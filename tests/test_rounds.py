@@ -14,15 +14,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import ASYMMETRIC
 from scripted import Counting, Recorded, every_stream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
 from rrstats.mechanisms import from_dict
-from rrstats.mechanisms.epsilon import epsilon_from_ratio
 from rrstats.mechanisms.matrix_channel import MatrixChannel
-from rrstats.mechanisms.rappor import Rappor, second_stage, two_rounds
+from rrstats.mechanisms.rappor import Rappor, two_rounds
 
 
 def log_is_at_most(ratio, limit):
@@ -58,8 +56,8 @@ LIFETIMES = [(2, 4.0, 1.0), (3, 2.0, 0.5), (5, 1.0, 0.99), (7, 8.0, 0.01), (4, 0
 @pytest.mark.parametrize(("k", "lifetime", "first_report"), LIFETIMES)
 def test_the_product_meets_the_request_and_no_larger_double_does(k, lifetime, first_report):
     """One report's exact epsilon, summed over all kept answers, is at most the request, tightly."""
-    first = rr.KRR(range(k), epsilon=lifetime)
-    second = second_stage(first, first_report)
+    chain = two_rounds(range(k), epsilon_lifetime=lifetime, epsilon_first_report=first_report)
+    first, second = chain.rounds
     law = two_in_a_row(matrix_of(first.prob, k), matrix_of(second.prob, k))
     more = matrix_of(math.nextafter(second.prob, 1.0), k)
     assert first.then(second).channel.entries == tuple(map(tuple, law))
@@ -93,7 +91,7 @@ def test_the_published_second_round_costs_ninety_times_the_people():
     """
     first = rr.KRR(range(100), epsilon=2.0)
     published = first.then(rr.KRR(range(100), 0.039638310509427066))
-    ours = first.then(second_stage(first, 1.0))
+    ours = two_rounds(range(100), epsilon_lifetime=2.0, epsilon_first_report=1.0)
     assert 0.16560824337260854 == pytest.approx(published.epsilon, rel=1e-9)
     people = published.channel.variance(0.0, "population") / ours.channel.variance(
         0.0, "population"
@@ -157,63 +155,6 @@ def test_two_waves_from_one_kept_answer():
         assert 0.5 == pytest.approx(rr.estimate(wave, chain)["yes"].proportion, abs=0.02)
 
 
-def test_second_stage_of_a_design_given_by_its_matrix():
-    """Any first round whose reports are categories has a second one, found by the product alone."""
-    survey = Survey(ASYMMETRIC)
-    second = second_stage(survey, 0.5)
-    assert survey.report_space.categories == second.categories
-    assert survey.epsilon > 0.5
-    for prob, meets in ((second.prob, True), (math.nextafter(second.prob, 1.0), False)):
-        law = two_in_a_row_of(ASYMMETRIC.entries, matrix_of(prob, 4))
-        assert meets == log_is_at_most(worst_of(law), 0.5)
-
-
-def two_in_a_row_of(first, second):
-    columns = list(zip(*first, strict=True))
-    return [[sum(a * b for a, b in zip(row, c, strict=True)) for c in columns] for row in second]
-
-
-class Survey:
-    """A design that was carried out in the field: only what a second round asks of it."""
-
-    def __init__(self, channel):
-        self.channel = channel
-        self.report_space = rr.KRR(range(channel.m), 0.5).domain
-        self.epsilon = epsilon_from_ratio(channel.max_likelihood_ratio)
-
-
-class OnlyEntries:
-    """A channel of which nothing but the numbers may be asked: no product is worked out."""
-
-    def __init__(self, channel):
-        self.m, self.entries = channel.m, channel.entries
-        self.max_likelihood_ratio = channel.max_likelihood_ratio
-
-
-@pytest.mark.parametrize("k", [2, 5, 60])
-def test_the_second_stage_needs_no_product(k):
-    """Of a first round by its matrix, the ends of each row are enough; k-RR as a matrix is k-RR."""
-    first = rr.KRR(range(k), epsilon=3.0)
-    assert second_stage(first, 1.0) == second_stage(Survey(OnlyEntries(first.channel)), 1.0)
-    weights = np.random.default_rng(k).integers(1, 50, (k, k))
-    matrix = [[Fraction(int(x), int(weights[:, t].sum())) for t, x in enumerate(row)]
-              for row in weights]  # fmt: skip
-    survey = Survey(OnlyEntries(MatrixChannel(tuple(map(tuple, matrix)))))
-    request = survey.epsilon / 2
-    second = second_stage(survey, request)
-    for prob, meets in ((second.prob, True), (math.nextafter(second.prob, 1.0), False)):
-        top, rest = Fraction(prob), (1 - Fraction(prob)) / (k - 1)
-        law = [[top * x + rest * (1 - x) for x in row] for row in matrix]
-        assert meets == log_is_at_most(worst_of(law), request)
-
-
-def test_the_second_stage_of_several_samples():
-    """Each sample has a second round of its own."""
-    parts = {group: rr.KRR(["no", "yes"], prob) for group, prob in (("a", 0.75), ("b", 0.6))}
-    with pytest.raises(ArgumentValueError, match="of one sample"):
-        second_stage(rr.mechanisms.Samples(parts), 0.2)
-
-
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
@@ -235,7 +176,7 @@ def test_epsilons_out_of_range(request_, words):
 def test_no_second_round_without_information(k):
     """A request of the size of a rounding error is refused, not answered with pure noise."""
     with pytest.raises(ArgumentValueError, match="below what a double can express"):
-        second_stage(rr.KRR(range(k), epsilon=2.0), 1e-300)
+        two_rounds(range(k), epsilon_lifetime=2.0, epsilon_first_report=1e-300)
 
 
 # -- RAPPOR -------------------------------------------------------------------------------------
@@ -516,12 +457,6 @@ def test_what_was_not_kept(kept, error, words):
     """Values that the permanent round never makes are refused, and counted."""
     with pytest.raises(error, match=words):
         rr.rounds.instantaneous(kept, Rappor(range(3), 0.5, 0.25, 0.75))
-
-
-def test_second_stage_needs_categories():
-    """Reports of several categories have no second k-RR; the message names what they have."""
-    with pytest.raises(ArgumentTypeError, match="use Rappor"):
-        second_stage(rr.UnaryEncoding.symmetric(list("abc"), epsilon=2.0), 1.0)
 
 
 def test_large_products_are_exact_and_quick():

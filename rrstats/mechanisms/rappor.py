@@ -7,7 +7,6 @@ Averaging stops there.  It holds as long as the true answer stays the same: each
 a person costs a lifetime's epsilon again, and a kept answer makes its owner recognizable.
 
     two_rounds(...)          k-RR kept, k-RR each time, for a lifetime's and a report's epsilon
-    second_stage(first, ...) the second round for a first one that is already there
     Rappor(...)              unary encoding kept, its bits turned round each time
 
 The channel is the product of both rounds; two k-RR are one, with p - q = (p1 - q1)(p2 - q2).
@@ -28,94 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number
-from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Chain, Mechanism
-from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.errors import ArgumentValueError
+from rrstats.mechanisms.base import Chain
 from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, last_double
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
+from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.randomness.samplers import independent_bits
 from rrstats.randomness.sources import Source, Substream
-
-
-def second_stage(first: Mechanism, epsilon_first_report: float) -> KRR:
-    """The k-RR that randomizes the kept reports of ``first``, again for each new report.
-
-    Parameters
-    ----------
-    first : Mechanism
-        The permanent round; its reports are categories.  Its epsilon is the lifetime's.
-    epsilon_first_report : float
-        Nats, above 0 and below ``first.epsilon``: for one report, seen alone.
-
-    Returns
-    -------
-    KRR
-        With the largest double prob for which the exact epsilon of both rounds is at most the
-        request.
-
-    Raises
-    ------
-    ArgumentValueError
-        For a request outside this range, or too small for any double, and for a first round of
-        several samples.
-
-    Notes
-    -----
-    Where ``first`` is k-RR with a = e^lifetime, b = e^epsilon_first_report:
-    prob = (b (a + k - 1) / (b + k - 1) - 1) / (a - 1), then rounded towards privacy.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> first = rr.KRR(range(10), epsilon=4.0)
-    >>> second = second_stage(first, 1.0)
-    >>> round(second.prob, 6), 1.0 - 1e-12 < first.then(second).epsilon <= 1.0
-    (0.256591, True)
-    """
-    lifetime, request = first.epsilon, check_epsilon(epsilon_first_report)
-    if not isinstance(first.report_space, Categories):
-        raise ArgumentTypeError(
-            "first must be a mechanism whose reports are categories; for reports of one bit for "
-            "each category use Rappor"
-        )
-    if getattr(first, "groups", None) is not None:
-        raise ArgumentValueError(
-            "first must be a mechanism of one sample; find the second round of each sample's own"
-        )
-    if not 0 < request < lifetime:
-        raise ArgumentValueError(
-            f"epsilon_first_report must be above 0 and below the lifetime's epsilon {lifetime!r}, "
-            f"got {request!r}; without a second round each report has the lifetime's"
-        )
-    size = first.report_space.k
-    extremes = _extremes(first.channel)
-
-    def is_private(prob: float) -> bool:
-        # The product has p x + q (1 - x) where the first round has x: ends of rows stay ends.
-        second = KRRChannel.of(size, Fraction(prob))
-        q, gap = second.prob_other, second.prob_truth - second.prob_other
-        ratios = ((q + gap * most) / (q + gap * least) for most, least in extremes)
-        return epsilon_from_ratio(max(max(ratio, 1 / ratio) for ratio in ratios)) <= request
-
-    # More truth in the second round is more epsilon in the product, for every first round.
-    least = 1 / size
-    prob = last_double(least, LARGEST_PROB, is_private) if is_private(least) else least
-    if prob == least:
-        raise ArgumentValueError(
-            f"epsilon_first_report {request!r} is below what a double can express for {size} "
-            "categories"
-        )
-    return KRR(first.report_space.categories, prob)
-
-
-def _extremes(channel: Channel) -> list[tuple[Fraction, Fraction]]:
-    """The largest and the least probability of each report, over all truths."""
-    if isinstance(channel, SupportChannel):  # the same for each, and too many to write out
-        return [(channel.prob_truth, channel.prob_other)]
-    return [(max(row), min(row)) for row in cast(MultinomialChannel, channel).entries]
 
 
 def two_rounds(
@@ -158,8 +77,28 @@ def two_rounds(
     >>> rr.tally(wave, chain).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
     (3, True, True)
     """
-    first = KRR(categories, epsilon=epsilon_lifetime)
-    return Chain(first, second_stage(first, epsilon_first_report))
+    first, request = KRR(categories, epsilon=epsilon_lifetime), check_epsilon(epsilon_first_report)
+    k = first.domain.k
+    if not 0 < request < first.epsilon:
+        raise ArgumentValueError(
+            "epsilon_first_report must be above 0 and below the lifetime's epsilon "
+            f"{first.epsilon!r}, got {request!r}; without a second round each report has the "
+            "lifetime's"
+        )
+
+    def is_private(prob: float) -> bool:
+        both = first.channel.then(KRRChannel.of(k, Fraction(prob)))
+        return epsilon_from_ratio(both.max_likelihood_ratio) <= request
+
+    # More truth in the second round is more epsilon in the product.
+    least = 1 / k
+    prob = last_double(least, LARGEST_PROB, is_private) if is_private(least) else least
+    if prob == least:
+        raise ArgumentValueError(
+            f"epsilon_first_report {request!r} is below what a double can express for {k} "
+            "categories"
+        )
+    return Chain(first, KRR(categories, prob))
 
 
 # -- unary encoding in two rounds ----------------------------------------------------------
