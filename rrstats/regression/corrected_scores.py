@@ -39,7 +39,6 @@ from rrstats.regression.results import (
     RegressionResult,
     clusters_df,
     confidence,
-    few_clusters,
 )
 
 _TESTS = "scores have no likelihood; wald_test tests coefficients"
@@ -96,26 +95,21 @@ class ScoreResult(RegressionResult):
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Sentences on what the noise leaves open, and the warnings that they are."""
         thin = self.signal[~(self.signal >= _FAINT)]
-        told = tuple(few_clusters(self.df))
         if not len(thin):
-            return told
+            return super().warnings
         text = (
             f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
             f"{', ...' * (len(thin) > 5)}) may be anything: beside the other covariates, "
             f"their columns vary by {thin.min():.1f} standard errors at the least, which is within "
             "noise of 0; leave covariates out, or ask more people."
         )
-        return ((text, LowPrecisionWarning), *told)
+        return ((text, LowPrecisionWarning), *super().warnings)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that stand under the table."""
-        found = [text for text, _ in self.warnings]
-        if len(self.effective_n):
-            worth = "; ".join(f"{name} {n:,.0f}" for name, n in self.effective_n.dropna().items())
-            worth = worth or "not known (noise)"
-            found.append(f"{self.nobs:,} reports tell as much as so many known answers: {worth}.")
-        return tuple(found)
+        worth = [self._worth(self.effective_n)] * bool(len(self.effective_n))
+        return (*super().notes, *worth)
 
     def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
         """The expected outcome for profiles.

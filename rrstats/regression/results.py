@@ -9,7 +9,7 @@ larger one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
@@ -111,9 +111,28 @@ class RegressionResult:
             raise AttributeError(told if why is None else f"{told}: {why}", name=name, obj=self)
 
     @property
+    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+        """Sentences on what the data leave open, and the warnings that they are."""
+        if self.df >= _FEW_DF:
+            return ()
+        text = (
+            f"standard errors rest on few clusters, {self.df:.0f} more than parameters: intervals "
+            "by Student's t with as many degrees of freedom are still somewhat too short; use "
+            "larger samples of clusters, or fewer covariates"
+        )
+        return ((text, LowPrecisionWarning),)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that stand under the table."""
-        return ()
+        return tuple(text for text, _ in self.warnings)
+
+    def _worth(self, effective_n: pd.Series[float]) -> str:
+        """From how many known answers coefficients of privatized covariates are as good."""
+        named = zip(effective_n.index, effective_n, strict=True)
+        told = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in named if n == n)
+        told = told or "not known (noise)"
+        return f"{self.nobs:,} reports tell as much as so many known answers: {told}."
 
     @property
     def params(self) -> pd.Series[float]:
@@ -219,45 +238,39 @@ class RegressionResult:
         return TestResult(null, statistic, rank, float(p), method, self.nobs)
 
     def _contrasts(self, terms: Any) -> Floats:
-        nested = isinstance(terms, list) and any(isinstance(one, list) for one in terms)
-        kind = getattr(terms, "dtype", None)
-        if nested or (isinstance(terms, np.ndarray) and np.issubdtype(kind, np.number)):
-            try:
-                found = np.atleast_2d(np.asarray(terms, dtype=np.float64))
-            except (TypeError, ValueError):
-                found = np.empty((0, 0))
-            if found.ndim != 2 or found.shape[1] != self.df_model or not np.isfinite(found).all():
-                raise ArgumentValueError(
-                    f"terms must be a matrix of {self.df_model} columns of numbers, one for each "
-                    f"parameter, or names of parameters, found the shape {found.shape}"
-                )
-            return found
         several = isinstance(terms, list | set | pd.Index | np.ndarray)
         named = list(terms) if several else [terms]
-        places = [self._named(name) for name in named]
+        places = [self._places(name) for name in named]
+        if named and all(places):
+            return np.eye(self.df_model)[list(dict.fromkeys(itertools.chain(*places)))]
+        rows = isinstance(terms, np.ndarray) or any(isinstance(one, list) for one in named)
+        try:
+            found = np.atleast_2d(np.array(terms if rows else [], dtype=np.float64))
+        except (TypeError, ValueError):
+            found = np.empty((0, 0))
+        if found.shape[1:] == (self.df_model,) and np.isfinite(found).all():
+            return found
         strange = [name for name, place in zip(named, places, strict=True) if not place]
-        if strange or not named:
-            raise ArgumentValueError(
-                f"terms must be names of parameters, {list(self.index)}, found {strange}"
-            )
-        return np.eye(self.df_model)[list(dict.fromkeys(itertools.chain(*places)))]
+        raise ArgumentValueError(
+            f"terms must be names of parameters, {list(self.index)}, or a matrix of "
+            f"{self.df_model} finite columns, found {strange}"
+        )
 
-    def _named(self, name: Any) -> list[int]:
+    def _places(self, name: Any) -> list[int]:
         """The places of the parameters of that name; of pairs also all with it in one level."""
-        exact = [place for place, label in enumerate(self.index) if _equal(label, name)]
-        if exact or self.index.nlevels == 1:
-            return exact
-        levels = [
-            [place for place, label in enumerate(self.index) if _equal(label[level], name)]
-            for level in range(self.index.nlevels)
-        ]
-        there = [found for found in levels if found]
-        if len(there) > 1:
+        numbers = range(self.index.nlevels)
+        levels = [self.index, *(self.index.get_level_values(place) for place in numbers)]
+        exact, *parts = (
+            [place for place, label in enumerate(labels) if _equal(label, name)]
+            for labels in levels
+        )
+        there = [found for found in parts if found]
+        if len(there) > 1 and not exact:
             both = " and a ".join(map(str, self.index.names))
             raise ArgumentValueError(
                 f"terms has {name!r}, which is both a {both}; name pairs of {list(self.index)}"
             )
-        return there[0] if there else []
+        return exact or [place for found in there for place in found]
 
     # -- the table --------------------------------------------------------------------------
 
@@ -275,16 +288,9 @@ class RegressionResult:
             A row for each parameter: coef, std_error, z, p, low, high.
         """
         bounds = self.conf_int(level)
-        return pd.DataFrame(
-            {
-                "coef": self.params,
-                "std_error": self.bse,
-                "z": self.zvalues,
-                "p": self.pvalues,
-                "low": bounds["low"],
-                "high": bounds["high"],
-            }
-        )
+        columns = [self.params, self.bse, self.zvalues, self.pvalues, bounds["low"], bounds["high"]]
+        names = ("coef", "std_error", "z", "p", "low", "high")
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
     @property
     def _header(self) -> list[tuple[str, str]]:
@@ -410,17 +416,6 @@ def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
     return np.inf if clusters is None else float(max(int(clusters.max()) + 1 - parameters, 1))
 
 
-def few_clusters(df: float) -> Iterator[tuple[str, type[RRStatsWarning]]]:
-    """A warning where intervals of clusters are too short even with Student's t."""
-    if df < _FEW_DF:
-        yield (
-            f"standard errors rest on few clusters, {df:.0f} more than parameters: intervals by "
-            "Student's t with as many degrees of freedom are still somewhat too short; use larger "
-            "samples of clusters, or fewer covariates",
-            LowPrecisionWarning,
-        )
-
-
 def standard_errors(covariance: Floats) -> Floats:
     """Square roots of a diagonal; NaN where it is negative or not known."""
     diagonal = np.diagonal(covariance)
@@ -515,8 +510,7 @@ class LikelihoodResult(RegressionResult):
         DataFrame
             (p, p); NaN where there is none.
         """
-        covariance = self.covariance if kind is None else self.fit.natural(self._covariance(kind))
-        return pd.DataFrame(covariance, index=self.index, columns=self.index)
+        return super().cov_params() if kind is None else self.with_vcov(kind).cov_params()
 
     def with_vcov(self, kind: str) -> LikelihoodResult:
         """The same fit with another covariance.
@@ -677,33 +671,28 @@ class LikelihoodResult(RegressionResult):
         """
         level, people = confidence(level), self._people
         frame, model, known = self._profiles(data, offset)
-        if average and not model.rows:
-            raise ArgumentValueError("data must have at least one profile to average, found none")
         if average:
+            if not model.rows:
+                raise ArgumentValueError(
+                    "data must have at least one profile to average, found none"
+                )
             weights = people.weights if frame is None else np.full(model.rows, 1 / model.rows)
             mean, gradient = people.total(model, weights)
-            error = people.errors(gradient)
-            if people.blind(model).any():
-                error = np.full_like(error, np.nan)
-            found = self._framed(mean, error, *interval(people, mean, error, level), True)
-            return found
-        values = predictions(people, model, level, known)
+            error = people.errors(gradient) * np.where(people.blind(model).any(), np.nan, 1.0)
+            ends = interval(people, mean, error, level)
+            return self._framed((mean, error, *ends), category=True)
+        table = self._framed(predictions(people, model, level, known), category=False)
         index = self.data.design.frame.index if frame is None else frame.index
-        value, error, low, high = (one.T.ravel() for one in values)
-        table = self._framed(value, error, low, high, False)
         copies = len(table) // max(len(index), 1)  # a row for each category
         places = np.arange(len(index)).repeat(copies)
         table.index = index if copies == 1 else index[places]
-        if frame is None:
-            return table
-        return self.data.beside(frame.iloc[places], table)
+        return table if frame is None else self.data.beside(frame.iloc[places], table)
 
-    def _framed(
-        self, value: Floats, error: Floats, low: Floats, high: Floats, category: bool
-    ) -> pd.DataFrame:
-        """Values of each row and category as a frame; of an event its own alone."""
+    def _framed(self, values: Iterable[Floats], *, category: bool) -> pd.DataFrame:
+        """Values of each category and row as a frame; of an event its own alone."""
         name = "prediction" if self._latent or self._number else "prevalence"
-        found = pd.DataFrame({name: value, "std_error": error, "low": low, "high": high})
+        heads = (name, "std_error", "low", "high")
+        found = pd.DataFrame({h: one.T.ravel() for h, one in zip(heads, values, strict=True)})
         if self._number:
             return found
         names = list(self.fit.model.outcome.categories)
@@ -720,22 +709,20 @@ class LikelihoodResult(RegressionResult):
         model = self.fit.model
         if data is None:
             return None, model, None
-        private, frame = self.private, table_of(data)
-        known = None
-        if private.columns:
-            if not isinstance(frame, pd.DataFrame):
-                frame = pd.DataFrame(np.asarray(data), columns=list(self.data.design.sources))
-            there = [name for name in private.names if name in frame.columns]
-            if there:
-                if len(there) < len(private.names):
-                    raise ArgumentValueError(
-                        f"data must have all of the privatized covariates {list(private.names)} "
-                        "(their true categories), or none"
-                    )
-                profiles = private.codes(frame)
-                known = np.array([private.first_class(private.profiles[one]) for one in profiles])
-        else:
+        private, frame, known = self.private, table_of(data), None
+        if not private.columns:
             frame = self.data.design.framed(data)
+        elif not isinstance(frame, pd.DataFrame):
+            frame = pd.DataFrame(np.asarray(data), columns=list(self.data.design.sources))
+        there = [name for name in private.names if name in frame.columns]
+        if there and len(there) < len(private.names):
+            raise ArgumentValueError(
+                f"data must have all of the privatized covariates {list(private.names)} "
+                "(their true categories), or none"
+            )
+        if there:
+            profiles = private.codes(frame)
+            known = np.array([private.first_class(private.profiles[one]) for one in profiles])
         shift = offset_of(offset, table_of(data), len(frame))
         if (shift is None) != (model.offset is None):
             missing = "is needed: the fit has one; give that of data"
@@ -814,21 +801,16 @@ class LikelihoodResult(RegressionResult):
         """
         model, theta, index = self.fit.model, self.fit.theta, self.data.design.frame.index
         if not self._latent:
-            own = model.split(theta)[1]
-            parts = [
-                model.outcome.posterior(rows, model.eta(theta, rows), own)
-                for rows in model.blocks()
-            ]
+            every, own = slice(None), model.split(theta)[1]
+            after = model.outcome.posterior(every, model.eta(theta, every), own)
             names = pd.Index(list(model.outcome.categories), dtype=object)
-            return pd.DataFrame(np.vstack(parts), index=index, columns=names)
-        after, found = model.posterior(theta), {}
-        single = len(self.private.columns) == 1
-        for place, (column, labels) in enumerate(
-            zip(self.private.columns, self.private.labels, strict=True)
-        ):
+            return pd.DataFrame(after, index=index, columns=names)
+        after, private = model.posterior(theta), self.private
+        found: dict[Any, Floats] = {}
+        for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
             for code, label in enumerate(labels):
-                name = label if single else (column.name, label)
-                found[name] = after[:, self.private.having(place, code)].sum(axis=1)
+                key = label if len(private.names) == 1 else (name, label)
+                found[key] = after[:, private.having(place, code)].sum(axis=1)
         return pd.DataFrame(found, index=index)
 
     def shares(self, level: float = 0.95) -> pd.DataFrame:
@@ -935,15 +917,13 @@ class LikelihoodResult(RegressionResult):
 
     def _against_one_prevalence(self) -> list[tuple[str, str]]:
         """A test of all coefficients but the intercept, if there are any."""
-        df = self.df_model - 1 - self.fit.model.outcome.own
+        df, clusters = self.df_model - 1 - self.fit.model.outcome.own, self.data.clusters
+        count = np.inf if clusters is None else int(clusters.max()) + 1
         if not df:
             return []
-        if self.vcov in ("robust", "clustered") or self.data.clusters is not None:
-            clusters = self.data.clusters
-            count = np.inf if clusters is None else int(clusters.max()) + 1
-            if count < _CLUSTERS * df:  # their covariance is far too small in some direction
-                told = f"not tested: {count} clusters are few for {df} coefficients"
-                return [("against one prevalence", told)]
+        if count < _CLUSTERS * df:  # their covariance is far too small in some direction
+            told = f"not tested: {count} clusters are few for {df} coefficients"
+        elif self.vcov in ("robust", "clustered") or clusters is not None:
             try:
                 test = self.wald_test(np.eye(self.df_model)[1 : 1 + df])
             except ArgumentValueError:  # some have no standard error
@@ -957,25 +937,20 @@ class LikelihoodResult(RegressionResult):
     @cached_property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Sentences on what the data leave open, and the warnings that they are."""
-        told = _mixture_warnings(self) if self._latent else _outcome_warnings(self)
-        return (*told, *few_clusters(self.df))
+        return (*_edge_warnings(self), *_thin_warnings(self), *super().warnings)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences that stand under the table."""
-        if self._latent:
-            said = [text for text, _ in self.warnings]
-            told = [*said, *([self.remark] if self.remark else []), *_mixture_notes(self)]
-        else:
-            told = list(_outcome_notes(self))
-        return (*told, *_uneven_notes(self))
+        remark = [self.remark] if self.remark else []
+        return (*super().notes, *remark, *_model_notes(self), *_uneven_notes(self))
 
 
-def _outcome_notes(result: LikelihoodResult) -> Iterator[str]:
-    fit, data = result.fit, result.data
-    model = fit.model
-    level = model.same.mean(axis=0)
-    if float(level @ level) < 1 - 1e-9:
+def _model_notes(result: LikelihoodResult) -> Iterator[str]:
+    """Sentences on the model, and on the maximum that was found."""
+    fit, data, others = result.fit, result.data, result.other_maxima
+    model, level = fit.model, fit.model.same.mean(axis=0)
+    if not result._latent and float(level @ level) < 1 - 1e-9:
         yield (
             "No intercept: the covariates have no column of ones, so that the model fixes the "
             "prevalence where all are 0 (intercept=True adds one)."
@@ -984,23 +959,28 @@ def _outcome_notes(result: LikelihoodResult) -> Iterator[str]:
         yield "A share of a class is that within its category, taken to be the same for everyone."
     if data.clusters is not None and not data.weighted:
         yield "The log-likelihood takes people for independent, which in clusters they are not."
-    if (fit.signs != 0).any():
-        bounds = "  conf_int(method='profile') bounds them on one side."
-        yield (
-            f"{int((fit.signs != 0).sum())} of {model.size} parameters have no finite maximum: "
-            "the likelihood is largest at a prevalence of 0 or 1, and nothing is known of "
-            f"parameters without a number.{bounds * (not data.weighted and data.clusters is None)}"
-        )
+    if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
+        yield "conf_int(method='profile') bounds infinite coefficients on one side."
     if fit.edge > _EDGE:
         yield (
-            "This is an interior maximum.  The likelihood is higher by "
-            f"{fit.edge:.1f} where prevalence is 0 or 1 alone: that fits the noise of few "
-            "reports, and was farther from the truth in simulations.  Standard errors are those of "
-            "this maximum by itself."
+            f"This is an interior maximum.  The likelihood is higher by {fit.edge:.1f} where "
+            "prevalence is 0 or 1 alone: that fits the noise of few reports, and was farther from "
+            "the truth in simulations.  Standard errors are those of this maximum by itself."
         )
-    yield from (text for text, _ in few_clusters(result.df))
-    if not result.converged:
-        yield "NOT CONVERGED: these numbers are no estimates."
+    if others:
+        yield (
+            f"{len(others) + 1} maxima were found from 5 starts; the others are lower "
+            f"by {result.llf - others[0]:.2f} or more."
+        )
+    if result._latent:
+        yield result._worth(result.effective_n)
+    if result.covariate_model == "constant" and len(data.names) > 1:
+        yield (
+            "Shares of the true categories are taken to be the same whatever the ordinary "
+            "covariates are; where they are not, effects are biased (covariate_model='logistic')."
+        )
+    if result._latent and result._number:
+        yield "Errors are taken for normal: skewed ones pass for groups of people."
 
 
 def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
@@ -1010,20 +990,19 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
     if not plain or result._number or fit.model.rows * fit.model.classes > _MANY:
         return
     places = uneven(fit)[:_MOST_PROFILES]
-    if not places:
-        return
-    yield (
-        "Near a prevalence of 0 or 1, or with few reports, Wald intervals and tests are off; by "
-        "the likelihood (95% profile interval, likelihood-ratio p):"
-    )
+    if places:
+        yield (
+            "Near a prevalence of 0 or 1, or with few reports, Wald intervals and tests are off; "
+            "by the likelihood (95% profile interval, likelihood-ratio p):"
+        )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
         p = float(scipy.special.chdtrc(1, ratio_statistic(fit, place)))
         yield f"  {_named(result.index[place])}: {_written(low)} to {_written(high)}, p = {p:.3g}"
 
 
-def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
     """Say which boundary it is: of all reports together, or of those of some covariates."""
-    fit = result.fit
+    fit, lost = result.fit, result.fit.signs != 0
     if not result.converged:
         size = float(np.abs(fit.maximum.gradient).max())
         yield (
@@ -1032,61 +1011,53 @@ def _outcome_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRSt
             "for groups with few reports",
             ConvergenceWarning,
         )
-    lost = fit.signs != 0
-    if not lost.any() or result._number:
+    if not lost.any():
         return
-    reports, weights = fit.model.outcome, fit.model.weights
-    classes = reports.proportions(weights)
-    shares = np.bincount(reports.class_of, classes, minlength=reports.k)
-    for place in np.flatnonzero((shares < 1e-4) | (shares > 1 - 1e-4)):
-        if reports.k == 2 and place == 0:
-            continue
+    where = None if result._latent else _everywhere(fit.model.outcome, fit.model.weights)
+    if where is not None:
         yield (
-            f"all reports together are best explained by a share of {shares[place]:.0%} of "
-            f"{reports.categories[place]!r}: the design alone makes as many such reports as were "
-            f"found, or more{_floor(reports, weights)}; so {int(lost.sum())} of "
-            f"{len(lost)} parameters have no estimate, and prevalence can be bounded but not "
-            "explained; were these answers privatized, by this mechanism?",
+            f"{where}; so {int(lost.sum())} of {len(lost)} parameters have no finite maximum, and "
+            "prevalence can be bounded but not explained; were these answers privatized, by this "
+            "mechanism?",
             ConvergenceWarning,
         )
         return
     # Of several categories names are pairs; those of factors have a cell behind the name.
     names = [str(name[-1] if isinstance(name, tuple) else name) for name in result.index[lost]]
-    told = ", ".join(by_source(dict.fromkeys(names)))
     yield (
-        f"the likelihood keeps rising as the parameters {told} grow: for some covariates the "
-        "reports are best explained by a prevalence of 0 or 1 (separation, or fewer reports of the "
-        "event than the design alone makes); these are infinite or not known, and have no standard "
-        "errors; merge levels, or leave the covariate out",
+        f"{int(lost.sum())} parameters have no finite maximum, and the likelihood keeps rising as "
+        f"the parameters {', '.join(by_source(dict.fromkeys(names)))} grow: for some people it is "
+        "largest where a true category, or an answer, has a probability of 0 or 1 (separation, or "
+        "fewer reports of the event than the design alone makes); these are infinite or not known, "
+        "and have no standard errors; merge levels, or leave the covariate out",
         ConvergenceWarning,
     )
 
 
-def _floor(reports: ReportedOutcome, weights: Floats) -> str:
-    """Reported shares beside what the design alone makes of them, for one sample of two reports."""
-    if reports.cells is None or len(reports.table) != 2 or reports.own:
-        return ""
-    rate = reports.counts(weights)[1] / weights.sum()
-    low, high = sorted(reports.table[1].tolist())
-    return f" (reported {rate:.1%}, which the design keeps between {low:.1%} and {high:.1%})"
+def _everywhere(reports: ReportedOutcome, weights: Floats) -> str | None:
+    """A sentence where all reports together are likeliest without a category, or with it alone."""
+    shares = np.bincount(reports.class_of, reports.proportions(weights), minlength=reports.k)
+    edges = np.flatnonzero((shares < 1e-4) | (shares > 1 - 1e-4))
+    edges = edges[edges > 0] if reports.k == 2 else edges
+    if not edges.size:
+        return None
+    floor = ""
+    if reports.cells is not None and len(reports.table) == 2 and not reports.own:
+        rate = reports.counts(weights)[1] / weights.sum()
+        low, high = sorted(reports.table[1].tolist())
+        floor = f" (reported {rate:.1%}, which the design keeps between {low:.1%} and {high:.1%})"
+    return (
+        f"all reports together are best explained by a share of {shares[edges[0]]:.0%} of "
+        f"{reports.categories[edges[0]]!r}: the design alone makes as many such reports as were "
+        f"found, or more{floor}"
+    )
 
 
-def _mixture_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
-    lost = result.index[result.fit.signs != 0].tolist()
-    if lost:
-        yield (
-            f"the likelihood rises to the edge, so that {len(lost)} parameters have no finite "
-            f"maximum or nothing is known of them ({', '.join(map(str, lost[:6]))}"
-            f"{', ...' * (len(lost) > 6)}): the data are likeliest where a true category, or "
-            "an answer, has nobody in it for some people.",
-            ConvergenceWarning,
-        )
-    elif not result.converged:
-        yield (
-            f"no maximum of the likelihood was reached in {result.iterations} steps.",
-            ConvergenceWarning,
-        )
-    sizes = result.sizes()
+def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
+    """Say which true categories of privatized covariates are too few to speak of."""
+    if not result._latent:
+        return
+    sizes, worth = result.sizes(), result.effective_n
     if len(small := sizes[sizes < _FEW_PEOPLE]):
         names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
         yield (
@@ -1094,31 +1065,10 @@ def _mixture_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRSt
             f"({names}): what is said of these rests on single outcomes.",
             LowPrecisionWarning,
         )
-    worth = result.effective_n
-    thin = worth[worth < _FEW_ANSWERS]
-    if len(thin):
+    if len(thin := worth[worth < _FEW_ANSWERS]):
         yield (
             f"{len(thin)} coefficients of privatized covariates rest on reports that tell "
             f"as much as {thin.min():.1f} known answers at the least: the design adds too "
             "much noise for them.",
             LowPrecisionWarning,
         )
-
-
-def _mixture_notes(result: LikelihoodResult) -> Iterator[str]:
-    others = result.other_maxima
-    if others:
-        yield (
-            f"{len(others) + 1} maxima were found from 5 starts; the others are lower "
-            f"by {result.llf - others[0]:.2f} or more."
-        )
-    numbers = result.effective_n.dropna().items()
-    worth = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in numbers)
-    yield f"{result.nobs:,} reports tell as much as so many known answers: {worth or 'none'}."
-    if result.covariate_model == "constant" and len(result.data.names) > 1:
-        yield (
-            "Shares of the true categories are taken to be the same whatever the ordinary "
-            "covariates are; where they are not, effects are biased (covariate_model='logistic')."
-        )
-    if result._number:
-        yield "Errors are taken for normal: skewed ones pass for groups of people."
