@@ -19,10 +19,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rrstats.errors import (
     ArgumentTypeError,
@@ -35,7 +35,8 @@ from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
-from rrstats.files.batches import BatchRelease, ReleasedColumn, careful
+from rrstats.files.batches import BatchRelease, careful
+from rrstats.files.formats import as_path
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, write
@@ -57,53 +58,27 @@ __all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatize
 # -- columns of Polars as columns of Arrow, and back ----------------------------------------
 
 
-Result = TypeVar("Result")
-
-
-def retold(text: str, work: Callable[[], Result], told: Sequence[RRStatsError] = ()) -> Result:
-    """The result of the work; an error of Polars as FileError, by its kind alone.
-
-    told : errors of ours, which Polars wraps in its own; the first of them is raised instead.
-    """
-    try:
-        return work()
-    except Exception as error:
-        kind = type(error).__name__
-    # Raised out here, so that it does not carry the other one along, nor Polars' notes to it.
-    if told:
-        raise type(told[0])(*told[0].args)
-    raise FileError(
-        f"{text}: {kind}, whose message may quote an answer and is not told; nothing was published"
-    )
-
-
 def open_release(schema: Mapping[str, Any], wanted: list[Wanted], **options: Any) -> BatchRelease:
     """The release of some columns, of the others only the ids and the names count."""
     ids = options.get("id") or []
     needed = {str(asked.name) for asked in wanted} | set(ids if isinstance(ids, list) else [ids])
-    fields = [
-        pa.field(name, _arrow_type(name, kind) if name in needed else pa.null())
-        for name, kind in schema.items()
-    ]
+    fields = []
+    for name, kind in schema.items():
+        cells = pl.Series([], dtype=kind if name in needed else pl.Null).to_arrow()
+        fields.append(pa.field(name, cells.type))
     return BatchRelease(pa.schema(fields), wanted, **options)
 
 
-def _arrow_type(name: str, kind: Any) -> pa.DataType:
-    try:
-        return pl.Series([], dtype=kind).to_arrow().type
-    except Exception:  # each kind of Python object that Polars holds has its own
-        raise ArgumentTypeError(
-            f"column {name!r} has the type {kind}, and a report is one plain value; put the answer "
-            "into a column of its own"
-        ) from None
-
-
-def _report_type(column: ReleasedColumn) -> Any:
-    """The type of a column's reports in Polars; it follows from the declaration alone."""
-    if pa.types.is_dictionary(column.type):
-        categories = column.mechanism.report_space.categories
-        return pl.Enum([str(text) for text in categories if text is not None])
-    return pl.Series(pl.from_arrow(pa.array([], type=column.type))).dtype
+def report_types(release: BatchRelease) -> dict[str, Any]:
+    """For each private column the type of its reports in Polars, from the declaration alone."""
+    types: dict[str, Any] = {}
+    for name, column in release.columns.items():
+        if pa.types.is_dictionary(column.type):
+            words = [word for word in column.mechanism.report_space.categories if word is not None]
+            types[name] = pl.Enum([str(word) for word in words])
+        else:
+            types[name] = pl.Series(pl.from_arrow(pa.array([], type=column.type))).dtype
+    return types
 
 
 def stream(frame: pl.LazyFrame, work: Callable[[pl.DataFrame], pl.DataFrame], schema: Any) -> Any:
@@ -137,11 +112,6 @@ def as_series(name: str, reports: pa.Array, kind: Any) -> pl.Series:
     return pl.Series(name, pl.from_arrow(reports)).cast(kind)
 
 
-def report_types(release: BatchRelease) -> dict[str, Any]:
-    """For each private column the type of its reports in Polars."""
-    return {name: _report_type(column) for name, column in release.columns.items()}
-
-
 def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
     """Look at all answers first, where some may be refused; nothing is drawn."""
     if not release.may_refuse:
@@ -155,7 +125,7 @@ def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
 
     asked = frame.select(cs.by_name(*names))
     seen = stream(asked, looked, asked.collect_schema())
-    retold("the answers could not be looked at", lambda: seen.collect(engine="streaming"))
+    careful(partial(seen.collect, engine="streaming"))
     release.refuse()
 
 
@@ -197,23 +167,21 @@ def sink_privatized(
     ArgumentTypeError for bad arguments.  No message quotes an answer.
     """
     began = time.monotonic()
-    place = _file(path)
+    place = as_path(path, "path")
+    if place.suffix.lower() not in (".parquet", ".pq"):
+        raise ArgumentValueError(f"path must end in .parquet or .pq, got {str(path)!r}")
     if not isinstance(lazyframe, pl.LazyFrame | pl.DataFrame):
         raise ArgumentTypeError(
             f"lazyframe must be a LazyFrame or a DataFrame, found {type(lazyframe).__name__}"
         )
     frame = lazyframe.lazy()
     wanted = wanted_columns(plan, unknown, missing)
-    schema = retold("the frame has no schema", frame.collect_schema)
+    schema = careful(frame.collect_schema)
     release = open_release(schema, wanted, key=key, id=id)
     with Publication(place, overwrite=overwrite) as publication:
         look(frame, release)
         rows = _write(frame, release, publication)
-        if rows != release.seen().rows:
-            raise FileError(
-                f"{release.seen().rows} rows were privatized and {rows} were written; nothing was "
-                "published, run it again"
-            )
+        release.confirm(rows)
         publication.publish()
     return release_receipt(release, rows, place, began)
 
@@ -233,25 +201,18 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
     options: dict[str, Any] = {
         "metadata": {KEY: json.dumps(write(release.records))},
         "row_group_size": GROUP_ROWS,
+        "engine": "streaming",
     }
     file = publication.open()
-    retold(
-        f"cannot write {publication.target}",
-        lambda: reports.sink_parquet(file, engine="streaming", **options),
-        ours,
-    )
+    try:
+        careful(partial(reports.sink_parquet, file, **options))
+    except FileError:
+        if ours:  # Polars wraps them in its own
+            raise type(ours[0])(*ours[0].args) from None
+        raise
     file.flush()
     with os.fdopen(os.dup(file.fileno()), "rb") as written:
         return int(pq.read_metadata(written).num_rows)
-
-
-def _file(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise ArgumentTypeError(f"path must be a path, found {type(path).__name__}")
-    place = Path(path)
-    if not place.name.lower().endswith((".parquet", ".pq")):
-        raise ArgumentValueError(f"path must end in .parquet or .pq, got {str(path)!r}")
-    return place
 
 
 # -- at home in Polars ---------------------------------------------------------------------
@@ -338,7 +299,7 @@ class LazyNamespace(_Counting):
             )
         plan = column_mechanisms(column, categories, prob, epsilon)
         wanted = wanted_columns(plan, unknown, missing)
-        schema = retold("the frame has no schema", self._data.collect_schema)
+        schema = careful(self._data.collect_schema)
         release = open_release(schema, wanted, key=key, id=id)
         # By place, because Polars takes ^...$ for a pattern here too.
         ids: dict[str, Any] = {

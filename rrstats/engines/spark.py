@@ -546,11 +546,7 @@ def _write(
         reports.write.mode("append").options(**WRITING).parquet(staging.data)
     staging.close(None if files is None else in_order(dict(files.value)))
     rows: int = spark.read.parquet(staging.data).count()
-    if rows != release.seen().rows:
-        raise FileError(
-            f"{release.seen().rows} rows were privatized and {rows} were written; nothing was "
-            "published, run it again"
-        )
+    release.confirm(rows)
     document = json.dumps(write(release.records), indent=1)
     staging.write(DOCUMENT, document.encode() + b"\n")
     return rows

@@ -317,6 +317,14 @@ class ReleasedColumns:
             Counter({column.name: column.missing for column in self}),
         )
 
+    def confirm(self, rows: int) -> None:
+        """Raise FileError unless so many rows were privatized as were written."""
+        if rows != self.seen().rows:
+            raise FileError(
+                f"{self.seen().rows} rows were privatized and {rows} were written; nothing was "
+                "published, run it again"
+            )
+
     def add(self, seen: Seen) -> None:
         """Count what the same release saw elsewhere, to `refuse` or `warn` here."""
         for column in self:
@@ -459,7 +467,10 @@ def careful(work: Callable[..., Result], *cells: Any) -> Result:
     except Exception as error:
         kind = type(error).__name__
     # Raised out here, so that it does not carry the other one along.
-    raise FileError(f"privatizing failed with {kind}, whose message may quote an answer")
+    raise FileError(
+        f"privatizing failed with {kind}, whose message may quote an answer and is not told; "
+        "nothing was published"
+    )
 
 
 # -- checks of declarations ----------------------------------------------------------------
