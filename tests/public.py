@@ -85,6 +85,7 @@ from rrstats.mechanisms.epsilon import (
     uniform_draw_from_prob,
 )
 from rrstats.mechanisms.support_channel import report_variance
+from rrstats.planning.power import fit_distance
 from rrstats.privatization import single as client
 
 ATTRIBUTES: dict[str, str] = {

@@ -20,6 +20,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache, partial
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -340,7 +341,15 @@ record("test", {
     "difference": lambda: gap().test(),
     "difference, survey": lambda: gap("weights clusters").test(),
 }, partial(of, "statistic df p_value n"))  # fmt: skip
-power_of_fit = partial(hypotheses.goodness_of_fit_power, COIN, [0.7, 0.3], [0.6, 0.4], 500)
+
+
+def power_of_fit():
+    """The power of a test of goodness of fit, with its noncentrality."""
+    distance, df = rr.fit_distance(500, COIN, [0.6, 0.4], [0.7, 0.3])
+    found = planning.power(500, [0.6, 0.4], COIN, against=[0.7, 0.3])
+    return SimpleNamespace(power=found, noncentrality=distance, df=df, n=500)
+
+
 record("test", {"power": power_of_fit}, partial(of, "power noncentrality df n"))
 
 # -- regression ----------------------------------------------------------------------------------

@@ -22,10 +22,8 @@ from rrstats.estimation.arrays import debias
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import (
-    TestPower,
     change,
     goodness_of_fit,
-    goodness_of_fit_power,
     homogeneity,
     independence,
 )
@@ -102,10 +100,9 @@ def test_noncentrality_is_that_of_the_paper():
     """(e-1)^2 / (e+k-1) sum D^2 / ((e-1) p0 + 1), Gaboardi and Rogers (2018), theorem 5.3."""
     e, n = np.exp(FOUR.epsilon), 500
     null, shift = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-0.04, 0.01, -0.02, 0.05])
-    found = goodness_of_fit_power(FOUR, null, null + shift, n)
+    found = rr.planning.power(n, null + shift, FOUR, against=null)
     expected = n * (e - 1) ** 2 / (e + 3) * (shift**2 / ((e - 1) * null + 1)).sum()
-    assert found.noncentrality == pytest.approx(expected, rel=1e-9)
-    assert found.power == pytest.approx(stats.ncx2.sf(stats.chi2.isf(0.05, 3), 3, expected))
+    assert found == pytest.approx(stats.ncx2.sf(stats.chi2.isf(0.05, 3), 3, expected), rel=1e-9)
 
 
 def test_a_pair_as_one_answer_is_fitted_right():
@@ -333,10 +330,10 @@ def test_the_power_is_what_the_formula_says():
     """The exact power of 400 reports is the noncentral chi-squared's within 2 points."""
     listed = tables(400, 2)
     p = [goodness_of_fit(counted(one, COIN), [0.8, 0.2]).p_value for one in listed]
-    found = goodness_of_fit_power(COIN, [0.8, 0.2], [0.66, 0.34], 400)
+    found = rr.planning.power(400, [0.66, 0.34], COIN, against=[0.8, 0.2])
     exact = level_of(p, listed, law(COIN, [0.66, 0.34]))
-    assert found.power == pytest.approx(exact, abs=0.02)
-    assert 0.7 < found.power < 0.9
+    assert found == pytest.approx(exact, abs=0.02)
+    assert 0.7 < found < 0.9
 
 
 @pytest.mark.slow
@@ -596,7 +593,6 @@ def test_results_say_what_they_say():
     against = goodness_of_fit(counted([100, 500], COIN), [0.5, 0.5])
     assert "speak against it" in against.interpret()
     assert "p < 0.0001" in against.interpret()
-    assert isinstance(goodness_of_fit_power(COIN, [0.5, 0.5], [0.5, 0.5], 10), TestPower)
 
 
 @pytest.mark.parametrize(
@@ -643,11 +639,11 @@ def test_results_say_what_they_say():
             "same categories",
         ),
         (
-            lambda: goodness_of_fit_power(
-                rr.surveys.stochastic_lie_detector(["no", "yes"], [0.2, 0.8], yes="yes"),
-                [0.5, 0.5],
-                [0.4, 0.6],
+            lambda: rr.planning.power(
                 10,
+                [0.4, 0.6],
+                rr.surveys.stochastic_lie_detector(["no", "yes"], [0.2, 0.8], yes="yes"),
+                against=[0.5, 0.5],
             ),
             "one sample",
         ),

@@ -35,7 +35,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import (
@@ -43,7 +42,6 @@ from rrstats._checks import (
     check_numbers,
     check_one_of,
     check_probability,
-    check_whole_number,
 )
 from rrstats._display import label, wrap
 from rrstats._typing import Floats
@@ -77,12 +75,10 @@ from rrstats.mechanisms.channel import (
     has_latent_classes,
     transition_matrix,
 )
-from rrstats.mechanisms.krr import as_mechanism
 
 __all__ = [
     "change",
     "goodness_of_fit",
-    "goodness_of_fit_power",
     "homogeneity",
     "independence",
 ]
@@ -208,34 +204,6 @@ class TestResult(Result):
                 f"({self.effective_n / self.n:.2g} of n)"
             )
         return "\n".join([*lines, *map(wrap, self.notes)])
-
-
-@dataclass(frozen=True)
-class TestPower:
-    """Power of a test under one alternative.
-
-    Attributes
-    ----------
-    power : float
-        The proportion of surveys with a p-value of at most ``alpha``, by the noncentral
-        chi-squared distribution, which is good where all expected counts are some fives.
-    noncentrality : float
-        Its parameter, proportional to n.
-    df : int
-        Degrees of freedom of the test.
-    n : int
-        The number of reports.
-    alpha : float
-        Significance level.
-    """
-
-    __test__ = False
-
-    power: float
-    noncentrality: float
-    df: int
-    n: int
-    alpha: float
 
 
 # -- shared by all tests ---------------------------------------------------------------------
@@ -730,68 +698,6 @@ def _wald_fit(found: Estimate, wanted: Floats) -> Outcome:
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
     shift, covariance = found.proportions - wanted, null_covariance(found, wanted)
     return by_wald("Wald test of the shares", shift, covariance, found.df, notes=notes)
-
-
-def goodness_of_fit_power(
-    mechanism: Any, proportions: Any, alternative: Any, n: int, *, alpha: float = 0.05
-) -> TestPower:
-    """Power of `goodness_of_fit` against given proportions where others are true.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Of one sample, without latent classes.
-    proportions : sequence of k floats, or mapping
-        Of the null.
-    alternative : sequence of k floats, or mapping
-        The true ones.
-    n : int
-        The number of reports.
-    alpha : float
-        Significance level.
-
-    Returns
-    -------
-    TestPower
-        The power with its noncentrality.
-
-    Notes
-    -----
-    Noncentrality n sum (r1 - r0)^2 / r0 of the reports' rates; for k-RR with proportions
-    p0 + D / sqrt(n) it is (e-1)^2 / (e+k-1) sum D^2 / ((e-1) p0 + 1), e = exp(epsilon), Gaboardi
-    and Rogers (2018).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> found = goodness_of_fit_power(m, [0.8, 0.2], [0.7, 0.3], n=1000)
-    >>> round(found.power, 3), round(found.noncentrality, 2)
-    (0.912, 10.99)
-
-    Of a hundred such surveys, 91 would notice that 30% and not 20% say yes.
-    """
-    described = as_mechanism(mechanism, None, None)
-    channel, size = described.channel, check_whole_number(n, "n", 0)
-    alpha = check_probability(alpha, "alpha", "()")
-    null = proportions_of(proportions, Categories(described.categories), "proportions")
-    other = proportions_of(alternative, Categories(described.categories), "alternative")
-    if has_latent_classes(channel) or channel.samples.any():
-        raise ArgumentValueError(
-            "the power is there for designs of one sample without latent classes"
-        )
-    if channel.is_multinomial:
-        rates = expected_rates(channel, null)
-        expected = size * expected_rates(channel, other)
-        sizes = np.full_like(rates, size)
-        noncentrality, df = score_statistic(transition_matrix(channel), expected, rates, sizes)
-    else:
-        noncentrality, df = wald_statistic(other - null, channel.covariance(null, "population"))
-        noncentrality *= size
-    power = 1.0
-    if np.isfinite(noncentrality):
-        power -= float(scipy.special.chndtr(scipy.special.chdtri(df, alpha), df, noncentrality))
-    return TestPower(power, noncentrality, df, size, alpha)
 
 
 # -- independence ----------------------------------------------------------------------------

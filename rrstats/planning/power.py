@@ -10,13 +10,13 @@ variance of one report, 1 - Phi((f0 + z sqrt(v(f0) / n) - f) / sqrt(v(f) / n)), 
 two sides; two groups add their variances, and f0 is a difference.  The formula says too few people
 where few reports are expected: for a value near 0 and a large epsilon, 5 instead of 29.
 The people returned reach the power that was asked: R's rr (1.4.2) stops at .790 for .80.
-For more than two categories at once see the power of the tests of goodness of fit.
 Sources: Blair, Imai and Zhou (2015), sect. 4; rr's `power.rr.test`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
 
@@ -32,14 +32,22 @@ from rrstats._checks import (
     check_probability,
 )
 from rrstats._typing import Booleans, Floats
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.posterior import proportions_of
 from rrstats.inference.binomial import upper_tail
+from rrstats.inference.contrasts import wald_statistic
+from rrstats.inference.multinomial import score_statistic
 from rrstats.inference.optimize import first_accepted
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.planning.precision import (
     MOST_PEOPLE,
     CategoryOptions,
     Question,
     check_people,
+    numbered,
     plan,
 )
 
@@ -78,7 +86,7 @@ class PowerOptions(CategoryOptions, total=False):
 
 def power(
     n: int,
-    proportion: float,
+    proportion: Any,
     mechanism: Any = 2,
     prob: float | None = None,
     *,
@@ -91,18 +99,20 @@ def power(
     ----------
     n : int
         People who report; with ``other`` people in the first group.
-    proportion : float
-        The true proportion that one expects.
+    proportion : float, or sequence of k floats or mapping
+        The true proportion that one expects; or all of them, for the test of goodness of fit.
     mechanism, prob, epsilon
         As in `half_width`.
     **options
         category and mix, see `CategoryOptions`; against or other, ratio, null, alternative, alpha
-        and exact, see `PowerOptions`.
+        and exact, see `PowerOptions`; for goodness of fit against, which has all proportions
+        of the null, and alpha.
 
     Returns
     -------
     float
-        The power.
+        The power.  That of goodness of fit is by the noncentral chi-squared distribution, which is
+        good where all expected counts are some fives.
 
     Raises
     ------
@@ -121,8 +131,15 @@ def power(
     0.903
 
     If 15% did it, 1,000 people notice in 2 of 3 surveys that it is not 10%.
+
+    >>> three = ["never", "once", "often"]
+    >>> round(power(1000, [0.6, 0.3, 0.1], three, 0.75, against=[0.7, 0.2, 0.1]), 3)
+    0.993
     """
     size = check_people(n)
+    if np.ndim(proportion) or isinstance(proportion, Mapping):
+        made = as_mechanism(numbered(mechanism), prob, epsilon)
+        return _fit_power(size, made, proportion, **dict[str, Any](options))
     planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
     return float(planned.power(np.array([size]))[0])
 
@@ -246,6 +263,37 @@ def detectable(
         middle = (near + far) / 2
         near, far = (near, middle) if reached(middle) >= wanted else (middle, far)
     return abs(far - start)
+
+
+# -- goodness of fit -----------------------------------------------------------------------------
+
+
+def _fit_power(
+    n: int, mechanism: Mechanism, proportions: Any, *, against: Any, alpha: float = 0.05
+) -> float:
+    distance, df = fit_distance(n, mechanism, proportions, against)
+    limit = scipy.special.chdtri(df, check_probability(alpha, "alpha", "()"))
+    return 1 - float(scipy.special.chndtr(limit, df, distance)) if distance < math.inf else 1.0
+
+
+def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -> tuple[float, int]:
+    """The noncentrality of the test of goodness of fit, and its degrees of freedom.
+
+    n sum (r1 - r0)^2 / r0 of the reports' rates; for k-RR with proportions p0 + D / sqrt(n) it is
+    (e-1)^2 / (e+k-1) sum D^2 / ((e-1) p0 + 1), e = exp(epsilon), Gaboardi and Rogers (2018).
+    """
+    channel, answers = mechanism.channel, Categories(mechanism.categories)
+    real = proportions_of(proportions, answers, "proportion")
+    null = proportions_of(against, answers, "against")
+    if has_latent_classes(channel) or channel.samples.any():
+        raise ArgumentValueError(
+            "the power of goodness of fit is there for designs of one sample without latent classes"
+        )
+    if not channel.is_multinomial:
+        distance, df = wald_statistic(real - null, channel.covariance(null, "population"))
+        return n * distance, df
+    rates, expected = (expected_rates(channel, one) for one in (null, real))
+    return score_statistic(transition_matrix(channel), n * expected, rates, np.full_like(rates, n))
 
 
 # -- the test ------------------------------------------------------------------------------------
