@@ -234,7 +234,7 @@ def test_what_needs_both_samples():
     assert frame["count_low"].tolist() == pytest.approx((population.low * 60).tolist())
     rows = est.with_target("rows")
     assert "rows" in repr(rows)
-    with pytest.raises(ArgumentValueError, match="is for the population"):
+    with pytest.raises(ArgumentValueError, match="there is one interval"):
         rows.interval(method="wald")
 
 

@@ -154,10 +154,7 @@ def mechanism_of(
     reports : with ``attrs`` and ``name``, where they say something.
     Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
     """
-    silence = (
-        "pandas drops that where a column is assigned, merged or read from a file, and few engines "
-        "keep it"
-    )
+    silence = "pandas drops that where a column is assigned, merged or read, few engines keep it"
     attrs, name = getattr(reports, "attrs", None) or {}, getattr(reports, "name", None)
     said = any(one is not None for one in (mechanism, prob, epsilon))
     given = as_mechanism(mechanism, prob, epsilon) if said else None

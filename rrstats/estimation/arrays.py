@@ -499,21 +499,23 @@ def weights(channel: Channel, counts: NDArray[Any]) -> Floats:
     return np.asarray(_solve(channel, np.eye(len(sizes)), sizes).T)
 
 
-def variance(channel: Channel, counts: NDArray[Any], n: int, target: str, ddof: int = 1) -> Floats:
+def variance(
+    channel: Channel, counts: NDArray[Any], n: int, target: str, *, ddof: int = 1
+) -> Floats:
     """(k,) the estimated variance of `debias`, in O(k) where counts are binomial."""
     if isinstance(channel, StackedChannel) or has_latent_classes(channel):
-        return np.maximum(np.diagonal(covariance(channel, counts, n, target, ddof)), 0.0)
+        return np.maximum(np.diagonal(covariance(channel, counts, n, target, ddof=ddof)), 0.0)
     proportions = debias(channel, counts, n)
     return report_variance(channel, proportions, target) / _divisor(n, target, ddof)
 
 
 def covariance(
-    channel: Channel, counts: NDArray[Any], n: int, target: str, ddof: int = 1
+    channel: Channel, counts: NDArray[Any], n: int, target: str, *, ddof: int = 1
 ) -> Floats:
     """(k, k) the estimated covariance of `debias`, over n - ddof respondents or n rows."""
     if isinstance(channel, StackedChannel):
         stacked = _separable_covariance if channel.is_separable else _joint_covariance
-        return stacked(channel, np.asarray(counts), n, target, ddof)
+        return stacked(channel, np.asarray(counts), n, target, ddof=ddof)
     proportions = debias(channel, counts, n)
     if has_latent_classes(channel):  # they do not follow from the categories; the rates are known
         scores = channel.scores(np.arange(len(channel.samples)))
@@ -537,7 +539,7 @@ def _split(channel: StackedChannel, counts: NDArray[Any]) -> list[tuple[Channel,
 
 
 def _separable_covariance(
-    channel: StackedChannel, counts: NDArray[Any], n: int, target: str, ddof: int
+    channel: StackedChannel, counts: NDArray[Any], n: int, target: str, *, ddof: int
 ) -> Floats:
     """Of samples that stand alone: the covariance of all scores over n - ddof.
 
@@ -550,7 +552,7 @@ def _separable_covariance(
     for part, block, size in _split(channel, counts):
         if not size:
             continue
-        within = covariance(part, block, size, target, 0) * size
+        within = covariance(part, block, size, target, ddof=0) * size
         mean = debias(part, block, size)
         total += size * (within if rows else within + np.outer(mean, mean))
     if rows:
@@ -560,7 +562,7 @@ def _separable_covariance(
 
 
 def _joint_covariance(
-    channel: StackedChannel, counts: NDArray[Any], n: int, target: str, ddof: int
+    channel: StackedChannel, counts: NDArray[Any], n: int, target: str, *, ddof: int
 ) -> Floats:
     """Of samples that need one another: the sum over samples, each over its size less ddof.
 

@@ -1102,7 +1102,7 @@ def crosstab(
     check_columns(data, columns, mechanisms, engines=True)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame, beside, times, summed = condensed_rows(data, columns, mechanisms, group, design)
+    frame, beside, times, summed = condensed_rows(data, columns, mechanisms, group, design=design)
     rows = len(frame) if times is None else int(times.sum())
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)

@@ -290,10 +290,10 @@ def group_counts(
     asked = {name: f"key{place}" for place, name in enumerate(dict.fromkeys(names))}
     for name in asked:
         frame.type_of(name)
-    given = [name for name in LIMITS if name in design.columns]
-    for name in given:
-        frame.check_numbers(design.columns[name], name)
-    found = told(frame.engine, lambda: _query(frame, asked, design, given, most))
+    given = {name: one for name, one in design.columns.items() if name in LIMITS}
+    for name, one in given.items():
+        frame.check_numbers(one, name)
+    found = told(frame.engine, lambda: _query(frame, asked, given, most))
     times = np.array(found["times"], dtype=np.int64)
     if len(times) > most:
         raise ArgumentValueError(
@@ -311,17 +311,14 @@ def group_counts(
         return table, times, None
     powers = np.array([found[f"power{place}"] for place in range(4)], dtype=np.float64)
     refused = sum(map(int, found["refused"]))
-    refuse_weights(given[0], int(times.sum()), refused, float(powers[0].sum()))
+    (name,) = given
+    refuse_weights(name, int(times.sum()), refused, float(powers[0].sum()))
     powers[2:, np.array(found["nobody"], dtype=np.int64) > 0] = math.inf
     return table, times, powers
 
 
 def _query(
-    frame: EngineFrame,
-    asked: dict[Hashable, str],
-    design: SampleDesign,
-    given: list[str],
-    most: int,
+    frame: EngineFrame, asked: dict[Hashable, str], given: dict[str, Any], most: int
 ) -> dict[str, list[Any]]:
     """The engine's answer: from key, and from sum, to its values."""
     import narwhals as nw
@@ -335,12 +332,12 @@ def _query(
         if frame.type_of(name).is_float():  # two kinds of missing would be two groups
             column = nw.when(~column.is_nan()).then(column)
         kept.append(column.alias(key))
-    for name in given:
-        number = nw.nth(place_of(frame.header, design.columns[name]))
+    for one in given.values():
+        number = nw.nth(place_of(frame.header, one))
         kept.append(number.cast(nw.Float64).fill_null(math.inf).alias("number"))
     lazy = lazy.lazy().select(*kept)
     if given:
-        lazy = lazy.with_columns(*_terms(nw.col("number"), given[0]))
+        lazy = lazy.with_columns(*_terms(nw.col("number"), *given))
         sums += [nw.col(name).sum() for name in _TERMS]
     lazy = lazy.group_by(list(asked.values())).agg(*sums).head(most + 1)
     options = {"engine": "streaming"} if frame.engine == "polars" else {}
@@ -485,6 +482,7 @@ def condensed_rows(
     columns: Sequence[Hashable],
     mechanisms: Mapping[Any, Any] | None,
     labels: Any,
+    *,
     design: SampleDesign,
     most: int = MOST,
 ) -> tuple[pd.DataFrame, SampleDesign, Counts | None, Floats | None]:

@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -229,7 +229,7 @@ class Estimate(Result):
         if self._survey is not None:
             return fixed(self._survey.variance(self._survey.form))
         channel = self.mechanism.channel
-        return fixed(arrays.variance(channel, self.reported, self.n, self.target, self.ddof))
+        return fixed(arrays.variance(channel, self.reported, self.n, self.target, ddof=self.ddof))
 
     @property
     def std_error(self) -> Floats:
@@ -293,7 +293,7 @@ class Estimate(Result):
         if self._survey is not None:
             return self._survey.covariance(self._survey.form)
         channel = self.mechanism.channel
-        return arrays.covariance(channel, self.reported, self.n, self.target, self.ddof)
+        return arrays.covariance(channel, self.reported, self.n, self.target, ddof=self.ddof)
 
     @property
     def least_covariance(self) -> Floats:
@@ -579,6 +579,7 @@ class Estimate(Result):
         method: str | None,
         simultaneous: bool,
         target: str,
+        *,
         code: int | None = None,
     ) -> Interval:
         """Intervals of all categories, or of one alone."""
@@ -858,7 +859,7 @@ class Estimate(Result):
         # Numbers on a scale from 0 to 1, on which intervals of proportions are cut and kept wide.
         scale = (number - least) / ((most - least) or 1.0)
         if self.k == 2 and not self.designed:
-            ends = self._interval(level, None, False, self.target, 1)
+            ends = self._interval(level, None, False, self.target, code=1)
             span = ends if scale[1] else Interval(1 - ends.high, 1 - ends.low)
         else:
             span = self._scaled_mean(scale, level)
@@ -914,9 +915,9 @@ class Estimate(Result):
 
     def __getitem__(self, category: Hashable) -> ShareEstimate:
         code = self._code(category)
-        ends = [self._interval(0.95, None, False, self.target, code)]
+        ends = [self._interval(0.95, None, False, self.target, code=code)]
         if self._survey is None:
-            ends.append(self._interval(0.95, None, False, "rows", code))
+            ends.append(self._interval(0.95, None, False, "rows", code=code))
         columns = self.columns_of(code, ends)
         plain = {name: np.asarray(value).item() for name, value in columns.items()}
         return ShareEstimate(category=self.categories[code], **plain)
@@ -1054,7 +1055,7 @@ class Estimate(Result):
         if np.isnan(proportion):
             empty = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
             return f"nothing can be said of {named}: {empty}{' of any weight' * self.designed}"
-        low, high = map(float, self._interval(level, None, False, self.target, code))
+        low, high = map(float, self._interval(level, None, False, self.target, code=code))
         near = float(np.clip(proportion, 0, 1))
         shown, wide = f"{proportion:.1%}", high - low > 0.9
         span = f"{level * 100:.10g}% interval {percent_range(low, high)}"
@@ -1129,44 +1130,6 @@ def _root(variance: Floats) -> Floats:
 
 
 # -- from reports ----------------------------------------------------------------------------
-
-
-@overload
-def estimate(
-    reports: Any,
-    categories: Any = ...,
-    prob: float | None = ...,
-    *,
-    epsilon: float | None = ...,
-    mechanism: Any = ...,
-    columns: None = ...,
-    group: Any = ...,
-    target: str = ...,
-    ddof: int = ...,
-    by: None = ...,
-    observed: bool = ...,
-    weights: Any = ...,
-    design: SampleDesign | None = ...,
-) -> Estimate: ...
-
-
-@overload
-def estimate(
-    reports: Any,
-    categories: Any = ...,
-    prob: float | None = ...,
-    *,
-    epsilon: float | None = ...,
-    mechanism: Any = ...,
-    columns: Any = ...,
-    group: Any = ...,
-    target: str = ...,
-    ddof: int = ...,
-    by: Any = ...,
-    observed: bool = ...,
-    weights: Any = ...,
-    design: SampleDesign | None = ...,
-) -> Any: ...
 
 
 def estimate(
@@ -1251,11 +1214,16 @@ def estimate(
         categories = mechanism
     design, settings = design_of(weights, design), (target, ddof)
     if isinstance(reports, Tally):
-        _check_tally(reports, (categories, prob, epsilon), by, group, design)
+        _check_tally(reports, (categories, prob, epsilon), [by, group], design)
         return _checked(Estimate(reports, *settings, design.without_rows()))
-    made = (categories, prob, epsilon)
     tallies, names, single, rows = count_reports(
-        reports, made, columns, by, group, design, observed
+        reports,
+        (categories, prob, epsilon),
+        columns,
+        by=by,
+        group=group,
+        design=design,
+        observed=observed,
     )
     told, found = design.without_rows(), dict[Any, Any]()
     for name, counted in tallies.items():
@@ -1271,10 +1239,10 @@ def estimate(
 
 
 def _check_tally(
-    counted: Tally, made: tuple[Any, Any, Any], by: Any, group: Any, design: SampleDesign
+    counted: Tally, made: tuple[Any, Any, Any], said: list[Any], design: SampleDesign
 ) -> None:
     """Raise for what a tally has said already."""
-    said = [by, group, design.weights, design.strata, design.clusters]
+    said += [design.weights, design.strata, design.clusters]
     if design.probabilities is not True:
         said.append(design.probabilities)
     if any(one is not None for one in said):

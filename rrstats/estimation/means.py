@@ -565,8 +565,7 @@ def means(
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = sums_of(grouped, y, w, out)
-    n = round(float(sums.rows.sum()))
-    absent = grouped.rows - n
+    absent = grouped.rows - (n := round(float(sums.rows.sum())))
     if absent and missing == "raise":
         raise ArgumentValueError(
             f"{absent} of {grouped.rows} rows lack a value, a report or a weight; missing='drop' "

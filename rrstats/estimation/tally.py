@@ -308,8 +308,15 @@ def tally(
     >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
     array([1, 1])
     """
-    made, design = (mechanism, prob, epsilon), design_of(weights, design)
-    found, _, single, _ = count_reports(reports, made, columns, by, group, design, observed)
+    found, _, single, _ = count_reports(
+        reports,
+        (mechanism, prob, epsilon),
+        columns,
+        by=by,
+        group=group,
+        design=design_of(weights, design),
+        observed=observed,
+    )
     return next(iter(found.values())) if single else found
 
 
@@ -317,6 +324,7 @@ def count_reports(
     reports: Any,
     made: tuple[Any, Any, Any],
     columns: Any,
+    *,
     by: Any,
     group: Any,
     design: SampleDesign,
@@ -337,10 +345,9 @@ def count_reports(
                 f"columns are names of a frame's, found reports in a {type(reports).__name__}; "
                 "give the frame, or leave columns out"
             )
-        opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group)
-        placed = rows_of(reports, opened.rows, by=by, design=design, observed=observed)
-        labels = None if by is None else group_names(by)
-        return {None: counted_parts(opened, placed)}, labels, True, opened.rows
+        told: dict[str, Any] = {"group": group, "by": by, "design": design, "observed": observed}
+        found, rows = _tallied(reports, made, **told)
+        return {None: found}, None if by is None else group_names(by), True, rows
     frame = open_frame(reports)
     header, more = header_of(frame), prob is not None or epsilon is not None
     asked, single = resolve_columns(header, columns, mechanism, more=more)
@@ -352,21 +359,32 @@ def count_reports(
             for names, given in asked
         ]
         prob = epsilon = None
-    beside, found, rows = [*listed(by), *listed(group)], {}, 0
+    beside, tallies, rows = [*listed(by), *listed(group)], {}, 0
     for names, given in asked:
         most = MOST if beside or not is_mechanism(given) else most_of(given)
-        table, held, times, weights = condensed_rows(frame, names, None, beside, design, most)
-        column, samples = reports_in(table, names), None
-        if group is not None:
-            samples = column_of(table, group)
-        opened = reports_of(column, given, prob, epsilon=epsilon, group=samples, times=times)
-        kept = [column_of(table, name) for name in listed(by)] or None
-        own: Any = {"design": held, "times": times, "weights": weights}
-        placed = rows_of(column, opened.rows, by=kept, observed=observed, **own)
+        table, *read = condensed_rows(frame, names, None, beside, design=design, most=most)
+        told = dict(zip(("design", "times", "weights"), read, strict=True))
+        told["by"] = [column_of(table, name) for name in listed(by)] or None
+        told["group"] = None if group is None else column_of(table, group)
         name = names[0] if len(names) == 1 else tuple(names)
-        found[name] = counted_parts(opened, placed)
-        rows = opened.rows if times is None else int(times.sum())
-    return found, tuple(listed(by)) or None, single, rows
+        column = reports_in(table, names)
+        tallies[name], rows = _tallied(column, (given, prob, epsilon), observed=observed, **told)
+    return tallies, tuple(listed(by)) or None, single, rows
+
+
+def _tallied(
+    reports: Any,
+    made: tuple[Any, Any, Any],
+    *,
+    group: Any,
+    times: Counts | None = None,
+    **told: Any,
+) -> tuple[Any, int]:
+    """A tally of one column, or a dict with one for each group; and the rows of the data."""
+    mechanism, prob, epsilon = made
+    opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group, times=times)
+    placed = rows_of(reports, opened.rows, times=times, **told)
+    return counted_parts(opened, placed), opened.rows if times is None else int(times.sum())
 
 
 def counted_parts(opened: Reports, rows: Rows) -> Any:
