@@ -18,8 +18,8 @@ import rrstats as rr
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
+from rrstats.estimation.crosstab import count_rows
 from rrstats.estimation.engine_frames import is_frame, refuse_unopened
-from rrstats.estimation.joint import count_rows
 from rrstats.estimation.sample_design import check_weights, powers, rows_of
 from rrstats.estimation.tally import counted_parts, tally
 from rrstats.mechanisms import KRR, Samples, surveys

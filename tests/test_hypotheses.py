@@ -19,7 +19,7 @@ import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
 from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.arrays import debias
-from rrstats.estimation.crosstab import Crosstab
+from rrstats.estimation.crosstab import Crosstab, count_rows
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import (
     change,
@@ -27,10 +27,9 @@ from rrstats.estimation.hypothesis_tests import (
     homogeneity,
     independence,
 )
-from rrstats.estimation.joint import count_rows
 from rrstats.estimation.tally import Cell, Tally
-from rrstats.inference.contingency import fit_margins, random_tables
 from rrstats.inference.contrasts import raise_covariance
+from rrstats.inference.multinomial import fit_margins, random_tables
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
 COIN = rr.KRR(["no", "yes"], 0.75)

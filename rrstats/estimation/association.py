@@ -32,8 +32,7 @@ from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, numbers, variables
 from rrstats.estimation.arrays import fixed
-from rrstats.estimation.crosstab import Crosstab, check_two_way
-from rrstats.estimation.joint import check_columns
+from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import FORMATS, Result
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
 from rrstats.mechanisms.channel import check_target

@@ -53,14 +53,6 @@ from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import FORMATS, Result
 from rrstats.estimation.tally import Tally, tally
-from rrstats.inference.contingency import (
-    chi_squared_tail,
-    exact_p_value,
-    fit_margins,
-    hotelling_tail,
-    random_tables,
-    simulated_p_value,
-)
 from rrstats.inference.contrasts import (
     known_sum_map,
     project_to_simplex,
@@ -68,7 +60,18 @@ from rrstats.inference.contrasts import (
     wald_statistic,
     with_known_sum,
 )
-from rrstats.inference.multinomial import distance, fit_rates, score_statistic, start_inside
+from rrstats.inference.multinomial import (
+    chi_squared_tail,
+    distance,
+    exact_p_value,
+    fit_margins,
+    fit_rates,
+    hotelling_tail,
+    random_tables,
+    score_statistic,
+    simulated_p_value,
+    start_inside,
+)
 from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.channel import (
     expected_rates,

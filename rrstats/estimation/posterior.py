@@ -57,6 +57,10 @@ def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) ->
     """
     opened = reports_of(reports, mechanism, group=group)
     described = opened.mechanism
+    if isinstance(prior, Mapping) and len(prior) < described.domain.k:
+        raise ArgumentValueError(
+            f"prior must give each of the true answers {described.domain.describe()} one share"
+        )
     shares = proportions_of(prior, described.domain, "prior")
     everything = slice(None)
     encoded = opened.read(everything)
