@@ -315,7 +315,7 @@ def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
     """A copy in the index, reports already, a column that is not there, options of paths."""
     out = tmp_path / "out"
     lazy = dd.from_pandas(frame(), npartitions=2)
-    with pytest.raises(ArgumentValueError, match="index carries the name 'answer'"):
+    with pytest.raises(ArgumentValueError, match="has the name 'answer' too"):
         rrd.privatize_parquet(lazy.assign(copy=lazy.answer).set_index("copy").rename(
             columns={}).map_partitions(lambda d: d.rename_axis("answer")), out, PLAN)  # fmt: skip
     with pytest.raises(ArgumentValueError, match="'anwser' is not there; did you mean 'answer'"):

@@ -43,7 +43,7 @@ from rrstats.errors import (
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
-from rrstats.files.batches import BatchRelease, Seen
+from rrstats.files.batches import BatchRelease, Seen, check_lazy
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import (
     Answer,
@@ -251,15 +251,9 @@ def _known_categories(meta: pd.DataFrame, name: str) -> Any:
 # -- what the frame declares ---------------------------------------------------------------
 
 
-def schema_of(frame: dd.DataFrame, wanted: Sequence[Wanted]) -> tuple[pa.Schema, bool]:
+def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
     """The Arrow schema that all partitions get, from declarations alone; whether with the index."""
     meta = frame._meta
-    for asked in wanted:
-        if asked.name is not None and asked.name in meta.index.names:
-            raise ArgumentValueError(
-                f"the index carries the name {asked.name!r} too, and would release the answers; "
-                "reset_index(drop=True) or rename it first"
-            )
     keeps_index = meta.index.name is not None
     # Rows made up: without cells a column of objects has no type; nearly all hold text.
     sample = meta_nonempty(meta)
@@ -358,7 +352,7 @@ def privatize_parquet(
             "ledger is for src as a path; write the frame to Parquet, and give its path"
         )
     wanted = wanted_columns(plan, unknown, missing)
-    schema, keeps_index = schema_of(src, wanted)
+    schema, keeps_index = schema_of(src)
     release = BatchRelease(schema, wanted, again=again)
     check_layout(src, list(release.columns))
     tasks = [
@@ -494,12 +488,7 @@ class DaskAccessor:
         Raises ArgumentTypeError without key and id: computed again, a lazy frame would release
         again.
         """
-        if key is None or id is None:
-            raise ArgumentTypeError(
-                "a lazy frame is computed again and again, and fresh noise would be another "
-                "release each time; rrstats.engines.dask.privatize_parquet(ddf, path, plan) "
-                "writes it once; or give key= (rr.new_key()) and id= for keyed reports"
-            )
+        check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)")
         made = column_mechanisms(column, categories, prob, epsilon)
         one = _Keyed(made, {"key": key, "id": id, **options})
         meta = one(self._data._meta)

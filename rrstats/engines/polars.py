@@ -35,7 +35,7 @@ from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
-from rrstats.files.batches import BatchRelease, careful
+from rrstats.files.batches import BatchRelease, careful, check_lazy
 from rrstats.files.formats import as_path
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
@@ -291,12 +291,7 @@ class LazyNamespace(_Counting):
         never a household, see `sink_privatized`.
         Raises ArgumentTypeError without key and id, and names the sink.
         """
-        if key is None or id is None:
-            raise ArgumentTypeError(
-                "a lazy frame is computed anew each time it is used, and each time would be "
-                "another release of the same answers; write it once with "
-                "rrstats.engines.polars.sink_privatized(lf, path, ...), or give key= and id="
-            )
+        check_lazy(key, id, "polars.sink_privatized(lf, path, ...)")
         plan = column_mechanisms(column, categories, prob, epsilon)
         wanted = wanted_columns(plan, unknown, missing)
         schema = careful(self._data.collect_schema)

@@ -43,7 +43,7 @@ from rrstats.errors import (
     RRStatsError,
 )
 from rrstats.files import file_metadata
-from rrstats.files.batches import BatchRelease, Seen, careful
+from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
 from rrstats.files.formats import as_path
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
@@ -582,12 +582,7 @@ def privatize(
     """
     if not isinstance(df, DataFrame):
         raise ArgumentTypeError(f"df must be a Spark DataFrame, found {type(df).__name__}")
-    if key is None or id is None:
-        raise ArgumentTypeError(
-            "a lazy frame is computed anew each time it is used, and each time would be another "
-            "release of the same answers; write it once with "
-            "rrstats.engines.spark.privatize_parquet(df, dst, ...), or give key= and id="
-        )
+    check_lazy(key, id, "spark.privatize_parquet(df, dst, ...)")
     wanted = wanted_columns(columns, unknown, missing)
     refuse_by(df, wanted)
     _, task, schema = prepare(df, wanted, {}, again, key=check_key(key), id=id)

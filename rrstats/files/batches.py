@@ -473,6 +473,16 @@ def careful(work: Callable[..., Result], *cells: Any) -> Result:
     )
 
 
+def check_lazy(key: Any, id: Any, sink: str) -> None:
+    """Raise ArgumentTypeError unless a lazy result would be the same whenever it is computed."""
+    if key is None or id is None:
+        raise ArgumentTypeError(
+            "a lazy frame is computed anew each time it is used, and each time would be another "
+            f"release of the same answers; write it once with rrstats.engines.{sink}, or give "
+            "key= (rr.new_key()) and id= for keyed reports"
+        )
+
+
 # -- checks of declarations ----------------------------------------------------------------
 
 
