@@ -15,7 +15,6 @@ __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
     "ConvergenceWarning",
-    "FileError",
     "ImplausibleReportsWarning",
     "LowPrecisionWarning",
     "MetadataError",

@@ -1,8 +1,8 @@
 """Metadata of privatized columns: read, write, find, and `carry` after a merge."""
 
-from rrstats.mechanisms.records import Record, carry, find, read, write
+from rrstats.mechanisms.records import carry, find, read, write
 
-__all__ = ["Record", "carry", "find", "read", "write"]
+__all__ = ["carry", "find", "read", "write"]
 
 
 def __dir__() -> list[str]:

@@ -468,7 +468,8 @@ def statement(
     Examples
     --------
     >>> import rrstats as rr
-    >>> record = rr.metadata.Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
+    >>> from rrstats.mechanisms.records import Record
+    >>> record = Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> print(statement([record]).splitlines()[0])
     # How the answers in this file were protected
     """
@@ -526,7 +527,8 @@ def describe(records: Iterable[Record], *, beside: str | None = None) -> str:
     Examples
     --------
     >>> import rrstats as rr
-    >>> record = rr.metadata.Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
+    >>> from rrstats.mechanisms.records import Record
+    >>> record = Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> "A report is the true answer with probability 75%" in describe([record])
     True
     """

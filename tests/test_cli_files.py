@@ -24,6 +24,7 @@ import pyarrow.parquet as pq  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
 from rrstats.cli import file_commands  # after importorskip
+from rrstats.mechanisms.records import Record
 
 WORDS = ["never", "once", "often"]
 NEARLY_ALL_TRUTH = str(1 - 2**-45)
@@ -283,7 +284,7 @@ def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
         done(capsys, *arguments[:2], "o.parquet", *arguments[3:], "--again", "--dry-run")
     )
     assert files.describe_file("out.parquet") == [
-        metadata.Record.from_dict({k: v for k, v in column.items() if k != "epsilon"})
+        Record.from_dict({k: v for k, v in column.items() if k != "epsilon"})
         for column in made["columns"]
     ]
 
@@ -469,8 +470,8 @@ def out(folder, capsys):
         }
     )
     records = [
-        metadata.Record.of("answer", rr.KRR(WORDS, 0.75)),
-        metadata.Record.of("smoker", rr.KRR([True, False], 0.75)),
+        Record.of("answer", rr.KRR(WORDS, 0.75)),
+        Record.of("smoker", rr.KRR([True, False], 0.75)),
     ]
     table = pa.Table.from_pandas(frame, preserve_index=False)
     document = json.dumps(metadata.write(records))

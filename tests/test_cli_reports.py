@@ -16,6 +16,7 @@ import pyarrow.parquet as pq  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
 from rrstats.cli import arguments, command_line  # after importorskip
+from rrstats.mechanisms.records import Record
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)
@@ -45,7 +46,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def said(mechanism=KRR, **facts):
-    return metadata.write([metadata.Record.of("answer", mechanism, **facts)])
+    return metadata.write([Record.of("answer", mechanism, **facts)])
 
 
 def call(capsys, *words):

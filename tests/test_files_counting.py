@@ -12,7 +12,7 @@ from file_samples import KRR, WORDS  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError  # after importorskip
-from rrstats.metadata import Record  # after importorskip
+from rrstats.mechanisms.records import Record  # after importorskip
 
 ENDINGS = [".parquet", ".feather", ".csv", ".tsv.gz", ""]
 REPORTS = (["never"] * 3 + ["once"] * 2 + ["often"]) * 50

@@ -19,7 +19,7 @@ import rrstats as rr
 from rrstats import files
 from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.metadata import Record, write
+from rrstats.mechanisms.records import Record, write
 
 N = 300
 REPORTS = pa.table(

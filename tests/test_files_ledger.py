@@ -20,7 +20,7 @@ import pytest
 import rrstats as rr
 from rrstats.errors import FileError, MetadataError, SecondReleaseError
 from rrstats.mechanisms import Chain
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import Record
 
 pytest.importorskip("pyarrow")
 ledgers = pytest.importorskip("rrstats.files.ledger")
@@ -444,7 +444,7 @@ import sys
 from pathlib import Path
 import rrstats as rr
 from rrstats.files.ledger import Ledger
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import Record
 
 source, records = Path(sys.argv[1]), [Record.of("smoker", rr.KRR(["yes", "no"], 0.75))]
 ledger = Ledger.of(source)

@@ -19,8 +19,7 @@ import rrstats as rr
 from rrstats import mechanisms, metadata
 from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
-from rrstats.mechanisms.records import MOST_LEVELS, Mechanisms, record_columns
-from rrstats.metadata import Record
+from rrstats.mechanisms.records import MOST_LEVELS, Mechanisms, Record, record_columns
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 

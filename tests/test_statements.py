@@ -18,8 +18,8 @@ from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.mechanisms.matrix_channel import MatrixChannel
+from rrstats.mechanisms.records import Record
 from rrstats.mechanisms.support_channel import SupportChannel
-from rrstats.metadata import Record
 from rrstats.statement import statement
 
 README = Path(__file__).resolve().parent.parent / "README.md"

@@ -14,7 +14,6 @@ from scripted import Counting, Recorded
 from subset_laws import bits_of, check_channel, check_law, check_moments
 
 import rrstats as rr
-from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -23,6 +22,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import SubsetSelection, from_dict
 from rrstats.mechanisms import subset_selection as subset
+from rrstats.mechanisms.records import Record
 from rrstats.randomness.sources import FreshWords
 
 ABCD = list("abcd")
@@ -229,7 +229,7 @@ def test_documents():
     with pytest.raises(MetadataError):
         from_dict({**by_hand, "prob": 0.5})
     many = SubsetSelection(range(101), epsilon=1.0)
-    record = metadata.Record.of("x", many, unknown="warn", missing="unknown")
+    record = Record.of("x", many, unknown="warn", missing="unknown")
     assert record.is_shortened
     assert record.resolve(many) is many
     assert record.epsilon == many.epsilon

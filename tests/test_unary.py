@@ -19,7 +19,6 @@ from scripted import Counting, Recorded, Scripted, every_stream
 from subset_laws import bits_of, check_channel, check_law, check_moments
 
 import rrstats as rr
-from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -27,6 +26,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.mechanisms import UnaryEncoding, from_dict
+from rrstats.mechanisms.records import Record
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness import samplers
 from rrstats.randomness.sources import BLOCK_ROWS, FreshWords
@@ -226,7 +226,7 @@ def test_documents(make):
     assert eval(repr(m), {"UnaryEncoding": rr.UnaryEncoding}) == m
     assert len({m, again, make(ABC[::-1])}) == 2
     many = make(range(101))
-    record = metadata.Record.of("x", many, unknown="warn", missing="unknown")
+    record = Record.of("x", many, unknown="warn", missing="unknown")
     assert record.is_shortened
     assert record.resolve(many) is many
     assert record.epsilon == many.epsilon
