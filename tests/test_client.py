@@ -326,7 +326,7 @@ def test_samples_need_their_label():
     m = EXAMPLES["Samples, mixed"]()
     assert rr.client.report(m, "01", group="dice") in m.report_space.categories
     for group in (None, "darts", 1):
-        with pytest.raises(ArgumentValueError, match=r"group must be one of the samples \['dice'"):
+        with pytest.raises((TypeError, ValueError), match=r"the samples \['dice'"):
             rr.client.report(m, "01", group=group)
     with pytest.raises(ArgumentTypeError, match="has only one"):
         rr.client.report(M, "once", group="dice")
@@ -421,7 +421,7 @@ BAD = {
 @pytest.mark.parametrize("text", BAD, ids=repr)
 def test_texts_that_are_no_report(text):
     """Each kind of bad text is refused with its reason, and never quoted."""
-    with pytest.raises(ArgumentValueError, match=f"it is {BAD[text]}$") as caught:
+    with pytest.raises(ArgumentValueError, match=f"of 1 there are 1 {BAD[text]};") as caught:
         rr.client.decode_report(M, text)
     assert len(str(text)) < 8 or str(text) not in str(caught.value)
     with pytest.raises(ArgumentValueError, match=f"of 3 there are 1 {BAD[text]};"):
