@@ -26,7 +26,6 @@ import pandas as pd
 from rrstats._typing import Floats
 from rrstats.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     LowPrecisionWarning,
     NotIdentifiableError,
     RRStatsWarning,
@@ -134,8 +133,6 @@ class ScoreResult(RegressionResult):
                 "known, and scores have no model of them (method='likelihood' has)"
             )
         frame, half = table_of(data), student_quantile(confidence(level), self.df)
-        if not isinstance(frame, pd.DataFrame):
-            raise ArgumentValueError("data must be a frame with the covariates as columns")
         known, matrices = self.private.codes(frame), np.stack(self.data.matrices(frame))
         matrix = matrices[known, np.arange(len(frame))]
         value = matrix @ self.estimates

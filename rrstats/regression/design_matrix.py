@@ -1,6 +1,6 @@
 """Covariates as a named matrix of numbers, from a formula or from columns as they stand.
 
-`covariates` opens the data and says which rows are whole; `Covariates.design` makes the matrix of
+`covariates` opens the data and says which rows are whole; `DesignMatrix.made` makes the matrix of
 the rows that are used, and `DesignMatrix.again` the same columns of another frame: with the levels,
 means and knots of the fit, so that predictions mean what the coefficients do.
 A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
@@ -16,7 +16,7 @@ import contextlib
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,23 +112,40 @@ INTERCEPT = "Intercept"
 class DesignMatrix:
     """A matrix of covariates, and how to make it again.
 
-    matrix : (rows, p) finite numbers.  names : of its p columns.
-    frame : the columns that it is made of, of the rows of the matrix.  maker : makes it again.
+    frame : the columns that it is made of, of the rows of the matrix.  maker : makes it.
     factors : columns used as ``C(column)`` alone.  jumps : columns in a transform that has no
     slope, and that transform.
+    matrix : (rows, p) finite numbers, once it is made.  names : of its p columns.
     """
 
-    matrix: Floats
-    names: tuple[str, ...]
     frame: pd.DataFrame
     maker: _FormulaMatrix | _ColumnMatrix
-    factors: frozenset[str]
-    jumps: Mapping[str, str]
+    factors: frozenset[str] = frozenset()
+    jumps: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    matrix: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The columns of a frame that it is made of; for arrays the names of its columns."""
         return tuple(self.frame.columns)
+
+    def missing(self) -> dict[str, Booleans]:
+        """For each column with missing values, where they are."""
+        columns = {str(name): np.asarray(self.frame[name].isna()) for name in self.frame.columns}
+        return {f"covariate {name!r}": where for name, where in columns.items() if where.any()}
+
+    def made(self, keep: Booleans | None = None) -> DesignMatrix:
+        """The matrix of all rows, or of those to keep."""
+        frame = self.frame if keep is None else self.frame[keep]
+        matrix, names, maker = self.maker.made(frame)
+        if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+            raise ArgumentValueError(
+                "covariates must have names of their own, found more than one of "
+                f"{by_source(twice)}; rename a column or a level"
+            )
+        matrix = finite(matrix, names)
+        return replace(self, frame=frame, maker=maker, names=names, matrix=matrix)
 
     def again(self, data: Any) -> Floats:
         """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
@@ -147,28 +164,44 @@ class DesignMatrix:
         """The columns that the matrix is made of."""
         if isinstance(data, pd.Series) and len(self.sources) == 1:
             return data.to_frame(self.sources[0])
-        data = table_of(data)
-        if isinstance(data, pd.DataFrame):
-            columns = {name: called(data, name) for name in self.sources}
-            return pd.DataFrame(columns, index=data.index)
-        refuse_masked(data)
-        table = np.asarray(data)
-        if table.ndim == 1 and len(self.sources) == 1:
-            table = table[:, None]
-        if table.ndim != 2 or table.shape[1] != len(self.sources):
-            raise ArgumentValueError(
-                f"data must have the columns {listed(self.sources)}, in this order or as a frame, "
-                f"found an array of shape {table.shape}"
-            )
-        return pd.DataFrame(table, columns=list(self.sources))
+        frame = table_of(data, self.sources)
+        return pd.DataFrame({name: called(frame, name) for name in self.sources}, index=frame.index)
 
 
-def table_of(data: Any) -> Any:
-    """A Series or a mapping of columns as a frame with its metadata; other data as they are."""
+def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
+    """Data as a frame; a Series and a mapping of columns with their metadata.
+
+    names : of the columns of an array, by default x1, x2, ...
+    """
+    if isinstance(data, pd.DataFrame):
+        return data
     if isinstance(data, pd.Series):
         data = {"x1" if data.name is None else data.name: data}
-    if not isinstance(data, Mapping):
-        return data
+    if isinstance(data, Mapping):
+        return _of_columns(data)
+    if np.ma.is_masked(data):  # as plain arrays they show what stands behind the mask
+        raise ArgumentTypeError(
+            f"data must not be masked, found {int(np.ma.getmaskarray(data).sum())} masked cells; "
+            "give data.filled(...), or a frame with NaN, of which missing= says what to do"
+        )
+    table = np.asarray(data)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
+        raise ArgumentTypeError(
+            "data must be a frame, or an array of numbers with one row for each report, found "
+            f"{type(data).__name__} of type {table.dtype} with {table.ndim} axes"
+        )
+    if names and table.shape[1] != len(names):
+        raise ArgumentValueError(
+            f"data must have the columns {listed(names)}, in this order or as a frame, "
+            f"found an array of shape {table.shape}"
+        )
+    columns = list(names) or [f"x{place + 1}" for place in range(table.shape[1])]
+    return pd.DataFrame(table, columns=columns)
+
+
+def _of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
+    """A mapping of columns as a frame; metadata of Series go with them."""
     try:
         frame = pd.DataFrame(dict(data))
     except (TypeError, ValueError):
@@ -187,13 +220,9 @@ def table_of(data: Any) -> Any:
     return frame
 
 
-def refuse_masked(data: Any) -> None:
-    """Raise for arrays with masked cells: as plain arrays they show what stands behind the mask."""
-    if np.ma.is_masked(data):
-        raise ArgumentTypeError(
-            f"data must not be masked, found {int(np.ma.getmaskarray(data).sum())} masked cells; "
-            "give data.filled(...), or a frame with NaN, of which missing= says what to do"
-        )
+def labelled(data: Any) -> pd.DataFrame | None:
+    """Data whose rows have labels; None for an array."""
+    return table_of(data) if isinstance(data, pd.DataFrame | pd.Series | Mapping) else None
 
 
 def called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -223,32 +252,6 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
 
 
-@dataclass(frozen=True, eq=False)
-class Covariates:
-    """Columns of a frame, of which a matrix is made; the fields are those of `DesignMatrix`."""
-
-    frame: pd.DataFrame
-    maker: _FormulaMatrix | _ColumnMatrix
-    factors: frozenset[str] = frozenset()
-    jumps: Mapping[str, str] = field(default_factory=dict)
-
-    def missing(self) -> dict[str, Booleans]:
-        """For each column with missing values, where they are."""
-        columns = {str(name): np.asarray(self.frame[name].isna()) for name in self.frame.columns}
-        return {f"covariate {name!r}": where for name, where in columns.items() if where.any()}
-
-    def design(self, keep: Booleans | None = None) -> DesignMatrix:
-        """The matrix of all rows, or of those to keep."""
-        frame = self.frame if keep is None else self.frame[keep]
-        matrix, names, maker = self.maker.made(frame)
-        if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-            raise ArgumentValueError(
-                "covariates must have names of their own, found more than one of "
-                f"{by_source(twice)}; rename a column or a level"
-            )
-        return DesignMatrix(finite(matrix, names), names, frame, maker, self.factors, self.jumps)
-
-
 # -- formulas ----------------------------------------------------------------------------------
 
 
@@ -265,7 +268,7 @@ _QUOTED = re.compile(r"`([^`]+)`")
 _EXAMPLE = "'smoker ~ age + C(region)'"
 
 
-def _formula_covariates(formula: str, data: pd.DataFrame, whole: Iterable[Any]) -> Covariates:
+def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str]) -> DesignMatrix:
     """The right side of a formula over a frame.
 
     whole : columns whose categories all count; others lose those that no row has.
@@ -292,9 +295,9 @@ def _formula_covariates(formula: str, data: pd.DataFrame, whole: Iterable[Any]) 
     other = {name for name, _, text in pairs if not re.match(alone.format(re.escape(name)), text)}
     frame = pd.DataFrame({name: column_of(data, name) for name in uses}, index=data.index)
     text = formula.partition("~")[2].strip()
-    columns, kept = tuple(map(str, data.columns)), frozenset(map(str, whole))
-    maker = _FormulaMatrix(terms, text, frozenset(plain), columns, kept)
-    return Covariates(frame, maker, frozenset(uses) - other, jumps)
+    columns = tuple(map(str, data.columns))
+    maker = _FormulaMatrix(terms, text, frozenset(plain), columns, whole)
+    return DesignMatrix(frame, maker, frozenset(uses) - other, jumps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -494,57 +497,40 @@ def _nodes(expression: str) -> tuple[list[ast.AST], dict[str, str]]:
     return list(ast.walk(tree)), quoted
 
 
-def frame_of(data: Any) -> pd.DataFrame:
-    """Data as a frame; raises for what is none."""
-    data = table_of(data)
-    if not isinstance(data, pd.DataFrame):
-        raise ArgumentTypeError(
-            f"a formula needs a frame with its columns as data, found {type(data).__name__}"
-        )
-    return data
-
-
 # -- columns as they stand -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _ColumnMatrix:
-    """Makes the matrix of columns as they stand, after a column of ones where one is asked for."""
+    """Makes the matrix of columns as they stand, after a column of ones where one is asked for.
+
+    whole : columns of categories, which have a column for each but the first.
+    """
 
     intercept: bool
+    whole: frozenset[str] = frozenset()
 
     def made(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], _ColumnMatrix]:
         """The matrix of a frame, its names, and what makes it again."""
-        names, ones = (*[INTERCEPT] * self.intercept, *data.columns), int(self.intercept)
-        matrix = np.empty((len(names), len(data))).T  # column by column
-        matrix[:, :ones] = 1.0
+        columns = [(INTERCEPT, np.ones(len(data)))] * self.intercept
         for place, name in enumerate(data.columns):
-            column = data.iloc[:, place]
-            kind = column.dtype
-            if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-                raise ArgumentTypeError(
-                    f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
-                    f"formula with C({name}) makes a factor of it"
-                )
-            matrix[:, ones + place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return matrix, names, self
+            columns += self._columns(name, data.iloc[:, place])
+        names = tuple(name for name, _ in columns)
+        matrix = np.array([column for _, column in columns], dtype=np.float64)
+        return matrix.reshape(len(names), len(data)).T, names, self  # column by column
 
-
-def _table(data: Any) -> pd.DataFrame:
-    """Covariates without a formula as a frame of columns with names."""
-    data = table_of(data)
-    if isinstance(data, pd.DataFrame):
-        return data.set_axis([str(name) for name in data.columns], axis=1)
-    refuse_masked(data)
-    table = np.asarray(data)
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
-        raise ArgumentTypeError(
-            "data must be a frame or an array of numbers with one row for each report, found "
-            f"an array of type {table.dtype} with {table.ndim} axes"
-        )
-    return pd.DataFrame(table, columns=[f"x{place}" for place in range(1, table.shape[1] + 1)])
+    def _columns(self, name: str, column: pd.Series[Any]) -> Iterator[tuple[str, Floats]]:
+        kind = column.dtype
+        if name in self.whole:
+            for code, level in list(enumerate(column.cat.categories))[1:]:
+                yield f"{name}[T.{level}]", np.asarray(column.cat.codes == code, dtype=np.float64)
+        elif not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
+            raise ArgumentTypeError(
+                f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
+                f"formula with C({name}) makes a factor of it"
+            )
+        else:
+            yield name, column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def covariates(
@@ -554,28 +540,29 @@ def covariates(
     rows: int,
     intercept: bool = False,
     whole: Iterable[Any] = (),
-) -> Covariates:
+) -> DesignMatrix:
     """Open covariates.
 
-    data : a frame; without a formula also an (rows, p) array, or None for an intercept alone.
+    data : a frame; without a formula it may be None, for an intercept alone.
     formula : of which the right side is used; it says itself whether there is an intercept.
-    rows : how many there must be.  intercept : whether to add one to an array or frame.
-    whole : columns of a formula whose categories all count.
+    rows : how many there must be.  intercept : whether to add one to columns as they stand.
+    whole : columns of categories that all count.
     """
+    whole = frozenset(map(str, whole))
     if formula is not None:
         if intercept:
             raise ArgumentTypeError(
                 "intercept is for arrays; a formula has one unless it says '- 1'"
             )
-        return _formula_covariates(formula, frame_of(data), whole)
+        return _formula_covariates(formula, data, whole)
     if data is None:
-        return Covariates(pd.DataFrame(index=range(rows)), _ColumnMatrix(True))
-    table = _table(data)
-    if len(table) != rows:
+        return DesignMatrix(pd.DataFrame(index=range(rows)), _ColumnMatrix(True))
+    if len(data) != rows:
         raise ArgumentValueError(
-            f"data must have one row for each of the {rows} reports, found {len(table)}"
+            f"data must have one row for each of the {rows} reports, found {len(data)}"
         )
-    return Covariates(table, _ColumnMatrix(intercept))
+    frame = data.set_axis([str(name) for name in data.columns], axis=1)
+    return DesignMatrix(frame, _ColumnMatrix(intercept, whole))
 
 
 # -- rows and values of people -------------------------------------------------------------------
@@ -603,22 +590,17 @@ def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Boole
     return np.asarray(keep)
 
 
-def column_or_values(given: Any, data: Any, rows: int, name: str, outcome: Any = None) -> Any:
+def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) -> Any:
     """A column of data by its name, or values as they are; checked for length and index.
 
-    outcome : what has the index of the rows where data has none.
+    beside : data and outcome, where these have labels of rows.
     Raises ArgumentValueError for reports, which are not what people are.
     """
     if given is None:
         return None
-    if isinstance(given, str):
-        if not isinstance(data, pd.DataFrame):
-            raise ArgumentTypeError(
-                f"{name} may be the name of a column where data is a frame; give the values"
-            )
-        given = column_of(data, given)
-    check_index(given, data, name)
-    check_index(given, outcome, name, "the outcome")
+    given = column_of(data, given) if isinstance(given, str) else given
+    for what, other in zip(("data", "the outcome"), beside, strict=False):
+        check_index(given, other, name, what)
     refuse_reports(given, name, "give a column that was not privatized")
     found = len(given) if hasattr(given, "__len__") else "something else"
     if found != rows:
@@ -649,5 +631,6 @@ def offset_of(offset: Any, data: Any, rows: int) -> Any:
     if offset is None:
         return None
     scalar = not isinstance(offset, str) and np.ndim(offset) == 0
-    values = [offset] * rows if scalar else column_or_values(offset, data, rows, "offset")
-    return numbers(values, "offset", rows)
+    given = [offset] * rows if scalar else offset
+    frame = labelled(data)
+    return numbers(column_or_values(given, frame, rows, "offset", frame), "offset", rows)

@@ -213,7 +213,8 @@ def marginal(people: Population) -> Iterator[tuple[str, str, Floats, Floats]]:
     Of an ordinary covariate true categories stay as they are; of a privatized one the others do.
     """
     private = people.data.private
-    names = [name for name in people.data.design.sources if name not in private.names]
+    hidden = set(map(str, private.names))
+    names = [name for name in people.data.design.sources if name not in hidden]
     changes = [(name, *change) for name in names for change in _changes(people, name)]
     for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
         ends = []
@@ -234,7 +235,7 @@ def _changes(people: Population, name: str) -> Iterator[tuple[str, Total, Total]
     A slope for numbers; differences to the first level for factors and 0/1 columns.
     """
     design, weights, fitted = people.data.design, people.weights, people.fit.model
-    frame = design.frame.drop(columns=list(people.data.private.names), errors="ignore")
+    frame = design.frame.drop(columns=list(map(str, people.data.private.names)), errors="ignore")
     column = frame[name]
 
     def ends(values: Any, each: Floats) -> Total:

@@ -41,7 +41,7 @@ from rrstats.regression.design_matrix import (
     check_ordinary,
     column_or_values,
     covariates,
-    frame_of,
+    labelled,
     sides,
     source_of,
     table_of,
@@ -160,32 +160,15 @@ class PrivateCovariates:
             return "no covariate privatized"
         return f"privatized: {', '.join(map(str, self.names))}"
 
-    def others(self, data: pd.DataFrame) -> pd.DataFrame:
-        """The columns of a frame that are not among them."""
-        return data.loc[:, [name not in self.names for name in data.columns]]
-
     def framed(self, data: pd.DataFrame, profile: Sequence[int] | None) -> pd.DataFrame:
         """The frame with everybody in one profile; None for all categories by turns."""
-        found = data.copy(deep=False)
+        found = data.loc[:, [name not in self.names for name in data.columns]]
+        found = found.set_axis([str(name) for name in found.columns], axis=1)
         for place, (name, labels) in enumerate(zip(self.names, self.labels, strict=True)):
             turns = np.arange(len(data)) % len(labels)
             codes = turns if profile is None else np.full(len(data), profile[place])
-            found[name] = pd.Categorical.from_codes(codes.tolist(), pd.Index(labels, dtype=object))
-        return found
-
-    @property
-    def indicator_names(self) -> tuple[str, ...]:
-        """Names of the columns without a formula: one for each category but the first."""
-        pairs = zip(self.names, self.labels, strict=True)
-        return tuple(f"{name}[T.{label}]" for name, labels in pairs for label in labels[1:])
-
-    def indicated(self, matrix: Floats) -> list[Floats]:
-        """The matrix with these columns, for each profile."""
-        found = []
-        for profile in self.profiles:
-            pairs = zip(profile, self.labels, strict=True)
-            codes = [float(code == one) for code, all_ in pairs for one in range(1, len(all_))]
-            found.append(np.hstack([matrix, np.tile(codes, (len(matrix), 1))]))
+            values = pd.Categorical.from_codes(codes.tolist(), pd.Index(labels, dtype=object))
+            found = found.assign(**{str(name): values})
         return found
 
     def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
@@ -339,8 +322,8 @@ class ModelRequest:
 
     @cached_property
     def frame(self) -> Any:
-        """Data, a Series and a mapping of columns as a frame."""
-        return table_of(self.data)
+        """Data as a frame; None where there are none."""
+        return None if self.data is None and self.formula is None else table_of(self.data)
 
     @property
     def formula(self) -> str | None:
@@ -352,7 +335,7 @@ class ModelRequest:
         """Values of the outcome."""
         if self.formula is None:
             return self.outcome
-        return column_of(frame_of(self.frame), sides(self.formula)[0])
+        return column_of(self.frame, sides(self.formula)[0])
 
     @property
     def record(self) -> Any:
@@ -393,23 +376,22 @@ class ModelRequest:
 
     def column(self, name: str, given: Any, rows: int) -> Any:
         """A column of data by its name, or values."""
-        return column_or_values(given, self.frame, rows, name, self.values)
+        return column_or_values(given, self.frame, rows, name, labelled(self.data), self.values)
 
     def sources(self) -> list[Hashable]:
         """The columns that the model may use."""
         if self.formula is not None:
             opened = covariates(self.frame, self.formula, rows=len(self.frame))
             return list(opened.frame.columns)
-        return list(self.frame.columns) if isinstance(self.frame, pd.DataFrame) else []
+        return [] if self.frame is None else list(self.frame.columns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelData:
     """Columns of a regression as clean arrays, of the rows that are used.
 
-    private : the privatized covariates, if any.  design : the ordinary ones.
-    names : of the columns of the design.  order : the places among them of the columns of ``same``
-    and ``varying``.
+    private : the privatized covariates, if any.  design : their columns and the ordinary ones.
+    order : the places among these of the columns of ``same`` and ``varying``.
     same : (rows, s) columns that are alike for all profiles of the privatized covariates.
     varying : (profiles, rows, v) the others.
     rows : of the data.  keep : those that are used, or None.  people : how many they stand for.
@@ -418,7 +400,6 @@ class ModelData:
 
     private: PrivateCovariates
     design: DesignMatrix
-    names: tuple[str, ...]
     order: list[int]
     same: Floats
     varying: Floats
@@ -430,7 +411,11 @@ class ModelData:
     weighted: bool
     clusters: NDArray[np.intp] | None
     offset: Floats | None
-    from_formula: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the design."""
+        return self.design.names
 
     @property
     def ordered(self) -> list[str]:
@@ -439,12 +424,10 @@ class ModelData:
 
     def matrices(self, frame: pd.DataFrame) -> list[Floats]:
         """Matrices of other people, one for each profile."""
-        private = self.private
-        if not self.from_formula:
-            return private.indicated(self.design.again(frame))
-        if not private.columns:
+        if not self.private.columns:
             return [self.design.again(frame)]
-        return [self.design.again(private.framed(frame, one)) for one in private.profiles]
+        frames = (self.private.framed(frame, one) for one in self.private.profiles)
+        return [self.design.again(one) for one in frames]
 
     def beside(self, profiles: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
         """Predictions of profiles with the covariates in front, of the same rows.
@@ -452,7 +435,7 @@ class ModelData:
         Covariates that are called as a column of the predictions get "profile_" before their names.
         """
         labels = {str(label): label for label in profiles.columns}
-        wanted = dict.fromkeys(map(str, (*self.design.sources, *self.private.names)))
+        wanted = dict.fromkeys((*self.design.sources, *map(str, self.private.names)))
         named = [labels[name] for name in wanted if name in labels]
         held = {
             f"profile_{name}" if name in found.columns else name: profiles[name].array
@@ -466,16 +449,19 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
 
     rows : of the outcome.  absent : where it is missing, by what it is called.
     """
-    data, formula = request.frame, request.formula
+    private, data, formula = request.private, request.frame, request.formula
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
     if formula is None:
-        check_index(request.values, data, "the outcome")
-    private = request.private
+        check_index(request.values, labelled(request.data), "the outcome")
     given = {name: request.column(name, one, rows) for name, one in request.columns.items()}
     labels = given.pop("clusters", None)
     numeric = {name: _numbers(column, name, rows) for name, column in given.items()}
-    opened = _ordinary_covariates(request, private, rows)
+    alone = data is not None and formula is None and len(private.columns) == data.shape[1]
+    framed = private.framed(data, None) if private.columns else data
+    opened = covariates(
+        framed, formula, rows=rows, intercept=request.intercept or alone, whole=private.names
+    )
     gaps = {**absent, **opened.missing(), **private.missing()}
     gaps |= {name: np.isnan(column) for name, column in numeric.items()}
     if labels is not None:
@@ -483,18 +469,13 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
     keep = whole_rows(request.missing, gaps, rows)
     kept, weight, frequency = _people(numeric, keep, rows)
     keep = None if kept.all() else kept
-    design = opened.design(keep)
-    names, matrices = design.names, [design.matrix]
-    if private.columns and request.formula is None:
-        names, matrices = (*names, *private.indicator_names), private.indicated(design.matrix)
-    elif private.columns:
-        frames = (private.framed(design.frame, one) for one in private.profiles)
-        matrices = [design.again(frame) for frame in frames]
+    design = opened.made(keep)
+    frames = (private.framed(design.frame, one) for one in private.profiles)
+    matrices = [design.again(one) for one in frames] if private.columns else [design.matrix]
     order, same, varying = _apart(matrices)
     return ModelData(
         private=private,
         design=design,
-        names=names,
         order=order,
         same=same,
         varying=varying,
@@ -506,20 +487,7 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
         weighted="weights" in numeric,
         clusters=None if labels is None else _clusters(pd.Series(labels)[kept]),
         offset=numeric["offset"][kept] if "offset" in numeric else None,
-        from_formula=request.formula is not None,
     )
-
-
-def _ordinary_covariates(request: ModelRequest, private: PrivateCovariates, rows: int) -> Any:
-    data = request.frame
-    if request.formula is not None:
-        framed = private.framed(data, None) if private.columns else data
-        return covariates(framed, request.formula, rows=rows, whole=private.names)
-    if private.columns and isinstance(data, pd.DataFrame):
-        data = private.others(data)
-        if not data.shape[1]:  # an intercept alone
-            data = None
-    return covariates(data, None, rows=rows, intercept=request.intercept)
 
 
 def _numbers(column: Any, name: str, rows: int) -> Floats:

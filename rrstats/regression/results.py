@@ -709,11 +709,10 @@ class LikelihoodResult(RegressionResult):
         model = self.fit.model
         if data is None:
             return None, model, None
-        private, frame, known = self.private, table_of(data), None
-        if not private.columns:
-            frame = self.data.design.framed(data)
-        elif not isinstance(frame, pd.DataFrame):
-            frame = pd.DataFrame(np.asarray(data), columns=list(self.data.design.sources))
+        private, design, known = self.private, self.data.design, None
+        hidden = set(map(str, private.names))
+        names = [name for name in design.sources if name not in hidden]
+        frame = table_of(data, names) if private.columns else design.framed(data)
         there = [name for name in private.names if name in frame.columns]
         if there and len(there) < len(private.names):
             raise ArgumentValueError(
@@ -723,7 +722,7 @@ class LikelihoodResult(RegressionResult):
         if there:
             profiles = private.codes(frame)
             known = np.array([private.first_class(private.profiles[one]) for one in profiles])
-        shift = offset_of(offset, table_of(data), len(frame))
+        shift = offset_of(offset, data, len(frame))
         if (shift is None) != (model.offset is None):
             missing = "is needed: the fit has one; give that of data"
             needless = "must be left out: the fit has none"
