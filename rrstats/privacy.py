@@ -617,13 +617,6 @@ class _Masses(NamedTuple):
     infinite: Decimal
 
 
-def _rounded_to(direction: str) -> decimal.Context:
-    """Decimal arithmetic that rounds in one direction."""
-    found = context(_DIGITS)
-    found.rounding = direction
-    return found
-
-
 class _Curve(NamedTuple):
     """Delta at an epsilon; of an upper bound the reasons and the step of its grid."""
 
@@ -650,9 +643,9 @@ def _power(loss: PrivacyLoss, times: int) -> _Masses:
     """The masses of equal reports: of one with any losses, or of many with even ones."""
     sides = [[outcome[side] for outcome in loss.finite] for side in (0, 1)]
     infinite = sum((p for p, q in loss.outcomes if not q), Fraction(0))
-    with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+    with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
         q, finite = _side_power(sides[1], times), _raised(1 - infinite, times)
-    with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+    with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
         return _Masses(_side_power(sides[0], times), q, 1 - finite)
 
 
@@ -698,15 +691,15 @@ def _exact_curve(pieces: Sequence[_Masses]) -> _Curve:
     """The curve of losses that are kept one by one: exact but for the last double."""
     p, q, infinite = [Decimal(1)], [Decimal(1)], Decimal(0)
     for piece in pieces:
-        with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+        with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
             p = [one * other for one in p for other in piece.p]
             infinite += piece.infinite * (1 - infinite)
-        with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+        with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
             q = [one * other for one in q for other in piece.q]
 
     def delta(epsilon: float) -> float:
         """The smallest double that is not below the sum of (P - e^epsilon Q)_+."""
-        with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+        with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
             # The exponential is rounded to nearest, and exact at 0 alone.
             negative = -(Decimal(epsilon).exp().next_minus() if epsilon else Decimal(1))
             terms = (low.fma(negative, high) for high, low in zip(p, q, strict=True))
@@ -726,7 +719,7 @@ def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
     for piece in pieces:
         losses, lost = _losses(piece)
         lists.append(losses)
-        with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+        with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
             infinite += lost * (1 - infinite)
     proof = double_above(infinite)
     if not all(lists):  # some report always proves the truth
@@ -763,7 +756,7 @@ def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
 
 def _losses(piece: _Masses) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
     """Each loss with its P, the greatest first, and P of the infinite ones, from above."""
-    with decimal.localcontext(_rounded_to(ROUND_CEILING)):
+    with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
         pairs = sorted(((p / q, p) for p, q in zip(piece.p, piece.q, strict=True)), reverse=True)
         kept = [(ratio, p) for ratio, p in pairs if p > _NEGLIGIBLE]
         lost = sum((p for _, p in pairs if p <= _NEGLIGIBLE), piece.infinite)
@@ -777,7 +770,7 @@ def _split(losses: Sequence[tuple[Decimal, Decimal]], step: float) -> tuple[int,
     A loss l with P between the points a and b = a + h has P (1 - e^(a-l)) / (1 - e^-h) at b.
     """
     exact = Decimal(step)
-    with decimal.localcontext(_rounded_to(ROUND_FLOOR)):
+    with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
         lows = [int((loss / exact).to_integral_value()) for loss, _ in losses]
         above, below = np.array(
             [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeGuard, cast
@@ -122,7 +122,8 @@ class Mechanism(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The numbers of the design by name, as documents and calls have them."""
-        return {}
+        named = (one.name for one in fields(cast(Any, self)) if one.name != "domain")
+        return {name: getattr(self, name) for name in named}
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON, which `mechanisms.from_dict` reads.
@@ -137,11 +138,8 @@ class Mechanism(ABC):
         >>> rr.KRR([True, False], 0.75).to_dict()
         {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
         """
-        named = {
-            "type": type(self).__name__,
-            "categories": categories_to_json(self.domain.declared),
-        }
-        return named | self.parameters
+        categories = categories_to_json(self.domain.declared)
+        return {"type": type(self).__name__, "categories": categories} | self.parameters
 
     def then(self, second: Mechanism) -> Chain:
         """This mechanism, and another on its reports.
@@ -251,15 +249,10 @@ class Chain(Mechanism):
         rule = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
         for name in ("first", "second"):
             part = check_instance(getattr(self, name), name, Mechanism, rule)
-            if part.groups is not None:
+            if part.groups is not None or not codec_of(part.report_space).is_label:
                 raise ArgumentValueError(
-                    f"{name} must be a mechanism of one sample; chain the mechanism of each sample"
-                )
-            if not codec_of(part.report_space).is_label:
-                raise ArgumentValueError(
-                    f"{name} must be a mechanism whose reports are single labels: reports that "
-                    "name several categories have no small product; rr.Rappor has two rounds of "
-                    "bits, rr.rounds.two_rounds two rounds of one answer"
+                    f"{name} must be a mechanism of one sample whose reports are single labels: "
+                    "chain the mechanism of each sample; rr.Rappor has two rounds of bits"
                 )
         if self.first.report_space != self.second.domain:
             raise ArgumentValueError(

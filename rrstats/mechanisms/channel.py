@@ -189,26 +189,20 @@ def probability(value: Any, name: str, ends: str = "[]") -> Number:
     return chance
 
 
-def check_digits(parts: Iterable[Fraction], name: str) -> int:
-    """The common denominator; raises where it is so large that sums would take long."""
-    common = 1
-    for part in parts:
-        common = math.lcm(common, part.denominator)
-        if common.bit_length() > _MOST_BITS:
-            raise ArgumentValueError(
-                f"{name} must be fractions with a common denominator of at most "
-                f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"
-            )
-    return common
-
-
 def whole_sum(parts: Iterable[Number], what: str) -> Fraction:
     """The exact sum of probabilities, which is 1 up to rounding.
 
     what : says in the error what must sum to 1, by how much it does not, and which way.
     """
     exact = [Fraction(part) for part in parts]
-    common = check_digits(exact, what)
+    common = 1
+    for part in exact:
+        common = math.lcm(common, part.denominator)
+        if common.bit_length() > _MOST_BITS:  # sums would take long
+            raise ArgumentValueError(
+                f"{what} must be fractions with a common denominator of at most "
+                f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"
+            )
     total = Fraction(sum(part.numerator * (common // part.denominator) for part in exact), common)
     if abs(total - 1) > _CLOSE:
         off = float(abs(total - 1))

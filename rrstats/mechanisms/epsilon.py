@@ -32,11 +32,11 @@ LARGEST_PROB = math.nextafter(1.0, 0.0)
 # -- rounded outward -------------------------------------------------------------------------
 
 
-def context(digits: int) -> decimal.Context:
+def context(digits: int, rounding: str = decimal.ROUND_HALF_EVEN) -> decimal.Context:
     """Decimal arithmetic that no setting of the caller changes."""
     return decimal.Context(
         prec=digits,
-        rounding=decimal.ROUND_HALF_EVEN,
+        rounding=rounding,
         Emin=decimal.MIN_EMIN,
         Emax=decimal.MAX_EMAX,
         traps=[],
@@ -321,12 +321,8 @@ def round_up(value: float | Fraction, digits: int = 4) -> str:
 
 def magnitude(exact: Fraction) -> int:
     """The power of ten of the first digit of a positive fraction."""
-    power = math.floor(math.log10(exact.numerator) - math.log10(exact.denominator))
-    while Fraction(10) ** power > exact:
-        power -= 1
-    while Fraction(10) ** (power + 1) <= exact:
-        power += 1
-    return power
+    with decimal.localcontext(context(28, decimal.ROUND_FLOOR)):
+        return (Decimal(exact.numerator) / Decimal(exact.denominator)).adjusted()
 
 
 def rounded(exact: Fraction, places: int, *, up: bool) -> Decimal:

@@ -93,11 +93,6 @@ class KRR(Mechanism):
         """Each report supports one category: the truth with probability ``prob``."""
         return KRRChannel.of(self.k, Fraction(self.prob))
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The probability that a report is the truth."""
-        return {"prob": self.prob}
-
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Reports of one block of true codes (each below k), as new codes of the same type.
 

@@ -45,6 +45,7 @@ class MatrixForm:
     """The algebra of an exact matrix; reports are codes 0 .. m-1."""
 
     inverse: Entries | None
+    is_multinomial = True
 
     if TYPE_CHECKING:  # fields of some channels, computed by others
 
@@ -70,11 +71,6 @@ class MatrixForm:
     def samples(self) -> NDArray[np.intp]:
         """(m,) all cells belong to one sample."""
         return np.zeros(self.m, dtype=np.intp)
-
-    @property
-    def is_multinomial(self) -> bool:
-        """True: a report is one cell of the matrix."""
-        return True
 
     @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -104,14 +100,14 @@ class MatrixForm:
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``."""
-        return _kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
+        return kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
 
     @cached_property
     def left_inverse(self) -> Floats:
         """(k, m): the design's own, or that of `left_inverse`."""
         if self.inverse is not None:
-            return _kept(np.array([[float(x) for x in row] for row in self.inverse]))
-        return _kept(left_inverse(self.matrix, recode_matrix(self)))
+            return kept(np.array([[float(x) for x in row] for row in self.inverse]))
+        return kept(left_inverse(self.matrix, recode_matrix(self)))
 
     def support_counts(self, counts: ArrayLike) -> Floats:
         """(..., k) in a square matrix each report supports its category; else none does."""
@@ -206,7 +202,7 @@ class ProductChannel(MatrixForm):
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
         whole, common = self._whole
-        return _kept((whole / common[:, None]).astype(np.float64))
+        return kept((whole / common[:, None]).astype(np.float64))
 
     @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -274,9 +270,8 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
         if condition < _MOST_CONDITION:
             return np.asarray(np.linalg.solve(information, weighted))
     else:  # the classes need not be identified, only their categories
-        values, vectors = np.linalg.eigh(information)
-        kept = values > values[-1] / _MOST_CONDITION
-        inverse = recode @ (vectors[:, kept] / values[kept]) @ vectors[:, kept].T @ weighted
+        cut = 1 / _MOST_CONDITION
+        inverse = recode @ np.linalg.pinv(information, rcond=cut, hermitian=True) @ weighted
         if np.allclose(inverse @ matrix, recode, rtol=0, atol=1e-7):
             return np.asarray(inverse)
         condition = math.inf
@@ -322,7 +317,7 @@ def _alike(probabilities: Floats, others: Floats) -> bool:
     return np.allclose(probabilities, others, rtol=_ALIKE, atol=0)
 
 
-def _kept(array: Floats) -> Floats:
+def kept(array: Floats) -> Floats:
     """An array that is kept and handed out, so nobody may write to it."""
     array.flags.writeable = False
     return array

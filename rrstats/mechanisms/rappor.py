@@ -215,6 +215,3 @@ class Rappor(UnaryEncoding):
     def parameters(self) -> dict[str, Any]:
         """The probabilities of both rounds."""
         return {"f": self.f, "p": self.p, "q": self.q}
-
-    def _call(self, name: str = "Rappor") -> str:
-        return super()._call(name)

@@ -30,7 +30,13 @@ from rrstats.mechanisms.channel import (
     has_latent_classes,
     recode_matrix,
 )
-from rrstats.mechanisms.matrix_channel import Entries, MatrixForm, left_inverse
+from rrstats.mechanisms.matrix_channel import (
+    Entries,
+    MatrixForm,
+    kept,
+    left_inverse,
+    score_covariance,
+)
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,6 @@ class StackedChannel(MatrixForm):
         if not self.class_of:
             object.__setattr__(self, "class_of", tuple(range(self.parts[0].k)))
 
-    @property
-    def m(self) -> int:
-        """The number of cells of all parts."""
-        return self.bounds[-1]
-
     @cached_property
     def bounds(self) -> tuple[int, ...]:
         """The first cell of each part, and the end of the last part."""
@@ -73,10 +74,6 @@ class StackedChannel(MatrixForm):
     def max_likelihood_ratio(self) -> Fraction | float:
         """The largest ratio within any sample."""
         return max(part.max_likelihood_ratio for part in self.parts)
-
-    @property
-    def binomial_rates(self) -> None:
-        """None: the counts of several samples are not one binomial."""
 
     @cached_property
     def is_separable(self) -> bool:
@@ -93,9 +90,7 @@ class StackedChannel(MatrixForm):
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``; columns sum to 1 within each sample."""
-        full = np.vstack([part.matrix for part in self.parts])
-        full.flags.writeable = False  # kept and handed out
-        return full
+        return kept(np.vstack([part.matrix for part in self.parts]))
 
     @property
     def entries(self) -> Entries:
@@ -181,7 +176,6 @@ def covariance_within(
     total: Any = 0.0
     for sample, size in enumerate(sizes):
         mine = samples == sample
-        part, own = weights[:, mine], rates[..., mine]
-        second, mean = np.einsum("ar,...r,br->...ab", part, own, part), own @ part.T
-        total = total + (second - mean[..., :, None] * mean[..., None, :]) / size
+        own = score_covariance(weights[:, mine].T, rates[..., mine], "population")
+        total = total + own / size
     return np.asarray(total)

@@ -121,11 +121,6 @@ class SubsetSelection(BitReports):
         """Each report supports the categories that it names."""
         return _channel(self.k, self.size, self.prob_own)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The size of a report, and the probability that it names the truth."""
-        return {"size": self.size, "prob_own": self.prob_own}
-
     def randomize(self, codes: Codes, source: Source, block: int = 0) -> NDArray[np.uint8]:
         """Packed reports of one block of true codes.
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import NotIdentifiableError
+from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
     Channel,
@@ -51,6 +51,16 @@ class SupportChannel:
     pair_truth: Fraction
     pair_other: Fraction
     likelihood_ratio: Fraction | float
+    is_multinomial = False
+
+    def __post_init__(self) -> None:
+        p, q = self.prob_truth, self.prob_other
+        for one, other in ((p, q), (1 - p, 1 - q)):
+            if max(one, other) > min(one, other) * self.max_likelihood_ratio:
+                raise ArgumentValueError(
+                    f"likelihood_ratio {self.likelihood_ratio} claims more privacy than the "
+                    "support of one category tells"
+                )
 
     @property
     def class_of(self) -> range:
@@ -66,11 +76,6 @@ class SupportChannel:
     def samples(self) -> NDArray[np.intp]:
         """(k,) all cells belong to one sample."""
         return np.zeros(self.k, dtype=np.intp)
-
-    @property
-    def is_multinomial(self) -> bool:
-        """False: a report may support several categories."""
-        return False
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
@@ -170,17 +175,14 @@ class KRRChannel(SupportChannel):
            [0.125, 0.125, 0.75 ]])
     """
 
+    is_multinomial = True
+
     @classmethod
     def of(cls, k: int, prob: Fraction) -> KRRChannel:
         """The channel of k categories, at least 2, and an exact probability of the truth."""
         other = (1 - prob) / (k - 1)
         ratio = prob / other if other else math.inf
         return cls(k, prob, other, Fraction(0), Fraction(0), ratio)
-
-    @property
-    def is_multinomial(self) -> bool:
-        """True: a report is one category."""
-        return True
 
     @property
     def matrix(self) -> Floats:

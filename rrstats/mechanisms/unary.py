@@ -288,8 +288,8 @@ class UnaryEncoding(BitReports):
         return super().to_dict() | {"type": self.kind}
 
     def _call(self, name: str = "") -> str:
-        constructors = {"SymmetricUnary": ".symmetric", "OptimizedUnary": ".optimized"}
-        return super()._call(name or f"UnaryEncoding{constructors.get(self.kind, '')}")
+        made = {"SymmetricUnary": ".symmetric", "OptimizedUnary": ".optimized"}.get(self.kind, "")
+        return super()._call(f"{name or type(self).__name__}{made}")
 
 
 def _ratio(own: Fraction, other: Fraction) -> Fraction:
