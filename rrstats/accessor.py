@@ -392,7 +392,7 @@ class FrameAccessor:
 
         The file can be estimated without its design: ``rr.files.estimate_file(path)``.
         """
-        room = importlib.import_module("rrstats.files.save_frame")
+        room = importlib.import_module("rrstats.files.privatize_file")
         return room.save_frame(self._data, self._released(), path, **options)
 
     def to_parquet(self, path: Path | str, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Privatize whole files: one pass, bounded memory, and all or nothing.
+"""Privatize whole files, and save released frames: bounded memory, and all or nothing.
 
 Everything is checked first: columns, types, policies, what the source says of itself, and what
 the ledger knows of earlier releases.  Then pieces of the file are read, privatized and written
@@ -7,6 +7,7 @@ beside the target, which appears when all of it is there and the ledger says so.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -19,12 +20,20 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.errors import ArgumentValueError, FileError, RRStatsError
+from rrstats.data.columns import codec_of, column_of, open_reports
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    MetadataError,
+    RRStatsError,
+)
 from rrstats.files import file_metadata
-from rrstats.files.atomic import Publication, check_overwrite, make
+from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
     DataFile,
@@ -35,7 +44,7 @@ from rrstats.files.batches import (
     grouped,
     reading,
 )
-from rrstats.files.csv import SIDECAR
+from rrstats.files.csv import SIDECAR, Words
 from rrstats.files.formats import (
     ENDINGS,
     PARQUET,
@@ -43,6 +52,7 @@ from rrstats.files.formats import (
     ParquetFile,
     as_path,
     check_target,
+    format_of,
     open_source,
 )
 from rrstats.files.ledger import Ledger, LedgerEntry, digest_of
@@ -205,7 +215,6 @@ def privatize_file(
     >>> receipt.rows, receipt.ledger.name
     (100, 'in.csv.rrstats-ledger.json')
     """
-    began = time.monotonic()
     origin = open_source(source)
     place = check_target(origin, target)
     made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng)
@@ -221,7 +230,6 @@ def privatize_file(
         again=again,
         overwrite=overwrite,
         ledger=ledger,
-        began=began,
     )
 
 
@@ -260,11 +268,9 @@ def privatize_by_tasks(
     *,
     unknown: str = "warn",
     missing: str = "unknown",
-    again: bool = False,
-    overwrite: bool = False,
     shuffle_rows: bool = False,
-    ledger: Path | str | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Receipt:
     """As `privatize_file`, but each Parquet file is written by a task of an engine, at once.
 
@@ -272,8 +278,8 @@ def privatize_by_tasks(
     target : a directory; it also gets the document of how it was made, and ``_SUCCESS``.
     run : how the engine runs tasks, see `Run`.  Every task draws fresh keys.
     The other arguments, what is returned and what is raised are those of `privatize_file`.
+    options : again, overwrite and ledger.
     """
-    began = time.monotonic()
     origin = open_source(_absolute(source, "source"))
     if origin.format != PARQUET:
         raise ArgumentValueError(
@@ -282,7 +288,7 @@ def privatize_by_tasks(
         )
     place = check_target(replace(origin, is_directory=True), _absolute(target, "target"))
     wanted = wanted_columns(columns, unknown, missing)
-    made = _prepare(origin, wanted, again, None)
+    made = _prepare(origin, wanted, options.get("again", False), None)
     tasks = []
     for file in origin.files:
         said = file_metadata.merge(file.records, made.made)
@@ -290,16 +296,7 @@ def privatize_by_tasks(
     alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
     work = TaskOutputs(tasks, run, file_metadata.merge(alike, made.made), made, progress)
     return _release(
-        origin,
-        place,
-        made,
-        look=work.look,
-        write=work.write,
-        directory=True,
-        again=again,
-        overwrite=overwrite,
-        ledger=ledger,
-        began=began,
+        origin, place, made, look=work.look, write=work.write, directory=True, **options
     )
 
 
@@ -402,16 +399,16 @@ def _release(
     look: Callable[[], object],
     write: Callable[[Publication], int],
     directory: bool,
-    again: bool,
-    overwrite: bool,
-    ledger: Path | str | None,
-    began: float,
+    again: bool = False,
+    overwrite: bool = False,
+    ledger: Path | str | None = None,
 ) -> Receipt:
     """Write and publish a source that lies in files: refused or entered in its ledger.
 
     look : counts the answers that may be refused.  write : writes all parts; how many rows.
     """
-    per_row, records = _epsilon_per_row(origin, columns), columns.made
+    began, records = time.monotonic(), columns.made
+    per_row = _epsilon_per_row(origin, columns)
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
     book.refuse(records, again)
     hashing, over = ThreadPoolExecutor(1), threading.Event()
@@ -731,3 +728,152 @@ def _check(task: OutputTask, path: Path, answer: Answer) -> None:
             f"{task.relative} has {rows} rows, and {expected} were to be written; nothing was "
             "published"
         )
+
+
+# -- frames of pandas ----------------------------------------------------------------------
+
+RELEASE = "rrstats_release"
+"""Attr of a frame with the id of its release and a fingerprint of document and reports.
+
+The ledger knows the id again, so saving one release twice is one spending; another column or
+other reports are another release, and get another id.
+"""
+
+
+def save_frame(
+    frame: pd.DataFrame,
+    records: list[Record],
+    path: Path | str,
+    *,
+    source: Path | str | None = None,
+    ledger: Path | str | None = None,
+    again: bool = False,
+    overwrite: bool = False,
+    **options: Any,
+) -> Receipt:
+    """Write a released frame to a Parquet, CSV or TSV file, at once.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its columns' names must be text.
+    records : list of Record
+        How its privatized columns were made.
+    path : path
+        Ends in .parquet, .pq, .csv, .tsv, .csv.gz or .tsv.gz.
+    source : path, optional
+        The file that the true answers were read from; the release is entered in its ledger.
+    ledger : path, optional
+        The ledger, if it is not the one beside the source.  Without either nothing is entered.
+    again, overwrite
+        As for `privatize_file`.
+    **options
+        For `DataFrame.to_csv`, or for `pyarrow.parquet.write_table`; the index is left out
+        unless ``index=True``.
+
+    Returns
+    -------
+    Receipt
+        Its ``ledger`` is None where nothing was entered.
+
+    Raises
+    ------
+    SecondReleaseError
+        Another release of a column is in the ledger, and ``again`` is False.
+    FileError
+        The file cannot be written; then nothing is published or entered.
+    """
+    began, place = time.monotonic(), Path(path)
+    is_table = format_of(place, "path") == PARQUET
+    if not (is_table or place.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz"))):
+        raise ArgumentValueError(f"path must be of a Parquet, CSV or TSV file, got {str(path)!r}")
+    if not all(isinstance(name, str) for name in frame.columns):
+        raise ArgumentTypeError("the columns of a frame must be named by text to be saved")
+    for record in records:
+        _check_reports(frame, record, is_table)
+    account = {str(record.name): (0, record.epsilon) for record in records}
+    release, book = _release_of(frame, records), _ledger(source, ledger)
+    with Publication(place, overwrite=overwrite) as publication:
+        _write_frame(frame, records, publication, **options)
+        if book is None:
+            publication.publish()
+        else:
+            digest = "frame" if source is None else digest_of(Path(source))
+            with book.entry(
+                records,
+                target=place,
+                digest=digest,
+                rows=len(frame),
+                again=again,
+                release=release,
+            ) as known:
+                publication.publish()
+            account = account_of(records, known)
+    per_row = total_epsilon(record.epsilon for record in records)
+    seconds = time.monotonic() - began
+    entered = None if book is None else book.path
+    return Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
+
+
+def _check_reports(frame: pd.DataFrame, record: Record, is_table: bool) -> None:
+    """Raise where text cannot hold the reports of a column, or it holds what none of them is."""
+    if record.is_shortened and is_table:
+        return
+    space = record.resolve().report_space
+    if not is_table:
+        Words(space)
+    column, read = open_reports(column_of(frame, record.name), space)
+    if codec_of(space).is_label and (other := read(column.cells).unknown):
+        raise MetadataError(
+            f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
+            "was it overwritten with answers? Put the reports back, or privatize it again"
+        )
+
+
+def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | None:
+    """The ledger of a source, or one that is named alone and says by its name whose it is."""
+    path = None if ledger is None else Path(ledger)
+    if source is not None:
+        return Ledger.of(Path(source), path)
+    if path is None:
+        return None
+    return Ledger(path.with_name(path.name.removesuffix(LEDGER) or path.name), path)
+
+
+def _release_of(frame: pd.DataFrame, records: list[Record]) -> str:
+    """The id of the release that a frame holds; a new one where document or reports are others."""
+    made = hashlib.sha256(json.dumps(write(records)).encode())
+    for record in records:  # reports are public; their order counts, too
+        reports = column_of(frame, record.name).astype(str)
+        made.update(pd.util.hash_pandas_object(reports, index=False).to_numpy().tobytes())
+    document = made.hexdigest()
+    known = frame.attrs.get(RELEASE)
+    if not (isinstance(known, dict) and known.get("document") == document):
+        known = {"id": secret_bytes(16).hex(), "document": document}
+        frame.attrs[RELEASE] = known
+    return str(known["id"])
+
+
+def _write_frame(
+    frame: pd.DataFrame, records: list[Record], publication: Publication, **options: Any
+) -> None:
+    index, name = options.pop("index", False), publication.target.name.lower()
+    with publication.open() as file:
+        if not name.endswith(PARQUET):
+            publication.beside(SIDECAR, as_document(records))
+            packed = {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None
+            plain = {"sep": "\t" if ".tsv" in name else ",", "index": index}
+            frame.to_csv(file, **{**plain, "mode": "wb", "compression": packed, **options})
+            return
+        table = pa.Table.from_pandas(frame, preserve_index=index)
+        told = {**table.schema.metadata, file_metadata.ATTRS: _attributes(frame)}
+        metadata = file_metadata.release_metadata(told, [], records)
+        pq.write_table(table.replace_schema_metadata(metadata), file, **options)
+
+
+def _attributes(frame: pd.DataFrame) -> bytes:
+    """Attrs as pandas keeps them in a file: all, or of odd ones the release alone."""
+    try:
+        return json.dumps(frame.attrs).encode()
+    except (TypeError, ValueError):
+        return json.dumps({RELEASE: frame.attrs[RELEASE]}).encode()
