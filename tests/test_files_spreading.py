@@ -30,9 +30,9 @@ from rrstats.errors import (
     SecondReleaseError,
     UnknownAnswersError,
 )
+from rrstats.files.batches import anew  # after importorskip
 from rrstats.files.privatize_file import (  # after importorskip
     Answer,
-    anew,
     privatize_by_tasks,  # after importorskip
 )
 from rrstats.mechanisms.epsilon import total_epsilon

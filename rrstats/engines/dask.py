@@ -43,7 +43,7 @@ from rrstats.errors import (
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
-from rrstats.files.batches import BatchRelease, Seen, check_lazy
+from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy
 from rrstats.files.plan import Wanted, wanted_columns
 from rrstats.files.privatize_file import (
     Answer,
@@ -51,7 +51,6 @@ from rrstats.files.privatize_file import (
     Progress,
     Receipt,
     Run,
-    anew,
     privatize_batches,
     privatize_by_tasks,
 )

@@ -1,20 +1,20 @@
 """Arrow batches with some columns privatized, batch by batch, and nothing else changed.
 
-A `DataFile` is one file that gives its rows in pieces and makes a writer of a file like it; each
-format is one (see `formats`).  A `BatchRelease` is what engines run on each part of their data.
-It is made where its batches are, so each task has keys of its own, and neither a key nor a word
-ever travels; what travels back is a `Seen`, how many answers there were, which the place that
-asked adds up to warn or to refuse.  Distribution: that of `privatization.column.ColumnRelease`,
-of which there is one for each column.
+A `Piece` is some rows of a file, whose format is a class of `formats`.  A `BatchRelease` is what
+engines run on each part of their data.  It is made where its batches are, so each task has keys
+of its own, and neither a key nor a word ever travels; what travels back is a `Seen`, how many
+answers there were, which the place that asked adds up to warn or to refuse.  Distribution: that
+of `privatization.column.ColumnRelease`, of which there is one for each column.
 
 Where groups of rows end shows in the target.  So it follows from numbers of rows, from the other
 columns and from the declared categories, never from the size of a true answer: pieces may end
-anywhere, and a `GroupWriter` cuts groups of a constant number of rows from them.
+anywhere, and `grouped` cuts groups of a constant number of rows from them.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import IO, Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -31,7 +30,7 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
-from rrstats.files.file_metadata import Changed
+from rrstats.files.file_metadata import Columns
 from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
 from rrstats.mechanisms.records import Record
 from rrstats.privatization.column import ColumnRelease
@@ -43,6 +42,9 @@ Item = TypeVar("Item")
 
 ReportSpace = Categories | Subsets
 """Values of the cells of a column: answers, or reports."""
+
+Spaces = Mapping[str, ReportSpace]
+Blocks = Iterable[pa.RecordBatch]
 
 BATCH_ROWS = BLOCK_ROWS
 """Rows of a piece where they are not wide."""
@@ -57,6 +59,9 @@ EVEN_ROWS = 1 << 10
 """Groups have a multiple of as many rows."""
 
 FIELD_ID = b"PARQUET:field_id"
+
+_OF_PYARROW = (TypeError, KeyError, NotImplementedError, AttributeError, IndexError)
+"""Errors of pyarrow's own code about files that it does not expect."""
 
 
 # -- files -----------------------------------------------------------------------------------
@@ -88,73 +93,7 @@ class Piece:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-class DataFile:
-    """One data file, as its footer or header describes it; each format is a subclass.
-
-    names : of the columns.  rows : where the file tells them before it is read.  records : what
-    it says of how its columns were made.  metadata : its key-values.
-    """
-
-    WHAT: ClassVar[str]
-    document_is_beside: ClassVar[bool] = False
-    names: list[str]
-    records: list[Record]
-    rows: int | None = None
-    metadata: Mapping[bytes, bytes] = MappingProxyType({})
-
-    def __init__(self, path: Path, relative: str) -> None:
-        self.path, self.relative = path, relative
-
-    @property
-    def fields(self) -> Sequence[object]:
-        """The columns' declarations, to be compared with those of another file."""
-        return self.names
-
-    def type_of(self, name: str) -> pa.DataType:
-        """The declared type of a column."""
-        raise NotImplementedError
-
-    def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
-        """No cells at all, in the type that the cells of a piece will have.
-
-        Raises ArgumentTypeError where a file of this format cannot hold values of the space.
-        """
-        raise NotImplementedError
-
-    def pieces(
-        self, spaces: Mapping[str, ReportSpace], *, lines: bool = False, only: bool = False
-    ) -> Iterator[Piece]:
-        """All rows in their order.
-
-        spaces : what the cells of the columns asked for are to be.  lines : whether single rows
-        must be movable.  only : whether the other columns may be left out, as for counting.
-        """
-        raise NotImplementedError
-
-    def bytes_expected(self, changed: Sequence[Changed]) -> int:
-        """About how large all rows are in memory, with reports."""
-        raise NotImplementedError
-
-    def group_rows(self, changed: Sequence[Changed], share: int = 1) -> int:
-        """The rows of a group, or of its ``share``-th part; fewer where rows are wide."""
-        return EVEN_ROWS
-
-    def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
-        """The schema of the batches that `Piece.replaced` gives."""
-        raise NotImplementedError
-
-    def write(
-        self,
-        sink: IO[bytes],
-        blocks: Iterable[pa.RecordBatch],
-        changed: Sequence[Changed],
-        records: Sequence[Record],
-    ) -> None:
-        """Write a file like this one with other rows, its records those given."""
-        raise NotImplementedError
-
-
-def grouped(blocks: Iterable[pa.RecordBatch], schema: pa.Schema, size: int) -> Iterator[pa.Table]:
+def grouped(blocks: Blocks, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
     """The rows in groups of a constant number, the last one shorter, however they come.
 
     Each is in one piece: where the blocks ended must not show.
@@ -183,7 +122,7 @@ def row_bytes(schema: pa.Schema) -> int:
     return -(-bits // 8)
 
 
-def changed_schema(schema: pa.Schema, changed: Sequence[Changed]) -> pa.Schema:
+def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
     """The schema with the types of the reports; order and names are kept.
 
     Of what the source said of a private column only the number of its field is.
@@ -220,15 +159,10 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise FileError(f"cannot read {path}: {error.strerror or 'no such file'}") from None
-    except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError, TypeError, KeyError):
+    except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError, *_OF_PYARROW):
         raise FileError(
-            f"cannot read {path} as {what}: it is truncated, damaged, encrypted, or of another "
-            "format than its name says"
-        ) from None
-    except (NotImplementedError, AttributeError, IndexError):
-        raise FileError(
-            f"cannot read {path} as {what}: it holds something that pyarrow {pa.__version__} "
-            "does not read"
+            f"cannot read {path} as {what}: it is truncated, damaged, encrypted, of another format "
+            f"than its name says, or holds something that pyarrow {pa.__version__} does not read"
         ) from None
 
 
@@ -462,14 +396,27 @@ def careful(work: Callable[..., Result], *cells: Any) -> Result:
     """The result of work on cells; an error that may quote them does not get out."""
     try:
         return work(*cells)
-    except RRStatsError:
-        raise
     except Exception as error:
-        kind = type(error).__name__
+        failed = anew(error, "privatizing")
     # Raised out here, so that it does not carry the other one along.
-    raise FileError(
-        f"privatizing failed with {kind}, whose message may quote an answer and is not told; "
-        "nothing was published"
+    raise failed
+
+
+def anew(error: Exception, what: str) -> RRStatsError:
+    """An error that may go anywhere: the frames of the stack, and cells in them, stay behind.
+
+    Ours as new; of the system with its reason; any other by its type.  what : what failed.
+    """
+    if isinstance(error, RRStatsError):
+        return type(error)(*error.args)
+    if isinstance(error, OSError) and isinstance(error.errno, int):
+        why = os.strerror(error.errno).lower()
+        lost = isinstance(error, FileNotFoundError)
+        hint = "; source and target must lie on a disk that all workers see under the same paths"
+        return FileError(f"{what} failed: {why}{hint if lost else ''}; nothing was published")
+    return FileError(
+        f"{what} failed with {type(error).__name__}, whose message may quote an answer and is "
+        "not told; nothing was published"
     )
 
 

@@ -17,9 +17,10 @@ import gzip
 import io
 import itertools
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, ClassVar, cast
+from types import MappingProxyType
+from typing import IO, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,9 +29,8 @@ from numpy.typing import NDArray
 
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
-from rrstats.files.batches import DataFile, Piece, ReportSpace, reading
-from rrstats.files.file_metadata import Changed, records_in
-from rrstats.mechanisms.records import Record
+from rrstats.files.batches import EVEN_ROWS, Blocks, Piece, ReportSpace, Spaces, reading
+from rrstats.files.file_metadata import Columns, Records, records_in
 
 SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
@@ -43,17 +43,20 @@ LONGEST_ROW = 64 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
-class TextFile(DataFile):
-    """One file of delimited text; all its cells are text."""
+class TextFile:
+    """One file of delimited text; all its cells are text.  Attributes: see `formats.ArrowFile`."""
 
-    document_is_beside: ClassVar[bool] = True
+    document_is_beside = True
+    rows = None
+    metadata: Mapping[bytes, bytes] = MappingProxyType({})
 
     def __init__(self, path: Path, relative: str) -> None:
-        super().__init__(path, relative)
+        self.path, self.relative = path, relative
         self.gzipped = path.suffix.lower() == ".gz"
         tabbed = path.with_suffix("" if self.gzipped else path.suffix).suffix.lower() == ".tsv"
         self._header = self._find_header()
         self._separator, self.names = _fields(self._header, path, tabbed=tabbed)
+        self.fields = self.names
         self._newline = b"\r\n" if self._header.endswith(b"\r\n") else b"\n"
         self.records = records_in(path.with_name(path.name + SIDECAR))
 
@@ -108,9 +111,7 @@ class TextFile(DataFile):
             raise FileError(f"{self.path} is not UTF-8 text; convert it, for example with iconv")
         return block
 
-    def pieces(
-        self, spaces: Mapping[str, ReportSpace], *, lines: bool = False, only: bool = False
-    ) -> Iterator[TextPiece]:
+    def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
         """Blocks of rows; with ``lines`` each row can be moved."""
         places = {name: self.names.index(name) for name in spaces}
         words = {name: Words(space) for name, space in spaces.items()}
@@ -126,21 +127,19 @@ class TextFile(DataFile):
 
     # -- writing ---------------------------------------------------------------------------
 
-    def bytes_expected(self, changed: Sequence[Changed]) -> int:
+    def bytes_expected(self, changed: Columns) -> int:
         """A guess from the size of the file; nothing of lines shows how they were shuffled."""
         return EXPANSION * self.path.stat().st_size
 
-    def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
+    def group_rows(self, changed: Columns, share: int = 1) -> int:
+        """Nothing of the target shows how they were grouped."""
+        return EVEN_ROWS
+
+    def schema_of(self, changed: Columns) -> pa.Schema:
         """Lines as bytes."""
         return LINES
 
-    def write(
-        self,
-        sink: IO[bytes],
-        blocks: Iterable[pa.RecordBatch],
-        changed: Sequence[Changed],
-        records: Sequence[Record],
-    ) -> None:
+    def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
         """Write the same header, then the lines as they are; the records go beside the file.
 
         What is gzipped is gathered first: some versions of zlib pack the same bytes otherwise

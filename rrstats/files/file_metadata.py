@@ -48,6 +48,10 @@ class Changed(Protocol):
     has_nulls: bool
 
 
+Columns = Sequence[Changed]
+Records = Sequence[Record]
+
+
 def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
     """A JSON object among the key-values; empty where there is none."""
     try:
@@ -126,7 +130,7 @@ def merge(old: Iterable[Record], new: Iterable[Record]) -> list[Record]:
 
 def release_metadata(
     metadata: Mapping[bytes, bytes],
-    changed: Sequence[Changed],
+    changed: Columns,
     records: Iterable[Record],
     *,
     feather: bool = False,

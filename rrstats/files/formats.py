@@ -2,7 +2,7 @@
 
 A file is privatized into a file of the same format, and a directory of Parquet files into a
 directory with files of the same names; nothing is converted.  Each format is a class of files
-(`batches.DataFile`) that gives its rows in pieces and writes files like it; nobody else asks
+(`DataFile`) that gives its rows in pieces and writes files like it; nobody else asks
 which format a file has.
 
 Types, field ids, key-values and Parquet's codecs and dictionaries stay as they are in the source.
@@ -15,7 +15,7 @@ the number of rows and the width of the public columns.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -28,9 +28,17 @@ from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
 from rrstats.files.atomic import is_ledger_file
-from rrstats.files.batches import DataFile, Piece, ReportSpace, grouped, reading, row_bytes
+from rrstats.files.batches import (
+    Blocks,
+    Piece,
+    ReportSpace,
+    Spaces,
+    grouped,
+    reading,
+    row_bytes,
+)
 from rrstats.files.csv import TextFile
-from rrstats.files.file_metadata import Changed
+from rrstats.files.file_metadata import Columns, Records
 from rrstats.files.ledger import files_in
 from rrstats.mechanisms.records import Record
 
@@ -42,10 +50,22 @@ PROBE_ROWS = 1024
 BUFFER_BYTES = 1 << 20 if int(pa.__version__.partition(".")[0]) >= 24 else 0
 
 
-class ArrowFile(DataFile):
-    """A file whose columns have Arrow types."""
+class ArrowFile:
+    """A file whose columns have Arrow types, as its footer describes it.
 
+    names : of the columns.  rows : how many.  metadata : its key-values.  records : what it says
+    of how its columns were made.
+    """
+
+    document_is_beside = False
     schema: pa.Schema
+    names: list[str]
+    rows: int
+    metadata: Mapping[bytes, bytes]
+    records: list[Record]
+
+    def __init__(self, path: Path, relative: str) -> None:
+        self.path, self.relative = path, relative
 
     @property
     def fields(self) -> Sequence[object]:
@@ -60,7 +80,7 @@ class ArrowFile(DataFile):
         """An empty array of the column's type."""
         return batches.no_cells(self.type_of(name))
 
-    def schema_of(self, changed: Sequence[Changed]) -> pa.Schema:
+    def schema_of(self, changed: Columns) -> pa.Schema:
         """The source's schema with the types of the reports."""
         return batches.changed_schema(self.schema.remove_metadata(), changed)
 
@@ -68,17 +88,17 @@ class ArrowFile(DataFile):
         """The bytes of a row of the columns that are not among ``names``, as far as known."""
         return 0.0
 
-    def bytes_expected(self, changed: Sequence[Changed]) -> int:
+    def bytes_expected(self, changed: Columns) -> int:
         """About how large all rows are in memory, with reports."""
         plain = [column for column in changed if not pa.types.is_dictionary(column.type)]
         reports = (codec_of(column.mechanism.report_space).report_bytes for column in plain)
         width = row_bytes(self.schema_of(changed)) + sum(reports)
         wider = self.public_width([column.name for column in changed])
-        return int((self.rows or 0) * max(width, wider))
+        return int(self.rows * max(width, wider))
 
-    def group_rows(self, changed: Sequence[Changed], share: int = 1) -> int:
+    def group_rows(self, changed: Columns, share: int = 1) -> int:
         """As their declared types and the public columns are wide."""
-        width = max(1, self.bytes_expected(changed) // max(self.rows or 0, 1))
+        width = max(1, self.bytes_expected(changed) // max(self.rows, 1))
         rows = min(batches.GROUP_ROWS, batches.GROUP_BYTES // width)
         return max(1, rows // share // batches.EVEN_ROWS) * batches.EVEN_ROWS
 
@@ -101,8 +121,8 @@ class ParquetFile(ArrowFile):
         self._old_timestamps = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
         extra = footer.metadata or {}
         self._stores_schema = ARROW_SCHEMA in extra
-        self.metadata = {k: v for k, v in extra.items() if k != ARROW_SCHEMA}
-        self.metadata |= self.schema.metadata or {}
+        kept = {k: v for k, v in extra.items() if k != ARROW_SCHEMA}
+        self.metadata = kept | (self.schema.metadata or {})
         self.records = file_metadata.read_records(self.metadata)
 
     def _open(self, **options: Any) -> pq.ParquetFile:
@@ -110,9 +130,7 @@ class ParquetFile(ArrowFile):
             self.path, pre_buffer=False, buffer_size=BUFFER_BYTES, memory_map=False, **options
         )
 
-    def pieces(
-        self, spaces: Mapping[str, ReportSpace], *, lines: bool = False, only: bool = False
-    ) -> Iterator[Piece]:
+    def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
         """Pieces of so many rows that wide ones take a bounded room too."""
         names = list(spaces) if only else None
         old = [] if only else [name for name in self._old_timestamps if name not in spaces]
@@ -165,13 +183,7 @@ class ParquetFile(ArrowFile):
                     )
             yield batch
 
-    def write(
-        self,
-        sink: IO[bytes],
-        blocks: Iterable[pa.RecordBatch],
-        changed: Sequence[Changed],
-        records: Sequence[Record],
-    ) -> None:
+    def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
         """Write row groups of constant size, with the source's codecs and dictionaries."""
         schema = self.schema_of(changed)
         metadata = file_metadata.release_metadata(self.metadata, changed, records)
@@ -215,9 +227,7 @@ class FeatherFile(ArrowFile):
         self.metadata = dict(self.schema.metadata or {})
         self.records = file_metadata.read_records(self.metadata)
 
-    def pieces(
-        self, spaces: Mapping[str, ReportSpace], *, lines: bool = False, only: bool = False
-    ) -> Iterator[Piece]:
+    def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
         """The batches of the file; long ones are cut."""
         with reading(self.path, self.WHAT), pa.OSFile(str(self.path)) as file:
             columns = [self.names.index(name) for name in spaces] if only else None
@@ -228,13 +238,7 @@ class FeatherFile(ArrowFile):
                 for start in range(0, batch.num_rows, batches.GROUP_ROWS):
                     yield Piece(batch.slice(start, batches.GROUP_ROWS))
 
-    def write(
-        self,
-        sink: IO[bytes],
-        blocks: Iterable[pa.RecordBatch],
-        changed: Sequence[Changed],
-        records: Sequence[Record],
-    ) -> None:
+    def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
         """Write batches of constant size, compressed by LZ4 as pandas does."""
         metadata = file_metadata.release_metadata(self.metadata, changed, records, feather=True)
         footer = file_metadata.without(self._footer, [column.name for column in changed])
@@ -252,7 +256,9 @@ class FeatherFile(ArrowFile):
 
 PARQUET = (".parquet", ".pq")
 
-FORMATS: dict[tuple[str, ...], Callable[[Path, str], DataFile]] = {
+DataFile = ParquetFile | FeatherFile | TextFile
+
+FORMATS: dict[tuple[str, ...], type[DataFile]] = {
     PARQUET: ParquetFile,
     (".feather", ".arrow", ".ipc"): FeatherFile,
     (".csv",): TextFile,
@@ -452,11 +458,10 @@ def as_path(path: object, argument: str) -> Path:
 
 
 def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
-    if first.names != other.names:
-        differ = "its columns are others, or in another order"
-    else:
-        places = range(len(first.names))
-        unlike = [first.names[i] for i in places if first.fields[i] != other.fields[i]]
+    differ = "its columns are others, or in another order"
+    if first.names == other.names:
+        fields = zip(first.names, first.fields, other.fields, strict=True)
+        unlike = [name for name, here, there in fields if here != there]
         if not unlike:
             return
         differ = f"column {unlike[0]!r} has another type"

@@ -36,11 +36,11 @@ from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
-    DataFile,
     ReleasedColumn,
     ReleasedColumns,
     Seen,
     ahead,
+    anew,
     grouped,
     reading,
 )
@@ -48,6 +48,7 @@ from rrstats.files.csv import SIDECAR, Words
 from rrstats.files.formats import (
     ENDINGS,
     PARQUET,
+    DataFile,
     FileSource,
     ParquetFile,
     as_path,
@@ -493,7 +494,7 @@ def rewrite(
     file: DataFile,
     sink: IO[bytes],
     columns: ReleasedColumns,
-    records: Sequence[Record],
+    records: file_metadata.Records,
     *,
     folder: Path | None = None,
     rng: Any = None,
@@ -620,24 +621,6 @@ def _written(task: OutputTask, path: Path, *data: Any) -> Seen:
             path.unlink()
         raise
     return seen
-
-
-def anew(error: Exception, what: str) -> RRStatsError:
-    """An error that may go anywhere: the frames of the stack, and cells in them, stay behind.
-
-    Ours as new; of the system with its reason; any other by its type.  what : what failed.
-    """
-    if isinstance(error, RRStatsError):
-        return type(error)(*error.args)
-    if isinstance(error, OSError) and isinstance(error.errno, int):
-        why = os.strerror(error.errno).lower()
-        lost = isinstance(error, FileNotFoundError)
-        hint = "; source and target must lie on a disk that all workers see under the same paths"
-        return FileError(f"{what} failed: {why}{hint if lost else ''}; nothing was published")
-    return FileError(
-        f"{what} failed with {type(error).__name__}, whose message may quote an answer and is "
-        "not told; nothing was published"
-    )
 
 
 # -- where it is published -----------------------------------------------------------------
