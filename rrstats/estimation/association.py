@@ -56,8 +56,8 @@ class Association:
     ----------
     measure : str
         Its name.
-    columns : (hashable, hashable)
-        The two columns.
+    columns : tuple of two hashables
+        Their names.
     value : float
         As estimated; it may lie outside its range, and is NaN where it is not defined.
     std_error : float
@@ -71,7 +71,7 @@ class Association:
     """
 
     measure: str
-    columns: tuple[Hashable, Hashable]
+    columns: tuple[Hashable, ...]
     value: float
     std_error: float
     low: float
@@ -94,12 +94,6 @@ class Association:
         return f"{text} ({self.note})" if self.note else text
 
     __repr__ = interpret
-
-
-def _measured(
-    table: Crosstab, measure: str, found: Found, *, level: float, note: str
-) -> Association:
-    return Association(measure, (table.names[0], table.names[1]), *found, level, note)
 
 
 def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
@@ -217,7 +211,7 @@ def _correlated(
         note = "not defined: a column's estimated variance is not above 0"
     elif abs(found[0]) > 1 + 1e-12:
         note = "outside -1 to 1, which is noise around a strong association"
-    return _measured(table, measure, found, level=level, note=note)
+    return Association(measure, table.names, *found, level, note)
 
 
 def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> Association:
@@ -336,7 +330,7 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
         with np.errstate(over="ignore"):
             factor = float(np.exp(np.sqrt(limit) * error / value))
         low, high = min(low, value / factor), max(high, value * factor)
-    return _measured(table, "odds ratio", (value, error, low, high), level=level, note=note)
+    return Association("odds ratio", table.names, value, error, low, high, level, note)
 
 
 def _positive_ratios(
@@ -395,14 +389,14 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     (0.386, 0.3, 0.47)
     """
     level, scale = check_level(level), min(check_two_way(table).shape) - 1
-    name, unknown = "Cramer's V", (np.nan, np.nan, 0.0, 1.0)
+    unknown = "Cramer's V", table.names, np.nan, np.nan, 0.0, 1.0, level
     if scale < 1:
         note = "not defined: a column has fewer than two categories"
-        return _measured(table, name, unknown, level=level, note=note)
+        return Association(*unknown, note)
     means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
     if not (np.isfinite(means).all() and (means[1:, 0] > 0).all() and (means[0, 1:] > 0).all()):
         note = "not defined: a category is not estimated to be above 0; merge or drop it"
-        return _measured(table, name, unknown, level=level, note=note)
+        return Association(*unknown, note)
     away, slopes = _residuals(means)
     noise_covariance = slopes @ covariance @ slopes.T
     seen, noise = float(away @ away), float(np.trace(noise_covariance))
@@ -421,7 +415,8 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     if value > 1 + 1e-12:
         note = "above 1, which is noise around a strong association"
     shown = float(error) if np.isfinite(error) else np.nan
-    return _measured(table, name, (value, shown, float(low), float(high)), level=level, note=note)
+    span = float(low), float(high)
+    return Association("Cramer's V", table.names, value, shown, *span, level, note)
 
 
 def _residuals(means: Floats) -> tuple[Floats, Floats]:
@@ -661,23 +656,18 @@ def _powers(data: pd.DataFrame, column: Variable, given: Any) -> Callable[[slice
     cells = column_of(data, column.name)
     if column.private or given is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
         table = _numbers(column.categories, given, column.name)[:, None] ** _POWERS
+    else:
+        table, x = None, numbers(cells, f"column {column.name!r}", len(cells))
+        known = x[np.isfinite(x)] if column.k else np.zeros(1)
+        x = (x - known.mean()) / (known.std() or 1.0)
 
-        def scored(part: slice) -> Floats:
-            found: Floats = column.scores(part) @ table
-            found[~np.isnan(found[:, 0]), 0] = 1.0
-            return found if column.k else np.full_like(found, np.nan)  # nothing but missing
+    def powers(part: slice) -> Floats:
+        found = x[part, None] ** _POWERS if table is None else column.scores(part) @ table
+        absent = np.isnan(found[:, 1]) | (not column.k)  # NaN to the power 0 is 1
+        found[:, 0] = np.where(absent, np.nan, 1.0)
+        return np.asarray(found)
 
-        return scored
-    x = numbers(cells, f"column {column.name!r}", len(cells))
-    known = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
-    scaled = (x - known.mean()) / (known.std() or 1.0)
-
-    def plain(part: slice) -> Floats:
-        found: Floats = scaled[part, None] ** _POWERS
-        found[np.isnan(scaled[part]), 0] = np.nan  # NaN to the power 0 is 1
-        return found
-
-    return plain
+    return powers
 
 
 def _moments(
