@@ -293,26 +293,17 @@ class Variable:
         return found
 
 
-def variable(
-    values: Any,
-    mechanism: Any = None,
-    prob: float | None = None,
-    *,
-    epsilon: float | None = None,
-    name: Hashable = None,
-    group: Any = None,
-    times: NDArray[np.int64] | None = None,
-) -> Variable:
+def variable(values: Any, *made: Any, name: Hashable = None, **options: Any) -> Variable:
     """A private column; the arguments are those of `tallies.tally`.
 
-    name : by default that of a Series.  times : as for `reports_of`.
+    name : by default that of a Series.  made, options : as for `reports_of`.
 
     >>> import rrstats as rr
     >>> found = variable(["yes", None, "no"], ["no", "yes"], 0.75)
     >>> found.codes(), found.score_table.tolist()
     (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
     """
-    reports = reports_of(values, mechanism, prob, epsilon=epsilon, group=group, times=times)
+    reports = reports_of(values, *made, **options)
     named = getattr(values, "name", None) if name is None else name
     return Variable(named, reports.mechanism.categories, reports.rows, reports)
 

@@ -129,27 +129,26 @@ def _understood(data: Any) -> Any:
 
 def told(engine: str, ask: Callable[[], Any]) -> Any:
     """An engine's answer; raises without its words where it fails, as they may hold cells."""
-    step = "to read it, let the engine itself count a column of the frame"
+    failed: Exception
     try:
         return ask()
     except ImportError as error:
-        failed, module = "", error.name
+        failed = MissingPackageError(
+            f"{engine} needs the package {error.name or 'pyarrow'} to give back what it counted; "
+            "install it with: pip install narwhals pyarrow"
+        )
     except Exception as error:
-        failed, module = type(error).__name__, None
-        if failed == "InvalidOperationError" and "different file extensions" in str(error):
+        kind, step = type(error).__name__, "let the engine itself count a column to read it"
+        if kind == "InvalidOperationError" and "different file extensions" in str(error):
             step = (
                 "the directory of this frame holds files beside the data, such as the document "
                 "_rrstats.json; name the data alone, as in pl.scan_parquet('dir/*.parquet')"
             )
-    if not failed:
-        raise MissingPackageError(
-            f"{engine} needs the package {module or 'pyarrow'} to give back what it counted; "
-            "install it with: pip install narwhals pyarrow"
+        failed = ArgumentValueError(
+            f"{engine} could not compute this frame ({kind}); its own message is not repeated "
+            f"here, as it may quote answers: {step}"
         )
-    raise ArgumentValueError(
-        f"{engine} could not compute this frame ({failed}); its own message is not repeated here, "
-        f"as it may quote answers: {step}"
-    )
+    raise failed  # here, so that the engine's own is not its context
 
 
 def refuse_unopened(data: Any, *, text: bool = False) -> None:

@@ -175,7 +175,12 @@ def variance_form(cells: SampleCells, sampled: Floats, design: SampleDesign) -> 
     np.divide(squares, count**2, out=room, where=open_)
     room = np.where(open_, 1 - room, 0.0)
     single = open_ & (room < _ALIKE)
-    _check_lonely(int(single.sum()), len(single), lonely)
+    if lonely == "raise" and single.any():
+        raise ArgumentValueError(
+            f"strata must have two clusters (or rows) in the sample, found one in {single.sum()} "
+            f"of {len(single)}: join alike strata, or say lonely_psu='adjust' (its distance from "
+            "the grand mean) or 'certainty' (it was sure to be in the sample)"
+        )
     stretch = np.zeros_like(count)
     np.divide(1.0, room, out=stretch, where=open_ & ~single)
 
@@ -268,17 +273,6 @@ def degrees_of_freedom(cells: SampleCells, sampled: Floats, probabilities: bool)
     rows = cells.by_stratum(counts)
     units = cells.by_stratum(np.where(cells.alone, counts, np.minimum(counts, 1.0)))
     return int(np.where(whole, rows, np.maximum(units - 1, 0.0)).sum())
-
-
-def _check_lonely(single: int, strata: int, lonely: str) -> None:
-    if single and lonely == "raise":
-        raise ArgumentValueError(
-            f"strata must have two clusters (or rows) in the sample, found one in {single} of "
-            f"{strata}: nothing is known of the variance between them; join strata that are alike, "
-            "or say lonely_psu='adjust' (take its distance from the grand mean) or "
-            "lonely_psu='certainty' "
-            "(it was sure to be in the sample)"
-        )
 
 
 def _sampled_shares(cells: SampleCells, population: Any) -> Floats:

@@ -213,13 +213,10 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
                 "the categories' order"
             )
         pairs = list(enumerate(listed))
-    totals, absent = [0] * space.k, 0
+    totals = [0] * (space.k + 2)  # last come no category and missing
     for code, number in pairs:
-        if code < space.k:
-            totals[code] += check_count(number, "counts")
-        else:
-            absent += check_count(number, "counts")
-    return totals, absent
+        totals[code] += check_count(number, "counts")
+    return totals[: space.k], totals[-1]
 
 
 def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool) -> int:
