@@ -89,10 +89,13 @@ def sums_of(
     return GroupSums(rows, first, own, second, fourth, pairs if np.ndim(pairs) else None), naive
 
 
-def _terms(y: Floats, w: Floats | None) -> Floats:
-    """(6, n) w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
-    w = np.ones_like(y) if w is None else w
-    return np.stack([w, w * y, w**2, w**2 * y, w**2 * y * y, w**4])
+def _terms(y: Floats, w: Floats | None) -> list[Floats]:
+    """(n,) each: w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
+    if w is None:
+        ones = np.ones_like(y)
+        return [ones, y, ones, y, y * y, ones]
+    square = w * w
+    return [w, w * y, square, square * y, square * y * y, square * square]
 
 
 def _by_cell(
@@ -105,8 +108,10 @@ def _by_cell(
         part = slice(start, start + BLOCK_ROWS)
         codes = np.where(out[part], m, grouped.codes(part))
         counts += np.bincount(codes, minlength=m + 1)[:m]
-        for place, term in enumerate(_terms(y[part], None if w is None else w[part])):
-            terms[place] += np.bincount(codes, term, minlength=m + 1)[:m]
+        given = _terms(y[part], None if w is None else w[part])
+        apart = {id(one): one for one in given}  # without weights some are the same
+        sums = {key: np.bincount(codes, one, minlength=m + 1)[:m] for key, one in apart.items()}
+        terms += [sums[id(one)] for one in given]
     scores, samples = _scores(grouped, counts, terms[0])
     sizes, tops = terms[:2]
     if grouped.mechanism is not None:
@@ -125,7 +130,7 @@ def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> It
         kept = ~(out[part] | np.isnan(scores[:, 0]))
         ones = np.ones((1, int(kept.sum())))
         weight = None if w is None else w[part][kept]
-        yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
+        yield ones[0], np.stack(_terms(y[part][kept], weight)), scores[kept], ones
 
 
 def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:
