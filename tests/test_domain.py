@@ -500,7 +500,7 @@ def test_a_categorical_of_labels_is_what_the_codebook_says():
     """As pandas reads SPSS and Stata: its reports have the labels, decided by the dtypes alone."""
     words = pd.Categorical(["often", "never"] * 50, categories=["never", "often"])
     frame = pd.DataFrame({"q": words, "code": [3, 1] * 50})
-    assert frame.rr.check("q", CODEBOOK).empty
+    assert frame["q"].rr.check(CODEBOOK).empty
     released = frame.rr.privatize(["q", "code"], CODEBOOK, 0.8)
     assert list(CODEBOOK.values()) == list(released["q"].cat.categories)
     assert list(CODEBOOK.values()) == list(released.rr.estimate("q").categories)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import decimal
 import pickle
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.randomness.sources import FreshWords, Substream
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
@@ -95,13 +93,6 @@ def test_words_of_another_call_are_refused_in_any_wrapping():
     for words in (FreshWords(), Substream(FreshWords(), 0)):
         with pytest.raises(rr.errors.RRStatsError, match="words of another call"):
             rr.privatize(["yes"], YES_NO, rng=words)
-
-
-def test_a_channel_cannot_claim_more_privacy_than_it_gives():
-    """A ratio below that of the channel's own probabilities is refused."""
-    with pytest.raises(rr.errors.RRStatsError, match="claims more privacy"):
-        SupportChannel(2, Fraction(3, 4), Fraction(1, 4), Fraction(0), Fraction(0), Fraction(1))
-    assert 3 == KRRChannel.of(2, Fraction(3, 4)).max_likelihood_ratio
 
 
 def test_codes_of_another_type_are_refused():

@@ -363,6 +363,8 @@ def simulate(
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
     ['no', 'yes', 'no', 'no']
     """
+    if not_there := {"rng", "key", "id", "question"} & {*options}:
+        raise TypeError(f"simulate() got an unexpected keyword argument {min(not_there)!r}")
     rng = seeded(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
