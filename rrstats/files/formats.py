@@ -395,29 +395,6 @@ def open_source(path: Path | str) -> FileSource:
     return FileSource(path, endings, is_directory, files, stamp)
 
 
-def column_type(path: Path | str, name: str) -> pa.DataType:
-    """Return the declared type of a column; of text files all columns are text.
-
-    Parameters
-    ----------
-    path : path
-        The file, or a directory of Parquet files.
-    name : str
-        The column's name.
-
-    Returns
-    -------
-    pyarrow.DataType
-
-    Raises
-    ------
-    ArgumentValueError
-        The column is not there.
-    """
-    source = open_source(path)
-    return source.files[0].type_of(source.check_column(name))
-
-
 def check_target(source: FileSource, target: Path | str) -> Path:
     """The path to write to, if it is of the source's format and apart from the source."""
     path = as_path(target, "target")
