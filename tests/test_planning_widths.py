@@ -61,23 +61,14 @@ def enumerated(mechanism, code, n, share, target="population", level=0.95, metho
         (DIRECT, 0.0),
         (rr.KRR(list("abc"), 0.6), 0.9),
         (rr.surveys.forced_response(list("abc"), 0.5, [0.1, 0.1, 0.3]), 0.2),
+        (rr.UnaryEncoding.optimized(list("abcd"), epsilon=1.5), 0.3),
     ],
-    ids=["warner", "mirrored", "direct", "k-RR", "forced"],
+    ids=["warner", "mirrored", "direct", "k-RR", "forced", "unary"],
 )
 def test_the_width_is_the_mean_of_the_intervals_that_come_out(mechanism, share, target):
     """Of all counts by their exact law, at both targets, in each design."""
     law, widths = enumerated(mechanism, mechanism.k - 1, 23, share, target)
     assert law @ widths == pytest.approx(half_width(23, share, mechanism, target=target), rel=1e-12)
-
-
-def test_reports_that_name_several_categories_are_planned_by_their_supports():
-    """The count of a category in unary and subset reports is binomial, too."""
-    for mechanism in (
-        rr.UnaryEncoding.optimized(list("abcd"), epsilon=1.5),
-        rr.UnaryEncoding.symmetric(list("abc"), epsilon=2),
-    ):
-        law, widths = enumerated(mechanism, 1, 19, 0.3)
-        assert law @ widths == pytest.approx(half_width(19, 0.3, mechanism, category="b"))
 
 
 @pytest.mark.parametrize("method", ["wilson", "wald", "blaker"])
@@ -139,13 +130,9 @@ def test_the_law_of_many_rows_is_normal():
         mean = weights @ counts
         assert 0.38 * n == pytest.approx(mean, abs=1e-3 * math.sqrt(n))
         assert 0.21 * n == pytest.approx(weights @ (counts - mean) ** 2, rel=1e-3)
-
-
-def test_rows_on_a_grid_agree_with_every_count():
-    """For many rows at hand some 40 counts give the mean over all of them."""
     counts, weights = _counts_of_rows(800, 160, 0.3, 0.7)
     low, high = intervals.rows_interval(counts, 800, 0.3, 0.7)
-    mean = weights @ (high - low) / weights.sum() / 2
+    mean = weights @ (high - low) / weights.sum() / 2  # of some 40 counts instead
     assert mean == pytest.approx(half_width(800, 0.2, WARNER, target="rows"), rel=2e-3)
 
 
@@ -246,13 +233,6 @@ def test_with_an_assurance_larger_surveys_keep_it_too():
         assert kept.index(True) < found - 2
 
 
-def test_a_wider_answer_takes_more_people_for_the_population_than_for_the_rows():
-    """Sampling adds f (1 - f) to one person's variance: 7,250 rows instead of 8,164."""
-    rows = people(0.02, 0.1, epsilon=math.log(3), target="rows")
-    z = float(scipy.special.ndtri(0.975))
-    assert 8164 - z**2 * 0.09 / 0.02**2 == pytest.approx(rows, rel=0.01)
-
-
 def test_awkward_plans_are_answered():
     """Nobody, everybody, many categories, next to no protection, next to no information."""
     # 1 - 0.025^(1/n) is the upper end when none of n has it: its half is below 0.02 from n = 91.
@@ -276,20 +256,12 @@ def test_awkward_plans_are_answered():
         (lambda: people(0.5, 0.1, epsilon=1), ArgumentValueError, "half_width must be in"),
         (lambda: people(0.02, 10, epsilon=1), ArgumentValueError, "write 0.1 for 10%"),
         (lambda: people(0.02, 0.1, 2, 0.5), NotIdentifiableError, "no information"),
-        (lambda: people(0.02, 0.1), ArgumentTypeError, "give prob or epsilon"),
-        (lambda: people(0.02, 0.1, epsilon=1, level=95), ArgumentValueError, "write 0.95"),
         (lambda: people(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
-        (lambda: people(0.02, 0.1, epsilon=1, target="all"), ArgumentValueError, "target"),
-        (lambda: people(0.02, 0.1, epsilon=1, assurance=1), ArgumentValueError, "assurance"),
-        (lambda: half_width(0, 0.1, epsilon=1), ArgumentValueError, "must be in .1,"),
         (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
-        (lambda: half_width(9.5, 0.1, epsilon=1), ArgumentValueError, "whole"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
-        (lambda: half_width(9, 0.1, WARNER, mix=[1]), ArgumentValueError, "mix must have 2"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "somebody"),
         (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), ArgumentValueError, "each of"),
         (lambda: people(0.02, 0.1, WARNER, levle=0.9), ArgumentTypeError, "unknown option 'levle'"),
-        (lambda: half_width(9, 0.1, WARNER, mix="ab"), ArgumentTypeError, "mix must be numbers"),
         (
             lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),
             ArgumentValueError,
