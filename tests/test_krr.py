@@ -11,7 +11,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import AWKWARD
 from scripted import Counting, Scripted
 
 import rrstats as rr
@@ -69,31 +68,6 @@ def test_equal_by_parameters():
     ]
     assert len({m, *others}) == len(others) + 1
     assert sum(m == other for other in others) == 0
-
-
-def test_every_missing_value_is_one():
-    """None, NaN and NA among the categories are the same category."""
-    with_none = rr.KRR(["yes", None], 0.75)
-    for missing in (math.nan, pd.NA, pd.NaT, np.datetime64("NaT", "ns")):
-        assert with_none == rr.KRR(["yes", missing], 0.75)
-        assert with_none.categories == rr.KRR(["yes", missing], 0.75).categories
-
-
-@pytest.mark.parametrize(
-    "categories",
-    [
-        ["a", "a"],
-        [1, True],
-        [1, 1.0],
-        [0.0, -0.0],
-        [None, math.nan],
-        ["\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"],
-    ],
-)
-def test_colliding_categories(categories):
-    """Categories that Python or pandas would take for one another are refused (T18)."""
-    with pytest.raises(ArgumentValueError, match="categories must be distinct"):
-        rr.KRR(categories, 0.75)
 
 
 # -- how it draws -------------------------------------------------------------------------------
@@ -164,28 +138,6 @@ def test_rrreg(prob, counts, shares, errors):
 # -- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("categories", "kind", "message"),
-    [
-        ([], ValueError, "at least two distinct values"),
-        (["a"], ValueError, "at least two distinct values"),
-        ("ab", TypeError, "categories must be a list"),
-        (b"ab", TypeError, "categories must be a list"),
-        ({"a": 1, "b": 2}, TypeError, "a label of their own"),
-        (None, TypeError, "categories must be a list"),
-        (3, TypeError, "categories must be a list"),
-        (["a", ["b"]], TypeError, "hashable"),
-        (pd.Categorical(["a", "b"]), TypeError, "not taken from data"),
-        ({"a", 1}, TypeError, "sortable"),
-    ],
-)
-def test_bad_categories(categories, kind, message):
-    """Categories are declared as a list of at least two distinct values."""
-    with pytest.raises(kind, match=message) as caught:
-        rr.KRR(categories, 0.75)
-    assert isinstance(caught.value, rr.errors.RRStatsError)
-
-
 def test_prob_or_epsilon():
     """One of the two, neither more nor less."""
     with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found neither"):
@@ -230,6 +182,16 @@ def test_documents_by_hand():
         mechanisms.from_dict(by_hand)
     by_hand["categories"] = [3, 2.5, True]
     assert rr.KRR([3, 2.5, True], 0.5) == mechanisms.from_dict(by_hand)
+    for make in (rr.UnaryEncoding.symmetric, rr.UnaryEncoding.optimized):
+        kind = f"{make.__name__.title()}Unary"
+        document = {"type": kind, "categories": ["a", "b"]}
+        assert make(["a", "b"], epsilon=1.0) == mechanisms.from_dict(document | {"epsilon": 1.0})
+
+
+AB = {"type": "KRR", "categories": ["a", "b"]}
+LABELS = [["b"], {"int": "1"}, {"int": True}, {"float": "nan"}, {"float": True}, {"float": 10**400},
+          {"bytes": "zz"}, {"date": "1.5.20"}, {"tuple": "ab"}, {"missing": False}, {"set": [1]},
+          {"int": 1, "str": "1"}, {}]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -237,38 +199,17 @@ def test_documents_by_hand():
     [
         (None, "must be a dict, found None"),
         ([], "must be a dict, found list"),
-        ({}, "type must be one of"),
         ({"type": "krr"}, r"type must be one of \[.*'Chain', 'KRR'.*\], found 'krr'"),
-        ({"type": "Mechanism"}, "type must be one of"),
-        ({"type": "from_dict"}, "type must be one of"),
-        ({"type": ["KRR"]}, "type must be one of"),
+        *(({"type": kind}, "type must be one of") for kind in (None, "Mechanism", ["KRR"])),
         ({"type": "KRR", "prob": 0.75}, r"a KRR needs \['categories'\]"),
-        ({"type": "KRR", "categories": ["a", "b"]}, "give prob or epsilon, found neither"),
-        (
-            {"type": "KRR", "categories": ["a", "b"], "prob": 0.7, "epsilon": 1},
-            "give prob or epsilon, found prob and epsilon",
-        ),
-        ({"type": "KRR", "categories": ["a", "b"], "prob": "0.7"}, "prob must be a number"),
-        ({"type": "KRR", "categories": ["a", "b"], "prob": 0.2}, "prob must be in"),
-        ({"type": "KRR", "categories": ["a"], "prob": 0.7}, "at least two"),
-        ({"type": "KRR", "categories": "ab", "prob": 0.7}, "must be a list"),
-        ({"type": "KRR", "categories": ["a", ["b"]], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"int": "1"}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"int": True}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"float": "nan"}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"float": True}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"float": 10**400}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"bytes": "zz"}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"date": "1.5.20"}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"tuple": "ab"}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"missing": False}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"set": [1]}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{"int": 1, "str": "1"}, 2], "prob": 0.7}, "one tag"),
-        ({"type": "KRR", "categories": [{}, 2], "prob": 0.7}, "one tag"),
-        (
-            {"type": "KRR", "categories": ["a", "b"], "prob": 0.7, "weight": 2},
-            r"unknown keys \['weight'\]",
-        ),
+        (AB, "give prob or epsilon, found neither"),
+        (AB | {"prob": 0.7, "epsilon": 1}, "give prob or epsilon, found prob and epsilon"),
+        (AB | {"prob": "0.7"}, "prob must be a number"),
+        (AB | {"prob": 0.2}, "prob must be in"),
+        (AB | {"prob": 0.7, "categories": ["a"]}, "at least two"),
+        (AB | {"prob": 0.7, "categories": "ab"}, "must be a list"),
+        *((AB | {"prob": 0.7, "categories": [bad, 2]}, "one tag") for bad in LABELS),
+        (AB | {"prob": 0.7, "weight": 2}, r"unknown keys \['weight'\]"),
         ({"type": "Chain", "first": {}}, r"a Chain needs \['second'\]"),
         ({"type": "Chain", "first": {}, "second": {}}, "type must be one of"),
         ({"type": "Chain", "first": 1, "second": {}}, "must be a dict"),
@@ -327,11 +268,3 @@ def test_no_seed_anywhere():
         assert seed.to_bytes(4, "little") not in pickled
         assert b"enerator" not in pickled
     assert reports.attrs["rrstats"]["columns"][0]["simulated"] is True
-
-
-def test_awkward_labels_are_all_declared():
-    """The catalogue's labels are allowed one by one, as lists and as arrays of objects."""
-    for labels in AWKWARD.values():
-        objects = np.empty(len(labels), dtype=object)
-        objects[:] = labels
-        assert rr.KRR(labels, 0.75) == rr.KRR(objects, 0.75)

@@ -6,7 +6,6 @@ how subsets are kept in test_subsets.py.
 
 from __future__ import annotations
 
-import json
 import math
 import tracemalloc
 from fractions import Fraction
@@ -22,11 +21,9 @@ import rrstats as rr
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    MetadataError,
     NotIdentifiableError,
 )
-from rrstats.mechanisms import UnaryEncoding, from_dict
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms import UnaryEncoding
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness import samplers
 from rrstats.randomness.sources import BLOCK_ROWS, FreshWords
@@ -119,13 +116,6 @@ def test_golden_variance():
     assert optimized == pytest.approx([3.68269437683116928] * 16, rel=1e-12)
 
 
-def test_golden_two_rounds_of_rappor():
-    """RAPPOR's own numbers: f = 0.5 has P(1 | 1) = 0.75 for good, epsilon 2 ln 3 = 2.1972."""
-    m = UnaryEncoding(range(32), 0.75, 0.25)
-    assert m.epsilon == pytest.approx(2 * math.log(3), rel=1e-15)
-    assert m.epsilon >= 2 * math.log(3)
-
-
 @pytest.mark.parametrize("epsilon", [1e-10, 0.1, 0.5, 1.0, math.log(3), 2.0, 7.25, 30.0])
 def test_the_nearest_doubles_to_a_request(epsilon):
     """Each takes as much as the request allows, and one double more would be too much."""
@@ -147,55 +137,42 @@ def test_no_privacy_budget_is_no_information():
             m.channel.solve([0.5] * 3)
 
 
+ANY, SYMMETRIC, OPTIMIZED = UnaryEncoding, UnaryEncoding.symmetric, UnaryEncoding.optimized
+
+
 @pytest.mark.parametrize(
-    ("make", "error", "words"),
+    ("make", "numbers", "options", "words"),
     [
-        (lambda: UnaryEncoding(ABC, 0.25, 0.75), ArgumentValueError, "at most prob_own"),
-        (lambda: UnaryEncoding(ABC, 1.0, 0.5), ArgumentValueError, "in (0, 1)"),
-        (lambda: UnaryEncoding(ABC, 0.5, 0.0), ArgumentValueError, "in (0, 1)"),
-        (lambda: UnaryEncoding(ABC, float("nan"), 0.1), ArgumentValueError, "in (0, 1)"),
-        (lambda: UnaryEncoding(ABC, "0.7", 0.1), ArgumentTypeError, "prob_own must be a number"),
-        (lambda: UnaryEncoding(ABC, True, 0.1), ArgumentTypeError, "prob_own must be a number"),
-        (lambda: UnaryEncoding(["a"], 0.7, 0.1), ArgumentValueError, "at least two"),
-        (lambda: UnaryEncoding(range(40_000), 0.7, 0.1), ArgumentValueError, "at most 32768"),
-        (lambda: UnaryEncoding.symmetric(ABC), ArgumentTypeError, "prob or epsilon, found neither"),
-        (
-            lambda: UnaryEncoding.symmetric(ABC, 0.7, epsilon=1),
-            ArgumentTypeError,
-            "found prob and epsilon",
-        ),
-        (lambda: UnaryEncoding.symmetric(ABC, 0.4), ArgumentValueError, "in [0.5, 1), got"),
-        (lambda: UnaryEncoding.symmetric(ABC, 1.0), ArgumentValueError, "1 is no privacy"),
-        (
-            lambda: UnaryEncoding.symmetric(ABC, 75),
-            ArgumentValueError,
-            "each bit is reported as it is",
-        ),
-        (lambda: UnaryEncoding.symmetric(ABC, math.nan), ArgumentValueError, "in [0.5, 1), got"),
-        (lambda: UnaryEncoding.symmetric(ABC, "0.7"), ArgumentTypeError, "prob must be a number"),
-        (lambda: UnaryEncoding.symmetric(ABC, epsilon=-1), ArgumentValueError, "at least 0"),
-        (
-            lambda: UnaryEncoding.symmetric(ABC, epsilon=80),
-            ArgumentValueError,
-            "largest possible is 73.47",
-        ),
-        (lambda: UnaryEncoding.optimized(ABC), ArgumentTypeError, "prob_other or epsilon"),
-        (lambda: UnaryEncoding.optimized(ABC, prob_other=0.6), ArgumentValueError, "in (0, 0.5]"),
-        (lambda: UnaryEncoding.optimized(ABC, prob_other=0), ArgumentValueError, "in (0, 0.5]"),
-        (lambda: UnaryEncoding.optimized(ABC, epsilon=math.inf), ArgumentValueError, "finite"),
-        (
-            lambda: UnaryEncoding.optimized(ABC, epsilon=1000.0),
-            ArgumentValueError,
-            "largest possible is 744",
-        ),
+        (ANY, (0.25, 0.75), {}, "at most prob_own"),
+        *((ANY, pair, {}, "in (0, 1)") for pair in ((1.0, 0.5), (0.5, 0.0), (math.nan, 0.1))),
+        *((ANY, (one, 0.1), {}, "prob_own must be a number") for one in ("0.7", True)),
+        (SYMMETRIC, (), {}, "prob or epsilon, found neither"),
+        (SYMMETRIC, (0.7,), {"epsilon": 1}, "found prob and epsilon"),
+        *((SYMMETRIC, (one,), {}, "in [0.5, 1), got") for one in (0.4, math.nan)),
+        (SYMMETRIC, (1.0,), {}, "1 is no privacy"),
+        (SYMMETRIC, (75,), {}, "each bit is reported as it is"),
+        (SYMMETRIC, ("0.7",), {}, "prob must be a number"),
+        (SYMMETRIC, (), {"epsilon": -1}, "at least 0"),
+        (SYMMETRIC, (), {"epsilon": 80}, "largest possible is 73.47"),
+        (OPTIMIZED, (), {}, "prob_other or epsilon"),
+        *((OPTIMIZED, (), {"prob_other": one}, "in (0, 0.5]") for one in (0.6, 0)),
+        (OPTIMIZED, (), {"epsilon": math.inf}, "finite"),
+        (OPTIMIZED, (), {"epsilon": 1000.0}, "largest possible is 744"),
     ],
 )
-def test_parameters_out_of_range(make, error, words):
+def test_parameters_out_of_range(make, numbers, options, words):
     """Each is refused with the argument, the rule and what was found."""
-    with pytest.raises(error) as caught:
-        make()
+    with pytest.raises((ArgumentTypeError, ArgumentValueError)) as caught:
+        make(ABC, *numbers, **options)
     assert words in str(caught.value)
     assert "2 categories" not in str(caught.value)  # each bit has two values, whatever k is
+
+
+@pytest.mark.parametrize(("k", "words"), [(1, "at least two"), (40_000, "at most 32768")])
+def test_too_few_or_too_many_categories(k, words):
+    """A report has a bit for each."""
+    with pytest.raises(ArgumentValueError, match=words):
+        UnaryEncoding(range(k), 0.7, 0.1)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 30.0, 700.0, 744.0])
@@ -208,38 +185,6 @@ def test_a_report_that_names_all_alike_tells_nothing(epsilon):
     odds = float(1 / m.channel.max_likelihood_ratio)  # against "a", once it is named
     assert first[0] == pytest.approx(0.3 / (0.3 + 0.7 * odds), rel=1e-12)
     assert first[1] == pytest.approx(0.7 * odds / (0.3 + 0.7 * odds), rel=1e-12, abs=5e-324)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda c: UnaryEncoding(c, 0.7, 0.1),
-        lambda c: UnaryEncoding.symmetric(c, epsilon=1.0),
-        lambda c: UnaryEncoding.optimized(c, epsilon=0.3),
-    ],
-)
-def test_documents(make):
-    """JSON and the printed call give the mechanism again; many categories become a fingerprint."""
-    m = make(ABC)
-    again = from_dict(json.loads(json.dumps(m.to_dict())))
-    assert again == m
-    assert eval(repr(m), {"UnaryEncoding": rr.UnaryEncoding}) == m
-    assert len({m, again, make(ABC[::-1])}) == 2
-    many = make(range(101))
-    record = Record.of("x", many, unknown="warn", missing="unknown")
-    assert record.is_shortened
-    assert record.resolve(many) is many
-    assert record.epsilon == many.epsilon
-
-
-def test_documents_by_hand():
-    """A plan may say epsilon; a key that is not known is refused."""
-    document = {"type": "SymmetricUnary", "categories": ABC, "epsilon": 1.0}
-    assert from_dict(document) == UnaryEncoding.symmetric(ABC, epsilon=1.0)
-    document = {"type": "OptimizedUnary", "categories": ABC, "epsilon": 1.0}
-    assert from_dict(document) == UnaryEncoding.optimized(ABC, epsilon=1.0)
-    with pytest.raises(MetadataError):
-        from_dict({**document, "prob": 0.5})
 
 
 # -- drawing ------------------------------------------------------------------------------------
@@ -328,12 +273,6 @@ def test_widths_of_words_do_not_change_the_law():
     assert chance.p_value(counts, rows, 0.125).min() * 39 > 1e-9
 
 
-def test_codes_of_another_type_are_refused():
-    """Codes must be of the domain's type."""
-    with pytest.raises(ArgumentTypeError):
-        UnaryEncoding(ABC, 0.7, 0.1).randomize(np.zeros(3, np.int64), Counting(0), 0)
-
-
 def test_extreme_probabilities():
     """A bit that is nearly never set costs no endless loop and is nearly never set."""
     m = UnaryEncoding.optimized(range(10), epsilon=700.0)
@@ -389,14 +328,6 @@ def test_privatizing_needs_little_beside_the_result():
     assert len(reports) == 4 * BLOCK_ROWS
     result = 3 * len(reports) if "pyarrow" in str(reports.dtype) else 100 * len(reports)
     assert most < result + (16 << 20)
-
-
-def test_blocks_and_threads_change_nothing():
-    """The same words give the same reports, in any number of threads."""
-    m = UnaryEncoding.optimized(range(10), epsilon=1.0)
-    answers = np.arange(2 * BLOCK_ROWS + 999) % 10
-    one, many = (rr.privatize(answers, m, rng=Counting(8), threads=t) for t in (1, 4))
-    assert np.array_equal(one, many)
 
 
 def test_scripted_bits():
