@@ -360,33 +360,28 @@ def test_bad_input_says_what_to_do():
     """Tables of two columns, numbers for categories, names that are there."""
     plain = {"x": LETTERS, "y": NO_YES}
     table = Crosstab.from_counts([[3, 4], [5, 6], [7, 8]], plain)
-    with pytest.raises(ArgumentTypeError, match="must be a Crosstab"):
-        phi([[1, 2], [3, 4]])
-    with pytest.raises(ArgumentValueError, match=r"of two columns.*table\.margin"):
-        cramers_v(table.margin("x"))
-    with pytest.raises(ArgumentValueError, match="are no numbers; give values"):
-        correlation(table)
-    with pytest.raises(ArgumentValueError, match="'x' must be 3 finite"):
-        correlation(table, values={"x": {"a": 1}})
-    with pytest.raises(ArgumentValueError, match="values name"):
-        correlation(table, values={"z": [1, 2]})
+    frame = pd.DataFrame({"x": ["p", "q", "r"], "y": [1, 2, 3]})
+    numbered = correlations(frame, "y", "x", values={"x": [1, 2, 3]})
+    for call, words in (
+        (lambda: phi([[1, 2], [3, 4]]), "must be a Crosstab"),
+        (lambda: cramers_v(table.margin("x")), r"of two columns.*table\.margin"),
+        (lambda: correlation(table), "are no numbers; give values"),
+        (lambda: correlation(table, values={"x": {"a": 1}}), "'x' must be 3 finite"),
+        (lambda: correlation(table, values={"z": [1, 2]}), "values name"),
+        (lambda: phi(table, categories="ab"), "two, one of each column"),
+        (lambda: phi(table, categories=("d", "yes")), "'d' is not among the categories of col"),
+        (lambda: correlations(frame, "x", "y"), "3 categories of column 'x' are no numbers"),
+        (lambda: correlations([1, 2], "x"), "DataFrame"),
+        (lambda: numbered.table("r"), "values must be one of"),
+    ):
+        with pytest.raises((ArgumentTypeError, ArgumentValueError), match=words):
+            call()
     given = correlation(table, values={"x": {"a": 1, "b": 2, "c": 4}})
     listed = correlation(table, values={"x": [1, 2, 4]})
     assert given == listed
     by_label = pd.Series([4, 2, 1], index=["c", "b", "a"])
     assert given == correlation(table, values={"x": by_label})
     assert given == correlation(table, values={"x": pd.Series([1, 2, 4])})
-    with pytest.raises(ArgumentTypeError, match="two, one of each column"):
-        phi(table, categories="ab")
-    with pytest.raises(ArgumentValueError, match="'d' is not among the categories of column 'x'"):
-        phi(table, categories=("d", "yes"))
-    frame = pd.DataFrame({"x": ["p", "q", "r"], "y": [1, 2, 3]})
-    with pytest.raises(ArgumentValueError, match="3 categories of column 'x' are no numbers"):
-        correlations(frame, "x", "y")
-    with pytest.raises(ArgumentTypeError, match="DataFrame"):
-        correlations([1, 2], "x")
-    with pytest.raises(ArgumentValueError, match="values must be one of"):
-        correlations(frame, "y", "x", values={"x": [1, 2, 3]}).table("r")
     assert "Correlations: target=population" in repr(
         correlations(frame, "y", "x", values={"x": [1, 2, 4]})
     )

@@ -16,7 +16,6 @@ from rrstats.estimation.difference import difference, uncut_interval
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contrasts import wald_statistic
-from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import expected_rates
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -164,17 +163,6 @@ def test_simultaneous_intervals_are_bonferronis():
     assert np.allclose(difference(a, b).interval(1 - 0.1 / 3), every, rtol=1e-12)
     two = difference(counted([30, 45], COIN), counted([20, 40], CLEAR))
     assert np.allclose(two.interval(0.9), two.interval(0.9, simultaneous=True), rtol=1e-14)
-
-
-def test_wilson_and_empirical_likelihood_are_close():
-    """The two kinds of uncut intervals are near each other where both could be used."""
-    a = counted([3000, 4500, 2500], THREE)
-    wilson = uncut_interval(a, 0.95)
-    scores = THREE.channel.scores(np.arange(3)).T
-    other = mean_interval(scores, a.reported, np.zeros(3, dtype=np.intp), 0.95)
-    width = wilson.high - wilson.low
-    assert np.allclose(wilson.low, other.low, atol=0.005 * width.max())
-    assert np.allclose(wilson.high, other.high, atol=0.005 * width.max())
 
 
 def test_uncut_intervals_leave_the_unit_interval():
@@ -356,25 +344,13 @@ def test_the_frame_and_the_words():
     """The tidy frame has a row a category, the repr shows it, the sentence speaks of one."""
     found = difference(counted([420, 580], COIN), counted([360, 640], COIN))
     frame = found.to_frame()
-    columns = [
-        "category",
-        "first",
-        "second",
-        "difference",
-        "std_error",
-        "low",
-        "high",
-        "z",
-        "p_value",
-    ]
-    assert columns == list(frame.columns)
+    columns = "category first second difference std_error low high z p_value"
+    assert columns.split() == list(frame.columns)
     assert ["no", "yes"] == frame["category"].tolist()
     assert "Difference: target=population, n=1,000 and 1,000" in repr(found)
     assert "12.0 points less" in found.interpret("yes")
-    assert (
-        "may well be none"
-        in difference(counted([50, 50], COIN), counted([49, 51], COIN)).interpret()
-    )
+    near = difference(counted([50, 50], COIN), counted([49, 51], COIN))
+    assert "may well be none" in near.interpret()
     with pytest.raises(ArgumentValueError, match="not among the 2 categories"):
         found.interpret("maybe")
 
@@ -394,48 +370,22 @@ def test_few_reports_are_said(n, words):
 
 def test_only_the_same_kind_of_estimates_is_compared():
     """Other categories, targets, tables and things are refused with the rule."""
-    a = counted([30, 20], COIN)
-    with pytest.raises(ArgumentValueError, match="same categories in the same order"):
-        difference(a, counted([30, 20, 10], THREE))
-    yes = rr.KRR(["yes", "no"], 0.75)
-    with pytest.raises(ArgumentValueError, match=r"\['no', 'yes'\] and \['yes', 'no'\]"):
-        difference(a, counted([30, 20], yes))
+    a, yes = counted([30, 20], COIN), rr.KRR(["yes", "no"], 0.75)
     maybe = counted([30, 20], rr.KRR(["no", "maybe"], 0.75))
-    with pytest.raises(ArgumentValueError, match=r"differ in .'yes', 'maybe'"):
-        difference(a, maybe)
-    with pytest.raises(ArgumentValueError, match="same target"):
-        difference(a, a.with_target("rows"))
-    with pytest.raises(ArgumentTypeError, match="must be an Estimate"):
-        difference(a, [0.4, 0.6])
-    with pytest.raises(ArgumentTypeError, match="paired must be the crosstab"):
-        difference(a, a, paired=np.ones((2, 2)))
     three = Crosstab.from_counts(np.ones((3, 3), int), {"a": THREE, "b": THREE})
-    with pytest.raises(ArgumentValueError, match="2 by 2 categories"):
-        difference(a, a, paired=three)
     many = Crosstab.from_counts(np.full((2, 2), 50), {"a": COIN, "b": COIN})
-    with pytest.raises(ArgumentValueError, match="200 people who gave both"):
-        difference(a, a, paired=many)
-
-
-def test_weighted_estimates_are_compared():
-    """An estimate from a sample with weights has a difference, an interval and a test."""
-    rng = np.random.default_rng(2)
-    reports = np.array(["no", "yes"])[rng.integers(0, 2, 200)]
-    counted_cells = {}
-    for stratum in (1, 2):
-        mine = reports[(stratum - 1) * 100 : stratum * 100]
-        counts = np.array([(mine == "no").sum(), (mine == "yes").sum()])
-        powers = float(stratum) ** np.array([1, 2, -1, -2])
-        counted_cells[stratum, None] = Cell(100, counts, np.outer(powers[:2], counts), 100 * powers)
-    whole = Estimate(rr.Tally(COIN, counted_cells))
-    other = counted([120, 80], COIN)
-    found = difference(whole, other)
-    low, high = found.interval()
-    assert np.allclose(whole.variance + other.variance, found.variance, rtol=1e-12)
-    assert (low < found.differences).all()
-    assert (found.differences < high).all()
-    assert 1 == found.test().df
-    assert np.isclose(found.z[1] ** 2, found.test().statistic, rtol=0.1)
+    for call, words in (
+        (lambda: difference(a, counted([3, 2, 1], THREE)), "same categories in the same order"),
+        (lambda: difference(a, counted([3, 2], yes)), r"\['no', 'yes'\] and \['yes', 'no'\]"),
+        (lambda: difference(a, maybe), r"differ in .'yes', 'maybe'"),
+        (lambda: difference(a, a.with_target("rows")), "same target"),
+        (lambda: difference(a, [0.4, 0.6]), "must be an Estimate"),
+        (lambda: difference(a, a, paired=np.ones((2, 2))), "paired must be the crosstab"),
+        (lambda: difference(a, a, paired=three), "2 by 2 categories"),
+        (lambda: difference(a, a, paired=many), "200 people who gave both"),
+    ):
+        with pytest.raises((ArgumentTypeError, ArgumentValueError), match=words):
+            call()
 
 
 def villages(seed=0, people=40):
@@ -473,20 +423,6 @@ def test_groups_of_one_clustered_sample_are_compared_within_clusters():
     assert "two groups of one sample" in repr(found)
     assert found.test() == rr.hypotheses.homogeneity(f, m)
     assert found.test().statistic == pytest.approx((found.differences[1] / exact) ** 2, rel=1e-9)
-
-
-def test_groups_of_a_clustered_sample_have_right_standard_errors():
-    """Over 60 surveys differences are as far from 0 as their standard errors say.
-
-    Their mean square in standard errors is chi-squared over 60: between 0.45 and 1.9 but once
-    in 1e5 (t with 59 degrees of freedom adds 3%).  As independent samples it would be 0.13.
-    """
-    squares = []
-    for seed in range(60):
-        groups, *_ = villages(seed, 10)
-        found = difference(groups["f"], groups["m"])
-        squares.append((found.differences[1] / found.std_error[1]) ** 2)
-    assert 0.45 < np.mean(squares) < 1.9
 
 
 def in_clusters(sizes, rng, spread=1.0):

@@ -513,10 +513,9 @@ class Crosstab(CellProportions):
     combined: Estimate | None = None
 
     def __post_init__(self) -> None:
-        if self.counted.flags.writeable:  # whoever gave the array may still write to theirs
-            counted = self.counted.copy()
-            counted.flags.writeable = False
-            object.__setattr__(self, "counted", counted)
+        counted = self.counted.copy()  # whoever gave the array may still write to theirs
+        counted.flags.writeable = False
+        object.__setattr__(self, "counted", counted)
 
     @classmethod
     def from_counts(

@@ -394,10 +394,11 @@ def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
 def information(one: Estimate, proportions: Floats) -> Floats | None:
     """(k, k) the information of one report: a quadratic form for shifts that sum to 0.
 
-    proportions : inside the simplex.  None where the channel has finer classes than categories.
+    proportions : inside the simplex.  None of a design, of just these rows, and of latent classes.
     """
-    channel = one.mechanism.channel
-    if has_latent_classes(channel) or not one.n:
+    channel, simple = one.mechanism.channel, not one.designed and one.target == "population"
+    known = bool(one.n) and bool(np.isfinite(proportions).all())
+    if not (simple and known) or has_latent_classes(channel):
         return None
     if channel.is_multinomial:
         rates = expected_rates(channel, proportions)
@@ -416,9 +417,6 @@ def effective_n(one: Estimate, proportions: Floats) -> float:
     A shift drawn with the covariance of one direct answer has k - 1 squared standard errors of
     direct answers on average; this is how many it has of the reports, divided by k - 1.
     """
-    simple = not one.designed and one.target == "population"
-    if not simple or not np.isfinite(proportions).all():
-        return float("nan")
     near = project_to_simplex(proportions)
     form = information(one, near)
     if form is None:
@@ -883,18 +881,12 @@ def _grid(
     categories: tuple[Any, ...], pairs: Mapping[Any, tuple[Any, Any]] | None
 ) -> tuple[NDArray[np.intp], tuple[int, int]]:
     """The category of each cell of the table, row by row, and the table's shape."""
-    parts = list(categories)
-    if pairs is not None:
-        if set(pairs) != set(categories):
-            raise ArgumentValueError(
-                f"pairs must name each of the {len(categories)} categories and no other"
-            )
-        parts = [pairs[one] for one in categories]
+    parts: list[Any] = [one if pairs is None else pairs.get(one) for one in categories]
     if not all(isinstance(part, tuple) and len(part) == 2 for part in parts):
         raise ArgumentTypeError(
             "the categories of a pair privatized as one answer must be tuples of two parts, or "
-            "pairs= must map each to such a tuple; for columns privatized apart give their "
-            "crosstab, or counts with mechanisms="
+            f"pairs= must map each of the {len(parts)} to such a tuple; for columns privatized "
+            "apart give their crosstab, or counts with mechanisms="
         )
     sides = [list(dict.fromkeys(side)) for side in zip(*parts, strict=True)]
     cells, shape = list(product(*sides)), (len(sides[0]), len(sides[1]))
@@ -978,12 +970,13 @@ def change(
 
     More people changed to yes than to no, and the noise alone would not look like that.
     """
+    if (pairs if after is None else mechanisms) is not None:
+        raise ArgumentTypeError(
+            "give before and after, with pairs where the same people answered; or a crosstab of "
+            "both; or counts with mechanisms"
+        )
     if after is None:
-        if pairs is not None:
-            raise ArgumentTypeError("give before and after with pairs, or the crosstab alone")
         return _equal_margins(two_way(before, mechanisms))
-    if mechanisms is not None:
-        raise ArgumentTypeError("mechanisms is for a table of counts; waves know their mechanism")
     waves = [as_estimate(one) for one in (before, after)]
     if pairs is not None:
         check_comparable(waves)
