@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cli_calls
 import pytest
 
 import rrstats as rr
@@ -36,16 +37,8 @@ def demo(capsys, *arguments):
 
 
 def refused(capsys, *arguments):
-    """Run a demonstration that must fail; returns exit code and the one line it printed."""
-    try:
-        code = cli.main(["demo", *arguments])
-    except SystemExit as stop:  # argparse leaves this way
-        code = stop.code
-    printed = capsys.readouterr()
-    assert "" == printed.out
-    assert 1 == printed.err.count("\n")
-    assert printed.err.startswith("rrstats")
-    return code, printed.err
+    """Exit code and the one line of a demonstration that must fail."""
+    return cli_calls.refused(capsys, "demo", *arguments)
 
 
 # -- what it prints ------------------------------------------------------------------------
@@ -260,16 +253,6 @@ def test_the_table_and_the_sentence_give_the_same_digits(capsys):
     assert f"  {read[1]}  " in row
 
 
-def test_an_interrupt_is_code_130(monkeypatch):
-    """Ctrl-C ends without a traceback."""
-
-    def interrupted(*_arguments, **_options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rr.datasets, "load_rand_health", interrupted)
-    assert 130 == cli.main(["demo"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["privatize in.csv out.csv", "estimate", "check", "describe"])
 def test_without_pyarrow_files_are_code_1(tmp_path, command):
@@ -321,25 +304,6 @@ def test_module_runs_main(monkeypatch):
     with pytest.raises(SystemExit) as stop:
         runpy.run_module("rrstats", run_name="__main__")
     assert 5 == stop.value.code
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="closed pipes are another thing on Windows")
-@pytest.mark.parametrize(
-    ("arguments", "codes"),
-    [(["demo"], [141]), (["demo", "--help"], [0, 141])],  # argparse may not notice
-)
-def test_a_reader_that_leaves_is_no_error(arguments, codes):
-    """`rrstats demo | true` ends quietly, with the code of a closed pipe."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rrstats", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    process.stdout.close()
-    assert b"" == process.stderr.read()
-    process.stderr.close()
-    assert process.wait() in codes
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -20,6 +20,7 @@ pa = pytest.importorskip("pyarrow")
 
 import pandas as pd  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
+from cli_calls import call, done, refused  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
@@ -61,32 +62,6 @@ def run(*arguments, **options):
         check=False,
         **options,
     )
-
-
-def call(capsys, *arguments):
-    """The command line in this process: exit code, what stdout and what stderr got."""
-    try:
-        code = cli.main([str(argument) for argument in arguments])
-    except SystemExit as stop:  # argparse leaves this way
-        code = stop.code
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
-def done(capsys, *arguments):
-    """What a command printed that must succeed."""
-    code, out, err = call(capsys, *arguments)
-    assert 0 == code, err
-    return out
-
-
-def refused(capsys, *arguments):
-    """Exit code and the one line of a command that must fail."""
-    code, out, err = call(capsys, *arguments)
-    assert "" == out
-    assert 1 == err.count("\n"), err
-    assert err.startswith("rrstats")
-    return code, err
 
 
 def released(path):
@@ -342,23 +317,20 @@ def test_the_description_of_a_release_is_a_plan(folder, capsys):
     assert released("one.parquet") == released("two.parquet")
 
 
+@pytest.mark.parametrize("command", ["privatize in.parquet o.parquet", "estimate x", "check x"])
 @pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--column", "smoker"], "--column"),
-        (["--prob", "0.5"], "--prob"),
-        (["--with-missing"], "--with-missing"),
-        (["--unknown", "raise"], "--unknown"),
-        (["--missing", "keep"], "--missing"),
-    ],
+    "options",
+    [["--prob", "0.5"], ["--with-missing"], ["--categories", "a,b"]],
+    ids=lambda options: options[0],
 )
-def test_nothing_stands_beside_a_plan(folder, capsys, options, named):
+def test_nothing_stands_beside_a_plan(folder, capsys, command, options):
     """Two sources of one design could contradict each other, so one is refused."""
-    code, line = refused(
-        capsys, "privatize", "in.parquet", "o.parquet", "--plan", "p.toml", *options
-    )
-    assert 2 == code
-    assert named in line
+    code, line = refused(capsys, *command.split(), "--plan", "p.toml", *options)
+    assert (2, True) == (code, "cannot stand beside it" in line)
+    for option in (["--column", "smoker"], ["--unknown", "raise"], ["--missing", "keep"]):
+        words = ["privatize", "in.parquet", "o.parquet", "--plan", "p.toml", *option]
+        code, line = refused(capsys, *words)
+        assert (2, True) == (code, f"so {option[0]} cannot stand beside it" in line)
 
 
 # -- bad arguments and bad files -----------------------------------------------------------
@@ -578,20 +550,15 @@ def test_json_holds_only_what_json_knows(folder, capsys):
 
 
 def test_check_lists_what_no_category_serves(folder, capsys):
-    """25 answers "maybe" and 25 missing; the page opens with the word PRIVATE; code 0."""
+    """25 answers "maybe" and 25 missing, on a private page; where all fit, it says so."""
     page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often")
     assert page.startswith("PRIVATE, for the steward only")
     assert re.search(r"^  maybe +unknown +25$", page, re.M)
     assert re.search(r"^  \(no answer\) +missing +25$", page, re.M)
     assert "no earlier release of this column is known" in page
-
-
-def test_check_of_clean_answers(folder, capsys):
-    """Where all fit, it says so; with --with-missing not answering fits."""
     options = [*A, "--categories", "never,once,often,maybe", "--with-missing"]
-    assert "answer: all answers fit the categories." in done(
-        capsys, "check", "in.parquet", *options
-    )
+    page = done(capsys, "check", "in.parquet", *options)
+    assert "answer: all answers fit the categories." in page
 
 
 def test_check_tells_of_earlier_releases(folder, capsys):
@@ -861,21 +828,6 @@ def test_a_reader_that_leaves_is_no_error(folder):
         assert 141 == process.wait()
         assert b"Traceback" not in err
     assert 200 == len(pd.read_parquet("out.parquet"))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_report_that_cannot_be_printed_is_code_1(out):
-    """A full disk behind ``>`` gives one line and code 1."""
-    with Path("/dev/full").open("w") as full:
-        found = subprocess.run(
-            [sys.executable, "-m", "rrstats", "estimate", out],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert 1 == found.returncode
-    assert found.stderr.startswith(b"rrstats: cannot write the output: ")
 
 
 @pytest.mark.slow

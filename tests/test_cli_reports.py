@@ -10,8 +10,10 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
+import cli_calls  # after importorskip
 import pandas as pd  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
+from cli_calls import call  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
@@ -49,16 +51,6 @@ def said(mechanism=KRR, **facts):
     return metadata.write([Record.of("answer", mechanism, **facts)])
 
 
-def call(capsys, *words):
-    """The command line in this process: exit code, what stdout and what stderr got."""
-    try:
-        code = cli.main(list(words))
-    except SystemExit as stop:  # argparse leaves this way
-        code = stop.code
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
 def done(capsys, *words):
     code, out, err = call(capsys, *words)
     assert (0, "") == (code, err)
@@ -67,9 +59,9 @@ def done(capsys, *words):
 
 def refused(capsys, *words):
     """The one line of a command whose arguments are wrong."""
-    code, out, err = call(capsys, *words)
-    assert (2, "", 1) == (code, out, err.count("\n"))
-    return err
+    code, line = cli_calls.refused(capsys, *words)
+    assert 2 == code
+    return line
 
 
 # -- documents -----------------------------------------------------------------------------
@@ -83,16 +75,6 @@ def test_estimate_takes_what_says_how_reports_were_made(folder, capsys, file, pl
     expected = done(capsys, "estimate", "bare.csv", *ANSWER)
     assert expected == done(capsys, "estimate", file, "--plan", plan)
     assert expected == done(capsys, "estimate", file, "--plan", plan, "--column", "answer")
-
-
-@pytest.mark.parametrize("command", ["estimate", "check"])
-@pytest.mark.parametrize(
-    "options", [["--prob", "0.75"], ANSWER[:-2], [*ANSWER[:2], "--with-missing"]], ids=str
-)
-def test_nothing_else_says_how_columns_are_made(folder, capsys, command, options):
-    """Beside --plan stands no design."""
-    words = [command, "bare.csv", "--plan", "plan.toml", *options]
-    assert "cannot stand beside it" in refused(capsys, *words)
 
 
 def test_a_plan_that_contradicts_the_file_is_refused(folder, capsys):
@@ -286,15 +268,6 @@ def test_an_unknown_option_is_answered_by_its_command(folder, capsys):
         == line
     )
     assert "unrecognized arguments: x;" in refused(capsys, "describe", "out.csv", "x")
-
-
-def test_a_plan_without_its_version(folder, capsys):
-    """The line says what to write first."""
-    Path("plan.toml").write_text(TOML.replace("v = 1\n", ""))
-    assert "write v = 1 first" in refused(capsys, "estimate", "bare.csv", "--plan", "plan.toml")
-    assert "write v = 1 first" in refused(
-        capsys, "privatize", "bare.csv", "o.csv", "--plan", "plan.toml"
-    )
 
 
 def test_a_column_in_which_no_answer_fits_is_said_to_the_steward(tmp_path, capsys):
