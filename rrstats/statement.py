@@ -190,7 +190,7 @@ class _Column:
         return float(truth[0]), float(other[0])
 
     def told(self) -> Iterator[str]:
-        """How the reports of this column were made, in paragraphs."""
+        """The making of this column's reports, in paragraphs."""
         mechanism, record = self.mechanism, self.record
         fixed = f"There are {mechanism.domain.k:,} possible answers, fixed beforehand"
         if self.labels is not None:
@@ -302,6 +302,19 @@ def _warnings(columns: Sequence[_Column]) -> str:
             "a true answer."
         )
     return "\n\n".join(parts)
+
+
+def _facts(file: str | None, rows: int | None, made: Any, contact: str | None) -> str:
+    """File, rows, date and contact in a line, as far as they are known."""
+    date = label(str(made or datetime.date.today()))
+    return " ".join(
+        [
+            *([] if file is None else [f"File: {label(file)}."]),
+            *([] if rows is None else [f"Rows: {rows:,}."]),
+            f"Page of {date}, written by rrstats {__version__}.",
+            *([] if contact is None else [f"Contact: {label(contact)}."]),
+        ]
+    )
 
 
 def _two_files(beside: str | None) -> str:
@@ -483,11 +496,6 @@ def statement(
     asked = dict(questions or {})
     if unused := set(asked) - {column.record.name for column in columns}:
         raise ArgumentValueError(f"questions must name privatized columns, got {sorted(unused)}")
-    facts = [] if file is None else [f"File: {label(file)}."]
-    facts += [] if rows is None else [f"Rows: {rows:,}."]
-    date = label(str(made or datetime.date.today()))
-    facts.append(f"Page of {date}, written by rrstats {__version__}.")
-    facts += [] if contact is None else [f"Contact: {label(contact)}."]
     name = file or "released.parquet"
     kept = [column.name for column in columns if column.shows_who_answered]
     whole = all(column.labels is not None for column in columns)
@@ -495,7 +503,7 @@ def statement(
     page = _PAGE.format(
         title=label(title) if title else "How the answers in this file were protected",
         warnings=_warnings(columns),
-        facts=" ".join(facts),
+        facts=_facts(file, rows, made, contact),
         two_files=_two_files(beside),
         done=_done(columns, asked),
         promised=_promised(columns),

@@ -180,7 +180,7 @@ def _design(command: Parser) -> None:
 
 
 def check_design(options: argparse.Namespace) -> bool:
-    """Whether options give a design; raises where they give two."""
+    """True where options give a design; raises where they give two."""
     for name in ("categories", "prob", "epsilon"):
         given = getattr(options, name) or [None]
         if len(given) > 1:

@@ -296,30 +296,26 @@ class LazyNamespace(_Counting):
         wanted = wanted_columns(plan, unknown, missing)
         schema = careful(self._data.collect_schema)
         release = open_release(schema, wanted, key=key, id=id)
-        # By place, because Polars takes ^...$ for a pattern here too.
-        ids: dict[str, Any] = {
-            f"id {place}": cs.by_name(name) for place, name in enumerate(release.id)
-        }
-
-        def reports(name: str, kind: Any) -> pl.Expr:
-            def drawn(rows: pl.Series) -> pl.Series:
-                told = [rows.struct.field(place).to_arrow() for place in ids]
-                return as_series(
-                    name,
-                    release.column_reports(name, rows.struct.field("answer").to_arrow(), *told),
-                    kind,
-                )
-
-            both = pl.struct(answer=cs.by_name(name).as_expr(), **ids)
-            made: pl.Expr = both.map_batches(
-                partial(careful, drawn), return_dtype=kind, is_elementwise=True
-            )
-            return made.alias(name)
-
         lazy: pl.LazyFrame = self._data.with_columns(
-            reports(name, kind) for name, kind in report_types(release).items()
+            _keyed(release, name, kind) for name, kind in report_types(release).items()
         )
         return lazy
+
+
+def _keyed(release: BatchRelease, name: str, kind: Any) -> pl.Expr:
+    """The expression of a column's keyed reports."""
+    # By place, because Polars takes ^...$ for a pattern here too.
+    ids: dict[str, Any] = {f"id {at}": cs.by_name(one) for at, one in enumerate(release.id)}
+
+    def reports(rows: pl.Series) -> pl.Series:
+        told = [rows.struct.field(place).to_arrow() for place in ("answer", *ids)]
+        return as_series(name, release.column_reports(name, *told), kind)
+
+    both = pl.struct(answer=cs.by_name(name).as_expr(), **ids)
+    made: pl.Expr = both.map_batches(
+        partial(careful, reports), return_dtype=kind, is_elementwise=True
+    )
+    return made.alias(name)
 
 
 @pl.api.register_series_namespace("rr")

@@ -487,23 +487,17 @@ def privatize_parquet(
     wanted = wanted_columns(plan, unknown, missing)
     told: dict[bytes, bytes] = {}
     source = None
-    frame, spark = (
-        (src, src.sparkSession) if isinstance(src, DataFrame) else (None, _session(spark))
-    )
-    if not hasattr(spark, "_jsparkSession"):
-        raise ArgumentTypeError(
-            "the sink needs a session with Spark's own Java process, and this one is remote "
-            "(Spark Connect); run it where the driver runs"
-        )
-    if frame is None:
-        given = _location(src, "src")
+    if isinstance(src, DataFrame):
+        frame, spark = src, _session(src.sparkSession)
+        if frame.isStreaming:
+            raise ArgumentTypeError(
+                "the sink writes a whole data set, and this frame is a stream; privatize each "
+                "batch in foreachBatch"
+            )
+    else:
+        spark, given = _session(spark), _location(src, "src")
         frame, told = retold(f"cannot read {given} as Parquet", lambda: read_source(spark, given))
         source = str(_opened(spark, given)[0])
-    elif frame.isStreaming:
-        raise ArgumentTypeError(
-            "the sink writes a whole data set, and this frame is a stream; privatize each batch in "
-            "foreachBatch"
-        )
     files = refuse_by(frame, wanted)
     release, task, schema = prepare(frame, wanted, told, again)
 
@@ -512,11 +506,11 @@ def privatize_parquet(
             _check_apart(files, source, staging.target)
             if release.may_refuse:
                 # Collected, not counted: then tasks that were tried again count once.
-                with _seen(spark, release) as seen:
-                    looking = replace(task, seen=seen)
-                    mapped(frame, looking.look, "looked long").collect()
+                with _counted(spark, release) as seen:
+                    mapped(frame, replace(task, seen=seen).look, "looked long").collect()
                 release.refuse()
-            rows = _write(frame, release, task, schema, staging, by_file=source is not None)
+            by_file = source is not None
+            rows = _write(staging, frame, release, task=task, schema=schema, by_file=by_file)
             staging.publish()
             return rows
 
@@ -526,21 +520,21 @@ def privatize_parquet(
 
 
 @contextmanager
-def _seen(spark: Any, release: BatchRelease) -> Iterator[Any]:
-    """Where tasks add what they saw; in the end the release has counted it."""
+def _counted(spark: Any, release: BatchRelease) -> Iterator[Any]:
+    """An accumulator of what tasks saw; in the end the release has counted it."""
     total = spark.sparkContext.accumulator(Seen(), Adding())
     yield total
     release.add(total.value)
 
 
 def _write(
-    frame: Any, release: BatchRelease, task: Task, schema: Any, staging: Staging, *, by_file: bool
+    staging: Staging, frame: Any, release: BatchRelease, *, task: Task, schema: Any, by_file: bool
 ) -> int:
     """Write all reports; how many rows there are.  by_file : each task is to be one file."""
     spark = frame.sparkSession
     places: list[tuple[int, str | None]] = []
     files = spark.sparkContext.accumulator(places, Adding()) if by_file else None
-    with _seen(spark, release) as seen:
+    with _counted(spark, release) as seen:
         writing = replace(task, seen=seen, files=files)
         reports = mapped(marked(frame) if by_file else frame, writing.reports, schema)
         reports.write.mode("append").options(**WRITING).parquet(staging.data)
@@ -590,15 +584,20 @@ def privatize(
 
 
 def _session(spark: Any) -> Any:
-    if spark is not None and not isinstance(spark, SparkSession):
-        raise ArgumentTypeError(f"spark must be a SparkSession, found {type(spark).__name__}")
     try:
-        return spark or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        found = spark or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     except Exception as error:
         raise MissingPackageError(
             f"Spark could not be started ({type(error).__name__}); it needs Java 17 or newer: "
             "is JAVA_HOME set?"
         ) from None
+    if not hasattr(found, "_jsparkSession"):
+        raise ArgumentTypeError(
+            "spark must be a SparkSession with Spark's own Java process, found "
+            f"{type(found).__module__}.{type(found).__name__}; a remote one (Spark Connect) cannot "
+            "write, run it where the driver runs"
+        )
+    return found
 
 
 # -- the directory that appears whole -------------------------------------------------------
