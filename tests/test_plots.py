@@ -184,7 +184,7 @@ def test_groups_name_their_category():
     assert ["f (n=4)", "m (n=3)"] == labels(ax)
     assert "proportion of y by sex" == ax.get_title(loc="left")
     assert [one.proportions[1] for one in found.values()] == pytest.approx(dots(ax)[0])
-    with pytest.raises(ArgumentValueError, match="category must be one of"):
+    with pytest.raises(ArgumentValueError, match="not among the categories"):
         found.plot(category="never")
 
 

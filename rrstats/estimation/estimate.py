@@ -722,8 +722,8 @@ class Estimate(Result):
         (0.25, 0.049)
         """
         whole = np.zeros(self.k)
-        whole[[self._code(name) for name in among]] = 1
-        part = np.eye(self.k)[self._code(category)]
+        whole[[self.code_of(name) for name in among]] = 1
+        part = np.eye(self.k)[self.code_of(category)]
         if not whole @ part:
             raise ArgumentValueError(f"among must contain the category {category!r}")
         return self._ratio(part, whole, check_level(level))
@@ -884,7 +884,7 @@ class Estimate(Result):
         """(k,) the number that each category stands for; by default itself."""
         given: Any = self.categories
         if values is not None:
-            known = {self._code(category): number for category, number in values.items()}
+            known = {self.code_of(category): number for category, number in values.items()}
             if len(known) != self.k:
                 raise ArgumentValueError(
                     f"values must give each of the {self.k} categories a number, found {len(known)}"
@@ -903,8 +903,9 @@ class Estimate(Result):
     def _answers(self) -> Categories:
         return Categories(self.categories)
 
-    def _code(self, category: Hashable) -> int:
-        code = self._answers.code(category)
+    def code_of(self, category: Hashable) -> int:
+        """The place of a category, by default the last; None is a missing one."""
+        code = self.k - 1 if category is ... else self._answers.code(category)
         if code >= self.k:
             raise ArgumentValueError(
                 f"{category!r} is not among the categories {self._answers.describe()}"
@@ -914,7 +915,7 @@ class Estimate(Result):
     __iter__ = None  # est["never"] looks up a category; there is no est[0] to start from
 
     def __getitem__(self, category: Hashable) -> ShareEstimate:
-        code = self._code(category)
+        code = self.code_of(category)
         ends = [self._interval(0.95, None, False, self.target, code=code)]
         if self._survey is None:
             ends.append(self._interval(0.95, None, False, "rows", code=code))
@@ -1049,7 +1050,7 @@ class Estimate(Result):
         >>> est.interpret("yes").partition(", of ")[0]
         'about 22.0% yes, 95% interval 16.0% to 28.2%'
         """
-        code = self.k - 1 if category is ... else self._code(category)
+        code = self.code_of(category)
         level, named = check_level(level), label(self.categories[code])
         proportion = float(self.proportions[code])
         if np.isnan(proportion):

@@ -118,12 +118,7 @@ class _Several(Result, Mapping[Any, Any]):
         if not self:
             raise ArgumentValueError(f"there are no {self.kind}s to draw")
         ones = list(self.values())
-        first = ones[0]
-        if category is not ... and category not in first.categories:
-            raise ArgumentValueError(
-                f"category must be one of {list(first.categories)}, found {category!r}"
-            )
-        code = first.k - 1 if category is ... else first.categories.index(category)
+        first, code = ones[0], ones[0].code_of(category)
         low, high = zip(*(one.interval(level) for one in ones), strict=True)
         ends = [end[code] for end in low], [end[code] for end in high]
         rows = proportion_rows(self, [one.proportions[code] for one in ones], ends)

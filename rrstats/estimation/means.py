@@ -369,14 +369,9 @@ class Means(Result):
         correlation = both / np.sqrt(one * other) if one * other > 0 else 0.0
         (down, less), (up, more) = (np.array(self.interval(level)) - self.means)[:, places]
         mine, its = Interval(value + down, value + up), Interval(less, more)
-        low, high = mover_difference(value, mine, 0.0, its, correlation=correlation)
-        return MeanDifference(
-            value,
-            error,
-            float(low),
-            float(high),
-            float(2 * scipy.special.ndtr(-abs(value) / error)) if error > 0 else np.nan,
-        )
+        low, high = map(float, mover_difference(value, mine, 0.0, its, correlation=correlation))
+        p_value = float(2 * scipy.special.ndtr(-abs(value) / error)) if error > 0 else np.nan
+        return MeanDifference(value, error, low, high, p_value)
 
     def _place(self, category: Hashable) -> int:
         if category not in self.categories:
