@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
@@ -163,12 +164,13 @@ class ReportedOutcome:
 
     def class_shares(self, psi: Floats) -> Floats:
         """(classes,) the share of each class within its category."""
+        if not psi.size:
+            return np.ones(len(self.class_of))
         logits = np.zeros(len(self.class_of))
         logits[self.free] = psi
-        raised = np.exp(
-            logits - np.where(self.shown > 0, logits, -np.inf).max(axis=1)[self.class_of]
-        )
-        return np.asarray(raised / (self.shown @ raised)[self.class_of])
+        within = np.where(self.shown > 0, logits, -np.inf)
+        raised = np.exp(within - within.max(axis=1, keepdims=True))
+        return np.asarray(raised.sum(axis=0) / (self.shown.T @ raised.sum(axis=1)))
 
     def natural(self, own: Floats) -> tuple[Floats, Floats]:
         """Shares of the free classes."""
@@ -195,11 +197,18 @@ class ReportedOutcome:
         shares = self.family.shares(eta)
         slopes = self.family.slopes(eta, shares)
         rate, inverse, by = self._slopes(values, steps, shares, slopes)
-        q = self.predictors
-        curves = np.empty((q + self.own, q + self.own, *rate.shape))
+        q, codes = self.predictors, self.class_of[self.free]
+        curves = np.empty((len(by), len(by), *rate.shape))
         curves[:q, :q] = self.family.bends(eta, shares, values[:, None]) * inverse
         if self.own:
-            self._bend_classes(curves, own, steps, shares * inverse, slopes * inverse)
+            cross = slopes[codes] * inverse * steps[:, None, None]
+            one = self.class_shares(own)[self.free][:, None, None]
+            bend = (np.eye(len(codes))[:, :, None] - one) * steps
+            bend = (bend - one.swapaxes(0, 1) * steps[:, None]) * (codes == codes[:, None])[
+                ..., None
+            ]
+            curves[q:, :q], curves[:q, q:] = cross, cross.swapaxes(0, 1)
+            curves[q:, q:] = (shares[codes] * inverse)[:, None] * bend[:, :, None]
         with np.errstate(divide="ignore"):
             return Terms(np.log(rate), by, curves)
 
@@ -209,27 +218,9 @@ class ReportedOutcome:
         """(C, rows) P(report) and its inverse, and the slopes of its logarithm, own ones last."""
         rate = np.einsum("kn,kcn->cn", values, shares)
         inverse = np.divide(1.0, rate, out=np.zeros_like(rate), where=rate > 0)
-        by = np.einsum("kn,kqcn->qcn", values, slopes) * inverse
-        if self.own:
-            own = shares[self.class_of[self.free]] * steps[:, None] * inverse
-            by = np.concatenate([by, own])
-        return rate, inverse, by
-
-    def _bend_classes(
-        self, curves: Floats, psi: Floats, steps: Floats, shares: Floats, slopes: Floats
-    ) -> None:
-        """Second derivatives by psi; shares and slopes are over P(report)."""
-        q, codes = self.predictors, self.class_of[self.free]
-        cross = slopes[codes] * steps[:, None, None]
-        curves[q:, :q], curves[:q, q:] = cross, cross.swapaxes(0, 1)
-        one = self.class_shares(psi)[self.free][:, None, None]
-        both = (
-            np.eye(len(codes))[:, :, None] * steps
-            - one * steps
-            - one.swapaxes(0, 1) * steps[:, None]
-        )
-        both *= (codes == codes[:, None])[:, :, None]
-        curves[q:, q:] = shares[codes][:, None] * both[:, :, None]
+        by = np.einsum("kn,kqcn->qcn", values, slopes)
+        own = shares[self.class_of[self.free]] * steps[:, None]
+        return rate, inverse, np.concatenate([by, own]) * inverse
 
     def expected(self, rows: slice, eta: Floats, own: Floats) -> Floats:
         """(d, d, C, rows) the mean of products of slopes over the reports of a row's sample."""
@@ -312,8 +303,7 @@ def outcome_of(
     first : the category that is to come first, the baseline.  last : that which is to come last,
         the event.
     """
-    order = list(range(variable.k))
-    for name, category, place in (("baseline", first, 0), ("event", last, variable.k)):
+    for name, category in (("baseline", first), ("event", last)):
         if category is not None and category not in variable.categories:
             # Categories that no mechanism declares are cells.
             known = f" {list(variable.categories)}" if variable.private else ""
@@ -321,10 +311,12 @@ def outcome_of(
                 f"{name} must be one of the {variable.k} categories{known} of the outcome, got "
                 f"{category!r}"
             )
-        if category is not None:
-            code = variable.categories.index(category)
-            order.remove(code)
-            order.insert(place, code)
+
+    def place(code: int) -> int:
+        category = variable.categories[code]
+        return (last is not None and category == last) - (first is not None and category == first)
+
+    order = sorted(range(variable.k), key=place)
     mechanism, single = variable.mechanism, variable.one_cell_each
     return ReportedOutcome(
         tuple(variable.categories[code] for code in order),
@@ -350,7 +342,7 @@ class Likelihood:
     outcome : the distribution of the outcome.
     given : (rows, C) P(reports | class), each row up to a factor.
     same : (rows, s) columns of the design that do not depend on the class.
-    varying : (C, rows, v) the columns that do; of stride 0 where they are alike in all rows.
+    varying : (C, rows, v) the columns that do.
     shares : (rows, g) columns of the model of the class.
     weights : (rows,) how many people a row stands for, times their weight.
     squares : (rows,) the same with the square of the weight.
@@ -432,12 +424,8 @@ class Likelihood:
     def furthest(self, step: Floats) -> float:
         """The largest move of a linear predictor, own parameter, or logit of a class by a step."""
         own, gamma = self.split(step)[1:]
-        moves = [float(np.abs(own).max(initial=0.0))]
-        for rows in self.blocks():
-            moves.append(float(np.abs(self.moved(step, rows)).max(initial=0.0)))
-            if gamma.size:
-                moves.append(float(np.abs(self.shares[rows] @ gamma.T).max(initial=0.0)))
-        return max(moves)
+        moves = (own, self.moved(step, slice(None)), self.shares @ gamma.T)
+        return max(float(np.abs(one).max(initial=0.0)) for one in moves)
 
     def log_shares(self, theta: Floats, rows: slice) -> Floats:
         """(C, rows) the logarithm of P(class | z)."""
@@ -462,11 +450,11 @@ class Likelihood:
         """(rows, C) P(class | reports, outcome, covariates)."""
         return np.concatenate([self._after(theta, rows)[0].T for rows in self.blocks()])
 
-    def scores(self, theta: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Blocks of (rows, size) gradients of each row's log-likelihood, unweighted."""
-        for rows in self.blocks():
-            after, shares, _, terms = self._after(theta, rows)
-            yield rows, self._scores(rows, after, shares, terms)
+    def scores(self, theta: Floats) -> Floats:
+        """(rows, size) gradients of each row's log-likelihood, unweighted."""
+        each = ((rows, *self._after(theta, rows)) for rows in self.blocks())
+        return np.vstack([self._scores(rows, after, shares, terms)
+                          for rows, after, shares, _, terms in each])  # fmt: skip
 
     def _scores(self, rows: slice, after: Floats, shares: Floats, terms: Terms) -> Floats:
         slopes = terms.slopes * after
@@ -506,20 +494,16 @@ class Likelihood:
 
         weights : (d, d, C, rows).
         """
-        q, b = self.outcome.predictors, self.columns
-        flat = np.concatenate(list(self.design(rows))) if self.classes > 1 else self.design(rows)[0]
-        weights = weights.reshape(*weights.shape[:2], len(flat))
-        found = np.zeros((self.size, self.size))
-        own = slice(self.head, self.head + self.outcome.own)
-        for a in range(q):
-            here = slice(a * b, a * b + b)
-            for other in range(a, q):
-                there = slice(other * b, other * b + b)
-                found[here, there] = (flat.T * weights[a, other]) @ flat
-                found[there, here] = found[here, there].T
-            found[here, own] = flat.T @ weights[a, q:].T
-            found[own, here] = found[here, own].T
-        found[own, own] = weights[q:, q:].sum(axis=-1)
+        flat = self.design(rows).reshape(-1, self.columns)
+        own = [np.ones((len(flat), 1))] * self.outcome.own
+        designs = [*[flat] * self.outcome.predictors, *own]
+        weights = weights.reshape(len(designs), len(designs), -1)
+        products = [
+            [(one.T * weight) @ other for weight, other in zip(line, designs, strict=True)]
+            for line, one in zip(weights, designs, strict=True)
+        ]
+        found, cut = np.zeros((self.size, self.size)), self.head + len(own)
+        found[:cut, :cut] = np.block(products)
         return found
 
     def known_classes(self, theta: Floats) -> Floats:
@@ -539,20 +523,6 @@ class Likelihood:
             mean = self.outcome.expected(rows, self.eta(theta, rows), own)
             total += self.gram(mean * self.weights[rows], rows)
         return total
-
-    def products(self, theta: Floats, weights: Floats) -> Floats:
-        """(size, size) weighted sum of products of the rows' gradients."""
-        total = np.zeros((self.size, self.size))
-        for rows, scores in self.scores(theta):
-            total += (scores.T * weights[rows]) @ scores
-        return total
-
-    def cluster_scores(self, theta: Floats, clusters: NDArray[np.intp]) -> Floats:
-        """(clusters, size) sums of the weighted gradients of each cluster."""
-        found = np.zeros((int(clusters.max()) + 1, self.size))
-        for rows, scores in self.scores(theta):
-            np.add.at(found, clusters[rows], scores * self.weights[rows, None])
-        return found
 
     def _curvature(
         self, rows: slice, after: Floats, shares: Floats, scores: Floats, terms: Terms
@@ -684,29 +654,32 @@ class Fit:
         found[self.signs != 0] = found[:, self.signs != 0] = np.nan
         return np.asarray(found)
 
-    def covariance(
-        self, kind: str, clusters: NDArray[np.intp] | None, weighted: bool, people: int
-    ) -> Floats:
-        """(size, size) covariance of theta by name; raises for what does not apply."""
+    def covariance(self, kind: str, data: Any) -> Floats:
+        """(size, size) covariance of theta by name; raises for what does not apply.
+
+        data : of the regression, with ``weighted``, ``clusters`` and ``people``.
+        """
         check_one_of(kind, "vcov", KINDS)
-        if weighted and kind not in ("robust", "clustered"):
+        if data.weighted and kind not in ("robust", "clustered"):
             raise ArgumentValueError(
                 f"vcov {kind!r} takes weights for numbers of people; with probability weights use "
                 "'robust' or 'clustered', and give counts of equal rows as frequencies="
             )
         model, theta = self.model, self.theta
         if kind == "clustered":
-            if clusters is None:
+            if data.clusters is None:
                 raise ArgumentValueError("vcov 'clustered' needs a design with clusters")
-            sums = model.cluster_scores(theta, clusters)
-            groups = len(sums)
-            factor = groups / (groups - 1) * (people - 1) / max(people - model.size, 1)
-            return np.asarray(factor * self.bread @ sums.T @ sums @ self.bread)
-        if kind == "robust":
-            return self.bread @ model.products(theta, model.squares) @ self.bread
-        if kind == "opg":
+            each = pd.DataFrame(model.scores(theta) * model.weights[:, None])
+            sums = self.bread @ each.groupby(data.clusters).sum().to_numpy().T
+            groups = sums.shape[1]
+            factor = groups / (groups - 1) * (data.people - 1) / max(data.people - model.size, 1)
+            return np.asarray(factor * sums @ sums.T)
+        if kind in ("robust", "opg"):
+            scores = model.scores(theta)
+            products = (scores.T * (model.squares if kind == "robust" else model.weights)) @ scores
             least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
-            return split_information(model.products(theta, model.weights), least)[0]
+            sandwich = self.bread @ products @ self.bread
+            return sandwich if kind == "robust" else split_information(products, least)[0]
         if kind == "expected":
             if model.classes > 1 or not len(getattr(model.outcome, "first", [])):
                 raise ArgumentValueError(
@@ -743,14 +716,13 @@ def fitted(
     """
     if model.classes > 1 or isinstance(model.outcome, NormalOutcome):
         check_columns(model.same, model.varying, names, model.size)
-    standard, back = _standardized(model, tuple(names), tuple(share_names))
+    standard, back = _standardized(model, names, order, share_names)
+    edge, others = 0.0, list[float]()
     if model.classes == 1:
         found, edge = _best_alone(standard)
-        others: tuple[float, ...] = ()
     else:
-        maxima = _mixture_maxima(standard)
-        found, edge = maxima[0], 0.0
-        others = tuple(one.value for one in maxima[1:])
+        found, *lower = _mixture_maxima(standard)
+        others = [one.value for one in lower]
     own = standard.split(found.parameters)[1]
     if isinstance(model.outcome, NormalOutcome) and own[0] < _NO_ERROR:
         raise ArgumentValueError(
@@ -759,23 +731,19 @@ def fitted(
         )
     least = _NOTHING * found.scale if found.endless is not None else 0.0
     bread, unknown = split_information(-found.hessian, least)
-    turn, places = np.arange(model.size), np.argsort(order)
-    for a in range(model.outcome.predictors):
-        turn[a * model.columns : (a + 1) * model.columns] = a * model.columns + places
-    back = back[turn]
     signs = _signs(standard, found, back, unknown)
     found = replace(found, converged=found.converged and found.scale >= _NONE)
-    return Fit(standard, found, back, bread, unknown, signs, edge, others)
+    return Fit(standard, found, back, bread, unknown, signs, edge, tuple(others))
 
 
 def _standardized(
-    model: Likelihood, names: tuple[str, ...], share_names: tuple[str, ...]
+    model: Likelihood, names: Sequence[str], order: Sequence[int], share_names: Sequence[str]
 ) -> tuple[Likelihood, Floats]:
     """The likelihood in columns of mean square 1, and what makes coefficients of its parameters."""
     cut, b = model.same.shape[1], model.columns
-    same, shares, outcome = model.same, model.shares, model.outcome
-    inner = np.zeros((b, b))
-    same, inner[:cut, :cut] = orthonormal(same, names[:cut])
+    outcome, inner = model.outcome, np.zeros((b, b))
+    same, inner[:cut, :cut] = orthonormal(model.same, names[:cut])
+    shares, turned = orthonormal(model.shares, share_names)
     lengths = np.sqrt((model.varying**2).mean(axis=(0, 1)))
     inner[cut:, cut:], varying = np.diag(1 / lengths), model.varying / lengths
     if isinstance(outcome, NormalOutcome):
@@ -785,14 +753,8 @@ def _standardized(
         scale = float(np.sqrt((left**2 * model.weights).sum() / model.weights.sum())) or 1.0
         outcome = NormalOutcome(outcome.y, scale)
         inner *= scale
-    back = np.eye(model.size)
-    for a in range(outcome.predictors):
-        back[a * b : a * b + b, a * b : a * b + b] = inner
-    if shares.shape[1]:
-        g = shares.shape[1]
-        shares, turned = orthonormal(shares, share_names)
-        for place in range(model.head + outcome.own, model.size, g):
-            back[place : place + g, place : place + g] = turned
+    head = [inner[np.argsort(order)]] * outcome.predictors
+    back = scipy.linalg.block_diag(*head, np.eye(outcome.own), *[turned] * (model.classes - 1))
     return replace(model, outcome=outcome, same=same, varying=varying, shares=shares), back
 
 

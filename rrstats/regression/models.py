@@ -523,6 +523,7 @@ def _fit(
         index=_parameter_names(outcome, data, () if shares is None else shares.names),
         estimates=fit.estimates,
         covariance=fit.bread,
+        inner=fit.bread,
         vcov=vcov,
         nobs=data.people,
         llf=fit.maximum.value,

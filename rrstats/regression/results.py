@@ -479,6 +479,7 @@ class LikelihoodResult(RegressionResult):
     data: ModelData
     share_columns: ShareColumns | None
     covariate_model: str | None
+    inner: Floats
     remark: str | None = None
 
     # -- parameters and their covariance ------------------------------------------------------
@@ -487,15 +488,6 @@ class LikelihoodResult(RegressionResult):
     def private(self) -> PrivateCovariates:
         """The privatized covariates."""
         return self.data.private
-
-    @cached_property
-    def _inner(self) -> Floats:
-        """Covariance of the inner parameters."""
-        return self._covariance(self.vcov)
-
-    def _covariance(self, kind: str) -> Floats:
-        data = self.data
-        return self.fit.covariance(kind, data.clusters, data.weighted, self.nobs)
 
     def cov_params(self, kind: str | None = None) -> pd.DataFrame:
         """Covariance of the coefficients.
@@ -526,8 +518,9 @@ class LikelihoodResult(RegressionResult):
             A new result.
         """
         df = clusters_df(self.data.clusters if kind == "clustered" else None, self.df_model)
-        covariance = self.fit.natural(self._covariance(kind))
-        return replace(self, covariance=covariance, vcov=kind, df=df)
+        inner = self.fit.covariance(kind, self.data)
+        covariance = self.fit.natural(inner)
+        return replace(self, inner=inner, covariance=covariance, vcov=kind, df=df)
 
     def conf_int(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
         """Intervals of the coefficients.
@@ -636,7 +629,7 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def _people(self) -> Population:
-        return Population(self.fit, self._inner, self.data, self.share_columns, self.df)
+        return Population(self.fit, self.inner, self.data, self.share_columns, self.df)
 
     def predict(
         self,
