@@ -144,7 +144,6 @@ def test_fewer_than_two_categories_are_refused(categories):
         pd.Categorical(["a", "b"]), pd.DataFrame({"a": [1, 2]}), np.array("a"),
         np.array([["a", "b"]]), [["a"], ["b"]], [{}, []],
         {"a", 1}, {None, "a"}, {1.0, float("nan")}, {frozenset({1}), frozenset({2})},
-        np.array([1, 2], dtype=np.longdouble),
     ],
     ids=lambda v: f"{type(v).__name__}",
 )  # fmt: skip

@@ -436,7 +436,7 @@ REFUSED = {
     "bools": ({"id": [True, False]}, "found a bool"),
     "NumPy bytes": ({"id": np.array([b"a", b"b"])}, "drops zeros"),
     "too few": ({"id": [1]}, "each of the 2 answers, found 1"),
-    "one": ({"id": 5}, "found one value"),
+    "one": ({"id": 5}, "found int"),
     "too long": ({"id": [1, 2**127]}, "at most 127 bits"),
     "no columns": ({"id": []}, "found 0"),
     "many columns": ({"id": [[1, 2]] * 5}, "one to 4 columns, found 5"),

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.data.arrow import arrow_type, plain, plain_type
-from rrstats.data.categories import Categories, is_missing
+from rrstats.data.categories import is_missing
 from rrstats.data.columns import (
     Column,
     Encoded,
@@ -40,24 +40,9 @@ _AT_ONCE_BYTES = 1 << 18
 """Packed reports looked at together, so that what is made of them stays in the cache."""
 
 
-def sizes(codes: Packed) -> NDArray[np.int64]:
-    """(n,) numbers of bits of each report that are 1, in parts."""
-    found = np.empty(len(codes), dtype=np.int64)
-    for rows in _parts(codes):
-        found[rows] = np.bitwise_count(codes[rows]).sum(axis=1, dtype=np.int64)
-    return found
-
-
 def _parts(codes: Packed) -> list[slice]:
     step = max(1, _AT_ONCE_BYTES // max(codes.shape[1], 1))
     return [slice(at, at + step) for at in range(0, len(codes), step)]
-
-
-def unpacked(codes: Packed, k: int) -> Bits:
-    """(n, k) booleans of packed reports."""
-    found = np.empty((len(codes), k), dtype=np.bool_)
-    unpack_into(found, codes)
-    return found
 
 
 def unpack_into(bits: Bits, codes: Packed) -> None:
@@ -148,6 +133,7 @@ class Subsets(ReportCodec):
 
     Examples
     --------
+    >>> from rrstats.data.categories import Categories
     >>> space = Subsets(Categories(["red", "green", "blue"]))
     >>> space.width, space.pack([[True, False, True]]).tolist()
     (1, [[5]])
@@ -157,16 +143,10 @@ class Subsets(ReportCodec):
 
     size: int | None = None
     is_label = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.domain, Categories):
-            raise ArgumentTypeError(
-                f"domain must be Categories, found {type(self.domain).__name__}"
-            )
-        if self.size is not None and not 0 <= self.size <= self.k:
-            raise ArgumentValueError(
-                f"size must be in [0, {self.k}] for {self.k} categories, got {self.size}"
-            )
+    dtype = np.dtype(np.uint8)
+    """The type of packed reports: bytes."""
+    missing_code = None
+    """No report means that an answer is missing."""
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -186,16 +166,6 @@ class Subsets(ReportCodec):
     def width(self) -> int:
         """The bytes of one packed report."""
         return -(-self.k // 8)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of packed reports: bytes."""
-        return np.dtype(np.uint8)
-
-    @property
-    def missing_code(self) -> None:
-        """No report means that an answer is missing."""
-        return None
 
     def describe(self) -> str:
         """Return the space in words."""
@@ -255,7 +225,7 @@ class Subsets(ReportCodec):
         if len(found.absent):
             codes = codes.copy()
             codes[found.absent] = 0
-        return unpacked(codes, self.k)
+        return self.decode(codes)
 
     def _none_outside(self, found: Encoded) -> Encoded:
         if found.unknown:
@@ -275,7 +245,7 @@ class Subsets(ReportCodec):
         if spare and len(codes):
             bad |= codes[:, -1] >> np.uint8(8 - spare) != 0
         if self.size is not None:
-            bad |= sizes(codes) != self.size
+            bad |= np.bitwise_count(codes).sum(axis=1, dtype=np.int64) != self.size
         lost = np.flatnonzero([] if absent is None else absent)
         bad[lost] = True
         return Encoded(codes, np.flatnonzero(bad), lost)
@@ -290,7 +260,7 @@ class Subsets(ReportCodec):
 
     def _read_objects(self, cells: Any) -> Encoded:
         """Bytes objects, in a list or an array; None and its like are missing."""
-        listed = cells if isinstance(cells, list) else cells.tolist()
+        listed = cells if isinstance(cells, list) else np.asarray(cells, dtype=object).tolist()
         width, blank = self.width, bytes(self.width)
         fits = [isinstance(cell, bytes) and len(cell) == width for cell in listed]
         wrong, absent = ~np.array(fits, dtype=bool), np.zeros(len(listed), dtype=np.bool_)
@@ -311,30 +281,18 @@ class Subsets(ReportCodec):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        cells = plain(cells)
-        if hasattr(cells, "chunks"):
-            if cells.num_chunks != 1 or pa.types.is_dictionary(cells.type):
-                cells = cells.cast(pa.large_binary())
-            cells = cells.combine_chunks()
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.dictionary_decode()
-        if pa.types.is_null(cells.type):
-            cells = cells.cast(pa.binary(self.width))
-        absent = cells.is_null().to_numpy(zero_copy_only=False) if cells.null_count else None
-        wrong = None
-        if cells.type == pa.binary(self.width):
-            start = cells.offset * self.width
-        else:
-            cells = cells.cast(pa.large_binary())
-            lengths = np.diff(_ends(cells))
-            if (lengths != self.width).any():  # of a missing one, too
-                wrong = lengths != self.width
-                blank = pa.scalar(bytes(self.width), pa.large_binary())
-                cells = pc.if_else(pa.array(~wrong), cells, blank)
-            start = int(_ends(cells)[0])
-        data = cells.buffers()[-1]
-        flat = np.frombuffer(data if data is not None and len(cells) else b"", np.uint8)
-        codes = flat[start : start + len(cells) * self.width].reshape(len(cells), self.width)
+        held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+        held = plain(held).cast(pa.large_binary())
+        held = held.combine_chunks() if hasattr(held, "chunks") else held
+        absent = held.is_null().to_numpy(zero_copy_only=False) if held.null_count else None
+        wrong = np.diff(_ends(held)) != self.width
+        if wrong.any():  # of a missing one, too
+            blank = pa.scalar(bytes(self.width), pa.large_binary())
+            held = pc.if_else(pa.array(~wrong), held, blank)
+        start = int(_ends(held)[0])
+        data = held.buffers()[-1]
+        flat = np.frombuffer(data if data is not None and len(held) else b"", np.uint8)
+        codes = flat[start : start + len(held) * self.width].reshape(len(held), self.width)
         return self._checked(codes, wrong, absent)
 
     # -- codec: see `ReportCodec` ----------------------------------------------------------
@@ -367,7 +325,7 @@ class Subsets(ReportCodec):
             return self._read_objects
         dtype = like.dtype if hasattr(like, "dtype") else like.type
         if isinstance(dtype, pd.CategoricalDtype) or dtype == np.dtype(object):
-            return lambda cells: self._read_objects(np.asarray(cells, dtype=object))
+            return self._read_objects
         if isinstance(dtype, np.dtype):
             if like.ndim == 2 and (dtype != np.uint8 or like.shape[1] != self.width):
                 return self._read_bits
@@ -382,9 +340,7 @@ class Subsets(ReportCodec):
             held = plain_type(held.value_type) if pa.types.is_dictionary(held) else held
             tests = ("is_fixed_size_binary", "is_binary", "is_large_binary", "is_null")
             if any(getattr(pa.types, test)(held) for test in tests):
-                if arrow is dtype:
-                    return self._read_arrow
-                return lambda cells: self._read_arrow(cells.__arrow_array__())
+                return self._read_arrow
         raise ArgumentTypeError(
             f"reports must be {self.describe()}, as binary of {self.width} bytes or "
             f"as booleans of NumPy; found {dtype}; were these answers privatized? ({NOT_IN_TEXT})"
@@ -392,7 +348,9 @@ class Subsets(ReportCodec):
 
     def decode(self, codes: Packed) -> Bits:
         """Return packed reports as booleans."""
-        return unpacked(codes, self.k)
+        bits = np.empty((len(codes), self.k), dtype=np.bool_)
+        unpack_into(bits, codes)
+        return bits
 
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
         """Return the form of reports in a container, as `Column.layout` says."""
@@ -407,12 +365,12 @@ class Subsets(ReportCodec):
                 )
             return ReportLayout(
                 np.dtype(bool),
-                lambda n: NumpyBuilder(np.empty((n, self.k), bool), unpack_into, _values),
+                lambda n: NumpyBuilder(np.empty((n, self.k), bool), unpack_into),
             )
         if family == "pandas" and find_spec("pyarrow") is None:
             return ReportLayout(
                 np.dtype(object),
-                lambda n: NumpyBuilder(np.empty(n, object), _fill_objects, _values),
+                lambda n: NumpyBuilder(np.empty(n, object), _fill_objects),
             )
         import pyarrow as pa
 
@@ -430,10 +388,6 @@ class Subsets(ReportCodec):
             return NumpyBuilder(self.empty(n), np.copyto, finish, mask)
 
         return ReportLayout(held if family == "arrow" else pd.ArrowDtype(held), builder)
-
-
-def _values(values: NDArray[Any], mask: Bits | None) -> NDArray[Any]:
-    return values
 
 
 def _bytes_of(codes: Packed) -> NDArray[np.object_]:

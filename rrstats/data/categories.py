@@ -19,7 +19,7 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sized
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice, pairwise
@@ -79,11 +79,6 @@ def _plain(category: object) -> Hashable:
         category = str.__str__(category)  # not str(): an Enum's own __str__ says something else
     elif isinstance(category, int) and not isinstance(category, bool):
         category = int(category)
-    if isinstance(category, np.floating):  # a long double has no Python value
-        raise ArgumentTypeError(
-            f"categories must be Python numbers, found one of type {type(category).__name__}; "
-            "convert it to float"
-        )
     try:
         hash(category)
     except Exception:
@@ -130,26 +125,23 @@ def _as_sequence(categories: object) -> list[Any]:
             "categories must be a list of the possible answers, "
             f"found {type(categories).__name__}; pass for example ['yes', 'no']"
         )
-    too_many = isinstance(categories, Sized) and len(categories) > MOST_CATEGORIES
     to_list = getattr(categories, "to_pylist", categories.__iter__)
-    listed = [] if too_many else list(islice(to_list(), MOST_CATEGORIES + 1))
-    if too_many or len(listed) > MOST_CATEGORIES:
+    listed = list(islice(to_list(), MOST_CATEGORIES + 1))
+    if len(listed) > MOST_CATEGORIES:
         raise ArgumentValueError(
             f"categories must be at most {MOST_CATEGORIES:,}, found more; merge answers"
         )
-    if isinstance(categories, set | frozenset):
-        try:
-            listed = sorted(listed)
-            # NaN and nested sets sort without an error, but in no fixed order.
-            in_order = all(bool(a < b) for a, b in pairwise(listed))
-        except Exception:
-            in_order = False
-        if not in_order:
-            raise ArgumentTypeError(
-                "categories given as a set must be sortable, because their order is part of "
-                "the design; pass a list"
-            )
-    return listed
+    if not isinstance(categories, set | frozenset):
+        return listed
+    with contextlib.suppress(Exception):
+        listed = sorted(listed)
+        # NaN and nested sets sort without an error, but in no fixed order.
+        if all(a < b for a, b in pairwise(listed)):
+            return listed
+    raise ArgumentTypeError(
+        "categories given as a set must be sortable, because their order is part of the design; "
+        "pass a list"
+    )
 
 
 class Categories:
@@ -421,40 +413,36 @@ def categories_from_json(document: Iterable[Any]) -> Any:
     return codebook
 
 
+def _float_from_json(value: Any) -> float:
+    """A float from a JSON number, or from "inf" or "-inf"; NaN is not a category."""
+    if (value != value) or (type(value) not in (int, float) and value not in ("inf", "-inf")):
+        raise ValueError
+    return float(value)
+
+
+_READERS: dict[str, Callable[[Any], Hashable]] = {
+    "float": _float_from_json,
+    "bytes": bytes.fromhex,
+    "date": datetime.date.fromisoformat,
+    "tuple": lambda parts: tuple(categories_from_json(parts)),
+    "missing": lambda value: {True: None}[value is True],
+}
+"""Readers of tagged values that JSON itself does not have."""
+
+
 def _from_json(item: Any) -> Hashable:
     try:
         if item is None or type(item) in (bool, int, str):
-            plain: Hashable = item  # untagged, written by hand
-            return plain
-        if type(item) is float:
-            return _float_from_json(item)
-        ((tag, value),) = item.items()
-        if tag == "missing" and value is True:
-            return None
+            return cast(Hashable, item)  # untagged, written by hand
+        ((tag, value),) = [("float", item)] if type(item) is float else item.items()
         if tag in ("bool", "int", "str") and type(value).__name__ == tag:
-            tagged: Hashable = value
-            return tagged
-        readers: dict[str, Callable[[Any], Hashable]] = {
-            "float": _float_from_json,
-            "bytes": bytes.fromhex,
-            "date": datetime.date.fromisoformat,
-            "tuple": lambda parts: tuple(categories_from_json(parts)),
-        }
-        return readers[tag](value)
+            return cast(Hashable, value)
+        return _READERS[tag](value)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise MetadataError(
             "a category in a document must be a JSON value or one tag with a value, "
             'such as {"str": "never"}'
         ) from None
-
-
-def _float_from_json(value: Any) -> float:
-    """A float from a JSON number, or from "inf" or "-inf"; NaN is not a category."""
-    if value in ("inf", "-inf"):
-        return float(value)
-    if type(value) not in (int, float) or value != value:
-        raise ValueError
-    return float(value)
 
 
 def categories_digest(document: Iterable[Any]) -> str:

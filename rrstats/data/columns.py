@@ -444,6 +444,10 @@ def kind_of_type(dtype: Any) -> str:
 # -- builders ------------------------------------------------------------------------------
 
 
+def _same(values: Any, *_: Any) -> Any:
+    return values
+
+
 @dataclass
 class ListBuilder:
     """Reports as a list of objects.
@@ -477,7 +481,7 @@ class NumpyBuilder:
 
     array: NDArray[Any]
     fill: Callable[[NDArray[Any], Codes], object]
-    finish: Callable[[NDArray[Any], Mask | None], Any]
+    finish: Callable[[NDArray[Any], Mask | None], Any] = _same
     mask: Mask | None = None
     absent: Any = None
 
@@ -548,10 +552,6 @@ class ReportLayout(NamedTuple):
 
     type: Any
     builder: Callable[[int], Builder]
-
-
-def _same(values: Any, *_: Any) -> Any:
-    return values
 
 
 def _numpy_layout(

@@ -15,6 +15,7 @@ Source: BLAKE2b, RFC 7693.
 
 from __future__ import annotations
 
+import contextlib
 from hashlib import blake2b
 from typing import Any
 from unicodedata import is_normalized
@@ -65,14 +66,11 @@ def identity(ids: Any, name: str = "id") -> Identity:
     >>> [hex(int(word)) for word in blocks.ravel()]
     ['0x5', '0x0', '0xffffffffffffffff', '0xffffffffffffffff']
     """
-    try:
+    column = None
+    with contextlib.suppress(ArgumentTypeError):
         column = open_column(ids)
-    except ArgumentTypeError:
-        raise ArgumentTypeError(
-            f"{name} must be a column of ids, found {type(ids).__name__}"
-        ) from None
-    if column.shape == ():
-        raise ArgumentTypeError(f"{name} must be a column of ids, found one value")
+    if column is None or column.shape == ():
+        raise ArgumentTypeError(f"{name} must be a column of ids, found {type(ids).__name__}")
     cells = column.cells
     if isinstance(cells, list):
         absent = sum(map(is_missing, cells))
@@ -105,7 +103,7 @@ def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
     if isinstance(dtype, pd.StringDtype) or (kind in "UTO" and storage is dtype):
         return _of_objects(part.tolist(), name)
     if storage == np.dtype("V16") and storage.names is None:
-        return _of_sixteen(np.ascontiguousarray(part).tobytes())
+        return _of_bytes(np.ascontiguousarray(part).tobytes())
     raise _refused(dtype, name)
 
 
@@ -121,7 +119,7 @@ def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     if part.type == pa.binary(16):
         whole = part.buffers()[1]
         start = part.offset * 16
-        return _of_sixteen(memoryview(whole)[start : start + len(part) * 16] if whole else b"")
+        return _of_bytes(memoryview(whole)[start : start + len(part) * 16] if whole else b"")
     if arrow_kind(part.type) in ("str", "bytes") or pa.types.is_fixed_size_binary(part.type):
         return _of_objects(part.to_pylist(), name)
     raise _refused(part.type, name)
@@ -146,17 +144,13 @@ def _of_integers(part: NDArray[Any]) -> tuple[Blocks, Kinds]:
         blocks[:, 0] = wide.view(np.uint64)
         if part.min(initial=0) < 0:
             blocks[:, 1] = (wide >> 63).view(np.uint64)
-    return blocks, _all_of(_INTEGER, part)
+    return blocks, np.full(len(part), _INTEGER, dtype=np.uint32)
 
 
-def _of_sixteen(whole: Any) -> tuple[Blocks, Kinds]:
+def _of_bytes(whole: Any, kind: int = _SIXTEEN) -> tuple[Blocks, Kinds]:
     # Their bytes as they stand: what is little-endian is the layout of the words alone.
     blocks = np.frombuffer(whole, dtype="<u8").reshape(-1, 2).astype(np.uint64)
-    return blocks, _all_of(_SIXTEEN, blocks)
-
-
-def _all_of(kind: int, like: NDArray[Any]) -> Kinds:
-    return np.full(len(like), kind, dtype=np.uint32)
+    return blocks, np.full(len(blocks), kind, dtype=np.uint32)
 
 
 def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kinds]:
@@ -171,10 +165,9 @@ def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kind
 
 def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:
     if set(map(type, part)) == {str}:
-        hashed = b"".join([_of_text(text, name) for text in part])
-        return _of_sixteen(hashed)[0], np.full(len(part), _TEXT, dtype=np.uint32)
+        return _of_bytes(b"".join([_of_text(text, name) for text in part]), _TEXT)
     each = [_of_one(value, name) for value in part]
-    blocks, _ = _of_sixteen(b"".join(block for block, _ in each))
+    blocks, _ = _of_bytes(b"".join(block for block, _ in each))
     return blocks, np.array([kind for _, kind in each], dtype=np.uint32)
 
 
@@ -184,7 +177,9 @@ def _of_one(value: Any, name: str) -> tuple[bytes, int]:
         return _of_text(value, name), _TEXT
     held = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID
     if isinstance(held, bytes):
-        return (held, _SIXTEEN) if len(held) == 16 else (_hashed(held), _BYTES)
+        if len(held) == 16:
+            return held, _SIXTEEN
+        return blake2b(held, digest_size=16).digest(), _BYTES
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         try:
             return int(value).to_bytes(16, "little", signed=True), _INTEGER
@@ -202,8 +197,4 @@ def _of_text(text: str, name: str) -> bytes:
             f"{name} must hold text without surrounding space, in Unicode's composed form (NFC): "
             "another spelling of an id would be another person; strip and normalize the column"
         )
-    return _hashed(text.encode("utf-8", "surrogatepass"))
-
-
-def _hashed(text: bytes) -> bytes:
-    return blake2b(text, digest_size=16).digest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
