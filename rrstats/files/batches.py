@@ -166,17 +166,6 @@ def reading(path: Path, what: str) -> Iterator[None]:
         ) from None
 
 
-def no_cells(type: pa.DataType) -> pa.Array:
-    """An empty array of a type; older pyarrow forgets that a dictionary is ordered."""
-    if not pa.types.is_dictionary(type):
-        return pa.array([], type=type)
-    return pa.DictionaryArray.from_arrays(
-        pa.array([], type=type.index_type),
-        pa.array([], type=type.value_type),
-        ordered=type.ordered,
-    )
-
-
 # -- releases -----------------------------------------------------------------------------------
 
 
@@ -316,7 +305,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         for place, asked in enumerate(wanted):
             name = check_column(asked.name, schema.names, self.declared, metadata)
             said = next((record for record in told if str(record.name) == name), None)
-            like, question = no_cells(self.declared(name)), None if key is None else name
+            like, question = pa.nulls(0, self.declared(name)), None if key is None else name
             columns.append(
                 ReleasedColumn(asked, like, said, column=place, question=question, **options)
             )
@@ -357,7 +346,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
     def _refuse(self, name: str, cells: pa.Array) -> None:
         """Refuse answers of a batch that slipped through; they are counted apart."""
         if self.columns[name].may_refuse:
-            looker = ReleasedColumn(self._wanted[name], no_cells(self.declared(name)), None)
+            looker = ReleasedColumn(self._wanted[name], pa.nulls(0, self.declared(name)), None)
             looker.look(cells)
             looker.refuse()
 
@@ -490,14 +479,9 @@ def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> lis
             f"{given} needs {absent} too: keyed reports follow from a key of rr.new_key() and "
             "from the column that tells whose answer it is; for fresh noise give neither"
         )
-    if id is None:
-        return []
-    names = id if isinstance(id, list) else [id]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise ArgumentTypeError(
-            "id must be the name of a column, or a list of names, found "
-            + ("an empty list" if id == [] else type(id).__name__)
-        )
+    names = [] if id is None else id if isinstance(id, list) else [id]
+    if id == [] or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(f"id must be the name of a column, or a list of names, got {id!r}")
     for name in names:
         _check_once(name, schema.names)
         if name in private:

@@ -332,30 +332,23 @@ class Words:
                 "Feather, which hold bytes, or a mechanism that reports one category"
             )
         domain = codec.labels
-        known = [category for category in domain.categories if category is not None]
-        if domain.kind not in ("str", "int") or any(c == "" or "\0" in str(c) for c in known):
-            raise ArgumentTypeError(
-                "categories in a CSV file must be text or whole numbers, or None for an empty "
-                f"cell, found {domain.describe()}; declare them as the file writes them, for "
-                "example 'True' and 'False'"
-            )
-        self._texts = pa.array([str(category) for category in known])
+        known: list[Any] = [word for word in domain.categories if word is not None]
         # What stands for every cell that is no category: one more value, equal to none of them.
         # Text of a file never holds the character 0.
         other: Hashable = "\0"
         if domain.kind == "int":
             other = next(n for n in range(len(known) + 1) if n not in known)
-        try:
-            self._dictionary = pa.array([*known, other])
-        except (pa.ArrowException, OverflowError):
+        self._texts = pa.array([str(category) for category in known])
+        fits = domain.kind in ("str", "int") and not any(c == "" or "\0" in str(c) for c in known)
+        if domain.kind == "int":
+            fits = all(-(1 << 63) <= number < 1 << 63 for number in known)
+        if not fits:
             raise ArgumentTypeError(
-                "whole numbers in a CSV file must fit into 64 bits; declare them as text"
-            ) from None
-
-    @property
-    def type(self) -> pa.DataType:
-        """The type of `encode`'s result."""
-        return pa.dictionary(pa.int32(), self._dictionary.type)
+                "categories in a CSV file must be text, whole numbers of 64 bits, or None for an "
+                f"empty cell, found {domain.describe()}; declare them as the file writes them, for "
+                "example 'True' and 'False'"
+            )
+        self._dictionary = pa.array([*known, other])
 
     def encode(self, texts: pa.Array) -> pa.DictionaryArray:
         """Cells as values of the categories' type; an empty one is missing."""

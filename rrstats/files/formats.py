@@ -78,7 +78,7 @@ class ArrowFile:
 
     def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
         """An empty array of the column's type."""
-        return batches.no_cells(self.type_of(name))
+        return pa.nulls(0, self.type_of(name))
 
     def schema_of(self, changed: Columns) -> pa.Schema:
         """The source's schema with the types of the reports."""
@@ -217,7 +217,6 @@ class FeatherFile(ArrowFile):
         with reading(path, self.WHAT), pa.OSFile(str(path)) as file:
             reader = pa.ipc.open_file(file)
             self.schema = reader.schema
-            self._footer = dict(getattr(reader, "metadata", None) or {})
             # Of no column is anything read.
             empty = pa.ipc.IpcReadOptions(included_fields=[])
             reader = pa.ipc.open_file(file, options=empty)
@@ -241,13 +240,9 @@ class FeatherFile(ArrowFile):
     def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
         """Write batches of constant size, compressed by LZ4 as pandas does."""
         metadata = file_metadata.release_metadata(self.metadata, changed, records, feather=True)
-        footer = file_metadata.without(self._footer, [column.name for column in changed])
         options = pa.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
-        more = {"metadata": footer} if footer else {}
         schema = self.schema_of(changed)
-        with pa.ipc.new_file(
-            sink, schema.with_metadata(metadata), options=options, **more
-        ) as writer:
+        with pa.ipc.new_file(sink, schema.with_metadata(metadata), options=options) as writer:
             for group in grouped(blocks, schema, self.group_rows(changed, share=4)):
                 writer.write_table(group)
 
@@ -399,11 +394,7 @@ def check_target(source: FileSource, target: Path | str) -> Path:
     """The path to write to, if it is of the source's format and apart from the source."""
     path = as_path(target, "target")
     if source.is_directory:
-        if path.name.lower().endswith(ENDINGS):
-            raise ArgumentValueError(
-                f"target must be a directory, which gets one file for each part, got "
-                f"{str(target)!r}; name it without the ending of a file"
-            )
+        check_directory(path)
     elif format_of(path, "target") != source.format:
         raise ArgumentValueError(
             f"target must be of the source's format ({' or '.join(source.format)}), got "
@@ -419,6 +410,15 @@ def check_target(source: FileSource, target: Path | str) -> Path:
             f"target must not lie inside the source directory, nor around it, got {str(target)!r}"
         )
     return path
+
+
+def check_directory(target: Path) -> None:
+    """Refuse the name of a file for a directory."""
+    if target.name.lower().endswith(ENDINGS):
+        raise ArgumentValueError(
+            f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
+            "name it without the ending of a file"
+        )
 
 
 def _tells(folder: str, name: str) -> bool:

@@ -46,12 +46,12 @@ from rrstats.files.batches import (
 )
 from rrstats.files.csv import SIDECAR, Words
 from rrstats.files.formats import (
-    ENDINGS,
     PARQUET,
     DataFile,
     FileSource,
     ParquetFile,
     as_path,
+    check_directory,
     check_target,
     format_of,
     open_source,
@@ -316,11 +316,7 @@ def privatize_batches(
     No ledger is kept, because nothing tells whether two frames hold the same answers.
     """
     began, place = time.monotonic(), _absolute(target, "target")
-    if place.name.lower().endswith(ENDINGS):
-        raise ArgumentValueError(
-            f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
-            "name it without the ending of a file"
-        )
+    check_directory(place)
     work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
         _refuse(release, work.look)
