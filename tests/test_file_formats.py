@@ -571,14 +571,6 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
     assert agreed > 100
 
 
-@pytest.mark.parametrize(
-    ("ending", "rows"), [(".parquet", 500), ("", 500), (".feather", 500), (".csv", None)]
-)
-def test_the_number_of_rows_is_known_where_the_file_tells_it(tmp_path, ending, rows):
-    """For the progress that is shown."""
-    assert rows == files.formats.open_source(written(tmp_path, ending)).rows
-
-
 # -- the end of reading --------------------------------------------------------------------
 
 

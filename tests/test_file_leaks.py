@@ -419,22 +419,6 @@ def test_groups_of_the_source_are_hidden(tmp_path, monkeypatch, ending, shuffle)
     assert expected == sizes[0] == sizes[1] == sizes[2]
 
 
-@pytest.mark.slow
-def test_long_answers_are_read_in_small_pieces(tmp_path):
-    """Memory is bounded, and the groups of the target are as with short answers."""
-    sizes = []
-    for word in ("never", "w" * 50_000):
-        source = tmp_path / "source.parquet"
-        answers = pa.array([word]).take(pa.array([0] * 2000))
-        pq.write_table(pa.table({"answer": answers, "id": range(2000)}), source)
-        part = formats.open_source(source).files[0]
-        pieces = part.pieces({"answer": KRR.domain})
-        assert max(piece.rows for piece in pieces) * len(word) <= batches.GROUP_BYTES
-        target = samples.privatize(source, overwrite=True, again=True)
-        sizes.append(public_bytes(target)[0])
-    assert [2000, 2000] == sizes
-
-
 @pytest.mark.parametrize("chunk", [N, 40])
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 def test_dictionaries_of_shuffled_files_do_not_tell_how_rows_stood(tmp_path, ending, chunk):

@@ -267,17 +267,6 @@ def test_documents_are_found_wherever_they_lie(tmp_path):
         privatize(written(tmp_path, ".pq", other))
 
 
-def test_many_categories_travel_as_a_fingerprint(tmp_path):
-    """Then estimating needs the mechanism, and checks it."""
-    mechanism = rr.KRR(range(300), 0.5)
-    data = pa.table({"x": pa.array(np.arange(3000) % 300, pa.int16())})
-    source = written(tmp_path, ".parquet", data)
-    release(source, {"x": mechanism})
-    with pytest.raises(rr.errors.MetadataError, match="fingerprint"):
-        files.estimate_file(tmp_path / "target.parquet")
-    assert 3000 == files.tally_file(tmp_path / "target.parquet", "x", mechanism).n
-
-
 # -- the ledger ----------------------------------------------------------------------------
 
 
@@ -670,18 +659,3 @@ def test_timestamps_of_96_bits_are_copied_exactly_or_refused(tmp_path, shuffled)
             kept = pq.read_table(target, coerce_int96_timestamp_unit="us")["t"].to_numpy()
             assert sorted(days) == sorted(kept)
             assert "int96" in str(pq.ParquetFile(target).schema)
-
-
-@pytest.mark.parametrize("folder_first", [True, False])
-def test_a_folder_and_its_files_are_one_source(tmp_path, folder_first):
-    """What was released from the one is known when the other is released; both stay readable."""
-    folder, m = tmp_path / "in", rr.KRR(["x", "y"], 0.75)
-    folder.mkdir()
-    pq.write_table(pa.table({"a": ["x", "y"], "b": ["x", "y"]}), folder / "1.parquet")
-    ways = [(folder, tmp_path / "out"), (folder / "1.parquet", tmp_path / "out.parquet")]
-    first, second = ways if folder_first else ways[::-1]
-    rr.files.privatize_file(*first, {"a": m})
-    with pytest.raises(rr.errors.SecondReleaseError, match="released once before"):
-        rr.files.privatize_file(*second, {"a": m})
-    receipt = rr.files.privatize_file(*second, {"a": m, "b": m}, again=True)
-    assert (2, 1) == (receipt.account["a"][0], receipt.account["b"][0])

@@ -49,18 +49,14 @@ def test_missing_reports_contradict_a_document_that_has_none(tmp_path, ending, p
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_missing_reports_that_a_document_allows(tmp_path, ending):
-    """Where they were kept, they are counted apart from the reports."""
-    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30], missing="keep")
-    counted = files.tally_file(path, "answer")
-    assert (300, 30) == (counted.n, counted.n_missing)
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_missing_reports_of_a_file_that_says_nothing(tmp_path, ending):
-    """Where nothing is said of them, nothing is contradicted."""
-    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
-    assert 30 == files.tally_file(path, "answer", KRR).n_missing
+def test_missing_reports_that_nothing_contradicts(tmp_path, ending):
+    """Where they were kept, or nothing is said of them, they are counted apart from the reports."""
+    for said in ({}, {"missing": "keep"}):
+        folder = tmp_path / str(len(said))
+        folder.mkdir()
+        path = reports(folder, ending, [*REPORTS, *[None] * 30], **said)
+        counted = files.tally_file(path, "answer", None if said else KRR)
+        assert (300, 30) == (counted.n, counted.n_missing)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])

@@ -124,13 +124,6 @@ def test_footer_against_document(tmp_path):
     assert not (tmp_path / "target").exists()
 
 
-def test_parts_against_each_other(tmp_path):
-    """Without a document the parts must agree among themselves."""
-    path = directory(tmp_path / "reports", parts=(document("answer"), OTHER))
-    with pytest.raises(MetadataError, match=r"part-0.parquet and part-1.parquet; privatize them"):
-        files.describe_file(path)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -156,15 +149,6 @@ def test_a_document_that_is_no_file(tmp_path):
     (path / "_rrstats.json").mkdir()
     with pytest.raises(FileError, match=r"cannot read .*_rrstats.json"):
         files.describe_file(path)
-
-
-def test_a_directory_that_says_nothing(tmp_path):
-    """Without a document there is none: the mechanism is asked for, and helps."""
-    path = directory(tmp_path / "reports")
-    assert files.describe_file(path) == []
-    with pytest.raises(TypeError, match="does not say how column 'answer' was made; give"):
-        files.tally_file(path, "answer")
-    assert files.tally_file(path, "answer", KRR).n == N
 
 
 # -- what no longer fits ------------------------------------------------------------------------

@@ -485,28 +485,6 @@ def test_of_two_runs_at_once_one_is_refused(source):
 
 
 @posix
-def test_of_many_threads_one_releases(source):
-    """The same within one process."""
-    barrier, found = threading.Barrier(8), []
-
-    def run():
-        barrier.wait()
-        try:
-            release(Ledger.of(source), YES_NO)
-            found.append("released")
-        except SecondReleaseError:
-            found.append("refused")
-
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert ["refused"] * 7 + ["released"] == sorted(found)
-    assert 1 == len(Ledger.of(source).releases)
-
-
-@posix
 def test_runs_at_once_for_other_columns_wait_for_each_other(source):
     """No entry is lost, and none is refused for having come at the wrong moment."""
     records = [Record.of(f"q{number}", rr.KRR([0, 1], 0.75)) for number in range(8)]
@@ -705,19 +683,6 @@ def test_a_source_folder_that_cannot_be_written_names_the_way_out(source, monkey
     monkeypatch.setattr(ledgers.os, "open", refuse)
     with pytest.raises(FileError, match=r"read-only file system; ledger= \(--ledger FILE\)"):
         Ledger.of(source).refuse([YES_NO], again=False)
-
-
-@posix
-def test_a_folder_without_permission_names_the_way_out(source):
-    """The same for real."""
-    source.parent.chmod(0o500)
-    if os.access(source.parent, os.W_OK):
-        pytest.skip("this user may write everywhere")
-    try:
-        with pytest.raises(FileError, match=r"permission denied; ledger= \(--ledger FILE\)"):
-            Ledger.of(source).refuse([YES_NO], again=False)
-    finally:
-        source.parent.chmod(0o700)
 
 
 # -- digests -----------------------------------------------------------------------------------

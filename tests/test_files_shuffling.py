@@ -197,11 +197,6 @@ def test_many_rows_go_anywhere(tmp_path, monkeypatch):
     chance.assert_product(eighth, quarter, np.full(8, 0.125), np.full(4, 0.25))
 
 
-def test_two_shuffles_differ(tmp_path):
-    """Each has words of its own."""
-    assert order(tmp_path, 100) != order(tmp_path, 100)
-
-
 # -- what the order depends on ----------------------------------------------------------------
 
 

@@ -345,21 +345,6 @@ def test_a_second_release_needs_a_word(tmp_path):
     assert sorted([*OURS, *PARTS]) == paths_in(tmp_path / "target")
 
 
-def test_a_target_that_exists_is_refused_or_replaced_as_a_whole(tmp_path):
-    """Only a directory of data is replaced, _SUCCESS and the document among it."""
-    source = written(tmp_path, "")
-    target = tmp_path / "target"
-    target.mkdir()
-    (target / "old.parquet").write_bytes(b"old")
-    with pytest.raises(FileError, match="overwrite=True"):
-        release(source)
-    release(source, overwrite=True)
-    assert sorted([*OURS, *PARTS]) == paths_in(target)
-    (target / "thesis.txt").write_text("mine")
-    with pytest.raises(FileError, match="more than data files"):
-        release(source, overwrite=True, again=True)
-
-
 def test_places_that_tasks_cannot_share_are_refused(tmp_path):
     """Remote names, files as targets, and other formats, each with a next step."""
     source = written(tmp_path, ".parquet")

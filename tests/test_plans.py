@@ -177,12 +177,6 @@ def test_a_document_in_every_form(tmp_path):
         assert not plans.is_document(given)
 
 
-def test_a_document_of_reports_may_hold_a_fingerprint(tmp_path):
-    """It says how reports were made, so it need not be possible to follow it."""
-    record = Record.of("answer", rr.KRR(range(300), 0.75))
-    assert [record] == plans.read_document(write(tmp_path, metadata.write([record])))
-
-
 @pytest.mark.parametrize(
     ("document", "said"),
     [
