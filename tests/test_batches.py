@@ -137,7 +137,7 @@ def test_a_claim_that_a_column_holds_reports_is_heard():
         (5, {}, TypeError, "mapping from column to mechanism"),
         ({"answer": M}, {"key": bytes(range(32))}, TypeError, "key needs id too"),
         ({"answer": M}, {"id": "id"}, TypeError, "id needs key too"),
-        ({"answer": M}, {"key": b"short", "id": "id"}, ValueError, "at least 32 bytes"),
+        ({"answer": M}, {"key": b"short", "id": "id"}, ValueError, "at least 32 random bytes"),
         ({"answer": M}, {"key": bytes(range(32)), "id": "answer"}, ValueError, "public column"),
         ({"answer": M}, {"key": bytes(range(32)), "id": "no"}, ValueError, "is not there"),
         ({"answer": M}, {"key": bytes(range(32)), "id": []}, TypeError, r"got \[\]"),

@@ -422,8 +422,8 @@ def test_a_key_lies_in_a_file_of_its_own(tmp_path):
 
 
 REFUSED = {
-    "short": ({"key": b"x" * 31}, "at least 32 bytes, found 31"),
-    "not random": ({"key": b"0" * 32}, "must be random"),
+    "short": ({"key": b"x" * 31}, "at least 32 random bytes, found 31"),
+    "not random": ({"key": b"0" * 32}, "of which 1 differ"),
     "text": ({"key": "a password that is long enough, is it?"}, "found str"),
     "number": ({"key": 7}, "found int"),
     "no id": ({"id": None}, "give id="),
@@ -439,7 +439,7 @@ REFUSED = {
     "one": ({"id": 5}, "found int"),
     "too long": ({"id": [1, 2**127]}, "at most 127 bits"),
     "no columns": ({"id": []}, "found 0"),
-    "many columns": ({"id": [[1, 2]] * 5}, "one to 4 columns, found 5"),
+    "many columns": ({"id": [[1, 2]] * 5}, "1 to 4 columns, found 5"),
     "generator too": ({"rng": rr.SecureGenerator()}, "give one"),
     "question": ({"question": object()}, "JSON"),
 }

@@ -428,7 +428,7 @@ WRONG = [
       for e in (-1e-9, -1, math.nan, math.inf, -math.inf)),
     (prob_from_epsilon, ("1", 3), f"epsilon {NUMBER} str"),
     (prob_from_uniform_draw, (0, 3), "prob_uniform_draw must be in"),
-    *((total_epsilon, (bad,), "epsilons must be") for bad in ("12", 3, [1, "2"])),
+    *((total_epsilon, (bad,), "epsilons must be") for bad in ("12", [1, "2"])),
     *((total_epsilon, ([1.0, bad],), "epsilons must be at least 0") for bad in (-1.0, math.nan)),
     *((privacy.posterior, (prior, 3.0), "prior must be in") for prior in (0, 1, -1, math.nan)),
     *((privacy.explain, (KRR2, prior), "prior must be in") for prior in (0, 1, math.nan)),

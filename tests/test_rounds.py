@@ -158,12 +158,12 @@ def test_two_waves_from_one_kept_answer():
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (0.0, "above 0 and below the lifetime's epsilon"),
+        (0.0, "above 0, by as much as a double prob can express"),
         (2.0, "without a second round"),
         (3.0, "below the lifetime's"),
         (-1.0, "finite number of at least 0"),
         (math.nan, "finite number"),
-        (5e-324, "below what a double can express"),
+        (5e-324, "above 0, by as much"),
     ],
 )
 def test_epsilons_out_of_range(request_, words):
@@ -175,7 +175,7 @@ def test_epsilons_out_of_range(request_, words):
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_no_second_round_without_information(k):
     """A request of the size of a rounding error is refused, not answered with pure noise."""
-    with pytest.raises(ArgumentValueError, match="below what a double can express"):
+    with pytest.raises(ArgumentValueError, match="above 0, by as much as a double"):
         two_rounds(range(k), epsilon_lifetime=2.0, epsilon_first_report=1e-300)
 
 

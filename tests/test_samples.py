@@ -406,8 +406,8 @@ def test_group_without_samples():
 @pytest.mark.parametrize(
     ("parts", "shows", "text"),
     [
-        ({}, None, "at least two samples, found 0"),
-        ({1: warner(0.75)}, None, "at least two samples, found 1"),
+        ({}, None, "at least two samples.* found 0"),
+        ({1: warner(0.75)}, None, "at least two samples.* found 1"),
         ({1: warner(0.75), 2: 0.9}, None, "parts must be mechanisms such as"),
         ([warner(0.75)], None, "parts must be a mapping"),
         ({1: warner(0.75), 2: rr.KRR(["yes", "no"], 0.75)}, None, "the same true answers"),

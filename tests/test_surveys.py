@@ -585,7 +585,6 @@ BAD = {
     ],
     "christofides": [
         ((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too little"),
-        ((BOOL, [1.0]), {}, "at least 2 marks, found 1"),
     ],
     "unrelated_question_two_answers": [
         (([0, 1], [0.5]), {"yes": 1}, "one number for each of 2 answers")

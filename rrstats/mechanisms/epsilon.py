@@ -24,7 +24,7 @@ from fractions import Fraction
 import numpy as np
 
 from rrstats._checks import check_epsilon, check_k, check_number, check_prob
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 
 LARGEST_PROB = math.nextafter(1.0, 0.0)
 
@@ -99,10 +99,6 @@ def total_epsilon(epsilons: Iterable[float]) -> float:
     >>> total_epsilon([0.1, 0.2])
     0.30000000000000004
     """
-    if isinstance(epsilons, str | bytes) or not isinstance(epsilons, Iterable):
-        raise ArgumentTypeError(
-            f"epsilons must be a list of numbers, found {type(epsilons).__name__}"
-        )
     parts = [check_number(e, "epsilons", 0.0, math.inf) for e in epsilons]
     if math.inf in parts:
         return math.inf

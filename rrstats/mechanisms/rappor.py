@@ -79,24 +79,20 @@ def two_rounds(
     """
     first, request = KRR(categories, epsilon=epsilon_lifetime), check_epsilon(epsilon_first_report)
     k = first.domain.k
-    if not 0 < request < first.epsilon:
-        raise ArgumentValueError(
-            "epsilon_first_report must be above 0 and below the lifetime's epsilon "
-            f"{first.epsilon!r}, got {request!r}; without a second round each report has the "
-            "lifetime's"
-        )
 
     def is_private(prob: float) -> bool:
         both = first.channel.then(KRRChannel.of(k, Fraction(prob)))
         return epsilon_from_ratio(both.max_likelihood_ratio) <= request
 
     # More truth in the second round is more epsilon in the product.
-    least = 1 / k
-    prob = last_double(least, LARGEST_PROB, is_private) if is_private(least) else least
+    least = prob = 1 / k
+    if 0 < request < first.epsilon and is_private(least):
+        prob = last_double(least, LARGEST_PROB, is_private)
     if prob == least:
         raise ArgumentValueError(
-            f"epsilon_first_report {request!r} is below what a double can express for {k} "
-            "categories"
+            "epsilon_first_report must be above 0, by as much as a double prob can express, and "
+            f"below the lifetime's epsilon {first.epsilon!r}, got {request!r}; without a second "
+            "round each report has the lifetime's"
         )
     return Chain(first, KRR(categories, prob))
 

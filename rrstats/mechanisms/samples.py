@@ -97,10 +97,11 @@ class Samples(Mechanism):
         mechanisms, rule = tuple(parts.values()), "mechanisms such as rr.KRR(['yes', 'no'], 0.75)"
         for part in mechanisms:
             check_instance(part, "parts", Mechanism, rule)
-        if len(parts) < 2 or any(part.groups is not None for part in mechanisms):
+        alone = [p.groups is None and codec_of(p.report_space).is_label for p in mechanisms]
+        if len(parts) < 2 or not all(alone):
             raise ArgumentValueError(
-                "parts must hold the mechanisms, of one sample each, of at least two samples, "
-                f"found {len(parts)}"
+                "parts must be mechanisms for at least two samples, of one sample each and with "
+                f"single labels as reports, found {len(parts)}"
             )
         for what, named in (("domain", "true answers"), ("report_space", "reports")):
             first, *others = (getattr(part, what) for part in mechanisms)
@@ -109,11 +110,6 @@ class Samples(Mechanism):
                     f"all samples must have the same {named}, in the same order: "
                     f"{first.describe()}, found {other.describe()}"
                 )
-        if not all(codec_of(part.report_space).is_label for part in mechanisms):
-            raise ArgumentValueError(
-                "parts must be mechanisms whose reports are single labels; estimate each sample "
-                "of another by itself"
-            )
         if sum(len(part.rounds) for part in mechanisms) > _MOST_STAGES:
             raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
         shown, codes = shown_codes(mechanisms[0].domain, shows)

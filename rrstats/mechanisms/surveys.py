@@ -936,10 +936,6 @@ def christofides(
     """
     question = _Question("christofides", categories, reports, yes)
     question.numbers["prob_marks"] = given = _probabilities(prob_marks, "prob_marks", "[]")
-    if len(given) < 2:
-        raise ArgumentValueError(
-            f"prob_marks must have one share for each of at least 2 marks, found {len(given)}"
-        )
     total = whole_sum(given, "prob_marks")
     deck = [p / total for p in given]
     marks, turned = range(1, len(deck) + 1), deck[::-1]

@@ -151,15 +151,10 @@ def check_key(key: Any) -> Key:
             f"key must be 32 secret bytes from rr.new_key(), found {type(key).__name__}; a "
             "password or a number is no key"
         )
-    if len(key) < KEY_BYTES:
+    if len(key) < KEY_BYTES or len(set(key)) < _FEWEST_BYTES:
         raise ArgumentValueError(
-            f"key must have at least {KEY_BYTES} bytes, found {len(key)}; make one with "
-            "rr.new_key()"
-        )
-    if len(set(key)) < _FEWEST_BYTES:
-        raise ArgumentValueError(
-            f"key must be random, found {len(set(key))} different bytes in it; make one with "
-            "rr.new_key()"
+            f"key must be at least {KEY_BYTES} random bytes, found {len(key)}, of which "
+            f"{len(set(key))} differ; make one with rr.new_key()"
         )
     return Key(key)
 
@@ -210,9 +205,7 @@ class KeyedColumn(Unpicklable):
     def rows(self, ids: Sequence[Identity]) -> KeyedRows:
         """Return the words of rows with ids; several columns of ids name a person together."""
         if not 1 <= len(ids) <= MOST_ID_COLUMNS:
-            raise ArgumentValueError(
-                f"id must be one to {MOST_ID_COLUMNS} columns, found {len(ids)}"
-            )
+            raise ArgumentValueError(f"id must be 1 to {MOST_ID_COLUMNS} columns, found {len(ids)}")
         first, second = (self._subkey(purpose, len(ids)) for purpose in ("id", "words"))
         return KeyedRows(first, second, ids)
 

@@ -229,8 +229,6 @@ def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[n
     their order would not be uniform.
     """
     bits = source.bits or 64
-    if rows > 1 << bits:
-        raise ArgumentTypeError(f"{rows} rows cannot be ordered by {bits}-bit words")
     for turn in range(_MOST_TURNS):
         words = source.words(stream, block, rows, round=turn, bits=bits)
         order = np.argsort(words)
