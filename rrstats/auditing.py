@@ -22,6 +22,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -379,91 +380,63 @@ def _crossed(*codes: Codes) -> Codes:
     return found
 
 
-class _Calls(NamedTuple):
-    """Short calls: the pair and the coin of each, its company, its place, and its release.
-
-    truths : for each call the keys of its records.
-    """
-
-    record: Codes
-    coins: Codes
-    others: Codes
-    place: Codes
-    truths: list[list[Hashable]]
-    runs: list[_Run]
-
-    @classmethod
-    def made(cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, calls: int) -> _Calls:
-        last, middle = inputs.k - 1, inputs.k // 2
-        # Constant, then two others in order and out of it.
-        company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
-        record, coins = inputs.drawn(calls, 2)
-        others, place = _random(calls, len(company)), _random(calls, _ROWS)
-        runs, truths = [], []
-        for at, value in enumerate(inputs.held(record, coins).tolist()):
-            given = list(company[others[at]])
-            given.insert(place[at], value)
-            runs.append(_run(fn, [inputs.values[code] for code in given]))
-            truths.append([_key(inputs.values[code]) for code in given])
-        return cls(record, coins, others, place, truths, runs)
-
-    def views(self, inputs: _Inputs) -> dict[str, tuple[Codes, ...]]:
-        """The ways to look at each event."""
-        record, place = self.record, self.place
-        setting, alike = _crossed(place, self.others), inputs.alike(record)
-        keys = [tuple(map(_key, run.reports or [])) for run in self.runs]
-        marks = [
-            tuple(
-                inputs.marks(key, pair) if at == mine else key == truth[at]
-                for at, key in enumerate(row[:_ROWS])
-            )
-            for row, pair, mine, truth in zip(keys, record, place, self.truths, strict=True)
-        ]
-        own = [row[at : at + 1] for row, at in zip(marks, place, strict=True)]
-
-        def looks(things: Sequence[Hashable]) -> tuple[Codes, ...]:
-            seen = _codes(things)
-            return seen, _crossed(record, seen), _crossed(record, setting, seen)
-
-        marked, mine = (
-            _codes(marks),
-            [row[at : at + 1] for row, at in zip(keys, place, strict=True)],
-        )
-        pooled = _crossed(alike, marked), _crossed(alike, setting, marked)
-        return {
-            "type and dtype": looks([run.kind for run in self.runs]),
-            "length": looks([run.length for run in self.runs]),
-            "index": looks([run.labels for run in self.runs]),
-            "missing reports": looks([tuple(key == ("missing",) for key in row) for row in keys]),
-            "all reports": (*looks(keys)[1:], *pooled),
-            "report in place": (
-                _crossed(record, place, _codes(mine)),
-                _crossed(alike, place, _codes(own)),
-            ),
-        }
-
-
 def _short_calls(
     fn: Callable[[list[Any]], Any], inputs: _Inputs, calls: int, error: float
 ) -> tuple[list[_Bound], set[int]]:
     """The bounds of calls with one changed record; and the values that break the length."""
-    made = _Calls.made(fn, inputs, calls)
-    views = made.views(inputs)
+    last, middle = inputs.k - 1, inputs.k // 2
+    # Constant, then two others in order and out of it.
+    company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
+    record, coins = inputs.drawn(calls, 2)
+    others, place = _random(calls, len(company)), _random(calls, _ROWS)
+    runs, keys, marks = list[_Run](), list[tuple[Hashable, ...]](), list[tuple[Hashable, ...]]()
+    for at, value in enumerate(inputs.held(record, coins).tolist()):
+        given, mine = list(company[others[at]]), place[at]
+        given.insert(mine, value)
+        run = _run(fn, [inputs.values[code] for code in given])
+        told = tuple(map(_key, run.reports or []))
+        runs.append(run)
+        keys.append(told)
+        marks.append(
+            tuple(
+                inputs.marks(key, record[at]) if row == mine else key == _key(inputs.values[code])
+                for row, (key, code) in enumerate(zip(told, given, strict=False))
+            )
+        )
 
-    def say(name: str) -> Callable[[int], str]:
-        def words(at: int) -> str:
-            run = made.runs[at]
-            listed = ", ".join(map(_said, run.reports or [])) or run.kind
-            fact = {"type and dtype": run.kind, "length": run.length, "index": run.labels}
-            return f"{fact.get(name) or listed}: {inputs.told(made.record[at], made.coins[at])}"
+    def looks(things: Sequence[Hashable]) -> tuple[Codes, ...]:
+        seen = _codes(things)
+        return seen, _crossed(record, seen), _crossed(record, place, others, seen)
 
-        return words
+    def own(rows: Sequence[tuple[Hashable, ...]]) -> Codes:
+        return _codes([row[at : at + 1] for row, at in zip(rows, place, strict=True)])
+
+    alike, marked = inputs.alike(record), _codes(marks)
+    views = {
+        "type and dtype": looks([run.kind for run in runs]),
+        "length": looks([run.length for run in runs]),
+        "index": looks([run.labels for run in runs]),
+        "missing reports": looks([tuple(key == ("missing",) for key in row) for row in keys]),
+        "all reports": (
+            *looks(keys)[1:],
+            _crossed(alike, marked),
+            _crossed(alike, place, others, marked),
+        ),
+        "report in place": (_crossed(record, place, own(keys)), _crossed(alike, place, own(marks))),
+    }
+
+    def say(name: str, at: int) -> str:
+        run = runs[at]
+        listed = ", ".join(map(_said, run.reports or [])) or run.kind
+        fact = {"type and dtype": run.kind, "length": run.length, "index": run.labels}
+        return f"{fact.get(name) or listed}: {inputs.told(record[at], coins[at])}"
 
     bounds = [
-        _judge(name, views[name], made.coins, say(name), error=error, choosers=2) for name in EVENTS
+        _judge(name, views[name], coins, partial(say, name), error=error, choosers=2)
+        for name in EVENTS
     ]
-    wrong = [run.reports is None or len(run.reports) != _ROWS for run in made.runs]
-    return bounds, set(inputs.held(made.record, made.coins)[wrong].tolist())
+    wrong = [run.reports is None or len(run.reports) != _ROWS for run in runs]
+    return bounds, set(inputs.held(record, coins)[wrong].tolist())
 
 
 def _long_calls(
