@@ -115,15 +115,20 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
         (KRR, {"missing": "keep"}, "Missing answers were left as they were: the file shows who"),
         (KRR, {"missing": "raise"}, "Missing answers would have stopped the release"),
         (rr.KRR(["a", None], 0.75), {}, "Not answering is one of the answers, protected like"),
+        (KRR, {"unknown": "raise", "missing": "keep"}, "Answers outside this list would have"),
+        (KRR, {"unknown": "raise", "missing": "keep"}, "Missing answers were left as they were"),
         (KRR, {"keyed": True}, "computed from a secret key"),
+        (KRR, {"keyed": True}, "In \u201canswer\u201d the bits come from a secret key instead."),
+        (rr.KRR(["a", None], 0.75), {"missing": "keep"}, statements.PROMISE),
     ],
 )
 def test_what_happened_to_other_answers(mechanism, facts, said):
     """The page says how unknown and missing answers were treated, for each policy."""
-    assert said in paragraphs(record(mechanism, **facts))
-    assert facts.get("missing", "") != "keep" or "who did not answer, in" in paragraphs(
-        record(mechanism, **facts)
-    )
+    page = paragraphs(record(mechanism, **facts))
+    assert said in page
+    kept = facts.get("missing") == "keep" and mechanism is KRR  # where it is no category
+    assert kept == ("who did not answer, in" in page) == ("who answered" in page)
+    assert facts.get("keyed", False) == ("secret key" in page)
 
 
 KEPT = "Whether a person answered is not protected."
@@ -165,20 +170,6 @@ def test_the_promise_is_told_for_each_column():
     )
 
 
-def test_a_missing_category_cannot_be_kept():
-    """Where not answering is an answer, it is protected, whatever the policy is called."""
-    page = paragraphs(record(rr.KRR(["a", None], 0.75), missing="keep"))
-    assert statements.PROMISE in page
-    assert "who answered" not in page
-
-
-def test_policies_that_are_not_alike_are_told_apart():
-    """With unknown="raise" and missing="keep" each has its own sentence."""
-    page = paragraphs(record(unknown="raise", missing="keep"))
-    assert "Answers outside this list would have stopped the release, so there were none." in page
-    assert "Missing answers were left as they were" in page
-
-
 def test_simulated_noise_is_said_first_and_loudly():
     """The first thing after the title; and the epsilon in the table is void."""
     page = statement([record(), record(name="other", simulated=True)])
@@ -203,14 +194,6 @@ def test_nothing_is_promised_of_simulated_noise():
     assert "\u201canswer\u201d: epsilon" not in page
     assert "Epsilon of a whole row: void" in page
     assert "odds" not in statements.describe([record(simulated=True)])
-
-
-def test_noise_from_a_key_is_not_said_to_come_from_the_system():
-    """The sentence on random bits is limited to the columns whose bits they are."""
-    assert "In \u201canswer\u201d the bits come from a secret key instead." in paragraphs(
-        record(keyed=True)
-    )
-    assert "secret key" not in paragraphs(record())
 
 
 @pytest.mark.parametrize("prob", [0.9, 0.51, 1 / 3 + 1e-9, 0.99999])
@@ -259,17 +242,6 @@ def test_every_mechanism_has_a_page(name, format):
     assert re.search(rf"(?<![\d.]){re.escape(truth)}", shown)
 
 
-def test_rounds_are_counted():
-    """A column that was randomized twice says so, with the probabilities of the final report.
-
-    0.75 x 0.75 + 0.25 x 0.25 = 0.625.
-    """
-    coin = rr.KRR(["a", "b"], 0.75)
-    page = paragraphs(record(coin.then(coin)))
-    assert "randomized 2 times in a row" in page
-    assert "true answer with probability 62.5%, and the other answer with probability 37.5%" in page
-
-
 SEVERAL = {
     "unary": lambda: rr.UnaryEncoding.optimized(list("abc"), epsilon=1.0),
     "selection": lambda: rr.SubsetSelection(list("abcdef"), epsilon=1.0, size=2),
@@ -300,10 +272,15 @@ def test_the_lifetime_of_kept_reports_is_on_the_page():
     assert "first round" not in paragraphs(record(SEVERAL["unary"]()))
 
 
-def test_the_first_round_of_a_chain_is_on_the_page():
-    """Whoever keeps or sees the first round's reports has its epsilon, here ln 9 = 2.1972."""
+def test_the_rounds_of_a_chain_are_on_the_page():
+    """Counted, with the probabilities of the final report and the epsilon of the first round.
+
+    0.9 x 0.75 + 0.1 x 0.25 = 0.7; the first round's reports alone tell ln 9 = 2.1972.
+    """
     chain = record(rr.KRR(["a", "b"], 0.9).then(rr.KRR(["a", "b"], 0.75)))
     for page in (paragraphs(chain), words(statements.describe([chain]))):
+        assert "randomized 2 times in a row" in page
+        assert "true answer with probability 70%, and the other answer with" in page
         assert "The result of the first round, or all reports ever made from it" in page
         assert "Epsilon of all that one first round tells: 2.198." in page
     assert "first round" not in paragraphs(record())
@@ -381,25 +358,18 @@ def test_long_lists_of_categories_are_described_by_their_number():
     assert "--plan" not in page
 
 
-def test_rows_title_and_date_are_shown():
-    """Which file, how large, and where the page comes from, in one line."""
-    page = statement([record()], rows=12345, title="Wave *2*", made="2026-11-21", file="a_b.csv")
+def test_rows_title_date_contact_and_question_are_shown():
+    """Which file, how large, from when and whom, in one line; the question at its column."""
+    told = {"rows": 12345, "title": "Wave *2*", "made": "2026-11-21", "file": "a_b.csv"}
+    told |= {"questions": {"answer": "Did you *ever*?"}, "contact": "Data office <d@e.org>"}
+    page = statement([record()], **told)
     assert page.startswith("# Wave \\*2\\*\n")
-    said = f"Page of 2026-11-21, written by rrstats {rr.__version__}."
+    said = f"Page of 2026-11-21, written by rrstats {rr.__version__}. Contact: Data office <d@"
     assert f"File: a_b.csv. Rows: 12,345. {said}" in words(page).replace("a\\_b", "a_b")
+    assert "Column answer The question was: \u201cDid you *ever*?\u201d" in words(page)
     day = datetime.date.today()
     later = statement([record()])
-    days = {day, datetime.date.today()}
-    assert any(f"\n\nPage of {day}, written by" in later for day in days)
-
-
-def test_the_wording_and_the_contact_are_on_the_page():
-    """The question stands at its column, the contact beside the date; both are text."""
-    page = paragraphs(
-        record(), questions={"answer": "Did you *ever*?"}, contact="Data office <d@e.org>"
-    )
-    assert "Column answer The question was: \u201cDid you *ever*?\u201d" in page
-    assert "Contact: Data office <d@e.org>." in page
+    assert any(f"\n\nPage of {day}, written" in later for day in {day, datetime.date.today()})
     with pytest.raises(rr.errors.ArgumentValueError, match="questions must name privatized"):
         statement([record()], questions={"other": "?"})
 
