@@ -52,6 +52,8 @@ class SampleCells:
     rows, others, inverse, inverse2 : (c,) as in a tally's `Cell`.
     reported, first, second : (c, m) counts, sums of w and of w^2 by report cell.
     table : (m, k) the score of each report cell, and of which category it is one: ``speaks``.
+    sampled : (strata,) the share of its clusters that are in the sample.
+    design : whether probabilities are known, and what to do with strata of one cluster.
     split : whether reports name several categories.  Then each category has two report cells of
         its own, named and not named; what is known of two categories together is not there.
     """
@@ -70,6 +72,13 @@ class SampleCells:
     table: Floats
     speaks: Floats
     split: bool
+    sampled: Floats
+    design: SampleDesign
+
+    @property
+    def by_chance(self) -> bool:
+        """True where weights are reciprocals of known probabilities."""
+        return self.design.probabilities is not None
 
     @property
     def units(self) -> Floats:
@@ -84,13 +93,12 @@ class SampleCells:
         return found
 
 
-def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) -> SampleCells:
-    """The cells of a tally, with all weights multiplied by those of the strata."""
+def read_cells(tally: Tally, design: SampleDesign) -> SampleCells:
+    """The cells of a tally; a sample without weights gets those that its population gives."""
     channel = tally.mechanism.channel
     kept = {key: cell for key, cell in tally.cells.items() if cell.rows or cell.others}
     labels = list(dict.fromkeys(stratum for stratum, _ in kept))
     number = {label: place for place, label in enumerate(labels)}
-    scale = np.array([weights[stratum] if weights else 1.0 for stratum, _ in kept])[:, None]
     m = len(channel.samples)
     cells = list(kept.values())
     counts = np.array([cell.reported for cell in cells], dtype=np.float64).reshape(-1, m)
@@ -107,22 +115,31 @@ def read_cells(tally: Tally, weights: Mapping[Hashable, float] | None = None) ->
             np.hstack([part, whole[:, None] - part])
             for part, whole in ((counts, rows), (first, total), (second, total2))
         )
-    return SampleCells(
+    found = SampleCells(
         keys=list(kept),
         labels=labels,
         strata=np.array([number[stratum] for stratum, _ in kept], dtype=np.intp),
         alone=np.array([cluster is None for _, cluster in kept], dtype=bool),
         rows=rows,
         others=others,
-        inverse=inverse / scale[:, 0],
-        inverse2=inverse2 / scale[:, 0] ** 2,
+        inverse=inverse,
+        inverse2=inverse2,
         reported=counts,
-        first=first * scale,
-        second=second * scale**2,
+        first=first,
+        second=second,
         table=table,
         speaks=speaks,
         split=not channel.is_multinomial,
+        sampled=np.zeros(len(labels)),
+        design=design,
     )
+    if design.population is None:
+        return found
+    found = replace(found, sampled=_sampled_shares(found, design.population))
+    if any(cell.weights is not None for cell in cells):
+        return found
+    scale = 1 / found.sampled[found.strata, None]
+    return replace(found, first=first * scale, second=second * scale**2)
 
 
 @dataclass(frozen=True)
@@ -150,17 +167,15 @@ class VarianceForm:
         return np.asarray((values.T * self.mass) @ others + (self.points @ values).T @ weighted)
 
 
-def variance_form(cells: SampleCells, sampled: Floats, design: SampleDesign) -> VarianceForm:
+def variance_form(cells: SampleCells) -> VarianceForm:
     """The variance of a weighted sum over the cells.
 
-    sampled : (strata,) the share of its clusters that are in the sample.
     Each cluster counts 1 - its probability in the mean and in the squares of its stratum; without
     known probabilities all count 1, which makes the n / (n - 1) of sampling with replacement.
     Raises ArgumentValueError for strata with one cluster, unless ``lonely_psu`` names what to do.
     """
-    lonely, probabilities = design.lonely_psu, design.probabilities is not None
-    left, free = 1 - sampled, _free(cells, sampled, probabilities)
-    if probabilities:
+    lonely, left, free = cells.design.lonely_psu, 1 - cells.sampled, _free(cells)
+    if cells.by_chance:
         keep, keep2 = chances_missed(cells)
         each, alone_sums = keep, cells.first - cells.reported
     else:
@@ -201,21 +216,21 @@ def variance_form(cells: SampleCells, sampled: Floats, design: SampleDesign) -> 
     return VarianceForm(mass, np.vstack(points), np.concatenate(coefficients), within)
 
 
-def _free(cells: SampleCells, sampled: Floats, probabilities: bool) -> Floats:
+def _free(cells: SampleCells) -> Floats:
     """(c, m) the squared weights that count for sampling; the randomization has the rest alone."""
-    if probabilities:
+    if cells.by_chance:
         return cells.second - cells.first
-    return np.asarray((1 - sampled)[cells.strata, None] * cells.second)
+    return np.asarray((1 - cells.sampled)[cells.strata, None] * cells.second)
 
 
-def plain_form(cells: SampleCells, sampled: Floats, probabilities: bool) -> VarianceForm:
+def plain_form(cells: SampleCells) -> VarianceForm:
     """The variance if clusters made no difference and weights had nothing to do with reports.
 
     Rows within strata, and the squared weights spread over the report cells as the weights are.
     It has more degrees of freedom than `variance_form`, which by luck may come out far below it:
     few clusters that happen to be alike, or a rare report whose weights happen to be small.
     """
-    free = _free(cells, sampled, probabilities)
+    free = _free(cells)
     rows, weight = cells.by_stratum(cells.rows), cells.by_stratum(cells.first)
     size = weight.sum(axis=1)
     some = (rows > 1) & (size > 0)
@@ -259,7 +274,7 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
     return keep, keep2
 
 
-def degrees_of_freedom(cells: SampleCells, sampled: Floats, probabilities: bool) -> int:
+def degrees_of_freedom(cells: SampleCells) -> int:
     """Clusters (rows, where there are none) with reports here, less strata with some.
 
     A group that is in few clusters has a variance that rests on these, however many others the
@@ -267,8 +282,8 @@ def degrees_of_freedom(cells: SampleCells, sampled: Floats, probabilities: bool)
     is in the sample as a whole counts its rows: their coins are what is random.
     """
     counts = np.where(cells.first.any(axis=1), cells.rows, 0.0)
-    whole = sampled >= 1
-    if probabilities:
+    whole = cells.sampled >= 1
+    if cells.by_chance:
         whole = cells.by_stratum(chances_missed(cells)[0]) == 0
     rows = cells.by_stratum(counts)
     units = cells.by_stratum(np.where(cells.alone, counts, np.minimum(counts, 1.0)))
@@ -276,9 +291,7 @@ def degrees_of_freedom(cells: SampleCells, sampled: Floats, probabilities: bool)
 
 
 def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
-    """(strata,) the share of each stratum's clusters that are in the sample; 0 for None."""
-    if population is None:
-        return np.zeros(len(cells.labels))
+    """(strata,) the share of each stratum's clusters that are in the sample."""
     if isinstance(population, pd.Series):
         population = population.to_dict()
     if not isinstance(population, Mapping):
@@ -333,27 +346,17 @@ class SurveyMoments:
     @cached_property
     def cells(self) -> SampleCells:
         """The cells of the tally, with the weights that the population gives."""
-        population, cells = self.design.population, read_cells(self.tally)
-        given = any(cell.weights is not None for cell in self.tally.cells.values())
-        if population is None or given:
-            return cells
-        expansion = 1 / _sampled_shares(cells, population)
-        return read_cells(self.tally, dict(zip(cells.labels, expansion, strict=True)))
-
-    @cached_property
-    def sampled(self) -> Floats:
-        """(strata,) the share of the clusters that are in the sample."""
-        return _sampled_shares(self.cells, self.design.population)
+        return read_cells(self.tally, self.design)
 
     @cached_property
     def form(self) -> VarianceForm:
         """The variance of a weighted sum."""
-        return variance_form(self.cells, self.sampled, self.design)
+        return variance_form(self.cells)
 
     @cached_property
     def least_form(self) -> VarianceForm:
         """`form` if clusters, and who has which weight, made no difference."""
-        return plain_form(self.cells, self.sampled, self.design.probabilities is not None)
+        return plain_form(self.cells)
 
     @cached_property
     def first(self) -> Floats:
@@ -454,7 +457,7 @@ class SurveyMoments:
     @cached_property
     def df(self) -> int:
         """Clusters (rows, where there are none) less strata; of a group those that it is in."""
-        return degrees_of_freedom(self.cells, self.sampled, self.design.probabilities is not None)
+        return degrees_of_freedom(self.cells)
 
     def design_effect(self) -> Floats:
         """(k,) variance over that of as many unweighted reports of a simple random sample.
@@ -485,7 +488,7 @@ class SurveyMoments:
         both = self._joined(self.cells, other)
         if both is None:
             return None
-        form = variance_form(both, self.sampled, self.design)
+        form = variance_form(both)
         here = np.vstack([self.centred, np.zeros((len(other.centred), self.centred.shape[1]))])
         there = np.vstack([np.zeros((len(self.centred), other.centred.shape[1])), other.centred])
         return form.between(here, there)
@@ -495,16 +498,14 @@ class SurveyMoments:
         cells: SampleCells | None = self.cells
         for other in others:
             cells = None if cells is None else self._joined(cells, other)
-        if cells is None:
-            return None
-        return degrees_of_freedom(cells, self.sampled, self.design.probabilities is not None)
+        return None if cells is None else degrees_of_freedom(cells)
 
     def _joined(self, one: SampleCells, group: SurveyMoments) -> SampleCells | None:
         """The rows of both, with report cells of their own; None where no sample has them."""
-        drawn = [(one.design.lonely_psu, one.design.probabilities) for one in (self, group)]
+        other = group.cells
+        drawn = [(each.design.lonely_psu, each.by_chance) for each in (one, other)]
         if drawn[0] != drawn[1]:
             return None
-        other = group.cells
         places = {key: place for place, key in enumerate(other.keys)}
         if len(places) != len(one.keys) or any(key not in places for key in one.keys):
             return None
@@ -514,7 +515,7 @@ class SurveyMoments:
         alike = np.array_equal(present, (other.rows + other.others)[order])
         if not alike or (rows > present).any():
             return None
-        shares = self.sampled[one.strata], group.sampled[other.strata[order]]
+        shares = one.sampled[one.strata], other.sampled[other.strata[order]]
         if not np.allclose(*shares, rtol=_ALIKE, atol=0):
             return None
         side: Any = {
