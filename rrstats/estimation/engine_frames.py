@@ -193,11 +193,6 @@ class EngineFrame:
     names: tuple[Hashable, ...]
     types: tuple[Any, ...]
 
-    @property
-    def kind(self) -> str:
-        """Its name in messages."""
-        return f"{type(self.native).__name__} of {self.engine}"
-
     @cached_property
     def header(self) -> pd.DataFrame:
         """A frame with the same columns and records, and no rows."""
@@ -234,8 +229,7 @@ class EngineFrame:
         dtype = self.types[place_of(self.header, name)]
         if not isinstance(name, str):
             raise ArgumentTypeError(
-                f"a column of a {self.kind} must have text for a name to be counted, found "
-                f"{name!r}; rename it"
+                f"a column must have text for a name to be counted by {self.engine}, found {name!r}"
             )
         if isinstance(dtype, nw.List | nw.Array | nw.Struct):
             raise ArgumentTypeError(
@@ -296,10 +290,9 @@ def group_counts(
     times = np.array(found["times"], dtype=np.int64)
     if len(times) > most:
         raise ArgumentValueError(
-            f"the columns {list(asked)} of this {frame.kind} hold more than {most:,} combinations "
-            "of values, and only counts are fetched: are these reports, and labels of groups? "
-            "(free text and numbers not cut into ranges are neither); otherwise tally each part of "
-            "the data by itself and add the tallies with +, or count files with rr.files.tally_file"
+            f"the columns {list(asked)} hold more than {most:,} combinations of values, and only "
+            "counts are fetched: are these reports, and labels of groups? (free text and numbers "
+            "not cut into ranges are neither); otherwise add the tallies of parts of the data"
         )
     columns = {name: _column(frame, str(name), found[key]) for name, key in asked.items()}
     table = pd.DataFrame(columns, index=pd.RangeIndex(len(times)))
@@ -508,7 +501,7 @@ def refuse_by_row(frame: EngineFrame, mechanisms: Iterable[Any]) -> None:
             isinstance(one, list | tuple) and any(map(is_mechanism, one))
         ):
             raise ArgumentTypeError(
-                f"a column of mechanisms cannot be matched with the rows of a {frame.kind}, which "
+                f"a column of mechanisms cannot be matched with the rows of {frame.engine}, which "
                 "have no order; name in group= the column that tells which mechanism made a row, "
                 "and give a mapping from its labels to mechanisms"
             )

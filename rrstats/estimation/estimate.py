@@ -636,20 +636,13 @@ class Estimate(Result):
             raise ArgumentValueError(
                 f"for target 'rows' there is one interval: leave method out, found {method!r}"
             )
-        method = method or self.default_method
-        if method not in arrays.GENERAL_METHODS:
-            raise ArgumentValueError(
-                "the counts of this design are not binomial, so method must be one of "
-                f"{list(arrays.GENERAL_METHODS)}, got {method!r}"
-            )
+        method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
         channel, survey = self.mechanism.channel, self._survey
         parts = recode_matrix(channel) > 0
         if not np.isfinite(self.proportions).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
-        sizes = None if survey is None else self._effective_sizes(level)
-        if (method == "wald" and target == "population") or (
-            sizes is not None and not (sizes > 0).all()
-        ):
+        sizes = np.ones(1) if survey is None else self._effective_sizes(level)
+        if (method == "wald" and target == "population") or not (sizes > 0).all():
             return self._wald(level)
         spread = arrays.score_variances(channel, self.reported) if target == "rows" else None
         if spread is not None:
@@ -658,7 +651,7 @@ class Estimate(Result):
             )
             return contrasts.cut_to_unit(rows)
         # Without a law for just these rows the population's is theirs too: it is wider.
-        if survey is None or sizes is None:
+        if survey is None:
             counts = self.reported.astype(np.float64)
             found = arrays.empirical_interval(channel, counts, level)
         else:  # the reports of all samples together, each with its own score
@@ -1217,15 +1210,8 @@ def estimate(
     if isinstance(reports, Tally):
         _check_tally(reports, (categories, prob, epsilon), [by, group], design)
         return _checked(Estimate(reports, *settings, design.without_rows()))
-    tallies, names, single, rows = count_reports(
-        reports,
-        (categories, prob, epsilon),
-        columns,
-        by=by,
-        group=group,
-        design=design,
-        observed=observed,
-    )
+    made, beside = (categories, prob, epsilon), {"by": by, "group": group, "observed": observed}
+    tallies, names, single, rows = count_reports(reports, made, columns, design=design, **beside)
     told, found = design.without_rows(), dict[Any, Any]()
     for name, counted in tallies.items():
         if names is None:

@@ -89,6 +89,12 @@ def sums_of(
     return GroupSums(rows, first, own, second, fourth, pairs if np.ndim(pairs) else None), naive
 
 
+def _over(top: Any, bottom: NDArray[Any]) -> Floats:
+    """A ratio, NaN or infinite over 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(top / bottom)
+
+
 def _terms(y: Floats, w: Floats | None) -> list[Floats]:
     """(n,) each: w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
     if w is None:
@@ -116,9 +122,8 @@ def _by_cell(
     sizes, tops = terms[:2]
     if grouped.mechanism is not None:
         sizes, tops = map(grouped.mechanism.channel.support_counts, (sizes, tops))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        naive = np.asarray(tops / sizes)
-    return [(counts, terms, scores, np.eye(int(samples.max()) + 1)[samples].T)], naive
+    member = np.eye(int(samples.max()) + 1)[samples].T
+    return [(counts, terms, scores, member)], _over(tops, sizes)
 
 
 def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
@@ -150,8 +155,7 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
             "a sample without reports is needed: the others alone do not identify the groups"
         )
     sizes = np.bincount(channel.samples, weight)[channel.samples]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expansion = np.where(sizes > 0, weight.sum() / sizes, 0.0)
+    expansion = np.where(sizes > 0, _over(weight.sum(), sizes), 0.0)
     return arrays.weights(channel, counts).T * expansion[:, None], channel.samples
 
 
@@ -211,8 +215,7 @@ class Means(Result):
 
     @cached_property
     def _centred(self) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return fixed(self._sums.first[1].sum(axis=0) / self._sizes)
+        return fixed(_over(self._sums.first[1].sum(axis=0), self._sizes))
 
     @property
     def means(self) -> Floats:
@@ -232,9 +235,7 @@ class Means(Result):
         If values vary alike in all groups: (sum w s)^2 / sum (w s)^2; 0 where the estimated size
         is not positive.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = self._sizes**2 / self._sums.second[0]
-        return fixed(np.where(self._sizes > 0, found, 0.0))
+        return fixed(np.where(self._sizes > 0, _over(self._sizes**2, self._sums.second[0]), 0.0))
 
     @cached_property
     def std_error(self) -> Floats:
@@ -242,9 +243,8 @@ class Means(Result):
 
         For the population NaN where there is one row only, of which nothing can vary.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
-            return fixed(np.sqrt(variance) / np.abs(self._sizes))
+        variance = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
+        return fixed(_over(np.sqrt(variance), np.abs(self._sizes)))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
@@ -299,8 +299,7 @@ class Means(Result):
         else:
             ends = self._sums.first[1] - m * self._sums.first[0]
             found = (found - (ends * self._per_row).T @ ends) * self._widening
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(found / np.outer(self._sizes, self._sizes))
+        return _over(found, np.outer(self._sizes, self._sizes))
 
     def interval(self, level: float = 0.95) -> Interval:
         """Fieller's intervals; without ends (infinite) where a group's size may be 0.
@@ -323,8 +322,7 @@ class Means(Result):
         same number need more.  One row alone has no ends for the population.
         """
         level = check_level(level)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            df = self._sums.second[0] ** 2 / self._sums.fourth
+        df = _over(self._sums.second[0] ** 2, self._sums.fourth)
         limit = scipy.special.stdtrit(np.maximum(df, 1.0), (1 + level) / 2) ** 2
         low, high = fieller(self._centred * self._sizes, self._sizes, self._moments, limit)
         return Interval(low + self._centre, high + self._centre)

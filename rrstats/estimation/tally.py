@@ -305,15 +305,9 @@ def tally(
     >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
     array([1, 1])
     """
-    found, _, single, _ = count_reports(
-        reports,
-        (mechanism, prob, epsilon),
-        columns,
-        by=by,
-        group=group,
-        design=design_of(weights, design),
-        observed=observed,
-    )
+    beside = {"by": by, "group": group, "observed": observed, "design": design_of(weights, design)}
+    made = (mechanism, prob, epsilon)
+    found, _, single, _ = count_reports(reports, made, columns, **beside)
     return next(iter(found.values())) if single else found
 
 
