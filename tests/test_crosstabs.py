@@ -22,10 +22,10 @@ from rrstats.errors import (
 )
 from rrstats.estimation.analysis_columns import variables
 from rrstats.estimation.crosstab import Axis, Crosstab, crosstab, declared_axis
-from rrstats.inference import empirical_likelihood
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import clopper_pearson_rates
-from rrstats.inference.contrasts import Interval, fieller, hull, normal_quantile
+from rrstats.inference.contrasts import fieller, hull, normal_quantile
+from rrstats.inference.empirical_likelihood import ratio_interval
 from rrstats.inference.multinomial import contract
 
 NO_YES = ["no", "yes"]
@@ -337,8 +337,8 @@ def test_conditional_intervals_hold_fiellers_and_the_likelihoods():
         assert np.isclose(shares[0] / shares[1], found.proportions[i, j])
         limit = normal_quantile(0.95) ** 2
         parts = whole[i, j].reshape(1, -1), whole[:, j].sum(axis=0).reshape(1, -1)
-        ends = empirical_likelihood.ratio_ends(*parts, table.counted.ravel().astype(float), limit)
-        both = hull(Interval(*ends), fieller(*shares, moments, limit))
+        accepted = ratio_interval(np.stack(parts), table.counted.ravel().astype(float), None)
+        both = hull(accepted, fieller(*shares, moments, limit))
         assert np.isclose(both.low[0], low[i, j])
         assert np.isclose(both.high[0], high[i, j])
 

@@ -5,7 +5,7 @@ import pytest
 import scipy
 
 from rrstats.inference import empirical_likelihood
-from rrstats.inference.empirical_likelihood import bounded_limit, mean_ends, ratio_ends
+from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 
 LIMIT = scipy.stats.chi2.ppf(0.95, 1)
 
@@ -55,7 +55,7 @@ def problem(seed):
 def test_ends_of_means_are_those_of_the_plain_path(seed):
     """One sample or several, one report each or thousands, seen at the far values or not."""
     values, counts, samples = problem(seed)
-    low, high = mean_ends(values[None], counts, LIMIT, samples)
+    low, high = mean_interval(values[None], counts, samples)
     assert high[0] == pytest.approx(plain_ends(values, counts, samples), abs=1e-6)
     assert -low[0] == pytest.approx(plain_ends(-values, counts, samples), abs=1e-6)
 
@@ -64,8 +64,8 @@ def test_ends_of_means_are_those_of_the_plain_path(seed):
 def test_the_deviance_is_the_least(seed):
     """The rates found sum to 1 in each sample, to 0 in the mean, and give the deviance."""
     values, counts, samples = problem(100 + seed)
-    member = empirical_likelihood._member(samples, len(values))
-    low, high = mean_ends(values[None], counts, LIMIT, samples)
+    member = empirical_likelihood._seen(counts, samples)[1]
+    low, high = mean_interval(values[None], counts, samples)
     middle = (values - (0.3 * low[0] + 0.7 * high[0]) / len(member))[None]
     found, _, law = empirical_likelihood._deviance(middle, counts[None], member)
     assert law @ member.T == pytest.approx(1, abs=1e-9)
@@ -82,24 +82,23 @@ def test_ratios_end_where_the_difference_may_be_zero(samples):
     counts = np.array([40.0, 25, 30, 50, 20, 15])
     for _ in range(10):
         top, bottom = rng.uniform(0, 1, (1, 6)), rng.uniform(1, 3, (1, 6))
-        for r in (end[0] for end in ratio_ends(top, bottom, counts, LIMIT, samples=samples)):
+        for r in (end[0] for end in ratio_interval(np.stack([top, bottom]), counts, samples)):
             assert 0 < r < 1
-            ends = np.ravel(mean_ends(top - r * bottom, counts, LIMIT, samples))
+            ends = np.ravel(mean_interval(top - r * bottom, counts, samples))
             assert np.abs(ends).min() == pytest.approx(0, abs=1e-8)
 
 
 def test_a_ratio_of_next_to_nobody_may_be_anything():
     """Where the bottom may be nobody neither 0 nor 1 is refused, and the ends are these."""
     top, bottom = np.array([[2.0, -1, 0]]), np.array([[2.0, 1, -1]])
-    low, high = ratio_ends(top, bottom, np.array([3.0, 3, 4]), LIMIT)
+    low, high = ratio_interval(np.stack([top, bottom]), np.array([3.0, 3, 4]), None)
     assert (0.0, 1.0) == (low[0], high[0])
 
 
 def test_an_estimate_outside_is_compared_with_the_best_inside():
     """Then the limit grows by the deviance of the nearest end, so that some mean is accepted."""
     values, counts = np.array([[-1.0, 0.5]]), np.array([60.0, 40.0])
-    limit = bounded_limit(values, np.ones_like(values), counts, LIMIT)
-    assert limit[0] > LIMIT
-    assert mean_ends(values, counts, LIMIT)[1][0] < 0 < mean_ends(values, counts, limit)[1][0]
-    inside = bounded_limit(-values, np.ones_like(values), counts, LIMIT)
-    assert LIMIT == inside[0]
+    plain, bounded = (mean_interval(values, counts, None, bounded=b) for b in (False, True))
+    assert plain.high[0] < 0 < bounded.high[0]
+    plain, bounded = (mean_interval(-values, counts, None, bounded=b) for b in (False, True))
+    assert plain == bounded

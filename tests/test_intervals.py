@@ -341,7 +341,7 @@ def test_bounded_likelihood_ends_where_the_ratio_says():
     """Inside the bounds, -2 log of the likelihood against the best one there is z squared."""
     n, z2 = 80, special.ndtri(0.975) ** 2
     x = np.arange(n + 1)
-    low, high = intervals.bounded_likelihood_rates(x, n, 0.25, 0.75)
+    low, high = intervals.likelihood_rates(x, n, lowest=0.25, highest=0.75)
     best = np.clip(x / n, 0.25, 0.75)
     for end in (low, high):
         ratio = 2 * (stats.binom.logpmf(x, n, best) - stats.binom.logpmf(x, n, end))

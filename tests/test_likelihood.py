@@ -280,7 +280,7 @@ def test_two_by_two_is_the_bounded_likelihood_interval(base, top):
     matrix = [[top, base], [1 - top, 1 - base]]
     for yes in (0, 1, 5, 12, 20, 33, 40):
         floor, ceiling = min(base, top), max(base, top)
-        rates = intervals.bounded_likelihood_rates(yes, 40, floor, ceiling)
+        rates = intervals.likelihood_rates(yes, 40, lowest=floor, highest=ceiling)
         found = profile_interval(matrix, [yes, 40 - yes], [1, 0])
         expected = intervals.carry(rates, base, top)
         assert (float(expected.low), float(expected.high)) == pytest.approx(found, abs=1e-8)

@@ -72,7 +72,7 @@ from rrstats.inference.contrasts import (
     ratio_variance,
     wald,
 )
-from rrstats.inference.empirical_likelihood import bounded_limit, mean_ends, ratio_ends
+from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.inference.multinomial import contract, most_likely_table
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, check_target, recode_matrix, transition_matrix
@@ -834,8 +834,8 @@ class Crosstab(CellProportions):
         if self.target == "population" and not self.private:  # binomial counts
             return clopper_pearson_rates(self.counted, np.full(self.shape, self.n), level)
         values, counts = self.score_values
-        limit = bounded_limit(values, np.ones_like(values), counts, normal_quantile(level) ** 2)
-        low, high = (end.reshape(self.shape) for end in mean_ends(values, counts, limit))
+        found = mean_interval(values, counts, None, level, bounded=True)
+        low, high = (end.reshape(self.shape) for end in found)
         if self.target == "rows":
             wide = np.sqrt(self.row_variance / self.n)
             drawn = np.divide(self.std_error, wide, out=np.zeros(self.shape), where=wide > 0)
@@ -1285,8 +1285,7 @@ class ConditionalProportions(CellProportions):
         values, counts = table.score_values
         # to the power of 0 it is 1
         bottom = kron_all([a.values[0] ** int(a.name in self.given) for a in table.axes])
-        limits = bounded_limit(values, bottom, counts, limit)
-        ends = ratio_ends(values, bottom, counts, limits)
+        ends = ratio_interval(np.stack([values, bottom]), counts, None, level, bounded=True)
         return hull(found, Interval(*(end.reshape(table.shape) for end in ends)))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:

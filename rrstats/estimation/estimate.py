@@ -793,7 +793,8 @@ class Estimate(Result):
             # Nowhere is the ratio more than 1, and there it has the variance of none.
             near = part - float(np.clip(found, 0, 1)) * whole
             scores, counts, samples = self._scored(near, level)
-            ends.append(ratio_interval(both @ scores, counts, samples, level))
+            accepted = ratio_interval((both @ scores)[:, None], counts, samples, level)
+            ends.append(Interval(*(end.item() for end in accepted)))
         low, high = min((e[0] for e in ends), default=0.0), max((e[1] for e in ends), default=1.0)
         span = widen_outside(found, float(quantile * largest), Interval(low, high))
         return RatioEstimate(found, error, *span)

@@ -130,29 +130,22 @@ def wald_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interval
     return Interval(low, high)
 
 
-def likelihood_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interval:
-    """Rates that the likelihood ratio does not reject.
-
-    Lowest exact coverage of the true proportion on the tests' grid: 92.3%.
-
-    >>> low, high = likelihood_rates(20, 50)
-    >>> round(float(low), 4), round(float(high), 4)
-    (0.2717, 0.5383)
-    """
-    return bounded_likelihood_rates(counts, n, 0.0, 1.0, level=level)
-
-
-def bounded_likelihood_rates(
-    counts: ArrayLike, n: ArrayLike, lowest: ArrayLike, highest: ArrayLike, *, level: float = 0.95
+def likelihood_rates(
+    counts: ArrayLike,
+    n: ArrayLike,
+    level: float = 0.95,
+    *,
+    lowest: ArrayLike = 0.0,
+    highest: ArrayLike = 1.0,
 ) -> Interval:
     """Rates in [lowest, highest] not rejected by the likelihood ratio against the best there.
 
     Never empty and never a single point for lowest < highest, even where the observed rate
-    lies outside.
+    lies outside.  Lowest exact coverage of the true proportion on the tests' grid: 92.3%.
 
-    >>> low, high = bounded_likelihood_rates(10, 100, 0.25, 0.75)
-    >>> float(low), round(float(high), 4)
-    (0.25, 0.273)
+    >>> low, high = likelihood_rates(20, 50)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.2717, 0.5383)
     """
     arrays = _arrays(counts, n, lowest, highest)
     x, size, floor, ceiling = (one.ravel() for one in arrays)
@@ -314,8 +307,8 @@ def population_interval(
         low, high = cut_to_unit(found)
         proportion = (_rate(x, size) - q) / (p - q)
         if (out := (proportion < 0) | (proportion > 1)).any():
-            span = np.minimum(q, p)[out], np.maximum(q, p)[out]
-            bounded = bounded_likelihood_rates(x[out], size[out], *span, level=level)
+            span = {"lowest": np.minimum(q, p)[out], "highest": np.maximum(q, p)[out]}
+            bounded = likelihood_rates(x[out], size[out], level, **span)
             added = cut_to_unit(carry(bounded, q[out], p[out]))
             low[out], high[out] = hull(Interval(low[out], high[out]), added)
     place = place.reshape(arrays[0].shape)

@@ -10,10 +10,12 @@ Sources: Owen (1988, 2001, ch. 2).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Floats
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
 
@@ -22,31 +24,15 @@ Samples = NDArray[np.intp]
 _INNER_STEPS = 12
 
 
-def mean_interval(values: Floats, counts: Floats, samples: Samples, level: float) -> Interval:
-    """(c,) the sums of means that are not refused; samples without reports have no part."""
-    used, places = _seen(counts, samples)
-    limit = normal_quantile(level) ** 2
-    return Interval(*mean_ends(values[:, used], counts[..., used], limit, places))
-
-
-def ratio_interval(values: Floats, counts: Floats, samples: Samples, level: float) -> Interval:
-    """The ratios in [0, 1] of two sums of means, with (2, g) values, that are not refused."""
-    used, places = _seen(counts, samples)
-    limit = normal_quantile(level) ** 2
-    ends = ratio_ends(values[:1, used], values[1:, used], counts[used], limit, samples=places)
-    return Interval(*(float(end[0]) for end in ends))
-
-
-def _seen(counts: Floats, samples: Samples) -> tuple[Booleans, Samples]:
-    """The values of samples with reports, as booleans, and their samples without gaps."""
-    used = np.isin(samples, samples[counts.reshape(-1, len(samples)).any(axis=0)])
-    return used, np.unique(samples[used], return_inverse=True)[1]
-
-
-def mean_ends(
-    values: Floats, counts: Floats, limit: float | Floats, samples: Samples | None = None
-) -> tuple[Floats, Floats]:
-    """The least and the greatest sum of means whose deviance is at most a limit; not cut.
+def mean_interval(
+    values: Floats,
+    counts: Floats,
+    samples: Samples | None,
+    level: float = 0.95,
+    *,
+    bounded: bool = False,
+) -> Interval:
+    """(c,) the sums of means that are not refused; samples without reports have no part.
 
     Parameters
     ----------
@@ -54,64 +40,57 @@ def mean_ends(
         All values that are possible, for each problem.
     counts : ndarray of shape (c, g) or (g,)
         How often each was seen.
-    limit : float or ndarray of shape (c,)
-        The square of a normal quantile, say.
     samples : ndarray of shape (g,), optional
-        The sample of each value, 0 to S - 1; none is empty.
+        The sample of each value.
+    level : float
+        Confidence level.
+    bounded : bool
+        Whether the sums must lie in [0, 1]: deviances are then taken from the best inside.
 
     Returns
     -------
-    tuple of ndarray of shape (c,)
-        Both ends.
+    Interval
+        Both ends; not cut.
 
     Examples
     --------
-    >>> low, high = mean_ends(np.eye(2), np.array([20.0, 30.0]), 3.841459)
+    >>> low, high = mean_interval(np.eye(2), np.array([20.0, 30.0]), None)
     >>> low.round(4), high.round(4)
     (array([0.2717, 0.4617]), array([0.5383, 0.7283]))
     """
-    member = _member(samples, values.shape[1])
-    counts = np.broadcast_to(counts, values.shape)
+    used, member = _seen(counts, samples)
+    values, counts = values[:, used], counts[..., used]
     far = [sign * _least(sign * values, member).sum(axis=1) for sign in (1, -1)]
-    whole = np.full(values.shape, 1 / len(member))
-    return _both_ends(values, whole, counts, limit, member=member, far=far)
+    pair = np.stack([values, np.full(values.shape, 1 / len(member))])
+    return _interval(pair, counts, far, level, bounded=bounded, member=member)
 
 
-def ratio_ends(
-    top: Floats,
-    bottom: Floats,
+def ratio_interval(
+    pair: Floats,
     counts: Floats,
-    limit: float | Floats,
+    samples: Samples | None,
+    level: float = 0.95,
     *,
-    samples: Samples | None = None,
-) -> tuple[Floats, Floats]:
-    """The least and the greatest ratio r in [0, 1] for which ``top - r bottom`` may have the sum 0.
+    bounded: bool = False,
+) -> Interval:
+    """(c,) the ratios in [0, 1] of two sums of means that are not refused.
 
     Where 0, or 1, is not refused, it is an end, whatever is refused on the way: then the bottom
-    may be nobody.  Arguments as for `mean_ends`.
+    may be nobody.  pair : (2, c, g) values of both.  Otherwise as `mean_interval`.
     """
-    counts, member = np.broadcast_to(counts, top.shape), _member(samples, top.shape[1])
-    far = [np.zeros(len(top)), np.ones(len(top))]
-    return _both_ends(top, bottom, counts, limit, member=member, far=far)
+    used, member = _seen(counts, samples)
+    far = [np.zeros(pair.shape[1]), np.ones(pair.shape[1])]
+    pair, counts = pair[..., used], counts[..., used]
+    return _interval(pair, counts, far, level, bounded=bounded, member=member)
 
 
-def bounded_limit(
-    top: Floats, bottom: Floats, counts: Floats, limit: float, *, samples: Samples | None = None
-) -> Floats:
-    """(c,) the limit where ratios must lie in [0, 1]: deviances are taken from the best inside."""
-    counts, member = np.broadcast_to(counts, top.shape), _member(samples, top.shape[1])
-    best, found = _best(top, bottom, counts, member), np.full(len(top), limit)
-    out = np.flatnonzero((best < 0) | (best > 1))
-    near = np.clip(best[out], 0, 1)[:, None]
-    found[out] += _deviance(top[out] - near * bottom[out], counts[out], member)[0]
-    return found
-
-
-def _member(samples: Samples | None, values: int) -> Floats:
-    """(S, g) 1 where a value is of a sample."""
+def _seen(counts: Floats, samples: Samples | None) -> tuple[Any, Floats]:
+    """The values of samples with reports, and (S, g) 1 where one of those is of a sample."""
     if samples is None:
-        return np.ones((1, values))
-    return np.asarray(np.arange(int(samples.max()) + 1)[:, None] == samples, dtype=np.float64)
+        return slice(None), np.ones((1, counts.shape[-1]))
+    seen = np.unique(samples[counts.reshape(-1, len(samples)).any(axis=0)])
+    used = np.isin(samples, seen)
+    return used, (seen[:, None] == samples[used]).astype(np.float64)
 
 
 def _least(values: Floats, member: Floats) -> Floats:
@@ -126,16 +105,26 @@ def _best(top: Floats, bottom: Floats, counts: Floats, member: Floats) -> Floats
     return np.asarray(np.divide(above, below, out=np.full(len(top), 0.5), where=below > 0))
 
 
-def _both_ends(
-    top: Floats,
-    bottom: Floats,
+def _interval(
+    pair: Floats,
     counts: Floats,
-    limit: float | Floats,
-    *,
-    member: Floats,
     far: list[Floats],
-) -> tuple[Floats, Floats]:
+    level: float,
+    *,
+    bounded: bool,
+    member: Floats,
+) -> Interval:
     """Both ends of the accepted ratios, sought together, on the way from the best to the far."""
+    top, bottom = pair
+    counts = np.broadcast_to(counts, top.shape)
+    best, limits = (
+        _best(top, bottom, counts, member),
+        np.full(len(top), normal_quantile(level) ** 2),
+    )
+    if bounded:
+        out = np.flatnonzero((best < 0) | (best > 1))
+        near = np.clip(best[out], 0, 1)[:, None]
+        limits[out] += _deviance(top[out] - near * bottom[out], counts[out], member)[0]
 
     def excess(which: NDArray[np.intp], ratio: Floats) -> tuple[Floats, Floats]:
         which = which % len(top)
@@ -145,10 +134,8 @@ def _both_ends(
         )
         return root_excess(value, -2 * multiplier * (law * below).sum(axis=1), limits[which])
 
-    limits = np.broadcast_to(limit, len(top))
-    best = np.clip(_best(top, bottom, counts, member), *far)
-    found = last_accepted(excess, np.tile(best, 2), np.concatenate(far))
-    return found[: len(top)], found[len(top) :]
+    found = last_accepted(excess, np.tile(np.clip(best, *far), 2), np.concatenate(far))
+    return Interval(found[: len(top)], found[len(top) :])
 
 
 def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, Floats, Floats]:

@@ -292,7 +292,7 @@ def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) 
 
     Notes
     -----
-    For two classes and two reports it is `binomial.bounded_likelihood_rates` carried through the
+    For two classes and two reports it is `binomial.likelihood_rates` carried through the
     channel.
     Lowest coverage at 95%, n = 50 to 1000, 20,000 simulated samples a cell, corners included:
     94.1% for 3 x 3 and 4 x 3 matrices, 94.5% for Kuk's design with four cards, 92.8% for the
