@@ -121,6 +121,11 @@ def design(**columns: Any) -> dict[str, Any]:
     return {"design": SampleDesign(**columns)} if columns else {}
 
 
+def method(name: str | None) -> str | None:
+    """A method of intervals, of which one was recorded by a shorter name."""
+    return "likelihood-ratio" if name == "lr" else name
+
+
 def alpha(level: float) -> dict[str, float]:
     """The significance of a test that is planned."""
     return {"alpha": level}

@@ -26,7 +26,8 @@ DESIGNS = [(k, prob, (1 - prob) / (k - 1)) for k in (2, 4, 10) for prob in (0.6,
 
 # The lowest coverage of each method on the grid, as computed when the interval was written;
 # the docstrings of `intervals` quote them.
-LOWEST = {"wilson": 0.9216, "agresti-coull": 0.9351, "blaker": 0.95, "lr": 0.9226, "wald": 0.4278}
+LOWEST = {"wilson": 0.9216, "agresti-coull": 0.9351, "blaker": 0.95, "wald": 0.4278}
+LOWEST |= {"likelihood-ratio": 0.9226}
 
 
 def population_coverage(method="clopper-pearson", sizes=SIZES):

@@ -184,7 +184,10 @@ cards = partial(counted, 41, 60, 22, 7, mechanism=CARDS)
 def intervals(found, method):
     asked = {"0.95": {}, "0.8": {"level": 0.8}, "all": {"simultaneous": True}}
     whom = [found().with_target(target) for target in ("population", "rows")]
-    return {n: [either(x.interval, method=method, **o) for x in whom] for n, o in asked.items()}
+    return {
+        n: [either(x.interval, method=rr.method(method), **o) for x in whom]
+        for n, o in asked.items()
+    }
 
 
 for method in METHODS:
@@ -309,7 +312,7 @@ record("crosstab", {
 }, table)  # fmt: skip
 record("likeliest", {"crosstab": lambda: pair().mle()}, table)
 record("crosstab", {
-    "interval": lambda: [either(pair().interval, method=m) for m in (None, *METHODS)],
+    "interval": lambda: [either(pair().interval, method=rr.method(m)) for m in (None, *METHODS)],
     "moments": lambda: of("counts covariance effective_n effective_size", joint("party", "vote")),
 })  # fmt: skip
 record("association", {

@@ -67,7 +67,7 @@ REPORTED = {
         ],
     ),
     # binom 1.1-1.1: binom.confint(x, n, methods = "lrt"), whose root search stops early
-    "lr": (
+    "likelihood-ratio": (
         5e-5,
         [
             (20, 50, 0.27173364682622786, 0.5382758250117947),

@@ -360,8 +360,8 @@ def confidence_interval(
     level : float
         Confidence.
     method : str
-        "clopper-pearson" (never below its level), "wilson", "agresti-coull", "blaker", "lr", or
-        "wald" as R's packages print it.
+        "clopper-pearson" (never below its level), "wilson", "agresti-coull", "blaker",
+        "likelihood-ratio", or "wald" as R's packages print it.
     simultaneous : bool
         All k categories together (Bonferroni; for k = 2 both say the same).
     target : {"population", "rows"}

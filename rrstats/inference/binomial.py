@@ -236,7 +236,7 @@ METHODS: dict[str, Callable[..., Interval]] = {
     "wilson": wilson_rates,
     "agresti-coull": agresti_coull_rates,
     "blaker": blaker_rates,
-    "lr": likelihood_rates,
+    "likelihood-ratio": likelihood_rates,
     "wald": wald_rates,
 }
 """The interval methods by name; the first is the default."""
