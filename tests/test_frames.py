@@ -63,7 +63,7 @@ def test_two_columns_of_a_table_have_noise_of_their_own():
     ("call", "words"),
     [
         (lambda t: rr.privatize(t, {"u": KRR}), "column 'u' is not there"),
-        (lambda t: rr.privatize(t, {"v": KRR}, key=rr.new_key(), id="v"), "id must be a public"),
+        (lambda t: rr.privatize(t, {"v": KRR}, key=rr.new_key(), id="v"), "must be a public"),
         (lambda t: rr.privatize(t, KRR), "values must be one column"),
         (lambda t: rr.privatize(t, {}), "at least one column"),
     ],

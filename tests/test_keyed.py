@@ -478,7 +478,7 @@ def test_several_rows_of_a_person_have_no_budget():
 def test_ids_of_a_frame_are_public_and_aligned():
     """The id is no private column, and two Series with other indexes are not matched."""
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
-    with pytest.raises(rr.errors.ArgumentValueError, match="empty list"):
+    with pytest.raises(rr.errors.ArgumentValueError, match="found 0"):
         frame.rr.privatize("answer", M, key=KEY, id=[])
     with pytest.raises(rr.errors.ArgumentValueError, match="public"):
         frame.rr.privatize("answer", M, key=KEY, id="answer")

@@ -42,7 +42,7 @@ def test_an_index_with_the_answers_is_refused_in_every_form(label):
 def test_the_type_in_an_error_does_not_tell_the_longest_answer():
     """NumPy calls text of at most 18 letters <U18; the error says text."""
     answers = np.array(["yes", "a very long answer"])
-    with pytest.raises(rr.errors.UnknownAnswersError, match="answer type: text") as caught:
+    with pytest.raises(rr.errors.UnknownAnswersError, match="answer type: str") as caught:
         rr.privatize(answers, YES_NO, unknown="raise")
     assert "18" not in str(caught.value)
 

@@ -395,9 +395,9 @@ def test_group_without_samples():
     with pytest.raises(ArgumentTypeError, match="only one; leave it out"):
         rr.tally(["yes"], warner(0.75), group=["dice"])
     df = pd.DataFrame({"version": [1, 2], "answer": ["yes", "no"]})
-    with pytest.raises(ArgumentValueError, match="group must be a public column"):
+    with pytest.raises(ArgumentValueError, match="must be a public column"):
         df.rr.privatize("answer", YES_NO, 0.75, group="version")
-    with pytest.raises(ArgumentValueError, match="group must be a public column"):
+    with pytest.raises(ArgumentValueError, match="must be a public column"):
         df.rr.privatize(
             {"version": Samples({1: rr.KRR([1, 2], 0.75), 2: rr.KRR([1, 2], 0.9)})}, group="version"
         )

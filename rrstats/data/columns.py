@@ -289,29 +289,20 @@ def _in_type(category: int | float, dtype: np.dtype[Any]) -> Any:
 
 
 def _matching(categories: Categories, values: NDArray[Any], codes_of: Places) -> Encoder:
-    """``codes_of[j]`` where a cell equals ``values[j]``, else k: by a table or by bisection."""
+    """``codes_of[j]`` where a cell equals ``values[j]``, else k: by a table or by hashing."""
     if values.dtype.kind in "iu" and len(values):
         span = int(values.max()) - int(values.min()) + 1
         if span <= max(_SMALL_SPAN, 4 * categories.k):
             return _by_offset(categories, values, codes_of, span)
-    order = np.argsort(values)
-    values, ranked = values[order], codes_of.astype(categories.dtype)[order]
-    if np.any(values[1:] == values[:-1]):
+    own = np.dtype(np.float64) if values.dtype.kind == "f" else values.dtype.newbyteorder("=")
+    index = pd.Index(values.astype(own))
+    if not index.is_unique:
         raise ArgumentTypeError(
             f"categories cannot be told apart in answers of type {values.dtype}; "
             "convert the answers to float64"
         )
-
-    def codes(cells: NDArray[Any]) -> Codes:
-        found = np.full(cells.shape, categories.k, dtype=categories.dtype)
-        if len(values):
-            place = np.searchsorted(values, cells)
-            place[place == len(values)] = 0
-            match = values[place] == cells
-            found[match] = ranked[place[match]]
-        return found
-
-    return codes
+    table = np.append(codes_of, categories.k).astype(categories.dtype)
+    return lambda cells: table[index.get_indexer(cells.astype(own, copy=False))]
 
 
 def _by_offset(

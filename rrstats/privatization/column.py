@@ -187,18 +187,15 @@ class ColumnRelease(Unpicklable):
         if mechanism.domain.labels is not mechanism.domain.categories:
             mechanism = _of_labels(mechanism, opened.dtype)
         _check_policies(unknown, missing, mechanism.domain)
-        # Keyed words of a second round must differ by those before.
-        before = record.mechanism if record is not None else "unsaid" if again else None
-        self._keyed = (
-            None if key is None else _keyed_column(key, question, mechanism, rng=rng, before=before)
-        )
-        codec = codec_of(mechanism.report_space)
+        self._keyed = None
+        if key is not None:  # words of a second round must differ by those before
+            before = record.mechanism if record is not None else "unsaid" if again else None
+            self._keyed = _keyed_column(key, question, mechanism, rng=rng, before=before)
         self._threads = _threads_for(opened, threads)
         self.mechanism = self.recorded = mechanism
         self._read = reader(mechanism.domain, opened.cells)
-        self._layout = codec.layout(opened, keep_missing=missing == "keep")
-        self.type = self._layout.type
-        self._answer_type = opened.dtype
+        self._layout = codec_of(mechanism.report_space).layout(opened, missing == "keep")
+        self.type, self._answer_type = self._layout.type, opened.dtype
         if record is not None:
             self.recorded = _chained(record, mechanism, again=again, missing=missing, rng=rng)
         self.may_refuse = "raise" in (unknown, missing)
@@ -206,8 +203,8 @@ class ColumnRelease(Unpicklable):
         self.secure = self._source is None or self._source.secure
         # Who has the key of an earlier round sees through it.
         keyed = key is not None or (record is not None and record.keyed)
-        self.facts: dict[str, Any] = {"unknown": unknown, "missing": missing}
-        self.facts |= {"simulated": not self.secure, "keyed": keyed}
+        policies = {"unknown": unknown, "missing": missing}
+        self.facts = {**policies, "simulated": not self.secure, "keyed": keyed}
         self._process, self._blocks = os.getpid(), 0
         self._one_at_a_time = threading.Lock()
         self.rows = self.unknown = self.missing = self.outside = 0
@@ -233,10 +230,10 @@ class ColumnRelease(Unpicklable):
                 "(--with-missing), choose missing='uniform' or missing='keep', or drop them first"
             )
         if self.facts["unknown"] == "raise" and outside:
-            absent = outside - unknown
+            absent, held = outside - unknown, kind_of_type(self._answer_type)
             raise UnknownAnswersError(
                 f"{outside} of {rows} answers are not among the {domain.k} categories "
-                f"{domain.describe()} ({absent} missing; answer type: {self._type_name}); "
+                f"{domain.describe()} ({absent} missing; answer type: {held}); "
                 "rr.check (rrstats check) lists them for the steward"
             )
 
@@ -335,13 +332,3 @@ class ColumnRelease(Unpicklable):
             self.unknown += unknown
             self.missing += missing
             self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)
-
-    @property
-    def _type_name(self) -> str:
-        """The answers' type; NumPy's names for text would tell the longest answer's length."""
-        dtype = self._answer_type
-        if isinstance(dtype, np.dtype) and dtype.kind in "SU":
-            return "text" if dtype.kind == "U" else "bytes"
-        if isinstance(dtype, np.dtype) and dtype.kind == "T":  # its repr quotes what is missing
-            return "text"
-        return str(getattr(dtype, "subtype", dtype))  # a sparse type quotes its fill value

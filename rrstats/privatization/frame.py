@@ -7,6 +7,7 @@ warning that such answers exist, nothing of the result but the reports depends o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import warnings
@@ -93,6 +94,13 @@ def column_mechanisms(
     columns: Any, categories: Any = None, prob: float | None = None, epsilon: float | None = None
 ) -> dict[Hashable, Mechanism]:
     """The mechanism of each column: of one name or a list with one design, or of a mapping."""
+    if columns is None:
+        if not isinstance(categories, Mapping):
+            raise ArgumentTypeError(
+                "values must be one column; beside a DataFrame give a mapping from column to "
+                f"mechanism, or columns= of one design, found {type_name(categories)} alone"
+            )
+        columns, categories = categories, None
     if isinstance(columns, Mapping):
         if categories is not None or prob is not None or epsilon is not None:
             raise ArgumentTypeError(
@@ -220,13 +228,6 @@ def privatize(
     if question is not None and key is None:
         raise ArgumentTypeError("question belongs to keyed reports; give key= too")
     if isinstance(values, pd.DataFrame) or is_table(values):
-        if columns is None and not isinstance(categories, Mapping):
-            raise ArgumentTypeError(
-                "values must be one column; beside a DataFrame give a mapping from column to "
-                f"mechanism, or columns= of one design, found {type_name(categories)} alone"
-            )
-        if columns is None:
-            columns, categories = categories, None
         plan = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
         fill: Any = _fill_frame if isinstance(values, pd.DataFrame) else _fill_table
@@ -260,9 +261,7 @@ def _prepared(
     prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
     samples = None if group is None else column_of(data, group)
-    if isinstance(id, list) and not id:
-        raise ArgumentValueError("id must name at least one column, found an empty list")
-    names = id if isinstance(id, list) else [id]
+    names = [] if id is None else id if isinstance(id, list) else [id]
     ids = None if id is None else [column_of(data, one) for one in names]
     if question is not None and not isinstance(question, Mapping) and len(plan) > 1:
         raise ArgumentTypeError("question must be a mapping from column to question")
@@ -278,19 +277,11 @@ def _prepared(
         said["record"] = find(claims, label) if claims else None
         one = _prepare(column, mechanism, mine, ids, **options, **said)
         prepared[label] = one._replace(place=place)
-    public = [getattr(one, "name", name) for one, name in zip(ids or [], names, strict=False)]
-    if secret := [one for one in public if one in prepared]:
-        raise ArgumentValueError(
-            f"id must be a public column, and {secret[0]!r} is to be privatized"
-        )
-    sample = getattr(samples, "name", group)
-    if samples is not None and (
-        sample in prepared or not any(j.answers.samples is not None for j in prepared.values())
-    ):
-        raise ArgumentValueError(
-            "group must be a public column that some mechanism here needs; "
-            f"{sample!r} is to be privatized, or no mechanism has several samples"
-        )
+    for name, column in zip([*names, group], [*(ids or []), samples], strict=True):
+        if column is not None and (label := getattr(column, "name", name)) in prepared:
+            raise ArgumentValueError(f"{label!r} must be a public column, and is to be privatized")
+    if samples is not None and all(one.answers.samples is None for one in prepared.values()):
+        raise ArgumentValueError("group must be a public column that some mechanism here needs")
     return prepared
 
 
@@ -444,13 +435,9 @@ def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, i
 
 def _shown(value: Any) -> object:
     """An unknown answer as the steward sees it: itself, or a description where it is odd."""
-    try:
+    shown: object = f"<{type(value).__name__} without a repr>"
+    with contextlib.suppress(Exception):  # an answer may raise when it is looked at
+        shown = repr(value)
         hash(value)
-        repr(value)
-        return value
-    except Exception:  # unhashable, or an object that raises when looked at
-        pass
-    try:
-        return repr(value)
-    except Exception:
-        return f"<{type(value).__name__} without a repr>"
+        return cast(object, value)
+    return shown
