@@ -182,15 +182,6 @@ def test_own_inverse_is_used():
         MatrixDesign(["no", "yes"], m.matrix, inverse=[[1, 2], [3, 4]])
 
 
-def test_no_information():
-    """Where every answer is reported alike, randomizing works and estimating refuses."""
-    m = DESIGNS["no information"]()
-    reports = rr.privatize([True, False] * 50, m, rng=Counting(1))
-    assert rr.tally(reports, m).n == 100
-    with pytest.raises(NotIdentifiableError, match="condition"):
-        rr.estimate(reports, m)
-
-
 def test_numbers_of_a_survey_are_normalized():
     """Columns within 1e-9 of 1 are normalized exactly, in the law and in epsilon alike."""
     m = MatrixDesign(["a", "b"], [[1 / 3 + 2e-10, 0.1], [2 / 3, 0.9]])

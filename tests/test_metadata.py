@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import json
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +17,7 @@ import rrstats as rr
 from rrstats import mechanisms, metadata
 from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
-from rrstats.mechanisms.records import MOST_LEVELS, Mechanisms, Record, record_columns
+from rrstats.mechanisms.records import MOST_LEVELS, Mechanisms, Record
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 
@@ -409,105 +407,6 @@ def test_again_in_a_frame(frame):
     assert frame.rr.mechanisms["often"] == again.rr.mechanisms["often"]
     assert YES_NO == frame.rr.mechanisms["answer"]
     assert list(again.rr.mechanisms) == ["often", "answer"]
-
-
-# -- pandas carries it --------------------------------------------------------------------------
-
-
-def survivors(frame):
-    """The frame after operations that keep rows of reports as they are."""
-    yield "copy", frame.copy()
-    yield "shallow copy", frame.copy(deep=False)
-    yield "slice", frame.iloc[10:90]
-    yield "mask", frame[frame["age"] > 20]
-    yield "columns", frame[["answer", "often"]]
-    yield "assign", frame.assign(new=1)
-    yield "reset_index", frame.reset_index(drop=True)
-    yield "sort_values", frame.sort_values("age", ascending=False)
-    yield "pickle", pickle.loads(pickle.dumps(frame))
-    yield "deepcopy", copy.deepcopy(frame)
-    yield "query", frame.query("age < 50")
-    yield "categorical", frame.astype({"answer": "category"})
-
-
-def test_survives_pandas(frame):
-    """Copies, slices, sorts, pickles and the like keep what the frame says of itself."""
-    seen = []
-    for name, other in survivors(frame):
-        seen.append(name)
-        assert frame.rr.mechanisms == other.rr.mechanisms, name
-        assert frame.rr.epsilon == other.rr.epsilon, name
-        assert len(other) == other.rr.tally("answer").n, name
-        assert frame.rr.mechanisms["often"] == other["often"].rr.estimate().mechanism, name
-    assert len(seen) == 12
-
-
-def test_survives_parquet(frame, tmp_path):
-    """Parquet keeps attrs, with every type of category."""
-    pytest.importorskip("pyarrow")  # pandas writes Parquet with it
-    path = tmp_path / "reports.parquet"
-    m = rr.KRR([True, False], 0.75)
-    frame["flag"] = rr.privatize(pd.Series([True, False] * 50, name="flag"), m, rng=Counting(4))
-    record_columns(frame.attrs, {"flag": (m, {})})
-    frame.to_parquet(path)
-    back = pd.read_parquet(path)
-    assert frame.attrs == back.attrs
-    assert frame.rr.mechanisms == back.rr.mechanisms
-    pd.testing.assert_frame_equal(
-        frame.rr.estimate("answer").to_frame(), back.rr.estimate("answer").to_frame()
-    )
-    pd.testing.assert_frame_equal(
-        frame.rr.estimate("flag").to_frame(), back.rr.estimate("flag").to_frame()
-    )
-
-
-def test_csv_loses_it(frame, tmp_path):
-    """CSV keeps no attrs: epsilon is unknown, not 0, and estimating asks for the mechanism."""
-    path = tmp_path / "reports.csv"
-    frame.to_csv(path, index=False)
-    back = pd.read_csv(path)
-    assert back.rr.mechanisms == {}
-    with pytest.raises(MetadataError, match="epsilon is unknown"):
-        _ = back.rr.epsilon
-    with pytest.raises(ArgumentTypeError, match="Give the mechanism, or categories and prob"):
-        back.rr.estimate("answer")
-    pd.testing.assert_frame_equal(
-        frame.rr.estimate("answer").to_frame(),
-        back.rr.estimate("answer", ["yes", "no"], 0.75).to_frame(),
-    )
-
-
-def test_rename(frame):
-    """A renamed column is not found under its new name; the message says what is known."""
-    renamed = frame.rename(columns={"answer": "reply"})
-    with pytest.raises(ArgumentTypeError, match=r"speak of .*'answer'.*, not of 'reply'; was it"):
-        renamed.rr.estimate("reply")
-    found = renamed.rr.estimate("reply", YES_NO).to_frame()
-    pd.testing.assert_frame_equal(frame.rr.estimate("answer").to_frame(), found)
-    with pytest.raises(ArgumentValueError, match="column 'answer' is not there"):
-        renamed.rr.estimate("answer")
-
-
-def test_drop(frame):
-    """With a column that is recorded and not there, epsilon is unknown: it may be renamed."""
-    dropped = frame.drop(columns="often")
-    with pytest.raises(MetadataError, match="'often' that is not there just once"):
-        _ = dropped.rr.epsilon
-    assert dropped.rr.tally("answer").n == 100
-
-
-def test_merge(frame):
-    """A merge either keeps the document or loses it; lost, estimating asks for the mechanism."""
-    merged = frame.merge(pd.DataFrame({"age": range(100), "group": ["a", "b"] * 50}), on="age")
-    if "rrstats" in merged.attrs:
-        assert frame.rr.mechanisms == merged.rr.mechanisms
-        assert merged.rr.tally("answer").n == 100
-    else:
-        with pytest.raises(ArgumentTypeError, match="drops that where"):
-            merged.rr.tally("answer")
-        with pytest.raises(MetadataError, match="epsilon is unknown"):
-            _ = merged.rr.epsilon
-    assert merged.rr.tally("answer", YES_NO).n == 100
 
 
 def test_series_of_other_meaning(frame):

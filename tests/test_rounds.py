@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import json
 import math
-import pickle
 import time
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,7 +15,6 @@ from scripted import Counting, Recorded, every_stream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
-from rrstats.mechanisms import from_dict
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.rappor import Rappor, two_rounds
 
@@ -398,30 +394,6 @@ def test_simulated_noise_is_said():
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     with pytest.warns(SimulationWarning, match="not cryptographic"):
         rr.rounds.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
-
-
-def test_rappor_is_a_description():
-    """Frozen, hashable, equal by parameters; JSON, repr and pickle lead back to it."""
-    m = Rappor(["a", None], f=0.5, p=0.25, q=0.75)
-    document = json.loads(json.dumps(m.to_dict()))
-    again = from_dict(document)
-    assert {"type": "Rappor", "f": 0.5, "p": 0.25, "q": 0.75} == {
-        key: value for key, value in document.items() if key != "categories"
-    }
-    for other in (again, pickle.loads(pickle.dumps(m)), copy.deepcopy(m), eval(repr(m))):
-        assert m == other
-        assert hash(m) == hash(other)
-        assert m.channel == other.channel
-    for other in (
-        Rappor(["a", "b"], 0.5, 0.25, 0.75),
-        Rappor(["a", None], 0.25, 0.25, 0.75),
-        Rappor(["a", None], 0.5, 0.2, 0.75),
-        Rappor(["a", None], 0.5, 0.25, 0.7),
-        m.permanent,
-    ):
-        assert m != other
-    assert m.permanent.epsilon == m.epsilon_lifetime
-    assert repr(m).startswith("Rappor(['a', None], f=0.5, p=0.25, q=0.75)  # epsilon ")
 
 
 @pytest.mark.parametrize(

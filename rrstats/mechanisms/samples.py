@@ -219,15 +219,17 @@ class Samples(Mechanism):
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON."""
-        shown = None
-        if self.shows is not None:
-            shown = categories_to_json(self.categories[code] for code in self.shows)
         return {
             "type": "Samples",
             "groups": categories_to_json(self.groups),
             "parts": [part.to_dict() for part in self.parts],
-            "shows": shown,
+            "shows": self._shown and categories_to_json(self._shown),
         }
+
+    @property
+    def _shown(self) -> list[Hashable] | None:
+        """The category of each class, where classes are finer."""
+        return None if self.shows is None else [self.categories[code] for code in self.shows]
 
     @classmethod
     def from_parts(cls, groups: list[Any], parts: list[Mechanism], *, shows: Any = None) -> Samples:
@@ -239,11 +241,8 @@ class Samples(Mechanism):
     def _call(self, name: str = "Samples") -> str:
         pairs = zip(self.groups, self.parts, strict=True)
         listed = ",\n         ".join(f"{group!r}: {part._call()}" for group, part in pairs)
-        if self.shows is None:
-            return f"{name}({{{listed}}})"
-        shown = [self.categories[code] for code in self.shows]
-        shows = dict(zip(self.domain.categories, shown, strict=True))
-        return f"{name}({{{listed}}},\n        shows={shows!r})"
+        shows = f",\n        shows={self._shown!r}" if self.shows else ""
+        return f"{name}({{{listed}}}{shows})"
 
 
 def check_aligned(values: Any, other: Any, name: str) -> None:
