@@ -645,12 +645,14 @@ def implausible(channel: Channel, counts: NDArray[Any], n: int) -> Booleans:
     return np.full(channel.k, misfit)
 
 
-def _rates_of_parts(channel: Channel) -> list[BinomialRates] | None:
-    """The rates of each sample, where counts are binomial in every one and samples stand alone."""
-    if not isinstance(channel, StackedChannel) or not channel.is_separable:
+def _rates_of_parts(channel: Channel) -> BinomialRates | None:
+    """(parts, k) rates, where counts are binomial in every sample and samples stand alone."""
+    parts = channel.parts if isinstance(channel, StackedChannel) and channel.is_separable else ()
+    found = [rates for part in parts if (rates := part.binomial_rates) is not None]
+    if not found or len(found) < len(parts):
         return None
-    found = [rates for part in channel.parts if (rates := part.binomial_rates) is not None]
-    return found if len(found) == len(channel.parts) else None
+    low = np.array([rates.false_positive_rate for rates in found])
+    return BinomialRates(low, np.array([rates.true_positive_rate for rates in found]), False)
 
 
 def default_method(channel: Channel) -> str:
@@ -662,7 +664,7 @@ def default_method(channel: Channel) -> str:
     if channel.binomial_rates is not None:
         return METHOD
     parts = _rates_of_parts(channel)
-    cells = len(channel.samples) if parts is None else 2 * len(parts)
+    cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
     alone, classes = isinstance(channel, StackedChannel) and channel.is_separable, channel.class_of
     if len(classes) <= 50 and not alone:  # the others take minutes for more
         return GENERAL_METHODS[0]
@@ -677,30 +679,24 @@ def empirical_interval(channel: Channel, counts: Floats, level: float) -> Interv
     if not has_scores(channel):
         return cut_to_unit(mean_interval(weights(channel, counts), counts, channel.samples, level))
     if isinstance(channel, StackedChannel) and (rates := _rates_of_parts(channel)) is not None:
-        split = _split(channel, counts)
-        found = [(one, *part[1:]) for one, part in zip(rates, split, strict=True) if part[2]]
-        low = np.array([one.false_positive_rate for one, *_ in found])
-        high = np.array([one.true_positive_rate for one, *_ in found])
-        sizes = np.array([float(size) for *_, size in found])
-        blocks = np.array([block for _, block, _ in found])
-        return _mixed(blocks, sizes, BinomialRates(low, high, False), level)
+        _, blocks, sizes = (np.array(one) for one in zip(*_split(channel, counts), strict=True))
+        return _mixed(blocks, sizes, rates, level)
     scores = channel.scores(np.arange(len(channel.samples))).T
     return cut_to_unit(mean_interval(scores, counts, np.zeros_like(channel.samples), level))
 
 
-def _mixed(counts: Floats, sizes: Floats, rates: BinomialRates, level: float) -> Interval:
+def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: float) -> Interval:
     """(k,) intervals of the mean of everybody's scores, from binomial counts of several samples."""
-    base, top, part = rates.false_positive_rate, rates.true_positive_rate, sizes / sizes.sum()
-    gap = top - base
+    some = sizes > 0
+    base, top = rates.false_positive_rate[some], rates.true_positive_rate[some]
+    counts, size, gap = counts[some], sizes[some, None].astype(float), top - base
     values = np.concatenate([(1 - base) / gap, -base / gap]).T
-    both = np.concatenate([counts, sizes[:, None] - counts]).T
-    found = cut_to_unit(
-        mean_interval(values, both, np.zeros(values.shape[1], dtype=np.intp), level)
-    )
-    each = carry(clopper_pearson_rates(counts, sizes[:, None], level), base, top)
-    own = (counts / sizes[:, None] - base) / gap
+    both = np.concatenate([counts, size - counts]).T
+    found = mean_interval(values, both, np.zeros(values.shape[1], dtype=np.intp), level)
+    each = carry(clopper_pearson_rates(counts, size, level), base, top)
+    own, part = (counts / size - base) / gap, size[:, 0] / size.sum()
     low, high = (np.sqrt(part**2 @ (own - end) ** 2) for end in each)
-    return hull(found, cut_to_unit(Interval(part @ own - low, part @ own + high)))
+    return hull(cut_to_unit(found), cut_to_unit(Interval(part @ own - low, part @ own + high)))
 
 
 def most_likely(channel: Channel, counts: NDArray[Any]) -> Floats:
