@@ -123,10 +123,9 @@ def test_the_mean_of_numbers_is_linear_in_the_shares():
     variance = numbers @ three.covariance @ numbers
     assert again.std_error == pytest.approx(float(np.sqrt(variance)))
     assert again.low < again.mean < again.high
-    with pytest.raises(ArgumentTypeError, match="a mean needs numbers"):
-        three.mean()
-    with pytest.raises(ArgumentValueError, match="each of the 3 categories a number, found 1"):
-        three.mean({"no": 1})
+    for values in (None, {"no": 1}):
+        with pytest.raises(ArgumentTypeError, match="a mean needs numbers"):
+            three.mean(values)
 
 
 def _covered(mechanism, shares, n, surveys, ask, truth):

@@ -879,15 +879,11 @@ class Estimate(Result):
         given: Any = self.categories
         if values is not None:
             known = {self.code_of(category): number for category, number in values.items()}
-            if len(known) != self.k:
-                raise ArgumentValueError(
-                    f"values must give each of the {self.k} categories a number, found {len(known)}"
-                )
-            given = [known[code] for code in range(self.k)]
+            given = [known.get(code) for code in range(self.k)]
         if not all(isinstance(one, numbers.Real) for one in given):
             raise ArgumentTypeError(
                 f"a mean needs numbers, and the categories are {self._answers.describe()}; give "
-                "values, a mapping from category to number"
+                "values, a mapping from each category to its number"
             )
         return np.array([float(one) for one in given])
 
@@ -975,27 +971,22 @@ class Estimate(Result):
     @property
     def shown(self) -> Sequence[str]:
         """The columns of the frame that people read, the answer first."""
-        counted = ("reported", "naive") if self.names_categories else ()
-        if self._survey is None:
-            others: tuple[str, ...] = ("count", "count_low", "count_high")
-        else:
-            others = ("effective_n", "design_effect", "total", "total_std_error")
-        return ("proportion", "low", "high", "std_error", *others, *counted)
+        counts, design = ("count", "count_low", "count_high"), ("effective_n", "design_effect")
+        totals = ("total", "total_std_error", "reported", "naive")
+        return ("proportion", "low", "high", "std_error", *counts, *design, *totals)
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        if self.n_missing:
-            found.append(("missing", f"{self.n_missing:,}"))
+        told = {"target": self.target, "n": f"{self.n:,}"}
+        told["missing"] = f"{self.n_missing:,}" * bool(self.n_missing)
         if self._survey is not None:
             cells = self._survey.cells
-            if len(cells.labels) > 1:
-                found.append(("strata", f"{len(cells.labels):,}"))
-            if not cells.alone.all():
-                found.append(("clusters", f"{int(cells.units.sum()):,}"))
-            found.append(("sum of weights", f"{self.weight:,.1f}"))
-        return found
+            strata, clusters = len(cells.labels), int(cells.units.sum())
+            told["strata"] = f"{strata:,}" * (strata > 1)
+            told["clusters"] = f"{clusters:,}" * (not cells.alone.all())
+            told["sum of weights"] = f"{self.weight:,.1f}"
+        return [(name, value) for name, value in told.items() if value]
 
     @property
     def notes(self) -> Sequence[str]:
