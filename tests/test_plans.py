@@ -161,7 +161,7 @@ def test_plans_that_are_no_files(tmp_path):
     with pytest.raises(rr.errors.ArgumentValueError, match=r"must be a \.json or \.toml file"):
         plans.read_plan(tmp_path / "plan.yaml")
     (tmp_path / "latin.toml").write_bytes(b"\xe4 = 1")
-    with pytest.raises(rr.errors.MetadataError, match=r"latin\.toml .* is not UTF-8"):
+    with pytest.raises(rr.errors.MetadataError, match=r"latin\.toml .* is not TOML: 'utf-8'"):
         plans.read_plan(tmp_path / "latin.toml")
 
 

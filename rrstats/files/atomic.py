@@ -197,8 +197,6 @@ def _take(staging: Path, target: Path) -> int:
     Raises FileError where another run has the lock, or where something else is in the way.
     """
     while True:
-        if not staging.parent.is_dir():
-            raise FileError(f"cannot write {target}: the folder {staging.parent} is not there")
         with suppress(FileExistsError):
             staging.mkdir(mode=0o700)
         with suppress(FileNotFoundError):  # removed between two steps: all begins again

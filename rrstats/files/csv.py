@@ -278,11 +278,11 @@ class Grid:
         length -= (length > 0) & (self._text[np.maximum(row_ends - 1, 0)] == _RETURN)
         blank = (counts == 1) & (length == 0)
         if blank.any():
-            if self.columns == 1:
-                raise FileError(
-                    f"{self._path} has one column and blank lines, which may be rows or not; write "
-                    'a missing answer as "", or remove them'
-                )
+            self._need(
+                self.columns > 1,
+                "has one column and blank lines, which may be rows or not; write a missing answer "
+                'as "", or remove them',
+            )
             found = np.delete(found, closing[blank])
             starts, counts = starts[~blank], counts[~blank]
         ragged = np.flatnonzero(counts != self.columns)
@@ -302,23 +302,26 @@ class Grid:
         edges[_RETURN] = True
         last = len(text) - 1
         closes = (closing == last) | edges[text[np.minimum(closing + 1, last)]]
-        if len(quotes) % 2 or not (opens.all() and closes.all()):
-            raise FileError(
-                f"{self._path} has a quote inside an unquoted cell, or a quoted cell that is not "
-                "closed, which readers understand in different ways; quote such cells and double "
-                "their quotes"
-            )
+        self._need(
+            len(quotes) % 2 == 0 and opens.all() and closes.all(),
+            "has a quote inside an unquoted cell, or a quoted cell that is not closed, which "
+            "readers understand in different ways; quote such cells and double their quotes",
+        )
 
     def _check_returns(self, quotes: Places) -> None:
         """Raise for a carriage return that is neither quoted nor part of a line end."""
         text = self._text
         places = np.flatnonzero(text == _RETURN)
         places = places[np.searchsorted(quotes, places) % 2 == 0]
-        if (text[np.minimum(places + 1, len(text) - 1)] != _NEWLINE).any():
-            raise FileError(
-                f"{self._path} has carriage returns that end no line, which readers understand in "
-                "different ways; end lines with \\n or \\r\\n"
-            )
+        self._need(
+            (text[np.minimum(places + 1, len(text) - 1)] == _NEWLINE).all(),
+            "has carriage returns that end no line, which readers understand in different ways; "
+            "end lines with \\n or \\r\\n",
+        )
+
+    def _need(self, holds: Any, otherwise: str) -> None:
+        if not holds:
+            raise FileError(f"{self._path} {otherwise}")
 
 
 class Words:

@@ -88,11 +88,11 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
             Wanted(record.name, resolved(record), record.unknown, record.missing)
             for record in map(_followed, read_document(columns))
         ]
-    if not found:
-        raise ArgumentValueError("columns must name at least one column, found none")
-    twice = [w.name for i, w in enumerate(found) if w.name in [o.name for o in found[:i]]]
-    if twice:
-        raise ArgumentValueError(f"column {twice[0]!r} is asked for twice")
+    names = [wanted.name for wanted in found]
+    if not names or any(names.count(name) > 1 for name in names):
+        raise ArgumentValueError(
+            f"columns must name at least one column, and each one once, found {names}"
+        )
     return found
 
 
@@ -153,14 +153,11 @@ def _parsed(path: Path) -> Any:
         text = path.read_bytes()
     try:
         return _tagged(reader(text.decode("utf-8-sig")))
-    except UnicodeDecodeError:
-        raise MetadataError("it is not UTF-8 text") from None
-    except RecursionError:
-        raise MetadataError("it is nested too deeply") from None
-    except ValueError as error:
-        if isinstance(error, MetadataError):
-            raise
-        raise MetadataError(f"it is not {path.suffix[1:].upper()}: {error}") from None
+    except MetadataError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise MetadataError(f"it is not {path.suffix[1:].upper()}: {why}") from None
 
 
 def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[Record]:

@@ -663,33 +663,27 @@ class TaskOutputs:
 
     def _answers(self, folder: Path | None) -> Generator[tuple[OutputTask, Answer]]:
         """The first answer of each task; raises where one failed, or where one is missing."""
-        waiting = dict(enumerate(self.tasks))
+        waiting, failed = dict(enumerate(self.tasks)), None
         calls = [partial(attempt, task, folder) for task in self.tasks]
-        with closing(_careful(self.run(calls))) as answers:
-            for place, answer in answers:
-                if place not in waiting:
-                    continue
-                if answer.error is not None:
-                    raise answer.error
-                self.columns.add(answer.seen)
-                yield waiting.pop(place), answer
-        if waiting:
+        try:
+            with closing(self.run(calls)) as answers:
+                for place, answer in answers:
+                    if place not in waiting:
+                        continue
+                    if answer.error is not None:
+                        raise answer.error
+                    self.columns.add(answer.seen)
+                    yield waiting.pop(place), answer
+        except Exception as error:  # of the engine, or of the data's own tasks: may quote cells
+            failed = anew(error, "a task of the engine")
+        if failed is None and waiting:
             lost = next(iter(waiting.values())).relative
-            raise FileError(
+            failed = FileError(
                 f"{len(waiting)} of {len(self.tasks)} parts were not written, {lost} for one; "
                 "nothing was published"
             )
-
-
-def _careful(answers: Generator[tuple[int, Answer]]) -> Generator[tuple[int, Answer]]:
-    """The answers; an error of the engine, or of the data's own tasks, may quote cells."""
-    failed = None
-    try:
-        yield from answers
-    except Exception as error:
-        failed = anew(error, "a task of the engine")
-    if failed is not None:
-        raise failed
+        if failed is not None:
+            raise failed
 
 
 def _check(task: OutputTask, path: Path, answer: Answer) -> None:
