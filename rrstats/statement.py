@@ -89,26 +89,14 @@ interval says how much it tells.
 
 ## For machines
 
-The document that travels with the data {where}, from which this page was written.
-
-{lost}
+The document that travels with the data {where}, from which this page was written.{lost}
 
 ```
 {document}
 ```
 """
 
-_LOST = """\
-Where it is lost, save the lines at the end of this page as made.json; rrstats takes that as the
-argument mechanism of rrstats.files.estimate_file, and in a terminal:
-
-```
-rrstats estimate {file} --plan made.json
-```
-
-The document:
-"""
-
+_LOST = " Where it is lost, save it as made.json: rrstats estimate takes it as --plan made.json."
 _REPLACED = (
     "were first replaced by one of the possible answers, each equally likely, and then treated "
     "like all others"
@@ -193,10 +181,8 @@ class _Column:
         """The making of this column's reports, in paragraphs."""
         mechanism, record = self.mechanism, self.record
         fixed = f"There are {mechanism.domain.k:,} possible answers, fixed beforehand"
-        if self.labels is not None:
-            yield f"{fixed}: {_listed(self.labels)}."
-        else:
-            yield f"{fixed}. The file holds a fingerprint of the list; an estimate needs the list."
+        beyond = ". The file holds a fingerprint of the list; an estimate needs the list itself"
+        yield f"{fixed}{beyond if self.labels is None else f': {_listed(self.labels)}'}."
         rounds: Sequence[Mechanism] = getattr(mechanism, "rounds", ())
         if mechanism.groups is not None:
             yield (
@@ -511,7 +497,7 @@ def statement(
         kept=f"\n- who did not answer, in {_listed(kept)}" if kept else "",
         use=_use(columns, name),
         where="in the file" if beside is None else f"beside it, in {label(beside)}",
-        lost=_LOST.format(file=shlex.quote(label(name))) if whole else "",
+        lost=_LOST if whole else "",
         document=f'{{"v": {VERSION}, "columns": [\n  {document}\n]}}',
     )
     return writer(_blocks(page))

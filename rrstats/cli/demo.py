@@ -104,11 +104,6 @@ def run(options: argparse.Namespace) -> str:
 
 def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
     """The two mechanisms of the demonstration; raises where nothing could be estimated."""
-    if prob is not None and not 0.5 < prob < 1:
-        raise ArgumentValueError(
-            f"--prob must be above 0.5 and below 1, got {prob:g}: at 0.5 the report of a yes/no "
-            "answer is pure noise, at 1 it is the truth"
-        )
     if prob is None and epsilon is None:
         prob = 0.75
     answers = {"health": datasets.CATEGORIES["health"], "visited_doctor": [False, True]}
@@ -118,8 +113,8 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
             mechanism.channel.solve(np.full(mechanism.k, 1 / mechanism.k))
     except NotIdentifiableError:
         raise ArgumentValueError(
-            f"--epsilon must be above 0, and not by next to nothing, got {epsilon:g}: the reports "
-            "would be pure noise"
+            "--prob must be above 0.5, and --epsilon above 0, and not by next to nothing: the "
+            "reports would be pure noise"
         ) from None
     except RRStatsError as error:
         raise ArgumentValueError(f"--{error}".replace("at least 0", "above 0")) from None
