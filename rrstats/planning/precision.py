@@ -34,7 +34,8 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.tally import Tally
+from rrstats.estimation.sample_design import EVERYONE
+from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.inference.optimize import first_accepted
@@ -124,15 +125,11 @@ class Question:
 
     def tally(self, proportion: float, n: int) -> Tally:
         """The reports expected of n people, in whole numbers; samples of one size."""
-        channel, groups = self.mechanism.channel, self.mechanism.groups
+        channel = self.mechanism.channel
         rates, samples = expected_rates(channel, self.theta(proportion)), channel.samples
         sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
-        counts = [
-            _whole(rates[samples == sample] * size, size).tolist()
-            for sample, size in enumerate(sizes)
-        ]
-        named = counts[0] if groups is None else dict(zip(groups, counts, strict=True))
-        return Tally.from_counts(named, self.mechanism)
+        counts = [_whole(rates[samples == place] * size, size) for place, size in enumerate(sizes)]
+        return Tally(self.mechanism, {EVERYONE: Cell(n, np.concatenate(counts).astype(np.int64))})
 
 
 def _whole(expected: Floats, size: int) -> Floats:
