@@ -115,7 +115,7 @@ def test_the_variance_is_that_of_the_scores_of_each_row(name, target):
 
 
 class RowsAlone(Variable):
-    one_cell_each = False
+    is_multinomial = False
 
 
 def test_rows_and_cells_are_two_ways_to_the_same_sums():

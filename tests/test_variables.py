@@ -54,7 +54,7 @@ def test_cells_have_the_scores_and_likelihoods_of_their_rows(name):
     mechanism = EXAMPLES[name]()
     reports, group = _reports_of(mechanism, 40)
     found = variable(reports, mechanism, group=group)
-    if not found.one_cell_each:
+    if not found.is_multinomial:
         with pytest.raises(ArgumentValueError, match="names several categories"):
             found.codes()
         return

@@ -44,7 +44,7 @@ from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy
-from rrstats.files.plan import Wanted, wanted_columns
+from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import (
     Answer,
     Call,
@@ -372,7 +372,7 @@ class _PartitionTask:
     relative: str
     schema: pa.Schema
     keeps_index: bool
-    wanted: Sequence[Wanted]
+    wanted: Sequence[ColumnRequest]
     again: bool
     shuffle_rows: bool = False
     rows: int | None = None

@@ -37,7 +37,7 @@ from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, careful, check_lazy
 from rrstats.files.formats import as_path
-from rrstats.files.plan import Wanted, wanted_columns
+from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, write
 from rrstats.privatization.frame import column_mechanisms, privatize
@@ -58,7 +58,9 @@ __all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatize
 # -- columns of Polars as columns of Arrow, and back ----------------------------------------
 
 
-def open_release(schema: Mapping[str, Any], wanted: list[Wanted], **options: Any) -> BatchRelease:
+def open_release(
+    schema: Mapping[str, Any], wanted: list[ColumnRequest], **options: Any
+) -> BatchRelease:
     """The release of some columns, of the others only the ids and the names count."""
     ids = options.get("id") or []
     needed = {str(asked.name) for asked in wanted} | set(ids if isinstance(ids, list) else [ids])

@@ -45,7 +45,7 @@ from rrstats.errors import (
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
 from rrstats.files.formats import as_path
-from rrstats.files.plan import Wanted, wanted_columns
+from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, Record, read, write
 from rrstats.randomness.keyed import check_key
@@ -182,7 +182,7 @@ def files_of(frame: Any) -> list[str]:
     return sorted(files)
 
 
-def refuse_by(frame: Any, wanted: list[Wanted]) -> list[str]:
+def refuse_by(frame: Any, wanted: list[ColumnRequest]) -> list[str]:
     """The files that a frame is read from; refused where their folders are named by an answer."""
     files = retold("cannot list the files of the source", lambda: files_of(frame))
     for name in (str(asked.name) for asked in wanted):
@@ -343,7 +343,7 @@ class Task:
     """
 
     names: list[str]
-    wanted: list[Wanted]
+    wanted: list[ColumnRequest]
     options: dict[str, Any]
     seen: Any = None
     files: Any = None
@@ -422,7 +422,7 @@ def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
 
 
 def prepare(
-    frame: Any, wanted: list[Wanted], told: dict[bytes, bytes], again: bool, **options: Any
+    frame: Any, wanted: list[ColumnRequest], told: dict[bytes, bytes], again: bool, **options: Any
 ) -> tuple[BatchRelease, Task, Any]:
     """A release that checks and counts, and draws nothing; the task; Spark's schema of reports."""
     names = list(frame.columns)

@@ -207,7 +207,7 @@ class Variable:
         return len(self.categories)
 
     @property
-    def one_cell_each(self) -> bool:
+    def is_multinomial(self) -> bool:
         """True where each row falls into one cell, so that `codes` says all."""
         return self.reports is None or self.reports.mechanism.channel.is_multinomial
 
@@ -218,7 +218,7 @@ class Variable:
 
     def codes(self, part: slice = ALL) -> NDArray[np.intp]:
         """(rows,) the cell of each row, and m where it is missing."""
-        if not self.one_cell_each:
+        if not self.is_multinomial:
             raise ArgumentValueError(
                 "a report that names several categories falls into no single cell; use scores"
             )

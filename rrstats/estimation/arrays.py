@@ -440,7 +440,7 @@ def interval_of_counts(
     if method != "clopper-pearson":
         raise ArgumentValueError(
             f"method {method!r} is for the population; for target 'rows' there is one interval, "
-            "the inversion of the exact law of the counts: leave method out"
+            "the inversion of the exact distribution of the counts: leave method out"
         )
     return intervals.rows_interval(counts, n, low, high, level=level)
 

@@ -650,7 +650,7 @@ class Estimate(Result):
                 self.proportions, self.n, spread, parts, level=level
             )
             return contrasts.cut_to_unit(rows)
-        # Without a law for just these rows the population's is theirs too: it is wider.
+        # Without a distribution for just these rows the population's is theirs too: it is wider.
         if survey is None:
             counts = self.reported.astype(np.float64)
             found = arrays.empirical_interval(channel, counts, level)

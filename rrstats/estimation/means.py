@@ -72,7 +72,7 @@ def sums_of(
     """Sums over the rows that are not out, and naive means: by cell, or else by row."""
     parts: Any
     naive = np.full(grouped.k, np.nan)
-    if grouped.one_cell_each:
+    if grouped.is_multinomial:
         parts, naive = _by_cell(grouped, y, w, out)
     else:
         parts = _by_row(grouped, y, w, out)

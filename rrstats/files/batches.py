@@ -31,7 +31,7 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns
-from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
+from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
 from rrstats.mechanisms.records import Record
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame import warn_of
@@ -194,7 +194,9 @@ class ReleasedColumn(ColumnRelease):
     ``has_nulls`` says whether some reports may be missing.
     """
 
-    def __init__(self, asked: Wanted, like: Any, record: Record | None, **options: Any) -> None:
+    def __init__(
+        self, asked: ColumnRequest, like: Any, record: Record | None, **options: Any
+    ) -> None:
         check_one_sample(asked.name, asked.mechanism)
         options |= {"unknown": asked.unknown, "missing": asked.missing, "record": record}
         super().__init__(like, asked.mechanism, **options)

@@ -59,7 +59,7 @@ def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnRequest:
     """One column that is to be privatized, and how."""
 
     name: Any
@@ -68,12 +68,14 @@ class Wanted:
     missing: str
 
 
-def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
+def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnRequest]:
     """The columns that a mapping or a plan asks for, or that were made of one already."""
-    if isinstance(columns, list) and columns and isinstance(columns[0], Wanted):
+    if isinstance(columns, list) and columns and isinstance(columns[0], ColumnRequest):
         return columns
     if isinstance(columns, Mapping) and set(columns) != {"v", "columns"}:
-        found = [Wanted(n, as_mechanism(given), unknown, missing) for n, given in columns.items()]
+        found = [
+            ColumnRequest(n, as_mechanism(given), unknown, missing) for n, given in columns.items()
+        ]
     elif not is_document(columns):
         raise ArgumentTypeError(
             "columns must be a mapping from column to mechanism, or a plan (its path, document or "
@@ -85,7 +87,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[Wanted]:
         )
     else:
         found = [
-            Wanted(record.name, resolved(record), record.unknown, record.missing)
+            ColumnRequest(record.name, resolved(record), record.unknown, record.missing)
             for record in map(_followed, read_document(columns))
         ]
     names = [wanted.name for wanted in found]

@@ -57,7 +57,7 @@ from rrstats.files.formats import (
     open_source,
 )
 from rrstats.files.ledger import Ledger, LedgerEntry, digest_of
-from rrstats.files.plan import Wanted, check_one_sample, wanted_columns
+from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import Record, write
@@ -336,7 +336,7 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
 
 
 def _prepare(
-    origin: FileSource, wanted: Iterable[Wanted], again: bool, rng: Any
+    origin: FileSource, wanted: Iterable[ColumnRequest], again: bool, rng: Any
 ) -> ReleasedColumns:
     """The columns, checked against the source's declarations."""
     found = []
@@ -560,7 +560,7 @@ class FileTask:
     path: Path
     relative: str
     rows: int | None
-    wanted: Sequence[Wanted]
+    wanted: Sequence[ColumnRequest]
     records: Sequence[Record]
     shuffle_rows: bool = False
 

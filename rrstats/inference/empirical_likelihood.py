@@ -129,10 +129,10 @@ def _interval(
     def excess(which: NDArray[np.intp], ratio: Floats) -> tuple[Floats, Floats]:
         which = which % len(top)
         below = bottom[which]
-        value, multiplier, law = _deviance(
+        value, multiplier, likely = _deviance(
             top[which] - ratio[:, None] * below, counts[which], member
         )
-        return root_excess(value, -2 * multiplier * (law * below).sum(axis=1), limits[which])
+        return root_excess(value, -2 * multiplier * (likely * below).sum(axis=1), limits[which])
 
     found = last_accepted(excess, np.tile(np.clip(best, *far), 2), np.concatenate(far))
     return Interval(found[: len(top)], found[len(top) :])
@@ -168,12 +168,12 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
     with np.errstate(divide="ignore", invalid="ignore"):
         tilt = (shift @ member + multiplier[:, None] * values) / sizes
         found = 2 * np.where(counts > 0, counts * np.log1p(tilt), 0.0).sum(axis=1)
-        law = np.where(counts > 0, counts / (1 + tilt) / sizes, 0.0)
+        likely = np.where(counts > 0, counts / (1 + tilt) / sizes, 0.0)
     for part in member > 0:  # rates that nothing seen takes up are of the least possible value
         lowest = np.flatnonzero(part)[values[:, part].argmin(axis=1)]
-        law[np.arange(len(law)), lowest] += np.maximum(1 - law[:, part].sum(axis=1), 0.0)
+        likely[np.arange(len(likely)), lowest] += np.maximum(1 - likely[:, part].sum(axis=1), 0.0)
     found = np.where(sums == 0, 0.0, np.where(possible, np.maximum(found, 0.0), np.inf))
-    return found, multiplier * signs, law
+    return found, multiplier * signs, likely
 
 
 def _slope(

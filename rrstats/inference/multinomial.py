@@ -152,10 +152,10 @@ def _settle(matrix: Floats, rates: Floats, near: Floats) -> Floats:
     free |= matrix[lost].any(axis=0)
     proportions[~free] = 0.0
     for _ in range(4 * len(proportions) + 20):
-        law = matrix @ proportions
-        if not (law > 0).all():
+        fitted = matrix @ proportions
+        if not (fitted > 0).all():
             return near
-        scaled = matrix[:, free] * (np.sqrt(rates) / law)[:, None]
+        scaled = matrix[:, free] * (np.sqrt(rates) / fitted)[:, None]
         slope = _gradient(matrix, rates, proportions) - 1
         sizes = np.sqrt((scaled**2).sum(axis=0))
         scaled /= sizes
@@ -196,9 +196,9 @@ def _climb(matrix: Floats, rates: Floats, shows: Booleans, part: Floats) -> Floa
     left = np.arange(len(shows))
     for count in range(_STEPS):
         design = matrix * weight[left, None, :]
-        a, law = within[left], (design @ within[left, :, None])[..., 0]
+        a, fitted = within[left], (design @ within[left, :, None])[..., 0]
         seen = rates[left] > 0
-        ratio = _over(rates[left], law, seen)
+        ratio = _over(rates[left], fitted, seen)
         gradient = (ratio[:, None, :] @ design)[:, 0]
         tops = np.where(groups[left] > 0, gradient[:, None, :], -np.inf).max(axis=2)
         tops[sizes[left] == 0] = 0.0
@@ -208,7 +208,7 @@ def _climb(matrix: Floats, rates: Floats, shows: Booleans, part: Floats) -> Floa
         going = (gap > _GAP) & ((a * slack[left]).mean(axis=1) > _CENTRE)
         if not going.any():
             break
-        scaled = (design * _over(np.sqrt(rates[left]), law, seen)[..., None])[going]
+        scaled = (design * _over(np.sqrt(rates[left]), fitted, seen)[..., None])[going]
         hessian = np.swapaxes(scaled, 1, 2) @ scaled
         left, a, gradient = left[going], a[going], gradient[going]
         a, z = _newton(a, slack[left], gradient, hessian=hessian, groups=groups[left])

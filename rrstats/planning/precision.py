@@ -465,16 +465,16 @@ class _Width:
             counted = self.question.tally(self.proportion, n)
             ends = Estimate(counted, self.target).interval(self.level, method=self.method)
             return float(ends.high[self.question.code] - ends.low[self.question.code]) / 2
-        base, top = self.question.rates
+        q, p = self.question.rates
         if self.target == "rows":
-            counts, weights = self._some(*_counts_of_rows(n, round(self.proportion * n), base, top))
-            low, high = binomial.rows_interval(counts, n, base, top, level=self.level)
+            counts, weights = self._some(*_counts_of_rows(n, round(self.proportion * n), q, p))
+            low, high = binomial.rows_interval(counts, n, q, p, level=self.level)
         else:
             method = check_one_of(self.method or binomial.METHOD, "method", binomial.METHODS)
             most = _MOST_COUNTS if self.assurance is not None or n < _MANY else _SMOOTH_COUNTS
             counts, weights = _counts(n, self.question.rate(self.proportion), most)
             options: Any = {"level": self.level, "method": method}
-            low, high = binomial.population_interval(counts, n, base, top, **options)
+            low, high = binomial.population_interval(counts, n, q, p, **options)
         return self._summary((high - low) / 2, weights)
 
     def _some(self, counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -505,17 +505,17 @@ def _counts(n: int, rate: float, most: int) -> tuple[Floats, Floats]:
     return (edges[:-1] + edges[1:] - 1) / 2, -np.diff(binomial.upper_tail(edges, n, rate))
 
 
-def _counts_of_rows(n: int, ones: int, base: float, top: float) -> tuple[Floats, Floats]:
-    """The likely counts of just these rows, Bin(ones, top) + Bin(n - ones, base)."""
-    mean, variance = ones * top + (n - ones) * base, ones * top * (1 - top)
-    deviation = math.sqrt(variance + (n - ones) * base * (1 - base))
+def _counts_of_rows(n: int, ones: int, q: float, p: float) -> tuple[Floats, Floats]:
+    """The likely counts of just these rows, Bin(ones, p) + Bin(n - ones, q)."""
+    mean, variance = ones * p + (n - ones) * q, ones * p * (1 - p)
+    deviation = math.sqrt(variance + (n - ones) * q * (1 - q))
     if deviation > _NORMAL:
         reach = -float(scipy.special.ndtri(_ROWS_REST)) * deviation
         # Of many millions of counts some thousands are enough.
         step = max(1, math.floor(deviation / 100))
         counts = np.arange(max(0, math.floor(mean - reach)), min(n, mean + reach) + 1, step)
         return counts, np.exp(-(((counts - mean) / deviation) ** 2) / 2)
-    parts = binomial.likely_counts(ones, top), binomial.likely_counts(n - ones, base)
+    parts = binomial.likely_counts(ones, p), binomial.likely_counts(n - ones, q)
     weights = np.convolve(parts[0][1], parts[1][1])
     counts = parts[0][0] + parts[1][0] + np.arange(float(len(weights)))
     beyond = np.minimum(weights.cumsum(), weights[::-1].cumsum()[::-1])

@@ -154,7 +154,8 @@ class FreshWords(Unpicklable):
 
     The counter is (stream, round, block, position), so no two addresses share a word.
     Without the `cryptography` package, or where nothing is to be stretched, each word comes from
-    `os.urandom`: slower but for a handful of words, same law, and asking twice gives two answers.
+    `os.urandom`: slower but for a handful of words, equally distributed, and two requests
+    give two answers.
     """
 
     bits: int | None = None

@@ -317,7 +317,7 @@ def outcome_of(
         return (last is not None and category == last) - (first is not None and category == first)
 
     order = sorted(range(variable.k), key=place)
-    mechanism, single = variable.mechanism, variable.one_cell_each
+    mechanism, single = variable.mechanism, variable.is_multinomial
     return ReportedOutcome(
         tuple(variable.categories[code] for code in order),
         variable.likelihood_table if single else variable.likelihood(),

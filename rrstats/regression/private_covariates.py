@@ -139,7 +139,7 @@ class PrivateCovariates:
             )
         found = np.ones((rows, 1))
         for column in self.columns:
-            if column.one_cell_each:
+            if column.is_multinomial:
                 table = column.score_table if scores else column.likelihood_table
                 each = np.vstack([table, np.ones(table.shape[1])])[column.codes()]
             else:
