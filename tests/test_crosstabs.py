@@ -816,8 +816,8 @@ def test_bad_input_says_what_to_do(smokers):
     named = {"x": rr.UnaryEncoding.optimized(NO_YES, epsilon=1.0), "y": NO_YES}
     refused(
         (lambda: crosstab([1, 2], "x"), "DataFrame"),
-        (lambda: crosstab(frame), "at least one column"),
-        (lambda: crosstab(frame, "x", "x"), "once each"),
+        (lambda: crosstab(frame), "at least one column, and each once; found 0"),
+        (lambda: crosstab(frame, "x", "x"), "found 2, 1 different"),
         (lambda: crosstab(frame, "x", missing="ignore"), "missing must be one of"),
         (lambda: crosstab(frame, "x", target="sample"), "target must be"),
         (lambda: smokers.margin("age"), "not a column of this table"),

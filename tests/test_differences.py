@@ -351,7 +351,7 @@ def test_the_frame_and_the_words():
     assert "12.0 points less" in found.interpret("yes")
     near = difference(counted([50, 50], COIN), counted([49, 51], COIN))
     assert "may well be none" in near.interpret()
-    with pytest.raises(ArgumentValueError, match="not among the 2 categories"):
+    with pytest.raises(ArgumentValueError, match="not among the categories"):
         found.interpret("maybe")
 
 

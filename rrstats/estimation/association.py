@@ -641,7 +641,8 @@ def correlations(
 
     Of the reports alone it is 0.19: the noise hides most of it.
     """
-    check_columns(data, columns, mechanisms)
+    check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas")
+    check_columns(columns, mechanisms)
     check_target(target)
     given = _given_values(values, columns)
     read = variables(data, columns, mechanisms, group=group)

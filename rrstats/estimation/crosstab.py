@@ -36,7 +36,6 @@ from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import Encoded, open_column
 from rrstats.errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     ImplausibleReportsWarning,
     LowPrecisionWarning,
@@ -288,28 +287,17 @@ def check_size(axes: Sequence[Axis]) -> None:
         )
 
 
-def check_columns(
-    data: Any, names: Sequence[Hashable], mechanisms: Any, *, engines: bool = False
-) -> None:
-    """Raise unless there are a frame, the names of columns, each once, and mechanisms of these.
-
-    engines : whether an engine's frame serves as well as one of pandas.
-    """
-    if not isinstance(data, pd.DataFrame) and not (engines and is_frame(data)):
-        if not is_frame(data):
-            refuse_unopened(data, text=True)
-        raise ArgumentTypeError(
-            f"data must be a DataFrame of pandas, found {type(data).__name__}; rr.tally, "
-            "rr.estimate and rr.crosstab also count frames of engines where they are"
-        )
+def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
+    """Raise unless there are names of columns, each once, and a mapping of mechanisms."""
     if mechanisms is not None:
         check_instance(mechanisms, "mechanisms", Mapping, "a mapping from column to mechanism")
     for name in names:
         check_instance(name, "a column", Hashable, "given by its name")
-    if not names:
-        raise ArgumentTypeError("name at least one column")
-    if len(set(names)) < len(names):
-        raise ArgumentValueError("columns must be named once each, found one that is named twice")
+    if not names or len(set(names)) < len(names):
+        raise ArgumentValueError(
+            f"name at least one column, and each once; found {len(names)}, {len(set(names))} "
+            "different ones"
+        )
 
 
 def count_rows(
@@ -1442,7 +1430,10 @@ def crosstab(
 
     Of all people, about 15% smoke and live in the north.
     """
-    check_columns(data, columns, mechanisms, engines=True)
+    if not is_frame(data):
+        refuse_unopened(data, text=True)
+        check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas or of an engine")
+    check_columns(columns, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
     frame, beside, times, summed = condensed_rows(data, columns, mechanisms, group, design=design)

@@ -26,7 +26,6 @@ import scipy
 from rrstats._checks import check_bool, check_instance, check_level
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
@@ -314,11 +313,7 @@ class Difference(Result):
         >>> difference(b, a).interpret("yes")
         'yes: 12.0 points more than in the second, 95% interval 3.4 to 20.5 points'
         """
-        if category is not ... and category not in self.categories:
-            raise ArgumentValueError(
-                f"{category!r} is not among the {self.k} categories of these estimates"
-            )
-        place = self.k - 1 if category is ... else self.categories.index(category)
+        place = self.first.code_of(category)
         low, high = (float(end[place]) for end in self.interval(level))
         name, found = label(self.categories[place]), float(self.differences[place])
         if not np.isfinite(found):
