@@ -66,8 +66,9 @@ def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
     KRR(['never', 'once', 'often'], prob=0.75)  # epsilon 1.792 per report
     """
     alike = _as_krr(check_instance(mechanism, "mechanism", Mechanism, "a mechanism"))
-    kind = _type_of(alike.categories)
-    called = {"categories": list(alike.categories), "prob": alike.prob, "T": kind}
+    codes = alike.domain.categories  # of a codebook, whose labels reports do not have
+    kind = _type_of(codes)
+    called = {"categories": list(codes), "prob": alike.prob, "T": kind}
     document = {FUNCTION: CATEGORICAL, MODULE: "measurements", KWARGS: called, VERSION: version}
     return json.dumps(document, allow_nan=False)
 
@@ -78,15 +79,13 @@ def _as_krr(mechanism: Mechanism) -> KRR:
     worst = channel.max_likelihood_ratio
     plain = mechanism.groups is None and mechanism.report_space == mechanism.domain
     # prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
-    ratios = (worst, 1 / worst) if plain and isinstance(worst, Fraction) else ()
-    for ratio in ratios:
+    for ratio in (worst, 1 / worst) if plain and isinstance(worst, Fraction) else ():
         prob = float(ratio / (ratio + k - 1))
-        if not 1 / k <= prob < 1:
-            continue
-        alike = KRR(mechanism.categories, prob)
-        entries = alike.channel.entries
-        if alike.channel == channel or entries == cast(MultinomialChannel, channel).entries:
-            return alike
+        if 1 / k <= prob < 1:
+            alike = KRR(mechanism.domain.declared, prob)
+            entries = alike.channel.entries
+            if alike.channel == channel or entries == cast(MultinomialChannel, channel).entries:
+                return alike
     raise ArgumentValueError(
         "OpenDP's make_randomized_response gives the truth with a prob that is a double, at "
         "least 1/k and below 1, and each other category equally likely; found a mechanism of "

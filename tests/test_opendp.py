@@ -141,6 +141,8 @@ def test_types_of_numbers():
         text = opendp.to_json(rr.KRR(categories, 0.75))
         assert expected == json.loads(text)["__kwargs__"]["T"]
         assert rr.KRR(categories, 0.75) == opendp.from_json(text)
+    codebook = rr.KRR({1: "never", 2: "once"}, 0.75)
+    assert rr.KRR([1, 2], 0.75) == opendp.from_json(opendp.to_json(codebook))
 
 
 @pytest.mark.parametrize(

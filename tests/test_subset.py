@@ -174,7 +174,7 @@ def test_influence_of_one_report():
         ({"prob_own": 0.5}, "needs size"),
         *(({"epsilon": 1.0, "size": size}, "size must be in [1, 3]") for size in (0, 4)),
         *(({"epsilon": 1.0, "size": size}, "must be a whole number") for size in (2.0, True)),
-        *(({"size": 2, "prob_own": prob}, "[2/4, 1)") for prob in (0.4, 1.0)),
+        *(({"size": 2, "prob_own": prob}, "[0.5, 1)") for prob in (0.4, 1.0)),
         ({"epsilon": -1.0}, "at least 0"),
         ({"epsilon": "1"}, "epsilon must be a number"),
         ({"epsilon": 90.0}, "largest possible is"),

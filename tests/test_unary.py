@@ -143,8 +143,9 @@ ANY, SYMMETRIC, OPTIMIZED = UnaryEncoding, UnaryEncoding.symmetric, UnaryEncodin
 @pytest.mark.parametrize(
     ("make", "numbers", "options", "words"),
     [
-        (ANY, (0.25, 0.75), {}, "at most prob_own"),
-        *((ANY, pair, {}, "in (0, 1)") for pair in ((1.0, 0.5), (0.5, 0.0), (math.nan, 0.1))),
+        (ANY, (0.25, 0.75), {}, "prob_own must be in [0.75, 1)"),
+        *((ANY, (0.5, one), {}, "prob_other must be in (0, 1)") for one in (0.0, math.nan)),
+        *((ANY, (one, 0.1), {}, "prob_own must be in [0.1, 1)") for one in (1.0, math.nan)),
         *((ANY, (one, 0.1), {}, "prob_own must be a number") for one in ("0.7", True)),
         (SYMMETRIC, (), {}, "prob or epsilon, found neither"),
         (SYMMETRIC, (0.7,), {"epsilon": 1}, "found prob and epsilon"),

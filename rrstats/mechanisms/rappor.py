@@ -148,17 +148,10 @@ class Rappor(UnaryEncoding):
     q: float
 
     def __init__(self, categories: object, f: float, p: float, q: float) -> None:
-        f, p, q = (check_number(value, name) for value, name in ((f, "f"), (p, "p"), (q, "q")))
-        if not 0 < f < 1:
-            raise ArgumentValueError(
-                f"f must be in (0, 1), got {f!r}; it is the probability that a kept bit is a coin"
-            )
-        if not 0 < p < q < 1:
-            raise ArgumentValueError(
-                "p and q must be in (0, 1), and p below q, got "
-                f"p={p!r} and q={q!r}; they are the probabilities that a kept 0 and a kept 1 are "
-                "reported as 1"
-            )
+        coin = "it is the probability that a kept bit is a coin"
+        f = check_number(f, "f", 0.0, 1.0, ends="()", hint=coin)
+        p = check_number(p, "p", 0.0, 1.0, ends="()", hint="a kept 0 is reported as 1 with it")
+        q = check_number(q, "q", p, 1.0, ends="()", hint="a kept 1 is reported as 1 with it")
         kept = UnaryEncoding.symmetric(categories, float(1 - Fraction(f) / 2))
         mixed = (
             Fraction(bit) * Fraction(q) + (1 - Fraction(bit)) * Fraction(p)

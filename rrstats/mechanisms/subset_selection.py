@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_epsilon, check_exactly_one, check_number, check_whole_number
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms.base import check_codes
 from rrstats.mechanisms.epsilon import LARGEST_PROB, nearest_to_epsilon
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
@@ -103,12 +103,9 @@ class SubsetSelection(BitReports):
         if prob_own is None:
             ratio = partial(_ratio, domain.k, size)
             prob_own = nearest_to_epsilon(epsilon, ratio, size / domain.k, LARGEST_PROB)
-        value = check_number(prob_own, "prob_own")
-        if not size / domain.k <= value < 1:
-            raise ArgumentValueError(
-                f"prob_own must be in [{size}/{domain.k}, 1) for {size} of {domain.k} categories, "
-                f"got {value!r}; below it another category is named more often than the truth"
-            )
+        hint = "below it another category is named more often than the truth"
+        low = size / domain.k
+        value = check_number(prob_own, "prob_own", low, 1.0, ends="[)", hint=hint)
         vars(self).update(domain=domain, size=size, prob_own=value)
 
     @property

@@ -142,13 +142,9 @@ class UnaryEncoding(BitReports):
     kind: str
 
     def __init__(self, categories: object, prob_own: float, prob_other: float) -> None:
-        own, other = check_number(prob_own, "prob_own"), check_number(prob_other, "prob_other")
-        if not 0 < other <= own < 1:
-            raise ArgumentValueError(
-                "prob_own and prob_other must be in (0, 1), and prob_other at most prob_own, got "
-                f"prob_own={own!r} and prob_other={other!r}; they are the probabilities that "
-                "the true category's bit and another category's bit are reported as 1"
-            )
+        hint = "the true category's bit is reported as 1 with prob_own, another's with prob_other"
+        other = check_number(prob_other, "prob_other", 0.0, 1.0, ends="()", hint=hint)
+        own = check_number(prob_own, "prob_own", other, 1.0, ends="[)", hint=hint)
         self._set(categories, own, other)
 
     def _set(
