@@ -314,13 +314,6 @@ def test_estimate_and_tally_take_the_mechanism_from_the_frame():
         out.rr.estimate("smoker")
 
 
-def test_epsilon_without_metadata_raises_and_is_never_zero():
-    """Unknown is not 0."""
-    with pytest.raises(rr.errors.MetadataError, match="unknown"):
-        _ = frame_of().rr.epsilon
-    assert frame_of().rr.mechanisms == {}
-
-
 def test_simulate_is_reproducible_and_marked():
     """For teaching: the same seed gives the same reports, which stay marked."""
     frame = frame_of(40)
@@ -401,13 +394,6 @@ def test_the_accessor_keeps_nothing():
     for other in (out.copy(), copy.deepcopy(out), pickle.loads(pickle.dumps(out))):
         assert other.rr.mechanisms == out.rr.mechanisms
     assert b"Accessor" not in pickle.dumps(out)
-
-
-def test_a_column_called_rr_does_not_hide_the_accessor():
-    """df.rr is the accessor, df["rr"] the column."""
-    frame = pd.DataFrame({"rr": ["a", "b"]})
-    assert isinstance(frame.rr, rr.FrameAccessor)
-    assert frame.rr.privatize("rr", CATEGORIES, 0.99, rng=QUIET)["rr"].tolist() == ["a", "b"]
 
 
 def test_a_column_of_levels_with_an_empty_one_is_there_once():

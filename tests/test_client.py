@@ -271,14 +271,6 @@ def test_words_are_those_of_the_operating_system(monkeypatch):
     assert 4 * [1, 8, 1] == asked
 
 
-def test_every_report_is_drawn_anew():
-    """200 reports over 1,000 categories at no information are not all alike."""
-    m = rr.KRR(range(1000), 0.001)
-    assert (
-        len({rr.client.report(m, 7) for _ in range(200)}) > 100
-    )  # 18 expected to repeat; 100: never
-
-
 def test_other_sources():
     """A SecureGenerator is silent; NumPy's generators are for teaching, and say so."""
     assert rr.client.report(M, "once", rng=rr.SecureGenerator()) in M.categories

@@ -189,7 +189,7 @@ def test_blocks_of_a_part_that_failed_are_never_used_again(monkeypatch):
     release = ColumnRelease(np.array([], np.uint8), CODES, rng=source)
     truth = np.zeros(10, dtype=np.uint8)
     with monkeypatch.context() as patched:
-        patched.setattr(column_release, "randomize_block", lambda *_: 1 / 0)
+        patched.setattr(column_release, "randomize_block", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             release.reports(truth)
     release.reports(truth)

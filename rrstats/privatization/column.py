@@ -52,6 +52,7 @@ def randomize_block(
     encoded: Encoded,
     source: Source,
     block: int,
+    *,
     samples: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
     """Reports of one block of answers, of which those that no category serves are made uniform.
@@ -279,7 +280,7 @@ class ColumnRelease(Unpicklable):
                 if mine is not None:
                     asked += mine.astype(np.uint64) * np.uint64(k + 1)
                 source = keyed.words(rows, asked)
-            codes = randomize_block(self.mechanism, encoded, source, block, mine)
+            codes = randomize_block(self.mechanism, encoded, source, block, samples=mine)
             builder.write(rows, codes, encoded.absent if keep else None)
             return found
 
