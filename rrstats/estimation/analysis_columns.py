@@ -434,9 +434,11 @@ def variables(
             refuse_renamed(frame, name)
             found.append(ordinary(column, name=name))
             continue
-        described = given.get(name)
-        sampled = _has_samples(column, described)
-        labels = column_of(frame, group) if group is not None and sampled else None
+        described, labels = given.get(name), None
+        by_row = described is not None and _by_row(described, len(column)) is not None
+        if group is not None and not by_row:
+            sampled = mechanism_of(column, described, None, None).groups is not None
+            labels = column_of(frame, group) if sampled else None
         found.append(variable(column, described, name=name, group=labels, times=times))
     return found
 
@@ -447,10 +449,3 @@ def check_asked(mechanisms: Iterable[Any], named: list[Any]) -> None:
         raise ArgumentValueError(
             f"mechanisms must be of the columns asked for, {named}, found also {strange}"
         )
-
-
-def _has_samples(column: pd.Series[Any], described: Any) -> bool:
-    """True where each report must say which sample it is in."""
-    if described is not None and _by_row(described, len(column)) is not None:
-        return False
-    return mechanism_of(column, described, None, None).groups is not None

@@ -188,12 +188,6 @@ class Estimate(Result):
         """True where reports support categories, so that `to_frame` can say how many do."""
         return not np.isnan(self.named[0]).any()
 
-    @property
-    def reported_by_category(self) -> NDArray[Any]:
-        """(k,) reports that support each category, as whole numbers where there are such."""
-        counts = self.named[0]
-        return counts.astype(np.int64) if self.names_categories else counts
-
     # -- proportions and their variances ---------------------------------------------------
 
     @cached_property
@@ -923,9 +917,10 @@ class Estimate(Result):
 
         ends : of the proportions and, without a design, perhaps of those among the rows.
         """
+        reported = self.named[0][at]  # whole numbers where there are such
         found = {
             "n": self.n,
-            "reported": self.reported_by_category[at],
+            "reported": reported.astype(np.int64) if self.names_categories else reported,
             "naive": self.named[1][at],
             "proportion": self.proportions[at],
             "std_error": self.std_error[at],
