@@ -12,7 +12,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -60,12 +60,7 @@ def open_frame(data: Any) -> pd.DataFrame | EngineFrame:
         return data
     frame = _understood(data)
     native = frame.to_native()
-    if isinstance(native, pd.DataFrame):
-        return native
-    engine = frame.implementation.value
-    placed, names = told(engine, lambda: _placed(engine, frame))
-    types = told(engine, lambda: tuple(placed.collect_schema().values()))
-    return EngineFrame(placed, native, engine, names, types)
+    return native if isinstance(native, pd.DataFrame) else EngineFrame(frame)
 
 
 def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:
@@ -178,7 +173,6 @@ def _package(data: Any) -> str:
     return type(data).__module__.partition(".")[0].lstrip("_")
 
 
-@dataclass(frozen=True, eq=False)
 class EngineFrame:
     """A frame whose rows stay where they are.
 
@@ -187,11 +181,10 @@ class EngineFrame:
     names, types : of the columns, as the engine and narwhals have them.
     """
 
-    frame: Any
-    native: Any
-    engine: str
-    names: tuple[Hashable, ...]
-    types: tuple[Any, ...]
+    def __init__(self, frame: Any) -> None:
+        self.native, self.engine = frame.to_native(), str(frame.implementation.value)
+        self.frame, self.names = told(self.engine, lambda: _placed(self.engine, frame))
+        self.types = told(self.engine, lambda: tuple(self.frame.collect_schema().values()))
 
     @cached_property
     def header(self) -> pd.DataFrame:

@@ -18,8 +18,9 @@ groups, as the covariance matrix of `svyby` in R's survey package.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -42,9 +43,8 @@ _ALIKE = 1e-9
 """Relative difference up to which probabilities are the same but for rounding."""
 
 
-@dataclass(frozen=True)
 class SampleCells:
-    """The c cells of a tally as arrays.
+    """The c cells of a tally as arrays; a sample without weights has those of its population.
 
     keys : (stratum, cluster) of each.  labels : of the strata.
     strata : (c,) the number of each cell's stratum.
@@ -52,28 +52,47 @@ class SampleCells:
     rows, others, inverse, inverse2 : (c,) as in a tally's `Cell`.
     reported, first, second : (c, m) counts, sums of w and of w^2 by report cell.
     table : (m, k) the score of each report cell, and of which category it is one: ``speaks``.
-    sampled : (strata,) the share of its clusters that are in the sample.
-    design : whether probabilities are known, and what to do with strata of one cluster.
     split : whether reports name several categories.  Then each category has two report cells of
         its own, named and not named; what is known of two categories together is not there.
+    sampled : (strata,) the share of its clusters that are in the sample.
+    design : whether probabilities are known, and what to do with strata of one cluster.
     """
 
-    keys: list[tuple[Hashable, Hashable]]
-    labels: list[Hashable]
-    strata: NDArray[np.intp]
-    alone: NDArray[np.bool_]
-    rows: Floats
-    others: Floats
-    inverse: Floats
-    inverse2: Floats
-    reported: Floats
-    first: Floats
-    second: Floats
-    table: Floats
-    speaks: Floats
-    split: bool
-    sampled: Floats
-    design: SampleDesign
+    def __init__(self, tally: Tally, design: SampleDesign) -> None:
+        channel, m = tally.mechanism.channel, len(tally.mechanism.channel.samples)
+        kept = {key: cell for key, cell in tally.cells.items() if cell.rows or cell.others}
+        self.keys, cells = list(kept), list(kept.values())
+        self.labels = list(dict.fromkeys(stratum for stratum, _ in self.keys))
+        number = {label: place for place, label in enumerate(self.labels)}
+        self.strata = np.array([number[stratum] for stratum, _ in self.keys], dtype=np.intp)
+        self.alone = np.array([cluster is None for _, cluster in self.keys], dtype=bool)
+        pairs = np.array([(cell.rows, cell.others) for cell in cells], dtype=np.float64)
+        self.rows, self.others = pairs.reshape(-1, 2).T
+        self.reported = np.array([cell.reported for cell in cells], np.float64).reshape(-1, m)
+        sums = np.array([cell.sums for cell in cells]).reshape(-1, 2, m)
+        totals = np.array([cell.totals for cell in cells]).reshape(-1, 4).T
+        self.first, self.second = sums.swapaxes(0, 1)
+        self.inverse, self.inverse2 = totals[2:]
+        self.split, self.design = not channel.is_multinomial, design
+        self.sampled = np.zeros(len(self.labels))
+        if self.split:
+            self.speaks = np.vstack([np.eye(channel.k)] * 2)
+            each = [np.diag(channel.solve(np.full(m, rate))) for rate in (1.0, 0.0)]
+            self.table = np.vstack(each)
+            self.reported, self.first, self.second = (
+                np.hstack([part, whole[:, None] - part])
+                for part, whole in zip(
+                    (self.reported, self.first, self.second), (self.rows, *totals[:2]), strict=True
+                )
+            )
+        else:
+            self.table = channel.scores(np.arange(m))
+            self.speaks = np.ones_like(self.table)
+        if design.population is not None:
+            self.sampled = _sampled_shares(self, design.population)
+            if all(cell.weights is None for cell in cells):
+                scale = 1 / self.sampled[self.strata, None]
+                self.first, self.second = self.first * scale, self.second * scale**2
 
     @property
     def by_chance(self) -> bool:
@@ -91,55 +110,6 @@ class SampleCells:
         found = np.zeros((len(self.labels), *values.shape[1:]))
         np.add.at(found, self.strata, values)
         return found
-
-
-def read_cells(tally: Tally, design: SampleDesign) -> SampleCells:
-    """The cells of a tally; a sample without weights gets those that its population gives."""
-    channel = tally.mechanism.channel
-    kept = {key: cell for key, cell in tally.cells.items() if cell.rows or cell.others}
-    labels = list(dict.fromkeys(stratum for stratum, _ in kept))
-    number = {label: place for place, label in enumerate(labels)}
-    m = len(channel.samples)
-    cells = list(kept.values())
-    counts = np.array([cell.reported for cell in cells], dtype=np.float64).reshape(-1, m)
-    first, second = np.array([cell.sums for cell in cells]).reshape(-1, 2, m).swapaxes(0, 1)
-    total, total2, inverse, inverse2 = np.array([cell.totals for cell in cells]).reshape(-1, 4).T
-    rows, others = np.array([(cell.rows, cell.others) for cell in cells], float).reshape(-1, 2).T
-    if channel.is_multinomial:
-        table = channel.scores(np.arange(m))
-        speaks = np.ones_like(table)
-    else:
-        speaks = np.vstack([np.eye(channel.k)] * 2)
-        table = np.vstack([np.diag(channel.solve(np.full(m, rate))) for rate in (1.0, 0.0)])
-        counts, first, second = (
-            np.hstack([part, whole[:, None] - part])
-            for part, whole in ((counts, rows), (first, total), (second, total2))
-        )
-    found = SampleCells(
-        keys=list(kept),
-        labels=labels,
-        strata=np.array([number[stratum] for stratum, _ in kept], dtype=np.intp),
-        alone=np.array([cluster is None for _, cluster in kept], dtype=bool),
-        rows=rows,
-        others=others,
-        inverse=inverse,
-        inverse2=inverse2,
-        reported=counts,
-        first=first,
-        second=second,
-        table=table,
-        speaks=speaks,
-        split=not channel.is_multinomial,
-        sampled=np.zeros(len(labels)),
-        design=design,
-    )
-    if design.population is None:
-        return found
-    found = replace(found, sampled=_sampled_shares(found, design.population))
-    if any(cell.weights is not None for cell in cells):
-        return found
-    scale = 1 / found.sampled[found.strata, None]
-    return replace(found, first=first * scale, second=second * scale**2)
 
 
 @dataclass(frozen=True)
@@ -219,7 +189,7 @@ def variance_form(cells: SampleCells) -> VarianceForm:
 def _free(cells: SampleCells) -> Floats:
     """(c, m) the squared weights that count for sampling; the randomization has the rest alone."""
     if cells.by_chance:
-        return cells.second - cells.first
+        return np.asarray(cells.second - cells.first)
     return np.asarray((1 - cells.sampled)[cells.strata, None] * cells.second)
 
 
@@ -346,7 +316,7 @@ class SurveyMoments:
     @cached_property
     def cells(self) -> SampleCells:
         """The cells of the tally, with the weights that the population gives."""
-        return read_cells(self.tally, self.design)
+        return SampleCells(self.tally, self.design)
 
     @cached_property
     def form(self) -> VarianceForm:
@@ -518,17 +488,13 @@ class SurveyMoments:
         shares = one.sampled[one.strata], other.sampled[other.strata[order]]
         if not np.allclose(*shares, rtol=_ALIKE, atol=0):
             return None
-        side: Any = {
-            name: np.hstack([getattr(one, name), getattr(other, name)[order]])
-            for name in ("reported", "first", "second")
-        }
-        return replace(
-            one,
-            rows=rows,
-            others=present - rows,
-            inverse=one.inverse + other.inverse[order],
-            inverse2=one.inverse2 + other.inverse2[order],
-            table=scipy.linalg.block_diag(one.table, other.table),
-            speaks=scipy.linalg.block_diag(one.speaks, other.speaks),
-            **side,
-        )
+        both = copy(one)
+        both.rows, both.others = rows, present - rows
+        both.inverse = one.inverse + other.inverse[order]
+        both.inverse2 = one.inverse2 + other.inverse2[order]
+        both.reported = np.hstack([one.reported, other.reported[order]])
+        both.first = np.hstack([one.first, other.first[order]])
+        both.second = np.hstack([one.second, other.second[order]])
+        both.table = scipy.linalg.block_diag(one.table, other.table)
+        both.speaks = scipy.linalg.block_diag(one.speaks, other.speaks)
+        return both
