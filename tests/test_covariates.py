@@ -11,9 +11,11 @@ from chance import assert_at_least
 from scipy import optimize, special, stats
 
 import rrstats as rr
+from rrstats import linear, logit
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    ConvergenceWarning,
     LowPrecisionWarning,
     NotIdentifiableError,
     RRStatsWarning,
@@ -21,7 +23,6 @@ from rrstats.errors import (
 from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.means import means
 from rrstats.mechanisms import surveys
-from rrstats.regression import ConvergenceWarning, linear, logit
 from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome, climb
 from rrstats.regression.links import family_of
 

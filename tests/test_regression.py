@@ -11,6 +11,7 @@ import pytest
 import scipy
 
 import rrstats as rr
+from rrstats import cauchit, cloglog, logit, probit
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -19,7 +20,6 @@ from rrstats.errors import (
     MissingPackageError,
     RRStatsWarning,
 )
-from rrstats.regression import cauchit, cloglog, logit, probit
 from rrstats.regression.likelihood import profile_end
 
 NO_YES = ["no", "yes"]

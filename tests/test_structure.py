@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import importlib.util
 import subprocess
 import sys
 import types
@@ -49,6 +50,9 @@ def test_completion_shows_public_names_alone():
     found = [getattr(rrstats, name) for name in rrstats.__all__]
     modules = [rrstats, *(one for one in found if isinstance(one, types.ModuleType))]
     assert len(modules) > 10
+    for engine, package in (("dask", "dask"), ("polars", "polars"), ("spark", "pyspark")):
+        if importlib.util.find_spec(package):
+            modules.append(importlib.import_module(f"rrstats.engines.{engine}"))
     for module in modules:
         assert sorted(module.__all__) == dir(module), module.__name__
         assert "check_" not in " ".join(module.__all__).replace("check_file", "")

@@ -508,3 +508,7 @@ class DaskAccessor:
 
     def __repr__(self) -> str:
         return "<randomized response on a Dask frame: privatize, estimate, tally, crosstab>"
+
+
+def __dir__() -> list[str]:
+    return __all__

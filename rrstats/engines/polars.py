@@ -339,3 +339,7 @@ class SeriesNamespace:
     def tally(self, *design: Any, **options: Any) -> Any:
         """`rrstats.tally` of this column of reports; options as there."""
         return tally(self._data, *design, **options)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -722,3 +722,7 @@ class Staging:
                 "another name, or remove it yourself"
             )
         return True
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -37,7 +37,7 @@ from rrstats.randomness.sources import (
     open_source,
 )
 
-__all__ = ["decode_report", "encode_report", "fingerprint", "report"]
+__all__ = ["decode_report", "encode_report", "report"]
 
 VERSION = 1
 """Of the text of reports."""

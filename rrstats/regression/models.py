@@ -148,7 +148,7 @@ def logit(
     Examples
     --------
     >>> import numpy as np, rrstats as rr
-    >>> from rrstats.regression import logit
+    >>> from rrstats import logit
     >>> x = np.repeat([0, 1, 2, 3, 4], 2)
     >>> reports = np.tile([1, 0], 5)
     >>> people = [70, 130, 78, 122, 86, 114, 97, 103, 110, 90]
