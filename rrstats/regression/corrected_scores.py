@@ -33,7 +33,7 @@ from rrstats.errors import (
 from rrstats.regression.design_matrix import table_of
 from rrstats.regression.effects import student_quantile
 from rrstats.regression.likelihood import check_columns
-from rrstats.regression.private_covariates import ModelData, PrivateCovariates
+from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import (
     RegressionResult,
     clusters_df,
@@ -66,12 +66,6 @@ class ScoreResult(RegressionResult):
     sigma2: float
     effective_n: pd.Series[float]
     signal: pd.Series[float]
-    data: ModelData
-
-    @property
-    def private(self) -> PrivateCovariates:
-        """The privatized covariates."""
-        return self.data.private
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
         "compare": _TESTS,

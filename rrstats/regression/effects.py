@@ -45,16 +45,7 @@ _COARSER = (
 
 def student_quantile(level: float, df: float) -> float:
     """Half the width of an interval in standard errors; of infinitely many df a normal one."""
-    if np.isinf(df):
-        return float(scipy.special.ndtri(0.5 + level / 2))
     return float(scipy.special.stdtrit(df, 0.5 + level / 2))
-
-
-def student_tail(z: Floats, df: float) -> Floats:
-    """P(T > |z|)."""
-    if np.isinf(df):
-        return np.asarray(scipy.special.ndtr(-np.abs(z)))
-    return np.asarray(scipy.special.stdtr(df, -np.abs(z)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +268,7 @@ def tested(frame: pd.DataFrame, level: float, df: float) -> pd.DataFrame:
     """Effects with z, p and Wald intervals, of columns effect and std_error."""
     half = student_quantile(level, df) * frame["std_error"]
     frame["z"] = frame["effect"] / frame["std_error"]
-    frame["p"] = 2 * student_tail(frame["z"].to_numpy(dtype=np.float64), df)
+    frame["p"] = 2 * scipy.special.stdtr(df, -frame["z"].astype(np.float64).abs())
     frame["low"], frame["high"] = frame["effect"] - half, frame["effect"] + half
     return frame
 

@@ -43,7 +43,6 @@ from rrstats.regression.effects import (
     marginal,
     predictions,
     student_quantile,
-    student_tail,
     tested,
     verdict,
 )
@@ -81,6 +80,8 @@ class RegressionResult:
         The kind of covariance.
     nobs : int
         Number of people.
+    data : ModelData
+        Their columns, as far as they are not reports.
     llf : float
         Log-likelihood at the maximum.
     converged, iterations : bool, int
@@ -95,6 +96,7 @@ class RegressionResult:
     covariance: Floats
     vcov: str
     nobs: int
+    data: ModelData
     llf: float = np.nan
     converged: bool = True
     iterations: int = 1
@@ -135,6 +137,11 @@ class RegressionResult:
         return f"{self.nobs:,} reports tell as much as so many known answers: {told}."
 
     @property
+    def private(self) -> PrivateCovariates:
+        """The privatized covariates."""
+        return self.data.private
+
+    @property
     def params(self) -> pd.Series[float]:
         """The coefficients, by name."""
         return pd.Series(self.estimates, index=self.index, name="coef")
@@ -164,8 +171,8 @@ class RegressionResult:
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of coefficients of 0, by the normal distribution or Student's t."""
-        z = np.asarray(self.zvalues, dtype=np.float64)
-        return pd.Series(2 * student_tail(z, self.df), index=self.index, name="P>|z|")
+        tail = scipy.special.stdtr(self.df, -self.zvalues.astype(np.float64).abs())
+        return pd.Series(2 * tail, index=self.index, name="P>|z|")
 
     @property
     def df_model(self) -> int:
@@ -476,18 +483,12 @@ class LikelihoodResult(RegressionResult):
     """
 
     fit: Fit
-    data: ModelData
     share_columns: ShareColumns | None
     covariate_model: str | None
     inner: Floats
     remark: str | None = None
 
     # -- parameters and their covariance ------------------------------------------------------
-
-    @property
-    def private(self) -> PrivateCovariates:
-        """The privatized covariates."""
-        return self.data.private
 
     def cov_params(self, kind: str | None = None) -> pd.DataFrame:
         """Covariance of the coefficients.
