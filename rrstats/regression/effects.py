@@ -353,9 +353,7 @@ def goodness(people: Population) -> GoodnessOfFit:
     _, one, group = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     place = group.ravel() * cells + (outcome.cells - first)
     observed = np.bincount(place, model.weights, minlength=len(one) * cells)
-    values, _ = outcome.evidence(outcome.table, model.split(theta)[1])
-    shares = outcome.family.shares(model.eta(theta, slice(None))[:, 0, one])
-    rates = np.stack([(values[:, first[one] + cell] * shares).sum(axis=0) for cell in range(cells)])
+    rates = np.stack([np.exp(model.supposed(cell).each(theta))[one] for cell in range(cells)])
     sizes = np.bincount(group.ravel(), model.weights)
     expected = np.asarray((rates * sizes).T.ravel(), dtype=np.float64)
     used = expected > 0

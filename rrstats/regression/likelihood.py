@@ -92,10 +92,6 @@ class NormalOutcome:
         sigma = self.scale * np.exp(own)
         return sigma, np.diag(sigma)
 
-    def take(self, rows: Any) -> NormalOutcome:
-        """The same of some rows."""
-        return replace(self, y=self.y[rows])
-
     @property
     def observed(self) -> tuple[Any, ...]:
         """All that was seen."""
@@ -178,25 +174,25 @@ class ReportedOutcome:
         same = codes[:, None] == codes
         return shares, np.diag(shares) - same * np.outer(shares, shares)
 
-    def evidence(self, table: Floats, psi: Floats) -> tuple[Floats, Floats]:
-        """(k, cells) A, and its (own, cells) derivatives by psi."""
+    def evidence(self, rows: slice, psi: Floats) -> tuple[Floats, Floats]:
+        """(k, rows) A of some reports, and its (own, rows) derivatives by psi."""
         shares, free = self.class_shares(psi), self.free
+        table = self.table[rows] if self.cells is None else self.table
         values = (self.shown * shares) @ table.T
-        return values, shares[free, None] * (table.T[free] - values[self.class_of[free]])
-
-    def _evidence(self, rows: slice, psi: Floats) -> tuple[Floats, Floats]:
-        """The same of some reports."""
+        steps = shares[free, None] * (table.T[free] - values[self.class_of[free]])
         if self.cells is None:
-            return self.evidence(self.table[rows], psi)
-        values, steps = self.evidence(self.table, psi)
+            return values, steps
         return values[:, self.cells[rows]], steps[:, self.cells[rows]]
 
     def terms(self, rows: slice, eta: Floats, own: Floats) -> Terms:
         """Log sum_j A_j P(j | eta)."""
-        values, steps = self._evidence(rows, own)
+        values, steps = self.evidence(rows, own)
         shares = self.family.shares(eta)
         slopes = self.family.slopes(eta, shares)
-        rate, inverse, by = self._slopes(values, steps, shares, slopes)
+        rate = np.einsum("kn,kcn->cn", values, shares)
+        inverse = np.divide(1.0, rate, out=np.zeros_like(rate), where=rate > 0)
+        by = np.einsum("kn,kqcn->qcn", values, slopes)
+        by = np.concatenate([by, shares[self.class_of[self.free]] * steps[:, None]]) * inverse
         q, codes = self.predictors, self.class_of[self.free]
         curves = np.empty((len(by), len(by), *rate.shape))
         curves[:q, :q] = self.family.bends(eta, shares, values[:, None]) * inverse
@@ -212,29 +208,6 @@ class ReportedOutcome:
         with np.errstate(divide="ignore"):
             return Terms(np.log(rate), by, curves)
 
-    def _slopes(
-        self, values: Floats, steps: Floats, shares: Floats, slopes: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """(C, rows) P(report) and its inverse, and the slopes of its logarithm, own ones last."""
-        rate = np.einsum("kn,kcn->cn", values, shares)
-        inverse = np.divide(1.0, rate, out=np.zeros_like(rate), where=rate > 0)
-        by = np.einsum("kn,kqcn->qcn", values, slopes)
-        own = shares[self.class_of[self.free]] * steps[:, None]
-        return rate, inverse, np.concatenate([by, own]) * inverse
-
-    def expected(self, rows: slice, eta: Floats, own: Floats) -> Floats:
-        """(d, d, C, rows) the mean of products of slopes over the reports of a row's sample."""
-        first = self.first[rows]
-        shares = self.family.shares(eta)
-        slopes = self.family.slopes(eta, shares)
-        values, steps = self.evidence(self.table, own)
-        d = self.predictors + self.own
-        found = np.zeros((d, d, *eta.shape[1:]))
-        for cell in first + np.arange(self.width)[:, None]:
-            rate, _, by = self._slopes(values[:, cell], steps[:, cell], shares, slopes)
-            found += by[:, None] * (by * rate)[None]
-        return found
-
     @property
     def observed(self) -> tuple[Any, ...]:
         """All that was seen, and of which mechanism."""
@@ -247,7 +220,7 @@ class ReportedOutcome:
 
     def posterior(self, rows: slice, eta: Floats, own: Floats) -> Floats:
         """(rows, k) P(truth | report, covariates), of one class."""
-        joint = self._evidence(rows, own)[0] * self.family.shares(eta[:, 0])
+        joint = self.evidence(rows, own)[0] * self.family.shares(eta[:, 0])
         return np.asarray((joint / joint.sum(axis=0)).T)
 
     @property
@@ -391,13 +364,10 @@ class Likelihood:
         gamma = theta[cut:].reshape(self.classes - 1, self.shares.shape[1])
         return beta, theta[self.head : cut], gamma
 
-    def take(self, rows: Any) -> Likelihood:
-        """Some rows."""
-        offset = None if self.offset is None else self.offset[rows]
-        columns = ("given", "same", "shares", "weights", "squares")
-        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in columns}
-        varying, outcome = self.varying[:, rows], self.outcome.take(rows)
-        return replace(self, outcome=outcome, varying=varying, offset=offset, **taken)
+    def supposed(self, cell: int) -> Likelihood:
+        """The same people, had all reported one cell of their sample."""
+        cells = self.outcome.first + cell
+        return replace(self, outcome=replace(self.outcome, cells=cells))
 
     def blocks(self) -> Iterator[slice]:
         """Slices of the rows; an empty one where there are none."""
@@ -445,6 +415,10 @@ class Likelihood:
         each = _log_sum(joint)
         with np.errstate(invalid="ignore"):
             return np.exp(joint - each), np.exp(log_shares), each, terms
+
+    def each(self, theta: Floats) -> Floats:
+        """(rows,) the log-likelihoods."""
+        return np.concatenate([self._after(theta, rows)[2] for rows in self.blocks()])
 
     def posterior(self, theta: Floats) -> Floats:
         """(rows, C) P(class | reports, outcome, covariates)."""
@@ -518,10 +492,11 @@ class Likelihood:
 
     def expected(self, theta: Floats) -> Floats:
         """Expected information, of one class."""
-        own, total = self.split(theta)[1], np.zeros((self.size, self.size))
-        for rows in self.blocks():
-            mean = self.outcome.expected(rows, self.eta(theta, rows), own)
-            total += self.gram(mean * self.weights[rows], rows)
+        total = np.zeros((self.size, self.size))
+        for cell in range(self.outcome.width):
+            there = self.supposed(cell)
+            scores = there.scores(theta)
+            total += (scores.T * (self.weights * np.exp(there.each(theta)))) @ scores
         return total
 
     def _curvature(
@@ -586,9 +561,6 @@ _LOST = 1e-4
 
 _GAIN = 1e-4
 """What an infinite parameter gains over one held at the start; below it nothing is known of it."""
-
-_FIRST_LOOK = 10_000
-"""About so many rows are enough to compare the starts of a mixture."""
 
 _APART = 3.5
 """How far apart in deviations of the outcome the last starts put the classes."""
@@ -831,13 +803,7 @@ def _is_concave(outcome: Any) -> bool:
 
 def _mixture_maxima(model: Likelihood) -> list[Maximum]:
     """Maxima, the highest first, from all starts of a model with several classes."""
-    stride = max(model.rows // _FIRST_LOOK, 1)
-    small = model.take(slice(None, None, stride))
-    ends = distinct([climb(small, start) for start in _starts(small)], _SAME * small.rows)
-    if stride == 1:
-        return ends
-    near = [end for end in ends if end.value > ends[0].value - 20]
-    return distinct([climb(model, end.parameters) for end in near], _SAME * model.rows)
+    return distinct([climb(model, start) for start in _starts(model)], _SAME * model.rows)
 
 
 def _starts(model: Likelihood) -> list[Floats]:
