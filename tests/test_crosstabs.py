@@ -83,7 +83,7 @@ def test_the_variance_of_an_empty_cell_grows_by_a_factor_a_column():
     """Theory case joint-var-growth: k = 4 and epsilon 1 for each column."""
     mechanism = rr.KRR(list("abcd"), epsilon=1.0)
     axis = Axis("x", mechanism.categories, mechanism)
-    law = axis.likelihood[:, 0]  # everybody is an a, the cell is of b throughout
+    law = axis.likelihood_table[:, 0]  # everybody is an a, the cell is of b throughout
     golden = 1.598067368884724, 2.553819315494145, 4.081175314118715, 6.521993096190982
     for columns, expected in enumerate(golden, 1):
         rates = reduce(np.multiply.outer, [law] * columns)
@@ -105,7 +105,7 @@ def outcomes(axis):
         bits = [np.eye(k)[list(pair)].sum(axis=0) for pair in itertools.combinations(range(k), 2)]
         return [(np.append(b, 1.0), np.array(row)) for b, row in zip(bits, law, strict=True)]
     if axis.is_multinomial:
-        return [(np.eye(axis.m)[r], axis.likelihood[r]) for r in range(axis.m)]
+        return [(np.eye(axis.m)[r], axis.likelihood_table[r]) for r in range(axis.m)]
     found = []
     for bits in itertools.product([0, 1], repeat=axis.k):
         chance_of = axis.mechanism.channel
@@ -400,7 +400,7 @@ def test_intervals_cover_what_they_promise(target):
     columns = {"x": rr.KRR(list("abc"), 0.75), "y": rr.KRR(NO_YES, 0.85)}
     truth = np.array([[0.55, 0.2], [0.15, 0.07], [0.03, 0.0]])
     empty = Crosstab.from_counts(np.zeros((3, 2), dtype=int), columns, target=target)
-    first, second = (axis.likelihood for axis in empty.axes)
+    first, second = (axis.likelihood_table for axis in empty.axes)
     hits = np.zeros((3, 2))
     within = np.zeros((3, 2))
     for _ in range(200):
@@ -428,7 +428,7 @@ def test_the_likeliest_table_is_that_of_the_kronecker_product():
     columns = {"x": generic(), "y": rr.KRR(NO_YES, 0.75)}
     counts = np.array([[50, 12], [10, 11], [30, 9], [3, 20]])
     table = Crosstab.from_counts(counts, columns)
-    whole = np.kron(table.axes[0].likelihood, table.axes[1].likelihood)
+    whole = np.kron(*(axis.likelihood_table for axis in table.axes))
     expected = likelihood.most_likely(whole, counts.ravel()).reshape(3, 2)
     assert (table.proportions < 0).any()
     assert np.array_equal(expected, table.mle().proportions)

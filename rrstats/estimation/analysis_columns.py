@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -31,7 +30,7 @@ from rrstats.data.columns import (
 )
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.channel import recode_matrix, transition_matrix
+from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import Record, find, read
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
@@ -176,8 +175,50 @@ def mechanism_of(
     return given
 
 
+class ReportModel:
+    """Base of one column with ``categories`` and a ``mechanism``: what its cells tell of them.
+
+    The mechanism of an ordinary column is None: its cells are its levels, and tell themselves.
+    """
+
+    @property
+    def k(self: Any) -> int:
+        """The number of categories, or of levels."""
+        return len(self.categories)
+
+    @property
+    def channel(self: Any) -> Channel | None:
+        """P(report | truth); None for an ordinary column."""
+        return None if self.mechanism is None else self.mechanism.channel
+
+    @property
+    def is_multinomial(self) -> bool:
+        """True where each row falls into one cell."""
+        return self.channel is None or self.channel.is_multinomial
+
+    @property
+    def m(self) -> int:
+        """The number of cells, or of categories that a report may name."""
+        return self.k if self.channel is None else len(self.channel.samples)
+
+    @property
+    def score_table(self) -> Floats:
+        """(m, k) the scores of each cell."""
+        return np.eye(self.k) if self.channel is None else self.channel.scores(np.arange(self.m))
+
+    @property
+    def likelihood_table(self) -> Floats:
+        """(m, classes) P(cell | latent class)."""
+        return np.eye(self.k) if self.channel is None else transition_matrix(self.channel)
+
+    @property
+    def shown(self) -> Floats:
+        """(k, classes) 1 where a latent class belongs to a category."""
+        return np.eye(self.k) if self.channel is None else recode_matrix(self.channel)
+
+
 @dataclass(frozen=True, eq=False)
-class Variable:
+class Variable(ReportModel):
     """One column for analysis.
 
     name : of the column, or None.  categories : the k true answers; of an ordinary column its
@@ -200,21 +241,6 @@ class Variable:
     def private(self) -> bool:
         """True where the column holds reports."""
         return self.reports is not None
-
-    @property
-    def k(self) -> int:
-        """The number of categories, or of levels."""
-        return len(self.categories)
-
-    @property
-    def is_multinomial(self) -> bool:
-        """True where each row falls into one cell, so that `codes` says all."""
-        return self.reports is None or self.reports.mechanism.channel.is_multinomial
-
-    @property
-    def m(self) -> int:
-        """The number of cells of a report; of an ordinary column its levels."""
-        return self.k if self.reports is None else len(self.reports.mechanism.channel.samples)
 
     def codes(self, part: slice = ALL) -> NDArray[np.intp]:
         """(rows,) the cell of each row, and m where it is missing."""
@@ -243,27 +269,6 @@ class Variable:
         found = np.zeros(rows, dtype=np.bool_)
         found[outside] = True
         return found
-
-    @cached_property
-    def score_table(self) -> Floats:
-        """(m, k) the scores of each cell."""
-        if self.reports is None:
-            return np.eye(self.k)
-        return self.reports.mechanism.channel.scores(np.arange(self.m))
-
-    @cached_property
-    def likelihood_table(self) -> Floats:
-        """(m, classes) P(cell | truth)."""
-        if self.reports is None:
-            return np.eye(self.k)
-        return transition_matrix(self.reports.mechanism.channel)
-
-    @property
-    def shown(self) -> Floats:
-        """(k, classes) 1 where a class shows a category."""
-        if self.reports is None:
-            return np.eye(self.k)
-        return recode_matrix(self.reports.mechanism.channel)
 
     def _told(self, codes: NDArray[Any], asked: str) -> Floats:
         """Scores or likelihoods of reports that are there; of an ordinary column indicators."""

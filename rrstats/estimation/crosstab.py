@@ -41,7 +41,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     warn,
 )
-from rrstats.estimation.analysis_columns import Reports, Variable, variables
+from rrstats.estimation.analysis_columns import ReportModel, Reports, Variable, variables
 from rrstats.estimation.arrays import check_possible, fixed
 from rrstats.estimation.engine_frames import condensed_rows, is_frame, refuse_unopened
 from rrstats.estimation.estimate import Estimate
@@ -74,7 +74,7 @@ from rrstats.inference.contrasts import (
 from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.inference.multinomial import contract, most_likely_table
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.channel import Channel, check_target, recode_matrix, transition_matrix
+from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.plots import PlotOptions, plot_cells, plot_intervals
@@ -107,7 +107,7 @@ _AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
-class Axis:
+class Axis(ReportModel):
     """One column of a table.
 
     Attributes
@@ -125,26 +125,6 @@ class Axis:
     mechanism: Mechanism | None = None
 
     @property
-    def k(self) -> int:
-        """The number of categories."""
-        return len(self.categories)
-
-    @property
-    def channel(self) -> Channel | None:
-        """P(report | truth); None for an ordinary column."""
-        return None if self.mechanism is None else self.mechanism.channel
-
-    @property
-    def is_multinomial(self) -> bool:
-        """True where each report falls into one cell."""
-        return self.channel is None or self.channel.is_multinomial
-
-    @property
-    def m(self) -> int:
-        """The number of cells, or of categories that a report may name."""
-        return self.k if self.channel is None else len(self.channel.samples)
-
-    @property
     def features(self) -> int:
         """The number of counted numbers: cells, or the named categories and all reports."""
         return self.m if self.is_multinomial else self.m + 1
@@ -157,10 +137,8 @@ class Axis:
     @cached_property
     def scores(self) -> Floats:
         """(features, k) the unbiased score of each category."""
-        if self.channel is None:
-            return fixed(np.eye(self.k))
         if self.is_multinomial:
-            return fixed(self.channel.scores(np.arange(self.m)))
+            return fixed(self.score_table)
         low, high = self.named_scores
         return fixed(np.vstack([np.diag(high - low), low]))
 
@@ -230,16 +208,6 @@ class Axis:
             values[code], values[code, : len(own)] = own[0], own
             counted[np.arange(self.m), code, place] = 1.0
         return fixed(values), fixed(counted)
-
-    @property
-    def likelihood(self) -> Floats:
-        """(m, classes) P(cell | latent class)."""
-        return np.eye(self.k) if self.channel is None else transition_matrix(self.channel)
-
-    @property
-    def recode(self) -> Floats:
-        """(k, classes) 1 where a latent class belongs to a category."""
-        return np.eye(self.k) if self.channel is None else recode_matrix(self.channel)
 
     @cached_property
     def naming(self) -> Floats | None:
@@ -367,7 +335,7 @@ def kron_all(tables: Sequence[Floats]) -> Floats:
 def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
     """The mechanism of one column whose categories are the cells of a table."""
     for axis in axes:
-        single = axis.is_multinomial and axis.likelihood.shape[1] == axis.k
+        single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
         if not single or (axis.channel is not None and axis.channel.samples.any()):
             raise ArgumentValueError(
                 f"weights and a design need reports of one sample that fall into one cell each, "
@@ -381,7 +349,7 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
             f"{size:,} of {[axis.name for axis in axes]}; take other columns, merge categories, or "
             "declare levels that nobody has, as of 0 and 1, by a Categorical"
         )
-    matrix = kron_all([axis.likelihood for axis in axes])
+    matrix = kron_all([axis.likelihood_table for axis in axes])
     cells = list(product(*(axis.categories for axis in axes)))
     reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
     return MatrixDesign(cells, matrix, reports=list(reports))
@@ -991,10 +959,10 @@ class Crosstab(CellProportions):
         if self.combined is not None:
             return self.combined.mle()  # which says why there is none
         found = self.proportions
-        square = all(axis.likelihood.shape == (axis.k, axis.k) for axis in self.axes)
+        square = all(axis.likelihood_table.shape == (axis.k, axis.k) for axis in self.axes)
         if self.n and not (square and (found > 0).all()):
-            classes = most_likely_table([axis.likelihood for axis in self.axes], self.counted)
-            found = fixed(contract(classes, [axis.recode.T for axis in self.axes]))
+            classes = most_likely_table([axis.likelihood_table for axis in self.axes], self.counted)
+            found = fixed(contract(classes, [axis.shown.T for axis in self.axes]))
         return self._constrained(found, "maximum likelihood")
 
     def project(self) -> ConstrainedProportions:
