@@ -275,18 +275,6 @@ def test_total_epsilon():
 # -- the other meaning of p --------------------------------------------------------------------
 
 
-def test_a_uniform_draw_round_trip():
-    """From prob to a uniform draw's probability and back, within the last digits of both."""
-    for k, prob in random_pairs(500, seed=5):
-        if 1 / k <= prob < 1:
-            draw = uniform_draw_from_prob(prob, k)
-            back = prob_from_uniform_draw(draw, k)
-            assert abs(back - prob) <= (math.ulp(draw) + math.ulp(prob)) / 2
-    for k in range(2, 60):
-        assert uniform_draw_from_prob(1 / k, k) == pytest.approx(1, abs=2e-16)
-        assert 1 / k == prob_from_uniform_draw(1.0, k)
-
-
 def test_derivation_by_epsilon():
     """P(random draw) = k / (k-1+e^eps) is the k-RR of that epsilon.
 
@@ -575,13 +563,6 @@ def test_delta_is_that_of_all_reports_of_all_persons(names, epsilon):
     delta = found.delta(epsilon)
     assert found.is_exact
     assert Fraction(math.nextafter(delta, 0)) <= expected <= Fraction(delta)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 2.0, 2.4])
-def test_one_report_of_any_matrix_has_its_exact_delta(epsilon):
-    """Where several pairs of truths are the worst at different epsilons, all are in the curve."""
-    expected = enumerated([LAWS["odd"][1]], epsilon)
-    assert float(expected) == pytest.approx(compose([ODD]).delta(epsilon), rel=1e-15)
 
 
 @pytest.mark.parametrize("names", BOUNDED, ids="-".join)

@@ -34,17 +34,12 @@ _TYPES: dict[str, Callable[..., Mechanism]] = {
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
-    "categories": categories_from_json,
-    "first": lambda document: from_dict(document),
-    "groups": categories_from_json,
-    "inverse": from_json,
-    "matrix": from_json,
-    "parameters": from_json,
+    **dict.fromkeys(("categories", "groups", "reports"), categories_from_json),
+    **dict.fromkeys(("inverse", "matrix", "parameters"), from_json),
+    **dict.fromkeys(("first", "second"), lambda document: from_dict(document)),
     "parts": lambda document: [
         from_dict(part) for part in check_instance(document, "parts", list, "a list")
     ],
-    "reports": categories_from_json,
-    "second": lambda document: from_dict(document),
     "shows": lambda document: None if document is None else categories_from_json(document),
     "yes": lambda document: categories_from_json([document])[0],
 }

@@ -116,7 +116,22 @@ class SubsetSelection(BitReports):
     @cached_property
     def channel(self) -> SupportChannel:
         """Each report supports the categories that it names."""
-        return _channel(self.k, self.size, self.prob_own)
+        k, size, own = self.k, self.size, Fraction(self.prob_own)
+        if size == 1:
+            return KRRChannel.of(k, own)
+
+        def pair(named: int) -> Fraction:
+            """P(two given ones are in), where so many of k - 1 are named."""
+            return Fraction(named * (named - 1), (k - 1) * (k - 2))
+
+        return SupportChannel(
+            k=k,
+            prob_truth=own,
+            prob_other=(own * (size - 1) + (1 - own) * size) / (k - 1),
+            pair_truth=own * Fraction(size - 1, k - 1),
+            pair_other=own * pair(size - 1) + (1 - own) * pair(size),
+            likelihood_ratio=_ratio(k, size, self.prob_own),
+        )
 
     def randomize(self, codes: Codes, source: Source, block: int = 0) -> NDArray[np.uint8]:
         """Packed reports of one block of true codes.
@@ -151,27 +166,6 @@ def _ratio(k: int, size: int, prob_own: float) -> Fraction:
     """P(a report | its truth is in it) / P(the report | its truth is not)."""
     own = Fraction(prob_own)
     return own * (k - size) / ((1 - own) * size)
-
-
-def _channel(k: int, size: int, prob_own: float) -> SupportChannel:
-    own = Fraction(prob_own)
-
-    # Of w others among k - 1, two given ones are in with probability w (w-1) / ((k-1)(k-2)).
-    def pair(named: int) -> Fraction:
-        ways = named * (named - 1)
-        return Fraction(ways, (k - 1) * (k - 2)) if k > 2 else Fraction(0)
-
-    if size == 1:
-        return KRRChannel.of(k, own)
-    other = (own * (size - 1) + (1 - own) * size) / (k - 1)
-    return SupportChannel(
-        k=k,
-        prob_truth=own,
-        prob_other=other,
-        pair_truth=own * Fraction(size - 1, k - 1),
-        pair_other=own * pair(size - 1) + (1 - own) * pair(size),
-        likelihood_ratio=_ratio(k, size, prob_own),
-    )
 
 
 def best_size(k: int, epsilon: float) -> int:
