@@ -225,6 +225,7 @@ def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
         "day": rr.KRR([day, day + datetime.timedelta(1)], 0.75),
         "raw": rr.KRR([b"a", b"b"], 0.75),
         "none": rr.KRR(["a", "b"], 0.75),
+        "nobody": rr.KRR([day, day + datetime.timedelta(1)], 0.75),
         "a.b": rr.KRR(["a", None], 0.75),
         "bits": rr.UnaryEncoding.optimized(["a", "b"], epsilon=1.0),
     }
@@ -234,11 +235,17 @@ def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
         "date'2026-01-31' as day",
         "cast('a' as binary) as raw",
     ]
-    columns += ["null as none", "'a' as `a.b`", "'b' as bits", "array(id) as others"]
+    columns += [
+        "null as none",
+        "null as nobody",
+        "'a' as `a.b`",
+        "'b' as bits",
+        "array(id) as others",
+    ]
     frame = spark.range(40).selectExpr(*columns)
     rrs.privatize_parquet(frame, tmp_path / "out", plan, unknown="uniform")
     made = spark.read.parquet(str(tmp_path / "out"))
-    types = "boolean tinyint bigint double date binary string string binary array<bigint>"
+    types = "boolean tinyint bigint double date binary string date string binary array<bigint>"
     assert types.split() == [field.dataType.simpleString() for field in made.schema]
     for name, mechanism in plan.items():
         column = pq.read_table(tmp_path / "out").column(name)

@@ -58,6 +58,7 @@ try:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
+    from pyspark.sql.pandas.types import from_arrow_type
 except ImportError:
     raise MissingPackageError(
         "rrstats.engines.spark needs pyspark; pip install pyspark, and Java 17 or newer"
@@ -258,42 +259,17 @@ def one_document(places: Iterable[list[Record]]) -> bytes:
 # -- columns of Spark as columns of Arrow, and back -----------------------------------------
 
 
-_ARROW: dict[type[T.DataType], pa.DataType] = {
-    T.StringType: pa.string(),
-    T.BinaryType: pa.binary(),
-    T.BooleanType: pa.bool_(),
-    T.ByteType: pa.int8(),
-    T.ShortType: pa.int16(),
-    T.IntegerType: pa.int32(),
-    T.LongType: pa.int64(),
-    T.FloatType: pa.float32(),
-    T.DoubleType: pa.float64(),
-    T.DateType: pa.date32(),
-    T.TimestampType: pa.timestamp("us", "UTC"),
-    T.TimestampNTZType: pa.timestamp("us"),
-    T.NullType: pa.null(),
-}
-_SPARK = {arrow: spark for spark, arrow in _ARROW.items()}
-
-
 def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.Schema:
     """The declarations as Arrow has them, and what they say of how columns were made.
 
     Of the other columns nothing but the name counts.
     """
-    said, fields = [file_metadata.read_records(told)], []
-    for field in frame.schema.fields:
-        kind = pa.null()
-        if field.name in private and isinstance(field.dataType, T.DecimalType):
-            kind = pa.decimal128(field.dataType.precision, field.dataType.scale)
-        elif field.name in private and type(field.dataType) not in _ARROW:
-            raise ArgumentTypeError(
-                f"column {field.name!r} has the type {field.dataType.simpleString()}, and a report "
-                "is one plain value; put the answer into a column of its own"
-            )
-        elif field.name in private:
-            kind = _ARROW[type(field.dataType)]
-        fields.append(pa.field(field.name, kind))
+    failed = "Spark cannot give the columns as Arrow"
+    fields = retold(failed, lambda: list(frame.limit(0).toArrow().schema))
+    said = [file_metadata.read_records(told)]
+    for place, field in enumerate(frame.schema.fields):
+        kind = fields[place].type if field.name in private else pa.null()
+        fields[place] = pa.field(field.name, kind)
         # It stays with the column when that gets another name.
         said.append([replace(record, name=field.name) for record in read(field.metadata or {})])
     return pa.schema(fields, metadata={**told, KEY.encode(): one_document(said)})
@@ -309,7 +285,9 @@ def reports_schema(schema: Any, release: BatchRelease) -> Any:
     for field in schema.fields:
         if (column := release.columns.get(field.name)) is not None:
             same = release.declared(field.name) == column.type
-            kind = field.dataType if same else _SPARK.get(column.type, T.BinaryType)()
+            bits = pa.types.is_fixed_size_binary(column.type)
+            made = pa.binary() if bits else column.type
+            kind = field.dataType if same else from_arrow_type(made)
             metadata = {KEY: json.dumps(write([records[field.name]]))}
             field = T.StructField(field.name, kind, True, metadata)
         fields.append(field)
