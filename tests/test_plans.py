@@ -140,7 +140,7 @@ def test_a_bad_plan_names_file_column_and_key(tmp_path, name):
         (
             'v = 1\n[[columns]]\nname = "a"\n'
             'mechanism = { type = "KRR", categories = [2026-01-31T08:00:00, "b"], prob = 0.5 }',
-            "time of day .* 2026-01-31T08:00:00",
+            "column 'a': a category in a document",
         ),
     ],
 )

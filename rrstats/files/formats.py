@@ -356,7 +356,7 @@ class FileSource:
     def check_unchanged(self) -> None:
         """Raise FileError where a file is not as it was when it was opened."""
         try:
-            now = _stamp(_data_files(self.path) if self.is_directory else [self.path])
+            now = _stamp(self.path)
         except FileError:
             now = {}
         if now != self.stamp:
@@ -376,10 +376,8 @@ def open_source(path: Path | str) -> FileSource:
         raise FileError(f"{path} is not there; check the path")
     is_directory = path.is_dir()
     endings = PARQUET if is_directory else format_of(path, "source")
-    paths = _data_files(path) if is_directory else [path]
-    stamp = _stamp(paths)
-    names = [f.relative_to(path).as_posix() if is_directory else f.name for f in paths]
-    files = [FORMATS[endings](at, name) for at, name in zip(paths, names, strict=True)]
+    stamp, top = _stamp(path), path if is_directory else path.parent
+    files = [FORMATS[endings](at, at.relative_to(top).as_posix()) for at in stamp]
     for file in files[1:]:
         _check_alike(path, files[0], file)
     if is_directory and (said := file_metadata.records_in(path / file_metadata.DOCUMENT)):
@@ -463,9 +461,10 @@ def _data_files(path: Path) -> list[Path]:
     return sorted(found, key=lambda file: file.relative_to(path).parts)
 
 
-def _stamp(files: list[Path]) -> dict[Path, tuple[int, ...]]:
+def _stamp(path: Path) -> dict[Path, tuple[int, ...]]:
+    """The data files of a source, with their sizes and times."""
     found: dict[Path, tuple[int, ...]] = {}
-    for file in files:
+    for file in _data_files(path) if path.is_dir() else [path]:
         with reading(file, "a file"):
             state = file.stat()
         found[file] = (state.st_size, state.st_mtime_ns, state.st_ino)

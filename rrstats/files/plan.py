@@ -200,8 +200,6 @@ def _tagged(value: Any) -> Any:
         return {key: _tagged(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_tagged(item) for item in value]
-    if isinstance(value, datetime.datetime | datetime.time):
-        raise MetadataError(f"a time of day cannot be a category, found {value.isoformat()}")
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
 
 

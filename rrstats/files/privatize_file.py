@@ -56,7 +56,7 @@ from rrstats.files.formats import (
     format_of,
     open_source,
 )
-from rrstats.files.ledger import Ledger, LedgerEntry, digest_of
+from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
@@ -416,22 +416,23 @@ def _release(
             origin.check_unchanged()  # what was looked at is what is privatized
             rows = write(publication)
             origin.check_unchanged()
-            found = digest.result()
-            with book.entry(records, target=place, digest=found, rows=rows, again=again) as known:
-                publication.publish()
+            account = _published(
+                publication, book, records, rows, digest=digest.result(), again=again
+            )
     finally:
         over.set()  # so that nothing is waited for after an error or Ctrl-C
         hashing.shutdown(wait=False, cancel_futures=True)
-    account = account_of(records, known)
     return _receipt(
         columns, rows, place, began, epsilon_per_row=per_row, account=account, ledger=book.path
     )
 
 
-def account_of(
-    records: Iterable[Record], known: Sequence[LedgerEntry]
+def _published(
+    publication: Publication, book: Ledger, records: Sequence[Record], rows: int, **facts: Any
 ) -> dict[str, tuple[int, float]]:
-    """For each column how often it was released, and the epsilon of all these together."""
+    """Publish, entered in a ledger; how often each column was released, and epsilon together."""
+    with book.entry(records, target=publication.target, rows=rows, **facts) as known:
+        publication.publish()
     account = {}
     for record in records:
         spent = [entry.epsilon[record.name] for entry in known if record.name in entry.epsilon]
@@ -772,16 +773,8 @@ def save_frame(
             publication.publish()
         else:
             digest = "frame" if source is None else digest_of(Path(source))
-            with book.entry(
-                records,
-                target=place,
-                digest=digest,
-                rows=len(frame),
-                again=again,
-                release=release,
-            ) as known:
-                publication.publish()
-            account = account_of(records, known)
+            facts = {"digest": digest, "again": again, "release": release}
+            account = _published(publication, book, records, len(frame), **facts)
     per_row = total_epsilon(record.epsilon for record in records)
     seconds = time.monotonic() - began
     entered = None if book is None else book.path
