@@ -147,7 +147,9 @@ class Publication:
             for file in self._files:
                 file.close()
             for path in (self._data, *self._beside.values()):
-                _sync_all(path)
+                for each in _within(path):
+                    _sync(each)
+                    let_through()
             if self._overwrite and os.path.lexists(self.target):
                 _set_mode(self._data, stat.S_IMODE(self.target.lstat().st_mode) & 0o777)
             with uninterrupted():
@@ -400,17 +402,13 @@ def _inside(folder: Path, name: str) -> Path:
 
 def _set_mode(path: Path, mode: int) -> None:
     """Give a file its mode, or a directory and all in it; only files of programs are executed."""
-    for inside in path.rglob("*") if path.is_dir() else ():
-        inside.chmod(mode if inside.is_dir() else mode & 0o666)
-    path.chmod(mode)
+    for each in _within(path):
+        each.chmod(mode if each.is_dir() or each == path else mode & 0o666)
 
 
-def _sync_all(path: Path) -> None:
-    """Bring a file, or a directory and all in it, to the disk."""
-    for inside in path.rglob("*") if path.is_dir() else ():
-        _sync(inside)
-        let_through()
-    _sync(path)
+def _within(path: Path) -> list[Path]:
+    """All in a directory, then itself; or a file alone."""
+    return [*(path.rglob("*") if path.is_dir() else ()), path]
 
 
 def _sync(path: Path) -> None:
