@@ -114,7 +114,7 @@ def reports_of(
     group: Any = None,
     times: NDArray[np.int64] | None = None,
 ) -> Reports:
-    """Reports with what made them; the arguments are those of `tallies.tally`.
+    """Reports with what made them; the arguments are those of `tally`.
 
     times : (n,) how many reports of the data each stands for, where they were counted already.
     """
@@ -299,7 +299,7 @@ class Variable(ReportModel):
 
 
 def variable(values: Any, *made: Any, name: Hashable = None, **options: Any) -> Variable:
-    """A private column; the arguments are those of `tallies.tally`.
+    """A private column; the arguments are those of `tally`.
 
     name : by default that of a Series.  made, options : as for `reports_of`.
 

@@ -47,8 +47,7 @@ _MOST_PAIRED = 256
 # -- sums over rows --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class GroupSums:
+class GroupSums(NamedTuple):
     """Sums over the rows; g samples that need one another, k groups, values less their mean.
 
     rows : (g,) how many.

@@ -9,14 +9,14 @@ then it says how many, and what the powers of their weights add up to.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_one_of
+from rrstats._checks import check_instance, check_one_of
 from rrstats._typing import Counts, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, refuse_reports
@@ -98,8 +98,7 @@ class SampleDesign:
     def columns(self) -> dict[str, Any]:
         """Columns that are given, by argument."""
         names = ("weights", "strata", "clusters", "probabilities")
-        given = {name: getattr(self, name) for name in names}
-        return {name: column for name, column in given.items() if column is not None}
+        return {name: column for name in names if (column := getattr(self, name)) is not None}
 
     @property
     def finite(self) -> bool:
@@ -108,10 +107,8 @@ class SampleDesign:
 
     def without_rows(self) -> SampleDesign:
         """The design of a sample whose rows are counted."""
-        chances = None if self.probabilities is None else True
-        return SampleDesign(
-            probabilities=chances, population=self.population, lonely_psu=self.lonely_psu
-        )
+        chances = self.probabilities is not None or None
+        return replace(self, weights=None, strata=None, clusters=None, probabilities=chances)
 
 
 SIMPLE = SampleDesign()
@@ -122,11 +119,10 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     """The design that two arguments say; weights alone are one."""
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
-    if not isinstance(design, SampleDesign):
-        raise ArgumentTypeError(f"design must be a rr.SampleDesign, found {type(design).__name__}")
+    found: SampleDesign = check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
     if weights is not None:
         raise ArgumentTypeError("give weights in the design, found them also beside it")
-    return design
+    return found
 
 
 class Numbered(NamedTuple):
