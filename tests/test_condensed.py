@@ -6,7 +6,6 @@ What engines answer is in test_engine_counting; here no engine is needed.
 from __future__ import annotations
 
 from collections import defaultdict
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -282,13 +281,3 @@ def test_a_path_is_no_frame():
     assert not is_frame("once")
     with pytest.raises(ArgumentTypeError, match="tally_file"):
         refuse_unopened("once", text=True)
-
-
-def test_counting_by_fractions():
-    """An estimate from a frame is the formula's: (Y/n - q) / (p - q), in Fractions."""
-    data = _frame()
-    reported = [sum(answer == c for answer in data["answer"]) for c in M.categories]
-    p, q = Fraction(3, 4), Fraction(1, 8)
-    expected = [float((Fraction(y, sum(reported)) - q) / (p - q)) for y in reported]
-    found = rr.estimate(data, M, columns="answer").proportions
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
