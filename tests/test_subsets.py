@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import subprocess
 import sys
 
@@ -15,7 +14,7 @@ import rrstats as rr
 from rrstats.data import bitsets
 from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms import SubsetSelection, UnaryEncoding
 
 K, WIDTH = 11, 2
@@ -85,12 +84,6 @@ def test_what_cannot_be_packed(bits, words):
     with pytest.raises(ArgumentValueError) as caught:
         Subsets(Categories(range(K))).pack(bits)
     assert words in str(caught.value)
-
-
-def test_a_space_must_make_sense():
-    """Equal categories make equal spaces, which say their size."""
-    assert Subsets(Categories(("a", "b"))) == Subsets(Categories(["a", "b"]))
-    assert "subsets of 3 of the 11 categories" in Subsets(Categories(range(K)), 3).describe()
 
 
 # -- in containers --------------------------------------------------------------------------------
@@ -267,21 +260,6 @@ def test_missing_as_a_category():
     assert rr.estimate(reports, m).categories == ("yes", "no", None)
 
 
-@pytest.mark.parametrize("policy", [{"unknown": "raise"}, {"missing": "raise"}])
-def test_policies_hold(policy):
-    """Answers outside the categories can be refused, as for every mechanism."""
-    with pytest.raises(UnknownAnswersError):
-        rr.privatize([1, None, 99], UNARY, **policy)
-
-
-def test_awkward_labels():
-    """Labels of any kind; the reports' type does not depend on them."""
-    labels = [1, "1", b"1", None, (1,), datetime.date(1, 1, 1), 2.5]
-    m = UnaryEncoding.symmetric(labels, 0.75)
-    assert set(map(len, rr.privatize(labels * 10, m))) == {1}
-    assert rr.estimate(rr.privatize(labels * 10, m), m).to_frame().shape[0] == 7
-
-
 def test_without_pyarrow():
     """pandas columns are objects of bytes, and read back, where pyarrow cannot be imported."""
     code = (
@@ -401,17 +379,6 @@ def test_other_types_are_refused(reports):
     with pytest.raises(ArgumentTypeError) as caught:
         rr.tally(reports, UNARY)
     assert "reports" in str(caught.value)
-
-
-def test_frames():
-    """A frame keeps its columns, says how the reports were made, and estimates from that."""
-    df = pd.DataFrame({"id": range(300), "a": ANSWERS})
-    out = df.rr.privatize("a", UNARY)
-    assert list(out.columns) == ["id", "a"]
-    assert out.rr.epsilon == UNARY.epsilon
-    frame = out.rr.estimate("a").to_frame()
-    assert frame["reported"].tolist() == rr.tally(out["a"], UNARY).reported.tolist()
-    assert np.allclose(frame["proportion"], rr.estimate(out["a"], UNARY).proportions)
 
 
 def test_posterior():

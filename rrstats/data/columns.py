@@ -802,7 +802,9 @@ def place_of(data: Any, name: Any) -> int:
     if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
         # Not quoted: it may hold answers.
         raise ArgumentTypeError(f"a column is given by its name, found {type(name).__name__}")
-    labels = data.columns if isinstance(data, pd.DataFrame) else _labels_of(data)
+    labels: Any = data.columns
+    if not isinstance(data, pd.DataFrame):  # of Arrow, columns are the cells
+        labels = pd.Index(getattr(data, "column_names", labels), dtype=object)
     try:
         found = labels.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
@@ -815,11 +817,6 @@ def place_of(data: Any, name: Any) -> int:
     hint = f"; did you mean {near[0]!r}" if near and not times else ""
     listed = ", ".join(repr(c) for c in list(labels)[:20])
     raise ArgumentValueError(f"column {name!r} {there}{hint}; the columns are {listed}")
-
-
-def _labels_of(table: Any) -> pd.Index[Any]:
-    names: list[str] = getattr(table, "column_names", None) or table.columns
-    return pd.Index(names, dtype=object)
 
 
 def column_of(data: Any, name: Hashable) -> pd.Series[Any]:
