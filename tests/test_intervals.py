@@ -202,16 +202,6 @@ def test_coverage_at_share_zero_of_the_theory_page(method, coverage):
     assert coverage == pytest.approx(stats.binom.pmf(x, n, base)[covered].sum(), rel=1e-9)
 
 
-def test_rare_category_is_estimated_below_zero_half_the_time():
-    """At share 0, n = 1000, k = 10, epsilon = 1: P(estimate < 0) = 0.5136 (own script)."""
-    base = 1 / (np.e + 9)
-    x = np.arange(1001)
-    negative = x / 1000 < base
-    assert 0.5136155306048573 == pytest.approx(
-        stats.binom.pmf(x, 1000, base)[negative].sum(), rel=1e-9
-    )
-
-
 # -- properties of the methods -------------------------------------------------------------
 
 
@@ -368,16 +358,6 @@ def test_population_intervals_are_never_empty_reversed_or_slivers(method, n):
             assert high.max() <= 1
             # Nobody reported it: a share up to about 1/n cannot be told from none.
             assert (high - low).min() > 0.05 / n
-
-
-def test_a_cut_interval_alone_would_be_a_sliver():
-    """The fault that the union repairs: cut to [0, 1], Clopper-Pearson can be one point."""
-    x = np.arange(201)
-    rates = METHODS["clopper-pearson"](x, 200, 0.95)
-    low, high = (np.clip(end, 0, 1) for end in intervals.carry(rates, 0.25, 0.75))
-    repaired = intervals.population_interval(x, 200, 0.25, 0.75)
-    assert (high - low).min() == 0
-    assert (repaired.high - repaired.low).min() > 0.01
 
 
 def test_a_falling_rate_mirrors_a_rising_one():

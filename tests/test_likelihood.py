@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from fractions import Fraction
 
 import chance
@@ -93,15 +92,6 @@ def random_case(seed):
     return matrix, counts
 
 
-def plain_em(matrix, counts, steps):
-    """The textbook's EM from the middle: sure and slow."""
-    shares, seen = np.full(matrix.shape[1], 1 / matrix.shape[1]), counts > 0
-    rates, matrix = counts[seen] / counts.sum(), matrix[seen]
-    for _ in range(steps):
-        shares = shares * (matrix.T @ (rates / (matrix @ shares)))
-    return shares
-
-
 # -- the maximum ---------------------------------------------------------------------------
 
 
@@ -113,18 +103,6 @@ def test_nothing_is_likelier(seed):
         matrix, counts = random_case(1000 * seed + case)
         if counts.any():
             assert_likeliest(matrix, counts, most_likely(matrix, counts))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_long_em_comes_to_the_same(seed):
-    """Plain EM, run very long, arrives at the same shares where they are identified."""
-    rng = np.random.default_rng(seed)
-    matrix = rng.dirichlet(np.full(7, 0.4), size=4).T
-    counts = rng.multinomial(60, matrix @ np.array([0.6, 0.4, 0.0, 0.0]))
-    found = most_likely(matrix, counts)
-    assert np.allclose(plain_em(matrix, counts, 50_000), found, rtol=0, atol=1e-8)
-    assert (found == 0).any() or seed != 0  # one of the cases at least ends on the boundary
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 40])
@@ -149,29 +127,6 @@ def test_linear_solution_inside_is_the_maximum():
     assert np.allclose(shares, stacked, rtol=0, atol=1e-12)
 
 
-def test_two_classes_match_the_score():
-    """Two classes of many reports: the share at which the score changes its sign."""
-    for counts in ([3, 9, 20, 11, 7], [0, 0, 1, 5, 94], [90, 10, 0, 0, 0], [0.5, 1.5, 2.25, 0, 1]):
-        found = most_likely(CARDS, counts)
-        low, high = 0.0, 1.0
-        for _ in range(100):
-            middle = (low + high) / 2
-            law = CARDS @ [middle, 1 - middle]
-            rising = np.sum(np.array(counts) * (CARDS[:, 0] - CARDS[:, 1]) / law) > 0
-            low, high = (middle, high) if rising else (low, middle)
-        assert np.allclose([low, 1 - low], found, rtol=0, atol=1e-11)
-
-
-def test_maximum_does_not_depend_on_order():
-    """Relabelling classes and reports relabels the answer."""
-    rng = np.random.default_rng(8)
-    counts = np.array([0, 12, 3, 40])
-    for _ in range(10):
-        rows, columns = rng.permutation(4), rng.permutation(3)
-        found = most_likely(FOUR[rows][:, columns], counts[rows])
-        assert np.allclose(most_likely(FOUR, counts)[columns], found, rtol=0, atol=1e-10)
-
-
 def test_unidentified_classes_share_in_one_way():
     """Alike classes have no single maximum: always the same one is given."""
     matrix, counts = np.hstack([THREE, THREE]), [30, 50, 20]
@@ -180,27 +135,6 @@ def test_unidentified_classes_share_in_one_way():
     assert_likeliest(matrix, counts, found)
     assert np.allclose(most_likely(THREE, counts), found[:3] + found[3:], rtol=0, atol=1e-7)
     assert [0.25] * 4 == most_likely(np.eye(4), np.zeros(4)).tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rows", "classes", "kind", "n"),
-    [(2, 15, "sparse", 1), (8, 18, "sparse", 20), (9, 14, "wild", 20), (14, 16, "alike", 10**9)],
-)
-def test_singular_designs_have_a_maximum(rows, classes, kind, n):
-    """More classes than reports, alike classes, entries from 1e-40 to 1: still the conditions."""
-    rng = np.random.default_rng(rows)
-    for _ in range(150):
-        matrix = rng.dirichlet(np.full(rows, 1.0 if kind == "alike" else 0.02), size=classes).T
-        if kind == "wild":
-            matrix = np.exp(15 * rng.normal(size=(rows, classes)))
-            matrix /= matrix.sum(axis=0)
-        if kind == "alike":
-            matrix[:, 1::2] = matrix[:, ::2]
-        counts = rng.multinomial(n, rng.dirichlet(np.ones(rows)))
-        counts *= matrix.sum(axis=1) > 0
-        if counts.any():
-            assert_likeliest(matrix, counts, most_likely(matrix, counts))
 
 
 def test_rare_reports_are_kept():
@@ -367,12 +301,6 @@ def test_intervals_without_information():
     assert np.inf == profile_deviance(np.eye(2), [3, 4], [1, 0], 0.0)
 
 
-def test_higher_levels_are_wider():
-    """The interval of a higher level contains that of a lower one."""
-    ends = [profile_interval(FOUR, [3, 14, 25, 8], [0, 0, 1], level) for level in (0.5, 0.9, 0.99)]
-    assert ends[2][0] < ends[1][0] < ends[0][0] < ends[0][1] < ends[1][1] < ends[2][1]
-
-
 def test_ends_are_found_in_a_few_steps(monkeypatch):
     """Newton's steps, not halvings alone: at most a dozen profiles for six ends together."""
     calls, plain = [], likelihood._deviance
@@ -390,17 +318,6 @@ def test_problems_in_parts_are_the_same(monkeypatch):
     for entries in (1, 30, 48):
         monkeypatch.setattr(likelihood, "_ENTRIES", entries)
         assert np.allclose(expected, profile_intervals(FOUR, counts, shows, 3), rtol=0, atol=1e-9)
-
-
-def test_many_categories_take_no_time():
-    """All ten intervals of ten categories within half a second (measured: 0.02 s)."""
-    rng = np.random.default_rng(1)
-    matrix = (krr(10, 0.6) + rng.dirichlet(np.ones(10), size=10).T) / 2
-    counts = rng.multinomial(1000, matrix.mean(axis=1))
-    profile_intervals(matrix, counts, np.arange(10), 10)
-    start = time.perf_counter()
-    profile_intervals(matrix, counts, np.arange(10), 10)
-    assert time.perf_counter() - start < 0.5
 
 
 # -- coverage ------------------------------------------------------------------------------
