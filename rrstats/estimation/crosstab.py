@@ -1105,16 +1105,17 @@ class Crosstab(CellProportions):
     @property
     def header(self) -> list[tuple[str, str]]:
         """The rows, which columns were taken as privatized, and what the noise has left."""
-        plain = [name for name in self.names if name not in self.private]
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        found += [("missing", f"{self.n_missing:,} left out")] if self.n_missing else []
+        told = {"target": self.target, "n": f"{self.n:,}"}
+        told["missing"] = f"{self.n_missing:,} left out" * bool(self.n_missing)
         if self.combined is not None:
-            found.append(("weights sum to", f"{self.combined.weight:,.1f}"))
-        for kind, names in (("privatized", self.private), ("ordinary", plain)):
-            found += [(kind, " and ".join(map(label, names)))] if names else []
+            told["weights sum to"] = f"{self.combined.weight:,.1f}"
+        ordinary = [name for name in self.names if name not in self.private]
+        told["privatized"], told["ordinary"] = (
+            " and ".join(map(label, names)) for names in (self.private, ordinary)
+        )
         if self.private and self.n:
-            found.append(("tells as much as", f"{self.effective_size:,.0f} direct answers"))
-        return found
+            told["tells as much as"] = f"{self.effective_size:,.0f} direct answers"
+        return [(name, value) for name, value in told.items() if value]
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """The table as people read it: the last column's categories side by side."""

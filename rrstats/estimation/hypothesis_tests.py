@@ -61,16 +61,15 @@ from rrstats.inference.contrasts import (
     with_known_sum,
 )
 from rrstats.inference.multinomial import (
-    chi_squared_tail,
     distance,
     exact_p_value,
     fit_margins,
     fit_rates,
-    hotelling_tail,
     random_tables,
     score_statistic,
     simulated_p_value,
     start_inside,
+    wald_tail,
 )
 from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.channel import (
@@ -239,7 +238,7 @@ def by_wald(
     df : of the covariance; where they are few, by Hotelling's F distribution.
     """
     value, rank = wald_statistic(shift, covariance)
-    p_value = hotelling_tail(value, rank, df)
+    p_value = wald_tail(value, rank, df)
     if df < np.inf:
         method += f", F with {rank} and {max(df - rank + 1, 0):.4g} degrees of freedom"
     few = ("too few clusters, rows or reports that differ for this test",)
@@ -277,7 +276,7 @@ class Counting:
         if self.simulations is None or draw is None:
             few = few_expected(expected, remedy)
             few += ("all reports are alike, and nothing is left to test",) * (df < 1)
-            return method, value, df, chi_squared_tail(value, df), few
+            return method, value, df, wald_tail(value, df), few
         p_value = simulated_p_value(draw, expected, value, **vars(self))
         return f"{method}, {self.simulations:,} simulations", value, df, p_value, ()
 

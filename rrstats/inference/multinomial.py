@@ -569,21 +569,17 @@ _MOST_COUNTS = 4_000_000
 """Counts of listed or simulated tables that are held at once."""
 
 
-def chi_squared_tail(statistic: float, df: int) -> float:
-    """P(chi-squared with df degrees of freedom exceeds a statistic); NaN where df is 0."""
-    return float(scipy.special.chdtrc(df, statistic)) if df >= 1 else float("nan")
+def wald_tail(statistic: float, df: int, covariance_df: float = np.inf) -> float:
+    """The p-value of a squared distance, by chi-squared; NaN where df is 0.
 
-
-def hotelling_tail(statistic: float, df: int, covariance_df: float) -> float:
-    """The p-value of Wald's statistic whose covariance rests on so many degrees of freedom.
-
-    NaN where these are too few.
+    covariance_df : the degrees of freedom that its covariance rests on; where they are few, by
+        Hotelling's F distribution, and NaN where they are too few.
     """
     left = covariance_df - df + 1
-    if df < 1 or not left > 0 or np.isnan(statistic):
+    if df < 1 or not left > 0:
         return float("nan")
     if left == np.inf:
-        return chi_squared_tail(statistic, df)
+        return float(scipy.special.chdtrc(df, statistic))
     return float(scipy.special.fdtrc(df, left, statistic * left / (covariance_df * df)))
 
 
