@@ -189,8 +189,8 @@ def probability(value: Any, name: str, ends: str = "[]") -> Number:
     return chance
 
 
-def whole_sum(parts: Iterable[Number], what: str) -> Fraction:
-    """The exact sum of probabilities, which is 1 up to rounding.
+def normalized(parts: Iterable[Number], what: str) -> list[Fraction]:
+    """Probabilities that sum to 1 up to rounding, divided by their exact sum.
 
     what : says in the error what must sum to 1, by how much it does not, and which way.
     """
@@ -203,11 +203,12 @@ def whole_sum(parts: Iterable[Number], what: str) -> Fraction:
                 f"{what} must be fractions with a common denominator of at most "
                 f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"
             )
-    total = Fraction(sum(part.numerator * (common // part.denominator) for part in exact), common)
-    if abs(total - 1) > _CLOSE:
-        off = float(abs(total - 1))
+    numerators = [part.numerator * (common // part.denominator) for part in exact]
+    total = sum(numerators)
+    off = Fraction(total - common, common)
+    if abs(off) > _CLOSE:
         raise ArgumentValueError(
-            f"{what} must sum to 1, found {float(total):.12g}: {off:.3g} too "
-            f"{'much' if total > 1 else 'little'}"
+            f"{what} must sum to 1, found {float(1 + off):.12g}: {float(abs(off)):.3g} too "
+            f"{'much' if off > 0 else 'little'}"
         )
-    return total
+    return [Fraction(numerator, total) for numerator in numerators]

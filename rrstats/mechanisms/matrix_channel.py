@@ -223,13 +223,6 @@ def exact_sum(parts: Sequence[Fraction]) -> Fraction:
     return Fraction(sum(numerators), common)
 
 
-def normalized(parts: Sequence[Fraction]) -> list[Fraction]:
-    """The fractions divided by their sum."""
-    numerators, _ = _over_one(parts)
-    total = sum(numerators)
-    return [Fraction(numerator, total) for numerator in numerators]
-
-
 def distinct(row: Iterable[Fraction]) -> list[Fraction]:
     """The numbers of a row once each, as far as they are the same objects: hashing them is slow."""
     return list({id(number): number for number in row}.values())

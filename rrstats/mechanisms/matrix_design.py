@@ -27,8 +27,8 @@ from rrstats._checks import check_instance, quote, quote_list
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
-from rrstats.mechanisms.channel import Number, numbers, whole_sum
-from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum, normalized
+from rrstats.mechanisms.channel import Number, normalized, numbers
+from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel, exact_sum
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
@@ -135,7 +135,9 @@ class MatrixDesign(Mechanism):
     @cached_property
     def channel(self) -> MatrixChannel:
         """The matrix, with columns that sum to 1 exactly."""
-        columns = map(normalized, zip(*_exact(self.matrix), strict=True))
+        what = f"{_NAME} has rows for reports; the column of category"
+        named = zip(self.domain.categories, zip(*self.matrix, strict=True), strict=True)
+        columns = [normalized(column, f"{what} {truth!r}") for truth, column in named]
         own = None if self.inverse is None else _exact(self.inverse)
         return MatrixChannel(tuple(zip(*columns, strict=True)), own, self.codes_shown)
 
@@ -264,7 +266,6 @@ def _check_matrix(rows: Rows, domain: Categories) -> None:
             raise ArgumentValueError(
                 f"{_NAME} must be probabilities, which is not so for the category {truth!r}"
             )
-        whole_sum(column, f"{_NAME} has rows for reports; the column of category {truth!r}")
 
 
 def labels_of(value: Any, name: str) -> Categories:

@@ -42,7 +42,7 @@ from rrstats._checks import check_instance, check_whole_number, quote, quote_lis
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
-from rrstats.mechanisms.channel import number, numbers, probability, whole_sum
+from rrstats.mechanisms.channel import normalized, number, numbers, probability
 from rrstats.mechanisms.matrix_design import (
     MatrixDesign,
     labels_of,
@@ -253,8 +253,8 @@ def forced_response(
     truth = question.chance("[]", prob_truth=prob_truth)
     forced = _by_category(prob_forced, "prob_forced", question.domain)
     question.numbers["prob_forced"] = forced
-    total = whole_sum([truth, *forced], "prob_truth and prob_forced together")
-    return question.forced(truth / total, [f / total for f in forced])
+    truth, *forced = normalized([truth, *forced], "prob_truth and prob_forced together")
+    return question.forced(truth, forced)
 
 
 def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
@@ -936,8 +936,7 @@ def christofides(
     """
     question = _Question("christofides", categories, reports, yes)
     question.numbers["prob_marks"] = given = _probabilities(prob_marks, "prob_marks", "[]")
-    total = whole_sum(given, "prob_marks")
-    deck = [p / total for p in given]
+    deck = normalized(given, "prob_marks")
     marks, turned = range(1, len(deck) + 1), deck[::-1]
     entries = [[(turned if s else deck)[mark - 1] for s in question.sensitive] for mark in marks]
     mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
