@@ -344,8 +344,9 @@ def _odds(columns: Sequence[_Column]) -> str:
     )
 
 
-def _row(columns: Sequence[_Column]) -> list[str]:
-    """The epsilon of a whole row, what it does not cover, and what it means in odds."""
+def row_protection(records: Iterable[Record]) -> list[str]:
+    """The epsilon of a row, what it does not cover, and what it means in odds."""
+    columns = [_Column(record, record.unlabelled()) for record in records]
     if any(column.record.simulated for column in columns):
         return ["Epsilon of a whole row: void, because noise was simulated."]
     total = _epsilon(total_epsilon(column.mechanism.epsilon for column in columns))
@@ -353,11 +354,6 @@ def _row(columns: Sequence[_Column]) -> list[str]:
     beyond = f" It does not cover whether a person answered, in {_listed(kept)}." if kept else ""
     told = f"Epsilon of a whole row, all its reports together: {total}.{beyond}"
     return [told, _odds(columns)]
-
-
-def row_protection(records: Iterable[Record]) -> list[str]:
-    """The epsilon of a row, and what it means in odds; void where noise was simulated."""
-    return _row([_Column(record, record.unlabelled()) for record in records])
 
 
 def _promised(columns: Sequence[_Column]) -> str:
@@ -476,7 +472,8 @@ def statement(
         check_one_of(format, "format", ["markdown", "html"])
     ]
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
-    columns = [_Column(record, record.unlabelled()) for record in records]
+    told = list(records)
+    columns = [_Column(record, record.unlabelled()) for record in told]
     if not columns:
         raise ArgumentValueError("records must describe at least one column, found none")
     asked = dict(questions or {})
@@ -485,7 +482,7 @@ def statement(
     name = file or "released.parquet"
     kept = [column.name for column in columns if column.shows_who_answered]
     whole = all(column.labels is not None for column in columns)
-    document = ",\n  ".join(map(json.dumps, write([c.record for c in columns])["columns"]))
+    document = ",\n  ".join(map(json.dumps, write(told)["columns"]))
     page = _PAGE.format(
         title=label(title) if title else "How the answers in this file were protected",
         warnings=_warnings(columns),
@@ -493,7 +490,7 @@ def statement(
         two_files=_two_files(beside),
         done=_done(columns, asked),
         promised=_promised(columns),
-        row="\n\n".join(_row(columns)[: 2 if len(columns) > 1 else 1]),
+        row="\n\n".join(row_protection(told)[: 2 if len(columns) > 1 else 1]),
         kept=f"\n- who did not answer, in {_listed(kept)}" if kept else "",
         use=_use(columns, name),
         where="in the file" if beside is None else f"beside it, in {label(beside)}",
@@ -526,6 +523,7 @@ def describe(records: Iterable[Record], *, beside: str | None = None) -> str:
     >>> "A report is the true answer with probability 75%" in describe([record])
     True
     """
-    columns = [_Column(record, record.unlabelled()) for record in records]
-    told = [_warnings(columns), _done(columns, {}), _two_files(beside), *_row(columns)]
-    return as_text(_blocks("\n\n".join(told)))
+    told = list(records)
+    columns = [_Column(record, record.unlabelled()) for record in told]
+    parts = [_warnings(columns), _done(columns, {}), _two_files(beside), *row_protection(told)]
+    return as_text(_blocks("\n\n".join(parts)))

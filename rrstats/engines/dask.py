@@ -90,11 +90,6 @@ def client_of(client: Any) -> Any:
                 "client must be a dask.distributed.Client that is not asynchronous, found "
                 f"{type(client).__name__}"
             )
-        if (status := getattr(client, "status", "running")) != "running":
-            raise ArgumentValueError(
-                f"client must be connected to its cluster, and its status is {status!r}; make a "
-                "new dask.distributed.Client"
-            )
         return client
     if dask.config.get("scheduler", None) in (None, "distributed", "dask.distributed"):
         with suppress(ImportError, ValueError):
