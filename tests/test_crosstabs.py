@@ -600,7 +600,7 @@ def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
         (lambda: crosstab(frame, "x", weights="weight", design=design), "weights in the design"),
         (lambda: crosstab(frame, "cluster", "z", "x", design=design), "2 to 400 cells"),
         (lambda: crosstab(never, "never", weights="weight"), "found 1 of .'never'.*Categorical"),
-        (wide.mle, "not there for samples with a design"),
+        (wide.mle, "samples with a design have no likelihood"),
     )
 
 

@@ -101,11 +101,6 @@ def _check_naive(naive: Floats, whole: bool) -> None:
 
 def _size(counts: Floats, n: Any, k: int | None) -> Any:
     """The number of reports, n or the sums of counts; raises where they disagree."""
-    least, most = counts.min(initial=0.0), counts.max(initial=0.0)
-    _refuse(
-        least < 0,
-        f"reported must be counts of at least 0, found {least:.6g}; were they debiased already?",
-    )
     totals = counts.sum(axis=-1, keepdims=True) if counts.ndim else counts
     if n is None:
         if k is not None and counts.shape[-1:] != (k,):
@@ -114,11 +109,11 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
             )
         return totals
     n = check_count(n, "n")
-    _refuse(most > n, f"reported must be at most n, the number of reports, found {most:.6g} of {n}")
+    wrong = k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6)
     _refuse(
-        k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6),
-        f"reported counts of all k categories must sum to n = {n}, found "
-        f"{totals.min(initial=n):.6g} to {totals.max(initial=n):.6g}; for some of them give k",
+        wrong or counts.max(initial=0.0) > n,
+        f"reported must be counts of n = {n} reports, found {counts.max(initial=0.0):.6g} at most, "
+        f"in all up to {np.max(totals, initial=0.0):.6g}; for some of the categories give k",
     )
     return n
 
@@ -217,7 +212,7 @@ def debias_counts(
     >>> debias_counts([165, 349, 284, 202], 0.75).round(1)
     array([122.5, 398.5, 301. , 178. ])
     """
-    counts = check_numbers(reported, "reported", axes=None)
+    counts = check_numbers(reported, "reported", axes=None, low=0.0)
     channel = _channel(counts.shape, prob, epsilon, k)
     size = _size(counts, n, k)
     per_report = channel.solve(1.0) - channel.solve(0.0)  # 1 / (prob - q)
@@ -378,7 +373,7 @@ def confidence_interval(
     >>> round(low, 4), round(high, 4)
     (0.0667, 0.1835)
     """
-    counts = check_numbers(reported, "reported", axes=None)
+    counts = check_numbers(reported, "reported", axes=None, low=0.0)
     channel = _channel(counts.shape, prob, epsilon, k)
     _refuse(
         (counts != np.floor(counts)).any(),
@@ -439,8 +434,7 @@ def interval_of_counts(
         return intervals.population_interval(counts, n, low, high, level=level, method=method)
     if method != "clopper-pearson":
         raise ArgumentValueError(
-            f"method {method!r} is for the population; for target 'rows' there is one interval, "
-            "the inversion of the exact distribution of the counts: leave method out"
+            f"for target 'rows' there is one interval: leave method out, found {method!r}"
         )
     return intervals.rows_interval(counts, n, low, high, level=level)
 

@@ -454,8 +454,7 @@ class Estimate(Result):
         if self.designed or not channel.is_multinomial:
             what = "samples with a design" if self.designed else "reports of several categories"
             raise ArgumentValueError(
-                f"maximum likelihood is not there for {what}, whose counts do not hold it; "
-                "project() gives proportions in [0, 1] that sum to 1"
+                f"counts of {what} have no likelihood; project() gives proportions in [0, 1]"
             )
 
     def mle(self) -> ConstrainedProportions:

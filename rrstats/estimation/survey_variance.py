@@ -229,8 +229,7 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
     if uneven.any():
         raise ArgumentValueError(
             f"probabilities must be those of whole clusters, found {int(uneven.sum())} of "
-            f"{int((~cells.alone).sum())} clusters whose rows differ; give weights instead, for "
-            "the variance of sampling with replacement"
+            f"{int((~cells.alone).sum())} clusters whose rows differ; give weights instead"
         )
     seen = np.where(cells.alone, cells.rows, np.minimum(cells.rows, 1.0))
     keep = np.where(cells.alone, cells.rows - cells.inverse, seen * (1 - chance))
@@ -278,9 +277,8 @@ def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
     small = int((sizes < units).sum())
     if small:
         raise ArgumentValueError(
-            "population must be at least the number of clusters (rows, where there are none) in "
-            f"the sample, found less in {small} of {len(sizes)} strata; it counts those in the "
-            "sample too"
+            "population must be at least the number of clusters (or rows) in the sample, found "
+            f"less in {small} of {len(sizes)} strata"
         )
     return np.asarray(units / sizes)
 
@@ -307,9 +305,8 @@ class SurveyMoments:
     def __post_init__(self) -> None:
         if not arrays.has_scores(self.tally.mechanism.channel):
             raise ArgumentValueError(
-                "weights, strata and clusters need a score for each report, which there is none of "
-                "where samples need one another; leave them out, or estimate groups of alike "
-                "weights apart and add them up"
+                "weights, strata and clusters need a score for each report, and there is none "
+                "where samples need one another; leave them out, or estimate groups apart"
             )
         _ = self.form  # raises for what cannot be estimated now rather than when it is shown
 
@@ -417,9 +414,8 @@ class SurveyMoments:
         table = self.cells.table
         if self.cells.split and (form.mass.any() or form.within.any()):
             raise ArgumentValueError(
-                "covariances are not known of reports that name several categories: they are "
-                "counted category by category; the variances are, and clusters of a sample with "
-                "replacement give covariances too"
+                "covariances are not known of reports that name several categories, which are "
+                "counted category by category, unless clusters are sampled with replacement"
             )
         noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
         return form.between(self.centred, self.centred) + noise / self.size**2
