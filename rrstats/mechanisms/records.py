@@ -110,8 +110,7 @@ class Record:
         """
         if given is not None:
             mine = _fingerprint(given)
-            same = mine == self.mechanism if self.is_shortened else given == self.resolve()
-            if not same:
+            if mine != self.mechanism and (self.is_shortened or given != self.resolve()):
                 raise MetadataError(
                     f"the mechanism given for column {cut(self.name)} contradicts what the data "
                     f"say of it: {_difference(mine or {}, self.mechanism)}; leave the argument "
