@@ -40,13 +40,6 @@ from rrstats.regression.results import (
     confidence,
 )
 
-_TESTS = "scores have no likelihood; wald_test tests coefficients"
-
-_NO_MODEL = (
-    "scores have no model of the privatized covariates; a fit with method='likelihood' has, and "
-    "rrstats.estimate gives their shares"
-)
-
 _FAINT = 2.0
 """Fewer standard errors of variation are within noise of none."""
 
@@ -68,15 +61,19 @@ class ScoreResult(RegressionResult):
     signal: pd.Series[float]
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "compare": _TESTS,
-        "lr_test": _TESTS,
-        "goodness_of_fit": _TESTS,
+        **dict.fromkeys(
+            ("compare", "lr_test", "goodness_of_fit"),
+            "scores have no likelihood; wald_test tests coefficients",
+        ),
+        **dict.fromkeys(
+            ("posterior", "shares"),
+            "scores have no model of the privatized covariates; a fit with method='likelihood' "
+            "has, and rrstats.estimate gives their shares",
+        ),
         "marginal_effects": "in a linear regression the coefficients are the effects, params with "
         "conf_int; where squares or interactions are in it, differences of predict, or a fit with "
         "method='likelihood'",
         "prevalence": "the outcome is a number; predict gives its mean for profiles",
-        "posterior": _NO_MODEL,
-        "shares": _NO_MODEL,
     }
 
     @property

@@ -613,16 +613,11 @@ class Fit:
         with np.errstate(invalid="ignore"):
             return np.where(lost, self.signs * np.inf, found)
 
-    @property
-    def slopes(self) -> Floats:
-        """(size, size) of the parameters of the user by theta."""
-        found = self.back.copy()
-        found[self.own, self.own] = self.model.outcome.natural(self.theta[self.own])[1]
-        return found
-
     def natural(self, inner: Floats) -> Floats:
         """Covariance of the user's parameters from that of theta; NaN for what has no maximum."""
-        found = self.slopes @ inner @ self.slopes.T
+        slopes = self.back.copy()
+        slopes[self.own, self.own] = self.model.outcome.natural(self.theta[self.own])[1]
+        found = slopes @ inner @ slopes.T
         found[self.signs != 0] = found[:, self.signs != 0] = np.nan
         return np.asarray(found)
 
@@ -766,8 +761,17 @@ def _best_alone(model: Likelihood) -> tuple[Maximum, float]:
     further = (climb(model, other) for other in _further(model, first, start))
     found = [first, *(one for one in further if one.converged)]
     edge = max((one.value for one in found if one.endless is not None), default=-np.inf)
-    inside = [one for one in found if one.endless is None and _is_proper(one)]
-    best = _highest(inside or found)
+    # a maximum to all sides, and no plateau on the way to the edge
+    inside = [
+        one
+        for one in found
+        if one.endless is None
+        and one.converged
+        and np.linalg.eigvalsh(-one.hessian)[0] > _PLATEAU * one.scale
+    ]
+    top = max(one.value for one in inside or found)
+    near = [one for one in inside or found if one.value >= top - 1e-6]
+    best = next((one for one in near if one.converged), near[0])
     return best, max(0.0, edge - best.value) if inside else 0.0
 
 
@@ -779,19 +783,6 @@ def _further(model: Likelihood, first: Maximum, start: Floats) -> list[Floats]:
     each = _ALONG * np.eye(model.size)[: min(model.head, _AXES)]
     gentle = [start + size / model.furthest(way) * way for size in _GENTLER]
     return [*gentle, *(start + each), *(start - each)]
-
-
-def _highest(found: list[Maximum]) -> Maximum:
-    """The highest, and of those as high the first that converged."""
-    top = max(one.value for one in found)
-    near = [one for one in found if one.value >= top - 1e-6]
-    return next((one for one in near if one.converged), near[0])
-
-
-def _is_proper(found: Maximum) -> bool:
-    """A maximum to all sides, and no plateau on the way to the edge."""
-    lowest = np.linalg.eigvalsh(-found.hessian)[0]
-    return bool(found.converged and lowest > _PLATEAU * found.scale)
 
 
 def _is_concave(outcome: Any) -> bool:
