@@ -420,32 +420,6 @@ def test_units_and_the_order_of_categories_change_nothing_else(method):
         assert one.llf - lost == pytest.approx(other.llf, abs=1e-6)
 
 
-@pytest.mark.parametrize("method", ["scores", "likelihood"])
-def test_equal_rows_count_like_whole_weights(method):
-    """Weight 2 moves coefficients as two equal rows do."""
-    frame, y, _ = _world(n=300)
-    w = 1 + np.arange(300) % 3
-    options = {"covariates": {"x": THREE}, "intercept": True, "method": method}
-    one = linear(y, frame, weights=w, **options)
-    other = linear(
-        np.repeat(y, w), frame.loc[frame.index.repeat(w)].reset_index(drop=True), **options
-    )
-    assert other.estimates == pytest.approx(one.estimates, abs=1e-6)
-    assert "robust" == one.vcov
-
-
-@pytest.mark.parametrize("method", ["scores", "likelihood"])
-def test_clusters_of_one_are_people(method):
-    """Clusters of a single person change the robust covariance by G/(G-1) (n-1)/(n-p) alone."""
-    frame, y, _ = _world(n=300)
-    options = {"covariates": {"x": THREE}, "intercept": True, "method": method}
-    one = linear(y, frame, **options, vcov="robust")
-    other = linear(y, frame, design=rr.SampleDesign(clusters=np.arange(300)[::-1]), **options)
-    factor = 300 / 299 * (299 / (300 - len(one.params)) if method == "likelihood" else 299 / 300)
-    assert one.covariance * factor == pytest.approx(other.covariance, rel=1e-9)
-    assert "clustered" == other.vcov
-
-
 def test_a_formula_and_columns_say_the_same():
     """A formula names the privatized column as any other, with interactions if wanted."""
     pytest.importorskip("formulaic")
@@ -460,17 +434,6 @@ def test_a_formula_and_columns_say_the_same():
     p = crossed.params
     cross = p[[name for name in p.index if ":" in name and "T.b" in name and "=" not in name]].sum()
     assert p["Intercept"] + p["z"] + p["x[T.b]"] + cross == pytest.approx(profile)
-
-
-def test_a_frame_that_says_what_was_privatized_needs_no_mapping():
-    """Columns with metadata are privatized covariates by themselves, in arrays and formulas."""
-    pytest.importorskip("formulaic")
-    frame, y, codes = _world()
-    told = pd.DataFrame({"y": y, "z": frame["z"], "x": np.array(["a", "b", "c"])[codes]})
-    private = told.rr.simulate({"x": THREE}, seed=4)
-    one = linear("y ~ z + x", private)
-    other = linear("y ~ z + x", pd.DataFrame(private.to_dict("list")), covariates={"x": THREE})
-    assert other.params.to_dict() == pytest.approx(one.params.to_dict())
 
 
 def test_reports_that_name_several_categories_serve():
@@ -672,15 +635,6 @@ def test_titles_name_the_outcome():
     assert "Linear regression of the outcome by scores" in linear(y, frame, **how).title
     told = logit((pay > 2).rename("rich"), frame, **how).title
     assert "Logit regression of 'rich' being True, privatized: x" == told
-
-
-def test_an_outcome_that_explains_itself_is_refused():
-    """Also beside privatized covariates."""
-    pytest.importorskip("formulaic")
-    frame, y, _ = _world()
-    for fit in (linear, logit):
-        with pytest.raises(ArgumentValueError, match="'y' stands on both sides"):
-            fit("y ~ x + np.log(y)", frame.assign(y=y > 2), covariates={"x": THREE})
 
 
 def test_a_summary_says_what_was_fitted():

@@ -328,24 +328,16 @@ def test_weights_have_no_scale_and_no_likelihood():
 
 
 def test_people_of_weight_zero_are_not_there():
-    """Rows of weight or frequency 0 change neither the fit nor the number of people."""
+    """Rows of frequency 0 change neither the fit nor the number of people; nor do missing ones."""
     frame = world(n=200)
-    with_them = logit(
-        frame["answer"], frame[["age"]], mechanism=DICE, intercept=True,
-        frequencies=(frame["club"] > 0).astype(int),
-    )  # fmt: skip
-    rest = frame[frame["club"] > 0]
-    without = logit(rest["answer"], rest[["age"]], mechanism=DICE, intercept=True)
-    assert without.nobs == with_them.nobs
-    assert without.bse.tolist() == pytest.approx(with_them.bse.tolist(), rel=1e-10)
-    gap = frame["age"].where(frame.index > 4).to_frame()
-    both = logit(
-        frame["answer"], gap, mechanism=DICE, intercept=True, missing="drop",
-        frequencies=(frame["club"] > 0).astype(int),
-    )  # fmt: skip
-    rest = rest[rest.index > 4]
-    without = logit(rest["answer"], rest[["age"]], mechanism=DICE, intercept=True)
+    gap, counts = frame["age"].where(frame.index > 4), (frame["club"] > 0).astype(int)
+    how = {"mechanism": DICE, "intercept": True}
+    both = logit(frame["answer"], gap, missing="drop", frequencies=counts, **how)
+    rest = frame[(frame["club"] > 0) & (frame.index > 4)]
+    without = logit(rest["answer"], rest[["age"]], **how)
+    assert without.nobs == both.nobs
     assert without.params.tolist() == pytest.approx(both.params.tolist(), rel=1e-10)
+    assert without.bse.tolist() == pytest.approx(both.bse.tolist(), rel=1e-10)
 
 
 @pytest.mark.slow

@@ -494,13 +494,9 @@ def test_results_can_be_pickled(people, link):
     again = _same(fit, people[["age"]].head(3))
     pd.testing.assert_frame_equal(again.marginal_effects(), fit.marginal_effects())
     assert again.compare(link(people.smoker, None)).df == 1
-
-
-def test_multinomial_results_can_be_pickled(people):
-    """So can those of three categories."""
-    three = rr.KRR(["a", "b", "c"], 0.7)
-    reports = people.region.rr.simulate(three, seed=1)
-    _same(rr.logit(reports, people[["age"]], intercept=True), people[["age"]].head(3))
+    if link is rr.logit:
+        reports = people.region.rr.simulate(rr.KRR(["a", "b", "c"], 0.7), seed=1)
+        _same(link(reports, people[["age"]], intercept=True), people[["age"]].head(3))
 
 
 @pytest.mark.parametrize("formula", ["age*drinker + C(region)", "drinker + bs(age, df=4)"])
