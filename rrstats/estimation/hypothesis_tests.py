@@ -765,10 +765,6 @@ def independence(
     """
     how = Counting(statistic, simulations, seed)
     if mechanisms is None and not isinstance(table, Crosstab):
-        if simulations is not None:
-            raise ArgumentValueError(
-                "simulated p-values are there for columns privatized apart; leave simulations out"
-            )
         found = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
         return _pair_independence(found, pairs, how)
     if mechanism is not None or prob is not None or epsilon is not None or pairs is not None:
@@ -853,6 +849,11 @@ def _pair_independence(
     found: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None, how: Counting
 ) -> TestResult:
     """The test of the two parts of the categories."""
+    if how.simulations is not None:
+        raise ArgumentValueError(
+            "simulated p-values are there for columns privatized apart, without a design; leave "
+            "simulations out"
+        )
     cells, shape = _grid(tuple(found.categories), pairs)
     if not found.n:
         return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
