@@ -320,11 +320,6 @@ def at_epsilon(
         takes more than 2**40 people is ``left_out``.  Designs in which a report is a proof
         (triangular, Mangat, Devore) are not compared: their epsilon is infinite.
 
-    Raises
-    ------
-    ArgumentValueError
-        All designs are left out.
-
     Notes
     -----
     The number is the largest, by bisection over doubles, whose epsilon is at most the one asked.
@@ -362,11 +357,6 @@ def at_epsilon(
         needed = people(width, expected, made, category=yes, **options)
         rows.append((name, number, made.epsilon, variance, needed))
         mechanisms[name] = made
-    if not rows:
-        raise ArgumentValueError(
-            f"at epsilon {asked:g} each design takes more than 2**40 people; ask for a larger "
-            "epsilon or a wider interval"
-        )
     table = pd.DataFrame(rows, columns=["design", "number", "epsilon", "variance", "people"])
     table = table.sort_values("people", kind="stable", ignore_index=True)
     title = (

@@ -325,10 +325,7 @@ class _Test:
         if self.other is None and (self.null is not None or self.ratio != 1):
             raise ArgumentTypeError("null and ratio are of two groups; leave them out")
         if self.null is not None and self.exact:
-            raise ArgumentTypeError(
-                "null is for the normal formula: by the exact distribution two groups have in "
-                "common what the reports say; leave null or exact out"
-            )
+            raise ArgumentTypeError("null is for the normal formula; leave null or exact out")
         if self.exact is None and (self.null is not None or self.question.rates is None):
             object.__setattr__(self, "exact", False)
 
@@ -362,13 +359,12 @@ class _Test:
 
     def power(self, n: NDArray[Any]) -> Floats:
         """The power at each n."""
-        if self.other is None:
-            limit, exact = f"{_MOST_EXACT:,} people", n <= _MOST_EXACT
-        else:
-            limit = f"{_MOST_EXACT_PAIRS:,} people in the first group and {_MOST_EXACT:,} in all"
-            exact = (n <= _MOST_EXACT_PAIRS) & (n * self.ratio <= _MOST_EXACT)
+        most = _MOST_EXACT if self.other is None else _MOST_EXACT_PAIRS
+        exact = (n <= most) & (n * self.ratio <= _MOST_EXACT)
         if self.exact and not exact.all():
-            raise ArgumentValueError(f"exact is for at most {limit}, got {n.max():,}; leave it out")
+            raise ArgumentValueError(
+                f"exact is for at most {most:,} people, got {n.max():,}; leave it out"
+            )
         exact &= self.exact is not False
         found = np.empty(len(n))
         if exact.any():
@@ -393,9 +389,8 @@ class _Test:
         without, real = self._deviations()
         if without == 0:
             raise ArgumentValueError(
-                f"at a proportion of {self.expected:g} no report of this design varies, so the "
-                "normal formula says nothing of a test against it; plan against another value, or "
-                f"where counts are binomial leave exact out, for at most {_MOST_EXACT:,} people"
+                f"at a proportion of {self.expected:g} no report of this design varies, so that "
+                "the normal formula says nothing; leave exact out"
             )
         scaled = np.sqrt(n.astype(np.float64)) * (self.proportion - self.compared)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -412,10 +407,10 @@ class _Test:
             )
         difference = self.proportion - self.compared
         if not any(side * difference > 0 for side in self.sides):
-            relation = "is" if difference == 0 else f"is not {self.alternative} than"
+            relation = {"two-sided": "another"}.get(self.alternative, self.alternative)
             raise ArgumentValueError(
-                f"no number of people reaches a power of {wanted:g}: the proportion expected "
-                f"{relation} {'the value' if self.other is None else 'that of the other group'}"
+                f"no number of people reaches a power of {wanted:g}: the proportion expected, "
+                f"{self.proportion:g}, is not {relation} than {self.compared:g}"
             )
 
     def guess(self, wanted: float) -> float:
