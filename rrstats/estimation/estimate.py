@@ -745,8 +745,7 @@ class Estimate(Result):
             if len(among) == self.k:
                 raise ArgumentValueError(
                     "among must name categories: non-response is not among those of this design, "
-                    f"{self._answers.describe()}, so all shares are of those who answered; to "
-                    "protect who did not, declare a missing category (None) when privatizing"
+                    f"{self._answers.describe()}, so that all proportions are of who answered"
                 )
         among = tuple(among)
         rows = [vars(self.share_among(category, among, level)) for category in among]

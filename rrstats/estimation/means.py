@@ -570,8 +570,7 @@ def means(
         )
     if len(sums.rows) > 1 and target == "rows":
         raise ArgumentValueError(
-            "target must be 'population' for a mechanism whose samples need one another: who came "
-            "into which sample is chance besides the randomization"
+            "target must be 'population' for a mechanism whose samples need one another"
         )
     naive = fixed(naive + centre)
     found = Means(grouped.categories, n, absent, target, naive, centre, sums)

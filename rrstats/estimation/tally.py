@@ -167,8 +167,8 @@ class Tally:
             return NotImplemented
         if self.mechanism != other.mechanism:
             raise ArgumentValueError(
-                "tallies of different mechanisms cannot be added: their reports mean different "
-                f"things; found {self.mechanism!r} and {other.mechanism!r}"
+                "tallies of different mechanisms cannot be added, found "
+                f"{self.mechanism!r} and {other.mechanism!r}"
             )
         cells = dict(self.cells)
         for key, cell in other.cells.items():
@@ -226,8 +226,7 @@ def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool)
         fewest, most = cast(SupportChannel, mechanism.channel).support_sizes
         if n is None:
             raise ArgumentTypeError(
-                "n, the number of reports, is needed: each report supports several categories, so "
-                "that counts do not sum to it"
+                "n, the number of reports, is needed where each supports several categories"
             )
     size = total if n is None else check_count(n, "n")
     if largest > size or not size * fewest <= total <= size * most:
