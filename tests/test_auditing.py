@@ -254,13 +254,13 @@ def test_ours_pass(k, form):
     assert found.notes == ()
 
 
-def test_a_frame_is_a_release():
-    """Its rows are reports beside public columns."""
+def test_frames_and_functions_that_warn_pass():
+    """The rows of a frame are reports beside public columns; warnings are no part of a release."""
     m = rr.KRR(CATEGORIES, epsilon=1.0)
 
     def fn(answers):
         frame = pd.DataFrame({"answer": pd.Series(answers, dtype="string"), "row": 1})
-        return frame.rr.privatize("answer", m, unknown="uniform")
+        return frame.rr.privatize("answer", m)
 
     assert audit(fn, m, **RARELY).passed
 
@@ -294,12 +294,6 @@ def test_one_value_at_a_time_of_another_library_passes():
     found = audit(fn, CATEGORIES, measure.map(1), **few)
     assert found.passed
     assert found.claimed == pytest.approx(math.log(2))
-
-
-def test_warnings_are_not_part_of_the_release():
-    """rr.privatize warns of unknown answers by default; the audit looks at what it gives back."""
-    m = rr.KRR(CATEGORIES, epsilon=1.0)
-    assert audit(lambda answers: rr.privatize(answers, m), m, **RARELY).passed
 
 
 # -- the report -----------------------------------------------------------------------------------

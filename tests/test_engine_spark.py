@@ -110,18 +110,6 @@ def test_a_job_that_fails_leaves_nothing_and_quotes_no_cell(spark, rrs, tmp_path
     assert [] == list(tmp_path.iterdir())
 
 
-def test_our_own_failing_kernel_quotes_no_cell(spark, rrs, tmp_path):
-    """An error in a task of ours, whatever it says, reaches Spark without a cell."""
-    from rrstats.files.batches import careful
-
-    def broken(batch):
-        raise KeyError(batch.column(0)[0].as_py())
-
-    with pytest.raises(rr.errors.FileError, match="KeyError") as caught:
-        careful(broken, pa.record_batch({"answer": [SECRET]}))
-    assert SECRET not in told(caught.value)
-
-
 def test_what_is_there_is_not_overwritten_unless_asked(spark, rrs, tmp_path):
     """An existing target, a file, foreign files and the source's own folder are left alone."""
     frame, out = answers(spark, 20, 2), tmp_path / "out"
