@@ -20,7 +20,7 @@ from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # af
 
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, SecondReleaseError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.files import batches  # after importorskip
 from rrstats.files import csv as delimited  # after importorskip
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -265,24 +265,6 @@ def test_documents_are_found_wherever_they_lie(tmp_path):
                                   unknown="raise")  # fmt: skip
     with pytest.raises(rr.errors.MetadataError, match="two different things"):
         privatize(written(tmp_path, ".pq", other))
-
-
-# -- the ledger ----------------------------------------------------------------------------
-
-
-def test_a_second_release_is_refused(tmp_path):
-    """Unless again; another column is another matter."""
-    source = written(tmp_path, ".parquet")
-    release(source)
-    for name in ("target.parquet", "b.parquet"):
-        with pytest.raises(SecondReleaseError, match="epsilon"):
-            release(source, target=tmp_path / name, overwrite=True)
-    kinds = rr.KRR([f"kind {i}" for i in range(4)], 0.75)
-    release(source, {"kind": kinds}, target=tmp_path / "b.parquet")
-    release(source, target=tmp_path / "c.parquet", again=True)
-    private = tmp_path / "mine.json"
-    release(source, target=tmp_path / "d.parquet", ledger=private)
-    assert private.exists()
 
 
 # -- bad files and arguments ---------------------------------------------------------------

@@ -429,8 +429,8 @@ def check_column(
     names: Sequence[str],
     type_of: Callable[[str], pa.DataType],
     metadata: Mapping[bytes, bytes],
-    where: str = "",
     *,
+    where: str = "",
     shown: bool = True,
 ) -> str:
     """The name, if it is a column, once, that can hold answers, and no copy of it is left.

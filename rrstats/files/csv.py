@@ -121,7 +121,7 @@ class TextFile:
             if lines and body and not body.endswith(b"\n"):
                 body += self._newline
             if body:
-                grid = Grid(body, self._separator, len(self.names), self.path, rows)
+                grid = Grid(body, self._separator, len(self.names), self.path, before=rows)
                 rows += len(grid.starts)
                 yield TextPiece(body, grid, places, words)
 
@@ -233,7 +233,7 @@ class Grid:
     """
 
     def __init__(
-        self, block: bytes, separator: int, columns: int, path: Path, before: int = 0
+        self, block: bytes, separator: int, columns: int, path: Path, *, before: int = 0
     ) -> None:
         self.columns, self._path, self._text = columns, path, np.frombuffer(block, np.uint8)
         text = self._text

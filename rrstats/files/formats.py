@@ -348,7 +348,7 @@ class FileSource:
                 file.names,
                 file.type_of,
                 file.metadata,
-                f" of {self.path}",  # without folders below, which may be named by answers
+                where=f" of {self.path}",  # without folders below, which may be named by answers
                 shown=not file.document_is_beside,
             )
         return str(name)

@@ -46,6 +46,7 @@ from rrstats.files.batches import (
 )
 from rrstats.files.csv import SIDECAR, Words
 from rrstats.files.formats import (
+    ENDINGS,
     PARQUET,
     DataFile,
     FileSource,
@@ -227,7 +228,6 @@ def privatize_file(
         write=partial(
             _write_all, origin, made, shuffle_rows=shuffle_rows, progress=progress, rng=rng
         ),
-        directory=origin.is_directory,
         again=again,
         overwrite=overwrite,
         ledger=ledger,
@@ -296,9 +296,7 @@ def privatize_by_tasks(
         tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, shuffle_rows))
     alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
     work = TaskOutputs(tasks, run, file_metadata.merge(alike, made.made), made, progress)
-    return _release(
-        origin, place, made, look=work.look, write=work.write, directory=True, **options
-    )
+    return _release(origin, place, made, look=work.look, write=work.write, **options)
 
 
 def privatize_batches(
@@ -395,7 +393,6 @@ def _release(
     *,
     look: Callable[[], object],
     write: Callable[[Publication], int],
-    directory: bool,
     again: bool = False,
     overwrite: bool = False,
     ledger: Path | str | None = None,
@@ -409,6 +406,7 @@ def _release(
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
     book.refuse(records, again)
     hashing, over = ThreadPoolExecutor(1), threading.Event()
+    directory = not place.name.lower().endswith(ENDINGS)
     try:
         digest = hashing.submit(digest_of, origin.path, over)
         with Publication(place, overwrite=overwrite, directory=directory) as publication:
