@@ -70,17 +70,9 @@ class Population:
             shares = self.share_columns.of(turned[0][:, :cut], turned[:, :, cut:])
             gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
             shares = shares @ self.fit.back[gamma, gamma]
-        ones = np.ones(len(frame))
-        return Likelihood(
-            outcome=model.outcome,
-            given=np.ones((len(frame), model.classes)),
-            same=columns[0][:, :cut],
-            varying=columns[:, :, cut:][data.private.class_of],
-            shares=shares,
-            weights=ones,
-            squares=ones,
-            offset=offset,
-        )
+        given, ones = np.ones((len(frame), model.classes)), np.ones(len(frame))
+        same, varying = columns[0][:, :cut], columns[:, :, cut:][data.private.class_of]
+        return Likelihood(model.outcome, given, same, varying, shares, ones, ones, offset)
 
     def means(
         self,
@@ -118,11 +110,11 @@ class Population:
         self, model: Likelihood, weights: Floats, recode: NDArray[np.intp] | None = None
     ) -> tuple[Floats, Floats]:
         """(k,) weighted sums of expected outcomes and their (k, size) slopes."""
-        value: Any = 0.0
-        gradient: Any = 0.0
-        for rows, each, slopes in self.means(model, recode=recode):
-            value = value + each @ weights[rows]
-            gradient = gradient + np.einsum("knp,n->kp", slopes, weights[rows])
+        parts = [
+            (each @ weights[rows], np.einsum("knp,n->kp", slopes, weights[rows]))
+            for rows, each, slopes in self.means(model, recode=recode)
+        ]
+        value, gradient = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
         return value, gradient
 
     def errors(self, gradient: Floats) -> Floats:
@@ -136,15 +128,11 @@ class Population:
 
     def blind(self, model: Likelihood) -> Booleans:
         """(rows,) where some direction without information moves a predictor, of one class."""
-        found = np.zeros(model.rows, dtype=np.bool_)
-        unknown = self.fit.unknown
+        unknown, every = self.fit.unknown, slice(None)
         if not unknown.size or model.classes > 1:
-            return found
-        for rows in model.blocks():
-            moved = sum((model.moved(way, rows) ** 2).sum(axis=(0, 1)) for way in unknown.T)
-            size = np.sqrt((model.design(rows)[0] ** 2).sum(axis=1))
-            found[rows] = np.sqrt(moved) > _BLIND_ROW * size
-        return found
+            return np.zeros(model.rows, dtype=np.bool_)
+        moved = sum((model.moved(way, every) ** 2).sum(axis=(0, 1)) for way in unknown.T)
+        return np.asarray(np.sqrt(moved) > _BLIND_ROW * np.linalg.norm(model.same, axis=1))
 
     @property
     def weights(self) -> Floats:

@@ -289,10 +289,9 @@ def share_columns(data: ModelData, covariate_model: str) -> ShareColumns:
 
 def _share_name(name: str, hidden: set[str], taken: Sequence[str]) -> str:
     """Name of a column where the privatized covariates are known: its other factors."""
-    parts = [part for part in name.split(":") if source_of(part) not in hidden]
-    parts = [
-        part for part in parts if hidden.isdisjoint(re.findall(r"\w+", source_of(part)))
-    ]  # C(x)
+    sources = {part: source_of(part) for part in name.split(":")}
+    words = {part: {one, *re.findall(r"\w+", one)} for part, one in sources.items()}  # C(x)
+    parts = [part for part in sources if hidden.isdisjoint(words[part])]
     rest = ":".join(parts) or name
     turns = (f"{rest} ({turn})" for turn in itertools.count(2))
     return next(one for one in itertools.chain([rest], turns) if one not in taken)

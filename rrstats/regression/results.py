@@ -767,7 +767,7 @@ class LikelihoodResult(RegressionResult):
             For a number in a transform that jumps (``I(age > 50)``, ``x // 3``): make the step a
             column of the frame.
         """
-        names = [None] if self._number else list(self.fit.model.outcome.categories)
+        names = getattr(self.fit.model.outcome, "categories", (None,))
         shown = range(len(names)) if self.event is None else [1]
         rows = [
             (name, change, names[place], effects[place], errors[place])
@@ -793,17 +793,17 @@ class LikelihoodResult(RegressionResult):
             category.
         """
         model, theta, index = self.fit.model, self.fit.theta, self.data.design.frame.index
+        every, own = slice(None), model.split(theta)[1]
         if not self._latent:
-            every, own = slice(None), model.split(theta)[1]
             after = model.outcome.posterior(every, model.eta(theta, every), own)
             names = pd.Index(list(model.outcome.categories), dtype=object)
             return pd.DataFrame(after, index=index, columns=names)
-        after, private = model.posterior(theta), self.private
-        found: dict[Any, Floats] = {}
-        for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
-            for code, label in enumerate(labels):
-                key = label if len(private.names) == 1 else (name, label)
-                found[key] = after[:, private.having(place, code)].sum(axis=1)
+        after, private, single = model.posterior(theta), self.private, len(self.private.names) == 1
+        found = {
+            label if single else (name, label): after[:, private.having(place, code)].sum(axis=1)
+            for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True))
+            for code, label in enumerate(labels)
+        }
         return pd.DataFrame(found, index=index)
 
     def shares(self, level: float = 0.95) -> pd.DataFrame:
