@@ -70,6 +70,18 @@ def test_equal_by_parameters():
     assert sum(m == other for other in others) == 0
 
 
+def test_parameters_are_the_numbers_of_a_design():
+    """By their names in calls; a matrix or a chain is no number."""
+    m = rr.KRR(["a", "b"], 0.75)
+    assert m.parameters == {"prob": 0.75}
+    assert rr.SubsetSelection(list("abcd"), size=2, prob_own=0.75).parameters == {
+        "size": 2,
+        "prob_own": 0.75,
+    }
+    assert rr.MatrixDesign(["a", "b"], [[0.75, 0.25], [0.25, 0.75]]).parameters == {}
+    assert m.then(m).parameters == {}
+
+
 # -- how it draws -------------------------------------------------------------------------------
 
 

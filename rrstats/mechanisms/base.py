@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeGuard, cast
@@ -122,8 +122,8 @@ class Mechanism(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The numbers of the design by name, as documents and calls have them."""
-        named = (one.name for one in fields(cast(Any, self)) if one.name != "domain")
-        return {name: getattr(self, name) for name in named}
+        given = ((name, getattr(self, name)) for name in getattr(self, "__dataclass_fields__", ()))
+        return {name: one for name, one in given if isinstance(one, int | float | Fraction)}
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON, which `mechanisms.from_dict` reads.
