@@ -20,22 +20,8 @@ from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation import engine_frames as frames
 from rrstats.estimation.analysis_columns import Reports, mechanism_of, reports_of
-from rrstats.estimation.engine_frames import (
-    MOST,
-    EngineFrame,
-    check_names,
-    condensed_rows,
-    header_of,
-    is_frame,
-    listed,
-    most_of,
-    open_frame,
-    refuse_by_row,
-    refuse_unopened,
-    reports_in,
-    resolve_columns,
-)
 from rrstats.estimation.sample_design import (
     EVERYONE,
     Rows,
@@ -328,9 +314,9 @@ def count_reports(
     """
     mechanism, prob, epsilon = made
     plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
-    if plain or not is_frame(reports):
+    if plain or not frames.is_frame(reports):
         if columns is not None:
-            refuse_unopened(reports, text=True)
+            frames.refuse_unopened(reports, text=True)
             raise ArgumentTypeError(
                 f"columns are names of a frame's, found reports in a {type(reports).__name__}; "
                 "give the frame, or leave columns out"
@@ -338,28 +324,29 @@ def count_reports(
         told: dict[str, Any] = {"group": group, "by": by, "design": design, "observed": observed}
         found, rows = _tallied(reports, made, **told)
         return {None: found}, None if by is None else group_names(by), True, rows
-    frame = open_frame(reports)
-    header, more = header_of(frame), prob is not None or epsilon is not None
-    asked, single = resolve_columns(header, columns, mechanism, more=more)
-    check_names(header, by, group, design)
-    if isinstance(frame, EngineFrame):  # asked for its mechanisms before it computes
-        refuse_by_row(frame, [given for _, given in asked])
+    frame = frames.open_frame(reports)
+    header, more = frames.header_of(frame), prob is not None or epsilon is not None
+    asked, single = frames.resolve_columns(header, columns, mechanism, more=more)
+    frames.check_names(header, by, group, design)
+    if isinstance(frame, frames.EngineFrame):  # asked for its mechanisms before it computes
+        frames.refuse_by_row(frame, [given for _, given in asked])
         asked = [
-            (names, mechanism_of(reports_in(header, names), given, prob, epsilon))
+            (names, mechanism_of(frames.reports_in(header, names), given, prob, epsilon))
             for names, given in asked
         ]
         prob = epsilon = None
-    beside, tallies, rows = [*listed(by), *listed(group)], {}, 0
+    beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
-        most = MOST if beside or not is_mechanism(given) else most_of(given)
-        table, *read = condensed_rows(frame, names, None, beside, design=design, most=most)
+        bounded = is_mechanism(given) and not beside
+        most = frames.most_of(given) if bounded else frames.MOST
+        table, *read = frames.condensed_rows(frame, names, None, beside, design=design, most=most)
         told = dict(zip(("design", "times", "weights"), read, strict=True))
-        told["by"] = [column_of(table, name) for name in listed(by)] or None
+        told["by"] = [column_of(table, name) for name in frames.listed(by)] or None
         told["group"] = None if group is None else column_of(table, group)
         name = names[0] if len(names) == 1 else tuple(names)
-        column = reports_in(table, names)
+        column = frames.reports_in(table, names)
         tallies[name], rows = _tallied(column, (given, prob, epsilon), observed=observed, **told)
-    return tallies, tuple(listed(by)) or None, single, rows
+    return tallies, tuple(frames.listed(by)) or None, single, rows
 
 
 def _tallied(
