@@ -71,6 +71,9 @@ _AHEAD, _MOST_AHEAD = 40, 500
 
 _CATEGORY = ("category", "mix")
 
+_NO_EPSILON = 1e-12
+"""Below it a width that suffices is that of the noise alone."""
+
 _TOO_WIDE = "an interval inside [0, 1] is never wider than that to both sides"
 
 
@@ -418,14 +421,8 @@ def least_epsilon(
             f"{size:,} people give a half_width of {least:.3g} even without any protection, more "
             f"than {wanted:g}; see people({wanted:g}, {proportion:g}, epsilon=...)"
         )
-    low = high
-    while width(low) <= wanted:
-        high, low = low, low / 2
-        if low < 1e-12:
-            raise ArgumentValueError(
-                f"half_width {wanted:g} is reached by the noise alone, at any epsilon; ask for less"
-            )
-    while (middle := (low + high) / 2) not in (low, high) and high - low > 1e-13 * high:
+    low = 0.0
+    while high - low > 1e-13 * high and (middle := (low + high) / 2) > _NO_EPSILON:
         low, high = (low, middle) if width(middle) <= wanted else (middle, high)
     return design(categories, epsilon=high).epsilon
 
