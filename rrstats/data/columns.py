@@ -1003,10 +1003,8 @@ def _pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
     if masked is not None and categories.kind in ("int", "float"):
         fitting = _numpy_type(categories, masked, holds_missing=False)
         if fitting is not None:
-            # pandas names its masked numbers Int64, UInt8, Float64 and so on.
-            letters = {"i": "Int", "u": "UInt", "f": "Float"}[fitting.kind]
-            name: Any = f"{letters}{8 * fitting.itemsize}"
-            return pd.array(values, dtype=name)
+            own = pd.array(np.zeros(1, fitting)).dtype  # Int64, UInt8, Float32 and so on
+            return pd.array(values, dtype=own)
     if categories.kind in ("str", "date", "instant", "duration"):
         # A unit or a time zone of the column may come from one answer, so it does not count.
         of_days = categories.kind == "date" and isinstance(own, np.dtype) and own.kind == "M"

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rrstats.data.arrow import arrow_kind, arrow_type, plain
 from rrstats.data.categories import is_missing
-from rrstats.data.columns import open_column
+from rrstats.data.columns import kind_of_type, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
 
@@ -96,13 +96,12 @@ def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
     dtype = part.dtype if hasattr(part, "dtype") else part.type
     if (arrow := arrow_type(dtype)) is not None:
         return _of_arrow(part if arrow is dtype else part.__arrow_array__(), name)
-    storage = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", dtype)
-    kind = getattr(storage, "kind", "")
-    if kind in "iu":
-        return _of_integers(part.astype(storage, copy=False))
-    if isinstance(dtype, pd.StringDtype) or (kind in "UTO" and storage is dtype):
+    kind = kind_of_type(dtype)
+    if kind == "int":
+        return _of_integers(part.astype(getattr(dtype, "numpy_dtype", dtype), copy=False))
+    if kind == "str" or dtype == np.dtype(object):
         return _of_objects(part.tolist(), name)
-    if storage == np.dtype("V16") and storage.names is None:
+    if dtype == np.dtype("V16") and dtype.names is None:
         return _of_bytes(np.ascontiguousarray(part).tobytes())
     raise _refused(dtype, name)
 
