@@ -75,7 +75,6 @@ class Publication:
         self._staging = self.target.parent / f".{self.target.name}.part"
         self._data = self._staging / DATA
         self._lock = -1
-        self._attempts: Path | None = None
         self._beside: dict[Path, Path] = {}
         self._files: list[BinaryIO] = []
 
@@ -112,12 +111,11 @@ class Publication:
 
     def attempts(self) -> Path:
         """A folder where other processes may write; `accept` takes a file out of it."""
-        if self._attempts is None:
-            with _naming(self.target):
-                # Never a name of an earlier run, to which a lost process may write on.
-                self._attempts = self._staging / f"{ATTEMPTS}{secret_bytes(8).hex()}"
-                self._attempts.mkdir()
-        return self._attempts
+        # Never a name of an earlier run, to which a lost process may write on.
+        folder = self._staging / f"{ATTEMPTS}{secret_bytes(8).hex()}"
+        with _naming(self.target):
+            folder.mkdir()
+        return folder
 
     def accept(self, path: Path, name: str) -> None:
         """Give a file that another process wrote its name in the directory, once."""

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,12 +46,8 @@ BUCKET_STREAM = 0xFFF0
 ORDER_STREAM = 0xFFF1
 
 
-class _Part(NamedTuple):
-    """Some spilled rows of a bucket: a message of Arrow's in the file."""
-
-    place: int
-    size: int
-    weight: int
+_Part = tuple[int, int, int]
+"""Some spilled rows of a bucket: place and size of a message of Arrow's in the file, and weight."""
 
 
 class Shuffle:
@@ -150,11 +146,11 @@ class Shuffle:
                 for batch in sorted_rows.slice(first, last - first).to_batches():
                     place = self._file.tell()
                     size = self._file.write(batch.serialize())
-                    bucket.append(_Part(place, size, _weight(batch)))
+                    bucket.append((place, size, _weight(batch)))
 
     def _emptied(self, bucket: list[_Part]) -> Iterator[pa.RecordBatch]:
         """The rows of one bucket in random order."""
-        weight = sum(part.weight for part in bucket)
+        weight = sum(part[-1] for part in bucket)
         rows = map(self._read, bucket)
         if weight <= 2 * BUCKET_BYTES or self._depth == DEEPEST:
             yield from self._ordered(list(rows))
@@ -167,8 +163,9 @@ class Shuffle:
             yield from map(self._restored, again.batches())
 
     def _read(self, part: _Part) -> pa.RecordBatch:
-        self._file.seek(part.place)
-        return pa.ipc.read_record_batch(pa.py_buffer(self._file.read(part.size)), self._plain)
+        place, size, _ = part
+        self._file.seek(place)
+        return pa.ipc.read_record_batch(pa.py_buffer(self._file.read(size)), self._plain)
 
     def _ordered(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = pa.Table.from_batches(batches, self._plain)
