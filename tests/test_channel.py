@@ -58,29 +58,6 @@ def test_chain_of_two():
     assert gap == both.prob_truth - both.prob_other
 
 
-def test_variance_of_a_chain():
-    """Case long-var-krr-twice: eps 4 then prob .6, k = 10, f = .5, people sampled."""
-    both = rr.KRR(range(10), epsilon=4.0).channel.then(krr_channel(0.6, 10))
-    found = report_variance(both, [0.5] + [0.5 / 9] * 9, "population")[0]
-    assert found == pytest.approx(0.9340266326487559, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("k", "epsilon_perm", "epsilon_report", "prob", "expected"),
-    [
-        (2, 4, 1, 0.7396804649632878, 0.9206735942077923),
-        (10, 4, 1, 0.2565913076674318, 3.6302486929155195),
-        (100, 2, 1, 0.28847796105693513, 34.11296855337745),
-    ],
-)
-def test_second_round_of_a_chain(k, epsilon_perm, epsilon_report, prob, expected):
-    """Cases lgrr-p2-*: the second round that makes the whole chain's epsilon 1."""
-    chain = rr.KRR(range(k), epsilon=epsilon_perm).then(rr.KRR(range(k), prob))
-    assert chain.epsilon == pytest.approx(epsilon_report, rel=1e-12)
-    found = report_variance(chain.channel, np.eye(k)[1], "rows")[0]
-    assert found == pytest.approx(expected, rel=1e-10)
-
-
 def test_most_likely_cases():
     """Cases mle-krr (agrees with EM run to a 1e-16 step) and mle-interior."""
     found = most_likely(rr.KRR(range(5), epsilon=1.0).channel, np.array([60, 40, 20, 9, 1]))

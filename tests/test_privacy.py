@@ -685,19 +685,6 @@ def test_the_plain_sum_is_rounded_up_once(seed):
     assert found.reports == sum(times for _, times in drawn) * rows
 
 
-def test_the_sum_agrees_with_what_a_frame_says():
-    """`df.rr.epsilon`, `total_epsilon` and the composition of the frame's mechanisms agree."""
-    plan = {"a": COIN, "b": THREE, "c": UNARY}
-    df = pd.DataFrame({"a": ["no", "yes"], "b": ["once", "often"], "c": ["a", "b"]})
-    released = df.rr.privatize(plan)
-    found = compose(released.rr.mechanisms)
-    assert released.rr.epsilon == found.epsilon
-    assert total_epsilon([m.epsilon for m in plan.values()]) == found.epsilon
-    table = found.by_release()
-    assert ["a", "b", "c"] == table["name"].tolist()
-    assert [m.epsilon for m in plan.values()] == table["epsilon"].tolist()
-
-
 def test_rows_of_one_person_multiply_everything():
     """Declared rows are the same as so many reports of every mechanism."""
     rows = compose([COIN, (THREE, 2)], max_rows_per_person=3)
