@@ -458,9 +458,9 @@ class Likelihood:
                 by = slopes[: self.outcome.predictors] @ self.design(rows)[0]
                 gradient += np.append(by, slopes[self.outcome.predictors :].sum(axis=1))
             else:
-                scores = self._scores(rows, after, shares, terms)
-                gradient += weight @ scores
-                hessian += self._curvature(rows, after, shares, scores, terms)
+                by, bends = self._curvature(rows, after, shares, terms)
+                gradient += by
+                hessian += bends
         return total, gradient, (hessian + hessian.T) / 2
 
     def gram(self, weights: Floats, rows: slice) -> Floats:
@@ -500,11 +500,13 @@ class Likelihood:
         return total
 
     def _curvature(
-        self, rows: slice, after: Floats, shares: Floats, scores: Floats, terms: Terms
-    ) -> Floats:
+        self, rows: slice, after: Floats, shares: Floats, terms: Terms
+    ) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of some rows, of several classes."""
         weight, z, design = self.weights[rows], self.shares[rows], self.design(rows)
         cut, q, g = self.head + self.outcome.own, self.outcome.predictors, z.shape[1]
         found = self.gram(terms.curves * weight * after, rows)
+        scores = self._scores(rows, after, shares, terms)
         seen = scores[:, :cut]
         found[:cut, :cut] -= seen.T @ (weight[:, None] * seen)
         for one in range(1, self.classes):
@@ -517,7 +519,7 @@ class Likelihood:
             bends = shares[one] * shares[1:] - after[one] * after[1:]
             bends[one - 1] += after[one] - shares[one]
             found[mine, cut:] = np.hstack([(z.T * bend) @ z for bend in bends * weight])
-        return found
+        return weight @ scores, found
 
 
 def _log_sum(logs: Floats) -> Floats:

@@ -1006,7 +1006,8 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
         )
     if not lost.any():
         return
-    where = None if result._latent else _everywhere(fit.model.outcome, fit.model.weights)
+    known = result._latent or result._number
+    where = None if known else _everywhere(fit.model.outcome, fit.model.weights)
     if where is not None:
         yield (
             f"{where}; so {int(lost.sum())} of {len(lost)} parameters have no finite maximum, and "
