@@ -174,7 +174,9 @@ def audit(
     --------
     >>> import rrstats as rr
     >>> m = rr.KRR(["never", "once", "often"], epsilon=1.0)
-    >>> found = audit(lambda answers: rr.privatize(answers, m, unknown="uniform"), m, trials=4000)
+    >>> def ours(answers):
+    ...     return rr.privatize(answers, m, unknown="uniform")
+    >>> found = audit(ours, m, trials=4000, level=1 - 1e-6)  # wrong once in a million runs
     >>> found.passed, found.epsilon_low <= 1.0
     (True, True)
     >>> audit(lambda answers: answers, m, trials=4000).passed

@@ -225,7 +225,7 @@ class ReportedOutcome:
 
     @property
     def width(self) -> int:
-        """How many cells a sample has."""
+        """The number of cells of a sample."""
         return len(self.table) // self.samples
 
     @cached_property
