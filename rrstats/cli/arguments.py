@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from rrstats._version import __version__
 from rrstats.errors import ArgumentValueError
+from rrstats.estimation.arrays import GENERAL_METHODS
 from rrstats.inference import binomial
 from rrstats.mechanisms.channel import TARGETS
 
@@ -40,7 +41,7 @@ Each has its options and examples: rrstats privatize --help
 In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)
 """
 
-METHODS = (*binomial.METHODS, "profile-likelihood", "empirical-likelihood")
+METHODS = tuple(dict.fromkeys((*binomial.METHODS, *GENERAL_METHODS)))
 
 
 class Parser(argparse.ArgumentParser):

@@ -426,7 +426,7 @@ def interval_of_counts(
     target: str = "population",
     k: int,
 ) -> Interval:
-    """Intervals of shares by name: the one place where methods and targets meet."""
+    """Intervals of proportions from binomial counts, by method and target."""
     method = check_one_of(method, "method", intervals.METHODS)
     level = level_of_each(level, simultaneous, 1 if rates.complementary else k)
     low, high = rates.false_positive_rate, rates.true_positive_rate
@@ -447,7 +447,7 @@ def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
 
 
 GENERAL_METHODS = ("profile-likelihood", "empirical-likelihood", "wald")
-"""Methods of intervals where counts are not binomial."""
+"""Methods of intervals where counts are not binomial; `Estimate` computes them."""
 
 
 def sample_sizes(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
@@ -661,8 +661,8 @@ def default_method(channel: Channel) -> str:
     cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
     alone, classes = isinstance(channel, StackedChannel) and channel.is_separable, channel.class_of
     if len(classes) <= 50 and not alone:  # the others take minutes for more
-        return GENERAL_METHODS[0]
-    return GENERAL_METHODS[1 if len(classes) * cells <= 1 << 20 else 2]
+        return "profile-likelihood"
+    return "empirical-likelihood" if len(classes) * cells <= 1 << 20 else "wald"
 
 
 def empirical_interval(channel: Channel, counts: Floats, level: float) -> Interval:
