@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_number
@@ -491,6 +490,4 @@ class SurveyMoments:
         both.reported = np.hstack([one.reported, other.reported[order]])
         both.first = np.hstack([one.first, other.first[order]])
         both.second = np.hstack([one.second, other.second[order]])
-        both.table = scipy.linalg.block_diag(one.table, other.table)
-        both.speaks = scipy.linalg.block_diag(one.speaks, other.speaks)
         return both

@@ -478,10 +478,7 @@ class Cell:
         return Cell(rows, reported, self.sums + other.sums, self.totals + other.totals, others)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Cell)
-            and (self.rows, self.others) == (other.rows, other.others)
-            and np.array_equal(self.reported, other.reported)
-            and np.array_equal(self.sums, other.sums)
-            and np.array_equal(self.totals, other.totals)
+        names = ("rows", "others", "reported", "sums", "totals")
+        return isinstance(other, Cell) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
         )
