@@ -483,6 +483,8 @@ class Correlations(Result):
     """
 
     formats: ClassVar[Any] = {**FORMATS, "correlation": "{:.4f}".format}
+    shown = ("correlation", "low", "high", "std_error")
+    n_labels = 2
 
     names: tuple[Hashable, ...]
     private: tuple[Hashable, ...]
@@ -585,16 +587,6 @@ class Correlations(Result):
             f"{label(row['second'])}: {row['correlation']:.4g}, 95% interval {row['low']:.4g} to "
             f"{row['high']:.4g}"
         )
-
-    @property
-    def n_labels(self) -> int:
-        """Both columns of a pair."""
-        return 2
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The correlation first."""
-        return ("correlation", "low", "high", "std_error")
 
     @property
     def header(self) -> list[tuple[str, str]]:

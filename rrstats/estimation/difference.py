@@ -32,7 +32,7 @@ from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import (
     TestResult,
     check_comparable,
-    contrast_df,
+    covariance_df,
     homogeneity,
     paired_covariance,
     paired_test,
@@ -91,6 +91,7 @@ class Difference(Result):
         **FORMATS,
         **dict.fromkeys(("first", "second", "difference", "z", "p_value"), "{:.4f}".format),
     }
+    shown = ("difference", "low", "high", "p_value", "first", "second", "std_error")
 
     first: Estimate
     second: Estimate
@@ -154,7 +155,9 @@ class Difference(Result):
         Never more than the reports of both together have, of which two groups in the same
         clusters have no more than one.
         """
-        return contrast_df(self.first, self.second)
+        both = [self.first, self.second]
+        parts = zip(*(trusted_variance(one)[:, None, None] for one in both), strict=True)
+        return np.array([covariance_df(both, list(pair)) for pair in parts])
 
     @cached_property
     def z(self) -> Floats:
@@ -348,11 +351,6 @@ class Difference(Result):
         rows = proportion_rows(self.categories, self.differences, self.interval(level))
         xlabel = "proportion in the first less that in the second"
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The differences first."""
-        return ("difference", "low", "high", "p_value", "first", "second", "std_error")
 
     @property
     def header(self) -> list[tuple[str, str]]:

@@ -102,6 +102,11 @@ class Estimate(Result):
         What is known of the sample besides the weights, strata and clusters of its rows.
     """
 
+    shown = (
+        *("proportion", "low", "high", "std_error", "count", "count_low", "count_high"),
+        *("effective_n", "design_effect", "total", "total_std_error", "reported", "naive"),
+    )
+
     tally: Tally
     target: str = "population"
     ddof: int = 1
@@ -581,14 +586,9 @@ class Estimate(Result):
         single = self.k == 2 if rates is None else rates.complementary
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
         if rates is not None and self._survey is None:
-            counts = self.named[0]
-            if code is not None:
-                counts = counts[code]
-                low, high = rates.false_positive_rate[code], rates.true_positive_rate[code]
-                rates = BinomialRates(low, high, rates.complementary)
             options: Any = {"level": level, "method": method or METHOD, "target": target}
-            return interval_of_counts(counts, self.n, rates, **options, k=self.k)
-        if rates is None:
+            found = interval_of_counts(self.named[0], self.n, rates, **options, k=self.k)
+        elif rates is None:
             found = self._general_interval(level, method, target)
         else:
             found = self._effective_interval(level, method or METHOD, rates)
@@ -661,7 +661,7 @@ class Estimate(Result):
         df : (k,) degrees of freedom to take instead of these, as a difference has others.
         """
         channel, survey = self.mechanism.channel, self._survey
-        sizes = np.zeros(1) if survey is None else self._effective_sizes(level, df)
+        sizes = self._effective_sizes(level, df)
         if survey is None or not (sizes > 0).all():
             return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
         if (rates := channel.binomial_rates) is not None:
@@ -962,13 +962,6 @@ class Estimate(Result):
         return pd.DataFrame({"category": label_column(self.categories), **columns})
 
     @property
-    def shown(self) -> Sequence[str]:
-        """The columns of the frame that people read, the answer first."""
-        counts, design = ("count", "count_low", "count_high"), ("effective_n", "design_effect")
-        totals = ("total", "total_std_error", "reported", "naive")
-        return ("proportion", "low", "high", "std_error", *counts, *design, *totals)
-
-    @property
     def header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
         told = {"target": self.target, "n": f"{self.n:,}"}
@@ -1191,33 +1184,28 @@ def estimate(
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
-    design, settings = design_of(weights, design), (target, ddof)
+    design, made = design_of(weights, design), (categories, prob, epsilon)
+    settings = target, ddof, design.without_rows()
     if isinstance(reports, Tally):
-        _check_tally(reports, (categories, prob, epsilon), [by, group], design)
-        return _checked(Estimate(reports, *settings, design.without_rows()))
-    made, beside = (categories, prob, epsilon), {"by": by, "group": group, "observed": observed}
+        _check_tally(reports, made, [by, group, *design.columns.values()])
+        return _checked(Estimate(reports, *settings))
+    beside, found = {"by": by, "group": group, "observed": observed}, dict[Any, Any]()
     tallies, names, single, rows = count_reports(reports, made, columns, design=design, **beside)
-    told, found = design.without_rows(), dict[Any, Any]()
     for name, counted in tallies.items():
         if names is None:
-            found[name] = _checked(Estimate(counted, *settings, told))
+            found[name] = _checked(Estimate(counted, *settings))
             continue
         left_out = rows - sum(one.n + one.n_missing for one in counted.values())
-        each = {label: Estimate(one, *settings, told) for label, one in counted.items()}
+        each = {label: Estimate(one, *settings) for label, one in counted.items()}
         for one in each.values():
             _checked(one, alone=False)
         found[name] = GroupEstimates(names, each, left_out)
     return next(iter(found.values())) if single else Estimates(found)
 
 
-def _check_tally(
-    counted: Tally, made: tuple[Any, Any, Any], said: list[Any], design: SampleDesign
-) -> None:
-    """Raise for what a tally has said already."""
-    said += [design.weights, design.strata, design.clusters]
-    if design.probabilities is not True:
-        said.append(design.probabilities)
-    if any(one is not None for one in said):
+def _check_tally(counted: Tally, made: tuple[Any, Any, Any], said: list[Any]) -> None:
+    """Raise for what a tally has said already; True stands for probabilities that it holds."""
+    if any(one is not None and one is not True for one in said):
         raise ArgumentTypeError(
             "a tally is counted already: give by, group, weights and design= to rr.tally"
         )

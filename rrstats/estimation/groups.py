@@ -37,6 +37,8 @@ _FEW = 5
 class _Several(Result, Mapping[Any, Any]):
     """Estimates by label."""
 
+    shown = ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
+
     estimates: Mapping[Any, Any]
     kind: str
 
@@ -55,11 +57,6 @@ class _Several(Result, Mapping[Any, Any]):
 
     def _ipython_key_completions_(self) -> list[Any]:
         return list(self.estimates)
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The columns of the frame that people read, the answer first."""
-        return ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
 
     @property
     def by(self) -> str:

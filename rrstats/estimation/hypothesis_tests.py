@@ -133,6 +133,7 @@ class TestResult(Result):
         **FORMATS,
         **dict.fromkeys(("statistic", "p_value"), "{:.6g}".format),
     }
+    shown = ("p_value", "statistic", "df", "n", "effective_n")
 
     null: str
     statistic: float
@@ -142,11 +143,6 @@ class TestResult(Result):
     n: int
     effective_n: float | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The p-value first."""
-        return ("p_value", "statistic", "df", "n", "effective_n")
 
     @property
     def header(self) -> list[tuple[str, str]]:
@@ -1043,14 +1039,6 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
 def trusted_variance(one: Estimate) -> Floats:
     """(k,) the variance that intervals take: no less than that of strata and weights."""
     return np.nan_to_num(np.fmax(one.variance, one.least_variance))
-
-
-def contrast_df(first: Estimate, second: Estimate) -> Floats:
-    """(k,) Satterthwaite's degrees of freedom of each difference; infinite without a design."""
-    pairs = zip(*map(trusted_variance, (first, second)), strict=True)
-    return np.array(
-        [covariance_df([first, second], [np.array([[one]]) for one in parts]) for parts in pairs]
-    )
 
 
 def paired_test(first: Estimate, second: Estimate, shared: Any) -> TestResult:

@@ -194,6 +194,7 @@ class Means(Result):
         **dict.fromkeys(("mean", "naive", "low", "high", "std_error"), "{:.4g}".format),
         "proportion": "{:.1%}".format,
     }
+    shown = ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
 
     categories: tuple[Hashable, ...]
     n: int
@@ -461,11 +462,6 @@ class Means(Result):
         rows = proportion_rows(self.categories, self.means, self.interval(level))
         limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
         return plot_intervals(rows, ax, xlabel="mean of the true group", **limits, **options)
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The means first."""
-        return ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
 
     @property
     def header(self) -> list[tuple[str, str]]:

@@ -55,6 +55,8 @@ class Result(ABC):
     """Base of all results; the module says what a subclass gives."""
 
     formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
+    # The columns of the frame that people read, the answer first.
+    shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
 
     @abstractmethod
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -73,11 +75,6 @@ class Result(ABC):
     def _leading(self) -> int:
         """The number of columns of the printed table that label a row."""
         return self.n_labels
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The columns of the frame that people read, the answer first."""
-        return ("proportion", "low", "high", "std_error")
 
     @property
     def title(self) -> str:
@@ -252,6 +249,8 @@ class ConstrainedProportions(Result):
         The columns of a table.
     """
 
+    shown = ("proportion", "count")
+
     categories: tuple[Any, ...]
     proportions: Floats
     n: int
@@ -267,11 +266,6 @@ class ConstrainedProportions(Result):
     def n_labels(self) -> int:
         """One column of labels for each axis."""
         return len(self._axes[0])
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The proportions and the counts."""
-        return ("proportion", "count")
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:
