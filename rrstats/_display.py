@@ -1,5 +1,8 @@
-"""Pages as plain blocks, written as Markdown, as self-contained HTML, or for a terminal.
+"""Everything shown: labels, percentages, tables, and pages of plain blocks.
 
+`label` writes a name or category, `chance` and `percent` a number, `columns` a table for a
+terminal, and a `SummaryTable` one for a terminal, a notebook or LaTeX.  Pages are blocks, written
+as Markdown, as self-contained HTML, or for a terminal.
 A block is a kind and its content: a "title", "heading", "column", "text", "warning" or "code" holds
 text, a "list" holds texts, a "table" a header and rows.  Blocks hold names and categories as
 they are; each writer escapes whatever could be markup there.

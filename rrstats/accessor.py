@@ -68,7 +68,7 @@ class FrameAccessor:
     df.rr.estimate("answer")                                      proportions with intervals
     df.rr.estimate("answer", by="region")                         of each group
     df.rr.crosstab("answer", "region"), df.rr.logit("answer ~ age")   tables and regression
-    df.rr.check("answer", ["never", "once", "often"])             for the steward, private
+    df.rr.check("answer", ["never", "once", "often"])             for the data curator, private
     df.rr.mechanisms, df.rr.epsilon                               how the frame was made
 
     The promise: for every record, whatever the other records and columns, the privatized cell is
@@ -260,7 +260,7 @@ class FrameAccessor:
         return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
 
     def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
-        """List the answers that no category serves, for the data steward only.
+        """List the answers that match no category, for the data curator only.
 
         Parameters
         ----------
@@ -306,8 +306,8 @@ class FrameAccessor:
 
         Rounded up; for a column randomized again, of its final reports.  A frame says only what
         its attrs kept: a merge, a CSV file, or a column assigned from a Series leaves releases
-        out, which only the office that made them knows.  Where noise was simulated it holds only
-        against who does not know the seed.
+        out, which only the data curator knows.  Where noise was simulated it holds only against who
+        does not know the seed.
         Raises MetadataError where the frame says nothing, which is unknown and not 0, where a
         column it speaks of is not there just once (renamed, dropped, or two waves side by side),
         and where the type of one shows that it holds no reports any more.

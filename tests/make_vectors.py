@@ -223,7 +223,7 @@ def _binary(prob, count):
 
 
 def vector(mechanism, seed, answer, told=None, group=None, given=()):
-    """One answer (its code; None for one that no category serves), its words and its report.
+    """One answer (its code; None for one that matches no category), its words and its report.
 
     given : the value itself, where it is not the category as declared.
     """

@@ -234,7 +234,7 @@ def is_same(label, answer):
 
 
 def report(design, fingerprint, answer, words, group=None):
-    """The report of an answer (tagged JSON; None for one that no category serves), and its text."""
+    """The report of an answer (tagged JSON; None if it matches no category), and its text."""
     classes = classes_of(design)
     replacement = below(words, REPLACEMENT_STREAM, len(classes))
     code = next((place for place, label in enumerate(classes) if is_same(label, answer)), None)

@@ -325,7 +325,7 @@ def test_simulate_is_reproducible_and_marked():
 
 
 def test_check_is_the_function():
-    """The steward's list for a column."""
+    """The data curator's list for a column."""
     frame = pd.DataFrame({"x": ["a", "q", None]})
     expected = rr.check(["a", "q", None], CATEGORIES)
     pd.testing.assert_frame_equal(expected, frame.rr.check("x", CATEGORIES))

@@ -156,11 +156,12 @@ def test_csv_in_csv_out(folder, capsys):
 
 
 def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
-    """Of 200 answers 25 are unknown and 25 missing: the steward reads it, the report is silent."""
+    """Of 200 answers 25 are unknown and 25 missing: the curator reads it, the report is silent."""
     json_options = [*FREE, "--format", "json"]
     code, out, err = call(capsys, "privatize", "in.parquet", "out.parquet", *json_options)
     assert 0 == code
-    assert "private, for the steward only: column answer: 25 unknown and 25 missing of 200" in err
+    counts = "column answer: 25 unknown and 25 missing of 200"
+    assert f"private, for the data curator only: {counts}" in err
     assert 1 == err.count("warning: some answers are missing or not among the categories")
     assert 2 == err.count("\n")
     clean = pd.DataFrame({"answer": WORDS * 20 + WORDS * 20 + WORDS * 26 + WORDS[:2]})
@@ -549,10 +550,10 @@ def test_json_holds_only_what_json_knows(folder, capsys):
 # -- check ---------------------------------------------------------------------------------
 
 
-def test_check_lists_what_no_category_serves(folder, capsys):
+def test_check_lists_what_matches_no_category(folder, capsys):
     """25 answers "maybe" and 25 missing, on a private page; where all fit, it says so."""
     page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often")
-    assert page.startswith("PRIVATE, for the steward only")
+    assert page.startswith("PRIVATE, for the data curator only")
     assert re.search(r"^  maybe +unknown +25$", page, re.M)
     assert re.search(r"^  \(no answer\) +missing +25$", page, re.M)
     assert "no earlier release of this column is known" in page
@@ -695,7 +696,7 @@ def test_progress_is_tqdm_where_it_is_installed(folder):
     code, _, screen = on_terminal(*options, path=str(folder))
     assert 0 == code
     assert "bar 200 200\r\n" in screen
-    assert screen.index("closed 200 200") < screen.index("private, for the steward")
+    assert screen.index("closed 200 200") < screen.index("private, for the data curator")
     options += ["--again", "--overwrite"]
     assert "bar" not in on_terminal(*options, "--quiet", path=str(folder))[2]
     assert "bar" not in run(*options, env={**os.environ, "PYTHONPATH": str(folder)}).stderr
@@ -847,7 +848,7 @@ def test_output_that_is_no_utf8_still_works(folder):
 
 @pytest.mark.slow
 def test_a_warning_as_an_error_does_not_show_source_lines(folder):
-    """However Python's warnings are set, the steward reads one plain line, after the release."""
+    """However Python's warnings are set, the curator reads one plain line, after the release."""
     for setting in ("error", "ignore", "always"):
         environment = {**os.environ, "PYTHONWARNINGS": setting}
         options = [*FREE, "--again", "--overwrite"]

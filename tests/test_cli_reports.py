@@ -270,7 +270,7 @@ def test_an_unknown_option_is_answered_by_its_command(folder, capsys):
     assert "unrecognized arguments: x;" in refused(capsys, "describe", "out.csv", "x")
 
 
-def test_a_column_in_which_no_answer_fits_is_said_to_the_steward(tmp_path, capsys):
+def test_a_column_in_which_no_answer_fits_is_said_to_the_curator(tmp_path, capsys):
     """Misspelled categories would make noise of every report: the default refuses them.
 
     With --unknown uniform they do; stderr says so, stdout does not.

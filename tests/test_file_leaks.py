@@ -267,7 +267,7 @@ LAYOUTS = {
 
 
 def neighbours():
-    """Answers that no category serves, in the place of others that none does either."""
+    """Answers that match no category, in the place of others that match none either."""
     plain = [WORDS[i * i % 3] for i in range(M)]
     many = [M - 1, *range(0, M, 3)]
     for places, words in (

@@ -156,8 +156,8 @@ def test_estimates_of_files_that_say_nothing(tmp_path):
         files.tally_file(source, "kind", KRR)
 
 
-def test_check_lists_what_no_category_serves(tmp_path, monkeypatch):
-    """For the steward: unknown values with counts, the missing ones, and how many more."""
+def test_check_lists_what_matches_no_category(tmp_path, monkeypatch):
+    """For the data curator: unknown values with counts, the missing ones, and how many more."""
     answers = ["never", "odd", None, "odd", "ODD"] * 100
     for ending in (".parquet", ".csv", ".feather"):
         data = pa.table({"answer": answers, "x": range(500)})

@@ -136,7 +136,7 @@ def test_near_no_information_is_said_in_one_way():
 
 
 def test_released_frames_do_not_carry_true_answers_in_a_pickle():
-    """What the steward attached to a Series stays behind; a frame's own attrs go with it."""
+    """What the data curator attached to a Series stays behind; a frame's own attrs go with it."""
     frame = pd.DataFrame({"a": ["yes", "no"]})
     frame.attrs["note"] = "MARK"
     assert b"MARK" not in pickle.dumps(frame["a"].rr.privatize(YES_NO))

@@ -212,7 +212,7 @@ def test_what_cannot_be_recorded_is_said_once():
 @pytest.mark.parametrize(
     "wrap", [list, tuple, objects, pd.Series, lambda v: pd.Index(v, dtype=object)]
 )
-def test_check_lists_the_answers_that_no_category_serves(wrap):
+def test_check_lists_the_answers_that_match_no_category(wrap):
     """One row for each distinct one, the most frequent first, with what it is."""
     answers = ["a", "x", 3, "x", None, float("nan"), "x", 3.0, True, (1, 2)]
     found = rr.check(wrap(answers), ["a", "b"])

@@ -156,7 +156,7 @@ def _report(report: Mapping[str, Any], format: str) -> str:
 def _tell_the_curator(receipt: Receipt) -> None:
     """Counts of unknown and missing answers, on stderr."""
     for name, counts in receipt.private.items():
-        told = f"rrstats: private, for the steward only: column {label(name)}:"
+        told = f"rrstats: private, for the data curator only: column {label(name)}:"
         unknown, missing = counts["unknown"], counts["missing"]
         print(
             f"{told} {unknown:,} unknown and {missing:,} missing of {receipt.rows:,} answers",
@@ -272,7 +272,7 @@ def as_json(document: Any) -> str:
 
 
 def check(options: argparse.Namespace) -> str:
-    """Look at the true answers for their steward; returns a private page."""
+    """Look at the true answers for the data curator; returns a private page."""
     check_design(options)
     if options.plan is None:
         designs: dict[str, Any] = _categories(options, options.file)
@@ -280,8 +280,8 @@ def check(options: argparse.Namespace) -> str:
         plan = read_document(options.plan)
         designs = dict.fromkeys(options.column or [str(record.name) for record in plan], plan)
     parts = [
-        "PRIVATE, for the steward only: what follows shows true answers. Never release, log or "
-        "share it."
+        "PRIVATE, for the data curator only: what follows shows true answers. Never release, log "
+        "or share it."
     ]
     said = {str(record.name): record for record in describe_file(options.file)}
     for name, categories in designs.items():

@@ -9,7 +9,7 @@
 A Dask frame is computed anew whenever something is asked of it, and again when a worker is lost.
 With fresh noise each time would be another release of the same answers, and their mean the truth;
 so what is privatized afresh is written, once, and read from there.
-Law: that of `rr.privatize`; nothing is drawn and nothing is counted in this module.
+Distribution: that of `rr.privatize`; nothing is drawn and nothing is counted in this module.
 
 The partitions of a frame become the parts of the release, and which rows are in one part is
 published.  So no partition may follow the private column: not by the folders it was read from

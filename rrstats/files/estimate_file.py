@@ -1,4 +1,8 @@
-"""Count and estimate from files of reports, and look at a source before it is released."""
+"""Read files of reports: count, estimate, describe; and look at a source before its release.
+
+`tally_file`, `estimate_file` and `describe_file` read what was released, `statement_of` writes the
+page that goes out with it, and `check_file` looks at a source before it is released.
+"""
 
 from __future__ import annotations
 
@@ -195,11 +199,11 @@ def _tallies(source: FileSource, names: Iterable[str], given: _Given) -> dict[st
     return found
 
 
-# -- for the steward -----------------------------------------------------------------------
+# -- for the data curator ------------------------------------------------------------------
 
 
 def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
-    """List the answers in a file that no category serves; for the data curator only.
+    """List the answers in a file that match no category; for the data curator only.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Key-values of a file or a directory: how its columns were made, and all else that is kept.
 
-The document of `metadata` lies in three places of a Parquet or Arrow file, so that every reader
-finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``), and among
-the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how pandas
+The document of `mechanisms.records` lies in three places of a Parquet or Arrow file, so that every
+reader finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``), and
+among the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how pandas
 shall read each column.  Of a privatized column it is written anew, because pandas wrote it with
 the answers before it.  All else stays as it is.
 

@@ -3,7 +3,8 @@
 A file is privatized into a file of the same format, and a directory of Parquet files into a
 directory with files of the same names; nothing is converted.  Each format is a class of files
 (`DataFile`) that gives its rows in pieces and writes files like it; nobody else asks
-which format a file has.
+which format a file has.  All classes of files take the same calls, so that a file of text also
+takes arguments that only Arrow's types need.
 
 Types, field ids, key-values and Parquet's codecs and dictionaries stay as they are in the source.
 All else is written as pyarrow does by default, so that nothing of it tells of the true answers: no
@@ -261,7 +262,7 @@ FORMATS: dict[tuple[str, ...], type[DataFile]] = {
     (".tsv",): TextFile,
     (".tsv.gz",): TextFile,
 }
-"""The names' endings of each format, and what reads a file's own words of itself."""
+"""The endings of each format's names, and the class of its files."""
 
 ENDINGS = tuple(ending for endings in FORMATS for ending in endings)
 

@@ -1,6 +1,6 @@
 """Plans: a file that says how each column is to be privatized, and category words with types.
 
-A plan is the document of `metadata`, as JSON or TOML.  Written by hand it may hold bare
+A plan is the document of `mechanisms.records`, as JSON or TOML.  Written by hand it may hold bare
 category words, ``epsilon`` instead of ``prob``, and leave the policies out:
 
     v = 1

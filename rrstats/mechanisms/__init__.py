@@ -1,5 +1,9 @@
 """Mechanisms: one file a family; `krr` is the model that the others imitate.
 
+Families: `krr`, `unary`, `subset_selection`, `rappor` (two rounds), `matrix_design`, `surveys` and
+`samples`, on the base class in `base`.  `channel` is all that statistics need of them, in the forms
+of `support_channel`, `matrix_channel` and `stacked_channel`.  `epsilon` rounds towards privacy,
+`records` says how columns were made, `serialization` reads a mechanism's document.
 A new mechanism is one file here, its name in ``__all__``, one line in `serialization`, one public
 name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
 """

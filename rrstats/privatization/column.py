@@ -55,7 +55,7 @@ def randomize_block(
     *,
     samples: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
-    """Reports of one block of answers, of which those that no category serves are made uniform.
+    """Reports of one block of answers, of which those that match no category are made uniform.
 
     encoded : given away; its codes may become the reports.
     samples : the sample of each row, where the mechanism has several.
@@ -158,8 +158,8 @@ class ColumnRelease(Unpicklable):
     ``recorded`` is the mechanism to record, a chain where the answers are reports already, and
     ``facts`` are the other facts of the record.
     ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
-    outside the categories, and that are missing where missing is not a category; they are the
-    steward's, and private.  ``outside`` counts those that the policies treat as unknown,
+    outside the categories, and that are missing where missing is not a category; they are for the
+    data curator only.  ``outside`` counts those that the policies treat as unknown,
     ``may_refuse`` is true where answers must be looked at before anything is drawn, ``secure``
     where the noise is not simulated, so that the reports may be released.
 
@@ -235,7 +235,7 @@ class ColumnRelease(Unpicklable):
             raise UnknownAnswersError(
                 f"{outside} of {rows} answers are not among the {domain.k} categories "
                 f"{domain.describe()} ({absent} missing; answer type: {held}); "
-                "rr.check (rrstats check) lists them for the steward"
+                "rr.check (rrstats check) lists them for the data curator"
             )
 
     def open(self, values: Any, group: Any = None, ids: Any = None) -> Answers:

@@ -1,8 +1,8 @@
-"""Privatize: the only step that sees true answers, and the only one that draws entropy.
+"""Frames and columns: `privatize`, `simulate`, `check`.
 
-Answers outside the categories are replaced by a uniform category from a stream of their
-own, for every mechanism alike, and then randomized like all others.  Apart from the named
-warning that such answers exist, nothing of the result but the reports depends on an answer.
+A frame is privatized column by column, each a `column.ColumnRelease` with words of its own.
+Apart from the named warning that answers outside the categories exist, nothing of the result but
+the reports depends on an answer.  `check` shows true answers, for the data curator only.
 """
 
 from __future__ import annotations
@@ -363,7 +363,7 @@ def simulate(
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:
-    """List the answers that no category serves, for the data steward only.
+    """List the answers that match no category, for the data curator only.
 
     Parameters
     ----------
@@ -434,7 +434,7 @@ def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, i
 
 
 def _shown(value: Any) -> object:
-    """An unknown answer as the steward sees it: itself, or a description where it is odd."""
+    """An unknown answer as the data curator sees it: itself, or a description where it is odd."""
     shown: object = f"<{type(value).__name__} without a repr>"
     with contextlib.suppress(Exception):  # an answer may raise when it is looked at
         shown = repr(value)

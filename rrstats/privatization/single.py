@@ -5,9 +5,9 @@ it comes.  A call does the same work for every answer: it looks the answer up by
 the same words (of 64 bits where a coin is thrown, so that a tie, which takes a second one, has a
 chance of 2**-64), and draws a replacement whether or not it is needed.  No message tells that an
 answer was unknown.
-Law: that of the mechanism, drawn by the same code as a column; an answer that no category serves
-is first replaced by a uniform one.
-For columns use `privatizing`, which is faster by far.  For a client in another language see
+Distribution: that of the mechanism, drawn by the same code as a column; an answer that matches no
+category is first replaced by a uniform one.
+For columns use `rrstats.privatize`, which is faster by far.  For a client in another language see
 docs/client.md: how words become reports, the text of a report, and vectors to check it by.
 """
 
@@ -103,7 +103,7 @@ def report(
             f"(answer type: {type(answer).__name__})"
         )
     source: Source = FreshWords(stretched=False) if rng is None else open_source(rng)
-    # Drawn for every answer, and taken where no category serves it.
+    # Drawn for every answer, and taken where it matches no category.
     replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=k)
     codes = np.array([(code, replacement[0])[code >= k]], dtype=domain.dtype)
     if sample is not None:
@@ -115,7 +115,7 @@ def report(
 
 
 def _code(domain: Categories, answer: object) -> int:
-    """The code of an answer, k or more where no category serves it; never raises."""
+    """The code of an answer, k or more where it matches no category; never raises."""
     try:
         kind = type(answer)
         if kind not in _HASHED_BY_PYTHON:

@@ -1,14 +1,15 @@
 """Words that depend on a secret key, an id and a value: the same report, whenever it is computed.
 
-For lazy frames that are computed many times, for an office that must recreate a release, and for
-panel members who give the same answer in every wave.  At (id, value) the word of (stream, round)
-is a fourth of
+For lazy frames that are computed many times, for a data curator who must recreate a release, and
+for panel members who give the same answer in every wave.  At (id, value) the word of
+(stream, round) is a fourth of
 
     AES-256 under K2 of  ( AES-256 under K1 of id   xor   value | round | stream // 4 | kind of id )
 
 where each of the four has 32 bits, little-endian; K1 and K2 come from HMAC-SHA256 of the key over
-this version, the column's name and the mechanism.
-So columns, mechanisms and ids never share words, and neither do two values of one person, whose
+this version, the question and the mechanism; a question is a name of what was asked
+(``question=``), by default the column's name.
+So questions, mechanisms and ids never share words, and neither do two values of one person, whose
 reports would otherwise show by how much the answer changed.
 
 The price.  It hides a value, not whether or when it changed: a person whose report changed has
@@ -177,14 +178,14 @@ class Identity:
 
 
 class KeyedColumn(Unpicklable):
-    """The keyed words of one column.
+    """The keyed words of one question.
 
     Parameters
     ----------
     key : bytes
         The secret.
     column, mechanism : dict
-        JSON forms of the column's name and of the mechanism.
+        JSON forms of the question, by default the column's name, and of the mechanism.
     before : JSON value, optional
         Of a second round, the description of the earlier ones: it must not meet their words.
     """
