@@ -7,7 +7,6 @@ it fails is not repeated: engines put cells into their messages.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
@@ -26,7 +25,7 @@ from rrstats.estimation.analysis_columns import check_asked, refuse_reports
 from rrstats.estimation.sample_design import LIMITS, SampleDesign, refuse_weights
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, Record, read, write
+from rrstats.mechanisms.records import KEY, Record, arrow_places, read, write
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 
@@ -203,10 +202,7 @@ class EngineFrame:
             return [replace(record, name=name) for name, record in said]
         places: list[Mapping[Any, Any]] = []
         if self.engine == "pyarrow":
-            metadata = self.native.schema.metadata or {}
-            kept = _parsed(metadata.get(b"pandas")).get("attributes")
-            attrs = _parsed(metadata.get(b"PANDAS_ATTRS"))
-            places = [metadata, attrs, kept if isinstance(kept, dict) else {}]
+            places = arrow_places(self.native.schema.metadata or {})
         elif self.engine == "dask":
             places = [getattr(self.native._meta, "attrs", {})]
         found: dict[Hashable, Record] = {}
@@ -250,15 +246,6 @@ class EngineFrame:
             chunks = self.native.column(name).unify_dictionaries().chunks
             return chunks[0].dictionary.to_pylist() if chunks else None
         return None
-
-
-def _parsed(text: bytes | None) -> dict[str, Any]:
-    """A JSON object; empty where there is none."""
-    try:
-        found = json.loads(text or b"{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 # -- counts ----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ import pyarrow as pa
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.records import KEY, Record, read, write
+from rrstats.mechanisms.records import KEY, Record, arrow_places, parse_object, read, write
 
 DOCUMENT = "_rrstats.json"
 """The file of a directory that says how its columns were made."""
@@ -52,17 +52,6 @@ Columns = Sequence[Changed]
 Records = Sequence[Record]
 
 
-def _parsed(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
-    """A JSON object among the key-values; empty where there is none."""
-    try:
-        found = json.loads(metadata.get(key, b"{}"))
-    except ValueError:
-        return {}
-    except RecursionError:  # it may hold the document
-        raise MetadataError(f"{key.decode()} in the file is nested too deeply") from None
-    return found if isinstance(found, dict) else {}
-
-
 def _spark_fields(described: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The columns of Spark's description."""
     fields = described.get("fields")
@@ -79,14 +68,8 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
 
     Raises MetadataError for a document that cannot be read, and where two places disagree.
     """
-    attributes = _parsed(metadata, PANDAS).get("attributes")
-    places: list[Mapping[Any, Any]] = [
-        {KEY: metadata.get(RRSTATS)},
-        _parsed(metadata, ATTRS),
-        attributes if isinstance(attributes, dict) else {},
-    ]
-    found = [read(place) for place in places]
-    for field in _spark_fields(_parsed(metadata, SPARK)):
+    found = [read(place) for place in arrow_places(metadata)]
+    for field in _spark_fields(parse_object(metadata, SPARK)):
         said, name = field.get("metadata"), field.get("name")
         if isinstance(said, dict) and isinstance(name, str):
             # It goes with the column when that gets another name.
@@ -145,17 +128,17 @@ def release_metadata(
     kept = without(metadata, names)
     document = write(listed)
     if PANDAS in kept or feather:
-        described = _parsed(kept, PANDAS) or {"index_columns": [], "column_indexes": []}
+        described = parse_object(kept, PANDAS) or {"index_columns": [], "column_indexes": []}
         described.setdefault("columns", [])
         for column in changed:
             _describe_again(described, column)
         attributes = described.get("attributes")
         described["attributes"] = _silent(attributes, names) | {KEY: document}
         kept[PANDAS] = json.dumps(described).encode()
-    attributes = _silent(_parsed(kept, ATTRS), names)
+    attributes = _silent(parse_object(kept, ATTRS), names)
     kept[RRSTATS] = json.dumps(document).encode()
     kept[ATTRS] = json.dumps({**attributes, KEY: document}).encode()
-    fields = _spark_fields(described := _parsed(kept, SPARK))
+    fields = _spark_fields(described := parse_object(kept, SPARK))
     for field in fields:
         said = field.get("metadata")
         said = said if isinstance(said, dict) else {}
@@ -174,7 +157,7 @@ def release_metadata(
 
 def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
     """The key-values of a file that do not speak of some columns, and those written anew here."""
-    parsed = {key for key in (PANDAS, ATTRS, SPARK) if _parsed(metadata, key)}
+    parsed = {key for key in (PANDAS, ATTRS, SPARK) if parse_object(metadata, key)}
     return {
         key: value
         for key, value in metadata.items()
@@ -211,7 +194,7 @@ def _names(text: bytes, names: Sequence[str]) -> bool:
 
 def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     """True where pandas keeps an index under the column's name, a copy of its answers."""
-    described = _parsed(metadata, PANDAS)
+    described = parse_object(metadata, PANDAS)
     indexes = _listed(described.get("index_columns"))
     for entry in _listed(described.get("columns")):
         if not isinstance(entry, dict) or entry.get("name") is None:

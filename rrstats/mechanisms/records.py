@@ -288,6 +288,24 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
     return records
 
 
+def parse_object(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
+    """A JSON object among the key-values of Arrow's metadata; empty where there is none."""
+    try:
+        found = json.loads(metadata.get(key, b"{}"))
+    except ValueError:
+        return {}
+    except RecursionError:  # it may hold the document
+        raise MetadataError(f"{key.decode()} is nested too deeply") from None
+    return found if isinstance(found, dict) else {}
+
+
+def arrow_places(metadata: Mapping[bytes, bytes]) -> list[Mapping[Any, Any]]:
+    """Arrow's metadata, and what pandas keeps of a frame's attrs in it: any may hold records."""
+    kept = parse_object(metadata, b"pandas").get("attributes")
+    attrs = parse_object(metadata, b"PANDAS_ATTRS")
+    return [metadata, attrs, kept if isinstance(kept, dict) else {}]
+
+
 def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:
     """The record of one column, if the data hold one.
 
