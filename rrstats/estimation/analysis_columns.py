@@ -10,7 +10,7 @@ else stands in a frame is taken as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -42,6 +42,11 @@ _NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", 
 """What pandas calls objects that are numbers."""
 
 
+def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
+    """All rows, in blocks that stay in cache."""
+    return [slice(start, start + size) for start in range(0, rows, size)]
+
+
 @dataclass(frozen=True, eq=False)
 class Reports:
     """Reports of one mechanism, opened but not yet read.
@@ -59,11 +64,6 @@ class Reports:
     def rows(self) -> int:
         """The number of reports that are held, missing ones among them."""
         return self.container.rows
-
-    def parts(self) -> Iterator[slice]:
-        """All rows, in blocks that stay in cache."""
-        for start in range(0, self.rows, BLOCK_ROWS):
-            yield slice(start, start + BLOCK_ROWS)
 
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded."""

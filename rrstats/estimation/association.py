@@ -30,13 +30,12 @@ from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, numbers, variables
+from rrstats.estimation.analysis_columns import Variable, blocks, numbers, variables
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import FORMATS, Result
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
 from rrstats.mechanisms.channel import check_target
-from rrstats.randomness.sources import BLOCK_ROWS
 
 _POWERS = np.arange(5)
 """Powers of x that the variance of a correlation needs among just these rows."""
@@ -669,8 +668,8 @@ def _moments(
     """By pair its five moments and their covariance, and the number of complete rows."""
     pairs, n = list(combinations(range(len(sources)), 2)), 0
     first, second = np.zeros((len(pairs), 5)), np.zeros((len(pairs), 5, 5))
-    for start in range(0, rows, BLOCK_ROWS):
-        powers = np.stack([source(slice(start, start + BLOCK_ROWS)) for source in sources])
+    for part in blocks(rows):
+        powers = np.stack([source(part) for source in sources])
         powers = powers[:, np.isfinite(powers[:, :, 0]).all(axis=0)]
         n += powers.shape[1]
         for at, (i, j) in enumerate(pairs):

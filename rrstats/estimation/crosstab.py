@@ -41,10 +41,10 @@ from rrstats.errors import (
     LowPrecisionWarning,
     warn,
 )
-from rrstats.estimation.analysis_columns import ReportModel, Reports, Variable, variables
+from rrstats.estimation.analysis_columns import ReportModel, Reports, Variable, blocks, variables
 from rrstats.estimation.arrays import check_possible, fixed
 from rrstats.estimation.engine_frames import condensed_rows, is_frame, refuse_unopened
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
     ConstrainedProportions,
     Result,
@@ -210,13 +210,11 @@ class Axis(ReportModel):
         return fixed(values), fixed(counted)
 
     @cached_property
-    def naming(self) -> Floats | None:
-        """(features, k) 1 where a report speaks for a category; None if it speaks for none."""
+    def naming(self) -> Floats:
+        """(features, k) 1 where a report speaks for a category; NaN if it speaks for none."""
         if self.channel is None:
             return fixed(np.eye(self.k))
         speaks = self.channel.support_counts(np.eye(self.m))
-        if np.isnan(speaks).any():
-            return None
         return fixed(np.pad(speaks, ((0, self.features - self.m), (0, 0))))
 
     def supports(self, scores: Floats) -> Floats:
@@ -310,8 +308,7 @@ def _features(columns: Sequence[Variable], axes: Sequence[Axis], times: Counts |
     shape, wide = [columns[j].m + 1 for j in plain], [axes[j].features for j in several]
     total = np.zeros((prod(wide), prod(shape)))
     rows = max(256, min(BLOCK_ROWS, _AT_ONCE // prod(wide)))
-    for start in range(0, columns[0].rows, rows):
-        part = slice(start, start + rows)
+    for part in blocks(columns[0].rows, rows):
         product = np.ones((1, 1)) if times is None else times[part, None]
         for j in several:
             more = axes[j].supports(columns[j].scores(part))
@@ -578,10 +575,7 @@ class Crosstab(CellProportions):
     @cached_property
     def reported(self) -> Floats:
         """Rows whose reports speak for each cell; NaN where a design's reports speak for none."""
-        naming = [axis.naming for axis in self.axes if axis.naming is not None]
-        if len(naming) < len(self.axes):
-            return fixed(np.full(self.shape, np.nan))
-        return fixed(contract(self.counted, naming))
+        return fixed(contract(self.counted, [axis.naming for axis in self.axes]))
 
     @property
     def naive(self) -> Floats:
@@ -828,18 +822,16 @@ class Crosstab(CellProportions):
             raise ArgumentValueError(
                 f"margin needs some of the columns {list(self.names)}, each once"
             )
-        counted = self.counted
-        for j in reversed(range(len(self.axes))):
-            if j not in places:
-                total = self.axes[j].total[:, 0].astype(np.int64)
-                counted = np.tensordot(counted, total, axes=(j, 0))
-        order = np.argsort(np.argsort(places))
+        others = [place for place in range(len(self.axes)) if place not in places]
+        counted = self.counted.transpose([*places, *others])
+        for place in reversed(others):
+            counted = counted @ self.axes[place].total[:, 0].astype(np.int64)
         axes = tuple(self.axes[place] for place in places)
         combined = self.combined
         if combined is not None:
             tally = margin_tally(combined.tally, self.axes, places)
             combined = replace(combined, tally=tally)
-        return replace(self, axes=axes, counted=counted.transpose(order), combined=combined)
+        return replace(self, axes=axes, counted=counted, combined=combined)
 
     def with_target(self, target: str) -> Self:
         """The table of the same rows for another target.
@@ -1429,12 +1421,7 @@ def _warn_of_noise(table: Crosstab) -> None:
     """Warn of reports that no true proportions explain, and where noise leaves nothing to read."""
     private = [name for name in table.private if table.n]
     if strange := [name for name in private if table.estimate(name).implausible.any()]:
-        warn(
-            f"some reports in the columns {strange} are rarer or commoner than any true shares "
-            "explain, so the table means nothing: were these answers privatized, by this "
-            "mechanism, and is every row there (none dropped or picked by its report)?",
-            ImplausibleReportsWarning,
-        )
+        warn(f"in the columns {strange} {IMPLAUSIBLE}", ImplausibleReportsWarning)
     left, few = table.effective_size, _FEW * table.size
     if left < few <= table.n:
         warn(

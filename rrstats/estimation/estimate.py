@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_IMPLAUSIBLE = (
+IMPLAUSIBLE = (
     "some reports are rarer or commoner than any true shares explain, so the shares and intervals "
     "mean nothing: were these answers privatized, by this mechanism, and is every row there "
     "(none dropped or picked by its report)?"
@@ -324,7 +324,7 @@ class Estimate(Result):
         """(k,) reports of a simple random sample that say as much: n / `design_effect`."""
         return np.asarray(self.n / self.design_effect)
 
-    def covariance_with(self, other: Any) -> Floats | None:
+    def covariance_with(self, other: Estimate) -> Floats | None:
         """Covariance with the proportions of another group of the same sample.
 
         Parameters
@@ -355,12 +355,11 @@ class Estimate(Result):
         array([[ 0.089, -0.089],
                [-0.089,  0.089]])
         """
-        theirs = other._survey if isinstance(other, Estimate) else None
-        if self._survey is None or theirs is None:
+        if self._survey is None or other._survey is None:
             return None
-        return self._survey.covariance_with(theirs)
+        return self._survey.covariance_with(other._survey)
 
-    def df_with(self, *others: Any) -> int | None:
+    def df_with(self, *others: Estimate) -> int | None:
         """Degrees of freedom of these reports and those of other groups of the same sample.
 
         Parameters
@@ -373,8 +372,7 @@ class Estimate(Result):
             None where `covariance_with` is.  Groups that share their clusters have those of one;
             groups that share none have those of all.
         """
-        theirs = [other._survey for other in others if isinstance(other, Estimate)]
-        known = [one for one in theirs if one is not None]
+        known = [one._survey for one in others if one._survey is not None]
         if self._survey is None or len(known) < len(others):
             return None
         return self._survey.df_with(*known)
@@ -977,7 +975,7 @@ class Estimate(Result):
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        found = [f"{_IMPLAUSIBLE[0].upper()}{_IMPLAUSIBLE[1:]}"] * bool(self.implausible.any())
+        found = [f"{IMPLAUSIBLE[0].upper()}{IMPLAUSIBLE[1:]}"] * bool(self.implausible.any())
         if self._survey is None:
             return found
         if below := int((self.sampling_variance < 0).sum()):
@@ -1236,5 +1234,5 @@ def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
             LowPrecisionWarning,
         )
     if found.n and found.implausible.any():
-        warn(_IMPLAUSIBLE, ImplausibleReportsWarning)
+        warn(IMPLAUSIBLE, ImplausibleReportsWarning)
     return found

@@ -27,7 +27,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation import arrays
-from rrstats.estimation.analysis_columns import Variable, numbers, refuse_reports, variable
+from rrstats.estimation.analysis_columns import Variable, blocks, numbers, refuse_reports, variable
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.result import FORMATS, Result, label_column, proportion_rows
 from rrstats.estimation.sample_design import refuse_weights
@@ -109,8 +109,7 @@ def _by_cell(
     """Counts and terms by report cell, the cells' scores and samples; and naive means."""
     m = grouped.m
     counts, terms = np.zeros(m), np.zeros((6, m))
-    for start in range(0, grouped.rows, BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
+    for part in blocks(grouped.rows):
         codes = np.where(out[part], m, grouped.codes(part))
         counts += np.bincount(codes, minlength=m + 1)[:m]
         given = _terms(y[part], None if w is None else w[part])
@@ -128,8 +127,7 @@ def _by_cell(
 def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
     """The same of rows, whose reports name several groups, in blocks."""
     rows = max(min(BLOCK_ROWS, (1 << 22) // grouped.k), 1)
-    for start in range(0, max(grouped.rows, 1), rows):
-        part = slice(start, start + rows)
+    for part in blocks(max(grouped.rows, 1), rows):
         scores = grouped.scores(part)
         kept = ~(out[part] | np.isnan(scores[:, 0]))
         ones = np.ones((1, int(kept.sum())))
@@ -357,8 +355,6 @@ class Means(Result):
         (10.0, 0.545)
         """
         places = [self._place(first), self._place(second)]
-        if places[0] == places[1]:
-            raise ArgumentValueError("first and second must be different groups, found the same")
         value = float(self._centred[places] @ [1, -1])
         if not np.isfinite(value):  # a group of nobody
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)

@@ -21,7 +21,7 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation import engine_frames as frames
-from rrstats.estimation.analysis_columns import Reports, mechanism_of, reports_of
+from rrstats.estimation.analysis_columns import Reports, blocks, mechanism_of, reports_of
 from rrstats.estimation.sample_design import (
     EVERYONE,
     Rows,
@@ -401,7 +401,7 @@ def _sums(opened: Reports, rows: Rows, groups: int, keys: list[Any]) -> tuple[ND
     reported = np.zeros((size + 1) * m, dtype=np.int64)
     weights, powers = np.zeros((2, reported.size)), np.zeros((4, size + 1))
     plain = rows.groups is None and not rows.sampled and opened.times is None
-    for part in opened.parts():
+    for part in blocks(opened.rows):
         encoded = opened.read(part)
         unknown += opened.unknown(encoded, part)
         codes, outside, absent = opened.given(encoded, part), encoded.outside, encoded.absent
