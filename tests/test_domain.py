@@ -495,14 +495,39 @@ def test_frames_remember_a_codebook():
         from_dict({"type": "KRR", "categories": twice, "prob": 0.8})
 
 
-def test_a_categorical_of_labels_is_what_the_codebook_says():
-    """As pandas reads SPSS and Stata: its reports have the labels, decided by the dtypes alone."""
-    words = pd.Categorical(["often", "never"] * 50, categories=["never", "often"])
-    frame = pd.DataFrame({"q": words, "code": [3, 1] * 50})
-    assert frame["q"].rr.check(CODEBOOK).empty
-    released = frame.rr.privatize(["q", "code"], CODEBOOK, 0.8)
-    assert list(CODEBOOK.values()) == list(released["q"].cat.categories)
-    assert list(CODEBOOK.values()) == list(released.rr.estimate("q").categories)
-    assert rr.KRR(list(CODEBOOK.values()), 0.8) == released.rr.mechanisms["q"]
-    with pytest.raises(ArgumentTypeError, match=r"kind int|none of the 1"):
-        rr.privatize(pd.Categorical(["Never"]), CODEBOOK, 0.8)
+def test_a_categorical_of_labels_is_read_by_them():
+    """As pandas reads SPSS and Stata; reports are the codes, whatever the levels are."""
+    m = rr.KRR(CODEBOOK, 0.8)
+    labels = pd.Series([3, 1] * 50, name="q").map(CODEBOOK).astype("category")
+    stray = labels.cat.add_categories([2])  # a code without a label in the file
+    stray.iloc[0] = 2
+    assert labels.rr.check(m).empty
+    assert stray.rr.check(m).empty
+    reports = [rr.simulate(one, m, seed=1) for one in (labels, stray)]
+    assert [1, 2, 3] == list(reports[0].cat.categories) == list(reports[1].cat.categories)
+    assert reports[0].attrs == reports[1].attrs
+    codes = rr.simulate(pd.Series([3, 1] * 50), m, seed=1)
+    assert codes.tolist() == reports[0].tolist()
+    assert list(CODEBOOK.values()) == list(reports[0].rr.estimate().categories)
+    with pytest.raises(ArgumentTypeError, match="none of the 1 categories of the column"):
+        rr.privatize(pd.Categorical(["Never"]), m)
+    with pytest.raises(ArgumentTypeError, match="no other category"):
+        rr.KRR({"a": "b", "b": "a"}, 0.8)
+
+
+def test_keyed_reports_of_labels_are_those_of_their_codes():
+    """The same answers, key and ids have the same noise, in whatever form the answers stand."""
+    m, key, ids = rr.KRR(CODEBOOK, 0.8), rr.new_key(), list(range(100))
+    codes = pd.Series([3, 1] * 50, name="q")
+    labels = codes.map(CODEBOOK).astype("category")
+    found = [rr.privatize(one, m, key=key, id=ids).tolist() for one in (codes, labels)]
+    assert found[0] == found[1]
+
+
+def test_a_missing_category_of_a_codebook_stays_one():
+    """A Categorical of labels has it too, so that nothing says who did not answer."""
+    m = rr.KRR({1: "never", 2: "once", None: "refused"}, 0.999999)
+    labels = pd.Categorical(["never", None] * 20, categories=["never", "once"])
+    assert pd.isna(rr.simulate(pd.Series(labels), m, seed=1)).sum() >= 18
+    with pytest.raises(ArgumentValueError, match="missing='keep'"):
+        rr.privatize(labels, m, missing="keep")

@@ -200,11 +200,14 @@ class Categories:
         labels = plain
         if isinstance(categories, Mapping):
             labels = tuple(categories.values())
-            if not all(isinstance(one, str) for one in labels) or len({*labels}) < len(labels):
-                raise ArgumentTypeError(
-                    "categories in a codebook must each have a label of their own, as text: "
-                    "{1: 'never', 2: 'once'}"
-                )
+            for place, label in enumerate(labels):
+                if not isinstance(label, str) or place != seen.setdefault(
+                    _collision_key(label), place
+                ):
+                    raise ArgumentTypeError(
+                        "categories in a codebook must each have a label of their own, as text, "
+                        "that is no other category: {1: 'never', 2: 'once'}"
+                    )
             declared = dict(zip(plain, labels, strict=True))
         self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
         missing = plain.index(None) if None in plain else None
@@ -264,15 +267,6 @@ class Categories:
         candidates = [*([own] if own.kind in "iu" else []), np.dtype("int64"), np.dtype("uint64")]
         fits = (c for c in candidates if np.iinfo(c).min <= least and most <= np.iinfo(c).max)
         return next(fits, None)
-
-    def for_type(self, dtype: Any) -> Categories:
-        """The labels as categories, where a pandas Categorical is one of labels; else these."""
-        if self.labels is self.categories or not isinstance(dtype, pd.CategoricalDtype):
-            return self
-        words = {*self.labels} & {*dtype.categories} and not {*self.categories} & {
-            *dtype.categories
-        }
-        return Categories(self.labels) if words else self
 
     @cached_property
     def _key(self) -> tuple[tuple[str, Hashable, Hashable], ...]:

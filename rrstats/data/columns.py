@@ -130,7 +130,8 @@ def reader(categories: Categories, like: Any) -> Reader:
 
 def _check_type(categories: Categories, dtype: Any) -> None:
     if isinstance(dtype, pd.CategoricalDtype):
-        dtype = dtype.categories.dtype if len(dtype.categories) else np.dtype(object)
+        words = categories.labels is not categories.categories  # of a codebook may stand there too
+        dtype = np.dtype(object) if words or not len(dtype.categories) else dtype.categories.dtype
     held, kind = kind_of_type(dtype), categories.kind
     if held in ("any", kind) or (held == "float" and isinstance(dtype, np.dtype)):
         return  # NumPy and pandas make floats of a column in which everybody is missing
@@ -233,6 +234,9 @@ def _of_dictionary(categories: Categories, known: Codes, dtype: np.dtype[Any]) -
 def _of_categorical(categories: Categories, labels: Any) -> Encoder:
     values = labels.to_numpy() if isinstance(labels.dtype, np.dtype) else labels.array
     known = _of_type(categories, labels.dtype)(values)
+    if categories.labels is not categories.categories:  # of a codebook: as pandas reads SPSS, Stata
+        by_label = _of_type(Categories(categories.labels), labels.dtype)(values)
+        known = np.where((known == categories.k) & (by_label < categories.k), by_label, known)
     if len(known) and not np.any(known < categories.k):
         raise ArgumentTypeError(
             f"none of the {len(known)} categories of the column is among the {categories.k} "

@@ -30,7 +30,6 @@ from rrstats.errors import (
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.records import Record
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
-from rrstats.mechanisms.serialization import from_dict
 from rrstats.randomness.keyed import KeyedColumn, KeyedRows
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
@@ -128,14 +127,6 @@ def _keyed_column(
     return KeyedColumn(key, asked, mechanism.to_dict(), before)
 
 
-def _of_labels(mechanism: Mechanism, dtype: Any) -> Mechanism:
-    """The mechanism for the labels of its codebook, where the column is a Categorical of them."""
-    domain = mechanism.domain.for_type(dtype)
-    if domain is mechanism.domain:
-        return mechanism
-    return from_dict(mechanism.to_dict() | {"categories": categories_to_json(domain.categories)})
-
-
 class Answers(NamedTuple):
     """Answers to privatize: their column, the sample of each, and whose each is."""
 
@@ -185,8 +176,6 @@ class ColumnRelease(Unpicklable):
         again: bool = False,
     ) -> None:
         opened = open_column(like)
-        if mechanism.domain.labels is not mechanism.domain.categories:
-            mechanism = _of_labels(mechanism, opened.dtype)
         _check_policies(unknown, missing, mechanism.domain)
         self._keyed = None
         if key is not None:  # words of a second round must differ by those before

@@ -389,7 +389,7 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     container = open_column(values)
     cells = container.cells
-    encoded = reader(domain.for_type(container.dtype), cells)(cells)
+    encoded = reader(domain, cells)(cells)
     tally: dict[tuple[type, str], list[Any]] = {}
     for value in container.pick(np.setdiff1d(encoded.outside, encoded.absent)):
         shown = _shown(value)
