@@ -23,7 +23,7 @@ from rrstats.errors import (
 from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.means import means
 from rrstats.mechanisms import surveys
-from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome, climb
+from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome
 from rrstats.regression.links import family_of
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -702,7 +702,7 @@ def test_the_higher_of_two_maxima_is_found():
     y = np.repeat([0.0, 4.0], 50) + np.tile([-0.4, -0.2, 0.0, 0.2, 0.4], 20)
     frame = pd.DataFrame({"x": ["no", "yes", "no"] * 16 + ["yes", "no", "yes"] * 17 + ["yes"]})
     fit = linear(y, frame, covariates={"x": rr.KRR(["no", "yes"], 0.6)}, method="likelihood")
-    turned = climb(fit.fit.model, np.linalg.solve(fit.fit.back, [4.0, -4.0, -1.0, 0.0]))
+    turned = fit.fit.model.maximize(np.linalg.solve(fit.fit.back, [4.0, -4.0, -1.0, 0.0]))
     assert turned.converged
     assert -4 == pytest.approx((fit.fit.back @ turned.parameters)[1], abs=0.01)
     assert turned.value < fit.llf - 1

@@ -30,8 +30,8 @@ from rrstats.errors import (
     NotIdentifiableError,
     RRStatsWarning,
 )
+from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import table_of
-from rrstats.regression.effects import student_quantile
 from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import (
@@ -98,8 +98,8 @@ class ScoreResult(RegressionResult):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that stand under the table."""
-        worth = [self._worth(self.effective_n)] * bool(len(self.effective_n))
-        return (*super().notes, *worth)
+        note = [self._effective_n_note(self.effective_n)] * bool(len(self.effective_n))
+        return (*super().notes, *note)
 
     def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
         """The expected outcome for profiles.
@@ -157,7 +157,8 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
     covariance = bread @ meat @ bread
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.diag(bread @ known @ bread) / np.diag(covariance)
-    worth = n * np.minimum(parts, 1.0)  # above 1 it is noise, or rounding
+    # above 1 it is noise, or rounding; up to 0 it is not known
+    effective_n = np.where(parts > 0, n * np.minimum(parts, 1.0), np.nan)
     signal = _signal(design, scores * data.weights, bread)
     place, tail = np.argsort(data.order), pd.Index(data.ordered[s:], dtype=object)
     scale = 1 / sizes[place]
@@ -169,7 +170,7 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         vcov="robust" if data.clusters is None else "clustered",
         nobs=n,
         sigma2=float((scores * residual**2 * data.weights).sum() / (n - len(beta))),
-        effective_n=pd.Series(np.where(worth > 0, worth, np.nan)[s:], tail, name="effective_n"),
+        effective_n=pd.Series(effective_n[s:], tail, name="effective_n"),
         signal=pd.Series(signal[s:], tail, name="signal"),
         data=data,
         df=clusters_df(data.clusters, len(beta)),

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_tests import few_expected
+from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.likelihood import Fit, Likelihood, NormalOutcome
 from rrstats.regression.private_covariates import ModelData, ShareColumns
 
@@ -41,11 +42,6 @@ _COARSER = (
     "fit coarser covariates (ages in classes), so that more people share a profile, or compare the "
     "model with a larger one (compare)"
 )
-
-
-def student_quantile(level: float, df: float) -> float:
-    """Half the width of an interval in standard errors; of infinitely many df a normal one."""
-    return float(scipy.special.stdtrit(df, 0.5 + level / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +168,8 @@ def interval(
 def logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
     """Interval of a probability on the logit scale; at 0 and 1 that of the probability."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        middle, reach = scipy.special.logit(value), half / (value * (1 - value))
-        low, high = scipy.special.expit(middle - reach), scipy.special.expit(middle + reach)
+        middle, margin = scipy.special.logit(value), half / (value * (1 - value))
+        low, high = scipy.special.expit(middle - margin), scipy.special.expit(middle + margin)
     low = np.where(np.isnan(low), np.clip(value - half, 0, 1), low)
     high = np.where(np.isnan(high), np.clip(value + half, 0, 1), high)
     return low, high

@@ -9,8 +9,8 @@ multinomial logit on covariates z, and the outcome a distribution whose linear p
 
 Of an outcome that was seen as a report f = sum_j A_j P(j | D_c beta), with A_j the probability of
 the report where the truth is j.  Gradient and Hessian are exact (Louis 1982) and summed in blocks
-of rows.  The log-likelihood is not concave where there is noise: it is climbed from a few fixed
-starts, in columns of mean square 1, so that no unit of measurement matters.
+of rows.  The log-likelihood is not concave where there is noise: it is maximized from a few
+fixed starts, in columns of mean square 1, so that no unit of measurement matters.
 What the data leave open (separation, a class that nobody is in) is a direction without information.
 Sources: Magder and Hughes (1997); van den Hout and Kooiman (2006); Louis (1982).
 """
@@ -397,6 +397,10 @@ class Likelihood:
         moves = (own, self.moved(step, slice(None)), self.shares @ gamma.T)
         return max(float(np.abs(one).max(initial=0.0)) for one in moves)
 
+    def maximize(self, start: Floats, within: Floats | None = None, steps: int = 200) -> Maximum:
+        """A local maximum of the log-likelihood."""
+        return maximize(self.derivatives, start, within=within, length=self.furthest, steps=steps)
+
     def log_shares(self, theta: Floats, rows: slice) -> Floats:
         """(C, rows) the logarithm of P(class | z)."""
         gamma, shares = self.split(theta)[2], self.shares[rows]
@@ -547,7 +551,7 @@ _GENTLER = (1.0, 2.0)
 """How far the linear predictor moves by slopes in an endless direction, to start from."""
 
 _AXES, _ALONG = 8, 2.0
-"""So many columns have starts of their own, so far both ways, where the first climb is endless."""
+"""So many columns have starts of their own, so far both ways, where the first search is endless."""
 
 _PLATEAU = 1e-4
 """Information in parts of that at the start, below which a maximum is a plateau."""
@@ -727,13 +731,6 @@ def _standardized(
     return replace(model, outcome=outcome, same=same, varying=varying, shares=shares), back
 
 
-def climb(
-    model: Likelihood, start: Floats, within: Floats | None = None, steps: int = 200
-) -> Maximum:
-    """A local maximum of the log-likelihood."""
-    return maximize(model.derivatives, start, within=within, length=model.furthest, steps=steps)
-
-
 def start_of(model: Likelihood) -> Floats:
     """The same for everyone, or for numbers least squares; classes with equal shares."""
     eta, own = model.outcome.start(model.weights)
@@ -757,10 +754,10 @@ def _best_alone(model: Likelihood) -> tuple[Maximum, float]:
     by 0.13.  Other maxima, at the edge above all, may stay unseen.
     """
     start = start_of(model)
-    first = climb(model, start)
+    first = model.maximize(start)
     if model.size == 1 or model.rows > _MANY or _is_concave(model.outcome):
         return first, 0.0
-    further = (climb(model, other) for other in _further(model, first, start))
+    further = (model.maximize(other) for other in _further(model, first, start))
     found = [first, *(one for one in further if one.converged)]
     edge = max((one.value for one in found if one.endless is not None), default=-np.inf)
     # a maximum to all sides, and no plateau on the way to the edge
@@ -796,7 +793,7 @@ def _is_concave(outcome: Any) -> bool:
 
 def _mixture_maxima(model: Likelihood) -> list[Maximum]:
     """Maxima, the highest first, from all starts of a model with several classes."""
-    return distinct([climb(model, start) for start in _starts(model)], _SAME * model.rows)
+    return distinct([model.maximize(start) for start in _starts(model)], _SAME * model.rows)
 
 
 def _starts(model: Likelihood) -> list[Floats]:
@@ -816,12 +813,12 @@ def _starts(model: Likelihood) -> list[Floats]:
         ),
         offset=None,
     )
-    gamma = np.clip(climb(alone, np.zeros(alone.size), steps=20).parameters, -4.0, 4.0)
+    gamma = np.clip(alone.maximize(np.zeros(alone.size), steps=20).parameters, -4.0, 4.0)
     every = slice(None)
     after = alone.outcome.posterior(every, alone.eta(gamma, every), gamma[:0])
     expected = np.einsum("rc,crv->rv", after, model.varying)
     single = _of_one_class(model, np.hstack([model.same, expected]))
-    outcome = climb(single, start_of(single), steps=30).parameters
+    outcome = single.maximize(start_of(single), steps=30).parameters
     if not isinstance(model.outcome, NormalOutcome):
         outcome = np.clip(outcome, -8.0, 8.0)
     start = np.concatenate([outcome, gamma])
@@ -864,7 +861,7 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
         unit = back[place] / lengths[place]
         inside = np.linalg.svd(unit[None])[2][1:].T
         held = start - unit * (unit @ start)
-        if found.value - climb(model, held, inside).value < _GAIN:
+        if found.value - model.maximize(held, inside).value < _GAIN:
             signs[place] = np.nan
     return np.where(lost, signs, 0.0)
 
@@ -873,7 +870,7 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
 
 
 _STEPS = 60
-"""Steps of one climb: they start near."""
+"""Steps of one search: they start near."""
 
 _TRIALS = 60
 """Values at which an end is looked for, at most."""
@@ -916,11 +913,11 @@ def ratio_statistic(fit: Fit, place: int) -> float:
 def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = None) -> Floats:
     """(places, 2) all values of each parameter that a likelihood-ratio test does not reject.
 
-    For a value the likelihood is climbed with the parameter held there; the interval ends where
+    For a value the likelihood is maximized with the parameter held there; the interval ends where
     twice the loss reaches the quantile of chi-squared on one degree of freedom.  An end that is not
-    reached is infinite, and so is one on whose way the climbs come to another maximum: nothing is
-    rejected there for sure.  An own parameter is followed on its inner scale.
-    Source: Venzon and Moolgavkar (1988); here by secants over climbs.
+    reached is infinite, and so is one on whose way the searches come to another maximum: nothing
+    is rejected there for sure.  An own parameter is followed on its inner scale.
+    Source: Venzon and Moolgavkar (1988); here by secants over searches.
     """
     limit = float(scipy.special.chdtri(1, 1 - level))
     places = range(len(fit.back)) if places is None else places
@@ -955,7 +952,7 @@ def _profile_loss(fit: Fit, row: Floats) -> Callable[[float], float]:
     def loss(value: float) -> float:
         near = min(starts, key=lambda known: abs(known - value))
         start = starts[near] + (value - near) * row / (row @ row)
-        held = climb(fit.model, start, inside, _STEPS)
+        held = fit.model.maximize(start, inside, _STEPS)
         starts[value] = held.parameters
         return 2 * (fit.maximum.value - held.value)
 

@@ -463,7 +463,7 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     fit = _fit(f"{title}, {data.private.listed}", NormalOutcome(y), data, request)
     if skewed := _skewed(fit, y, data):
         warn(skewed, LowPrecisionWarning)
-        fit = replace(fit, remark=skewed)
+        fit = replace(fit, skew_note=skewed)
     return fit
 
 

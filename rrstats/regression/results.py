@@ -30,6 +30,7 @@ from rrstats.errors import (
     RRStatsWarning,
 )
 from rrstats.estimation.hypothesis_tests import TestResult
+from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.design_matrix import by_source, offset_of, table_of
 from rrstats.regression.effects import (
@@ -42,7 +43,6 @@ from rrstats.regression.effects import (
     logit_interval,
     marginal,
     predictions,
-    student_quantile,
     tested,
     verdict,
 )
@@ -129,7 +129,7 @@ class RegressionResult:
         """Sentences that stand under the table."""
         return tuple(text for text, _ in self.warnings)
 
-    def _worth(self, effective_n: pd.Series[float]) -> str:
+    def _effective_n_note(self, effective_n: pd.Series[float]) -> str:
         """From how many known answers coefficients of privatized covariates are as good."""
         named = zip(effective_n.index, effective_n, strict=True)
         told = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in named if n == n)
@@ -486,7 +486,7 @@ class LikelihoodResult(RegressionResult):
     share_columns: ShareColumns | None
     covariate_model: str | None
     inner: Floats
-    remark: str | None = None
+    skew_note: str | None = None
 
     # -- parameters and their covariance ------------------------------------------------------
 
@@ -935,8 +935,8 @@ class LikelihoodResult(RegressionResult):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences that stand under the table."""
-        remark = [self.remark] if self.remark else []
-        return (*super().notes, *remark, *_model_notes(self), *_uneven_notes(self))
+        skew = [self.skew_note] if self.skew_note else []
+        return (*super().notes, *skew, *_model_notes(self), *_uneven_notes(self))
 
 
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:
@@ -966,7 +966,7 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
             f"by {result.llf - others[0]:.2f} or more."
         )
     if result._latent:
-        yield result._worth(result.effective_n)
+        yield result._effective_n_note(result.effective_n)
     if result.covariate_model == "constant" and len(data.names) > 1:
         yield (
             "Shares of the true categories are taken to be the same whatever the ordinary "
@@ -1051,7 +1051,7 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     """Say which true categories of privatized covariates are too few to speak of."""
     if not result._latent:
         return
-    sizes, worth = result.sizes(), result.effective_n
+    sizes, effective_n = result.sizes(), result.effective_n
     if len(small := sizes[sizes < _FEW_PEOPLE]):
         names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
         yield (
@@ -1059,7 +1059,7 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
             f"({names}): what is said of these rests on single outcomes.",
             LowPrecisionWarning,
         )
-    if len(thin := worth[worth < _FEW_ANSWERS]):
+    if len(thin := effective_n[effective_n < _FEW_ANSWERS]):
         yield (
             f"{len(thin)} coefficients of privatized covariates rest on reports that tell "
             f"as much as {thin.min():.1f} known answers at the least: the design adds too "
