@@ -393,7 +393,7 @@ laws = {"scores": private, "likelihood": by_likelihood, "logit": partial(private
 record("fit, private", laws, partial(of, "params bse cov_params effective_n"))
 record("fit", {
     "frame": arrays,
-    "profile": lambda: arrays().conf_int(method="profile"),
+    "profile": lambda: arrays().conf_int(method="profile-likelihood"),
     "private, shares": lambda: by_likelihood().shares(),
     "private, effects": lambda: private("logit").marginal_effects(),
     "private, prevalence": lambda: private("logit").prevalence(),

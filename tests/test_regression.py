@@ -324,7 +324,7 @@ def test_weights_have_no_scale_and_no_likelihood():
     with pytest.raises(ArgumentValueError, match="probability weights"):
         fits[0].cov_params("observed")
     with pytest.raises(ArgumentValueError, match="needs a likelihood"):
-        fits[0].conf_int(method="profile")
+        fits[0].conf_int(method="profile-likelihood")
 
 
 def test_people_of_weight_zero_are_not_there():
@@ -424,7 +424,7 @@ def test_profile_intervals_end_where_the_likelihood_has_no_curvature(prob):
                     intercept=True,
                     frequencies=[n - first, first, n - second, second],
                 )
-                ends = found.conf_int(method="profile")
+                ends = found.conf_int(method="profile-likelihood")
             inside = np.isfinite(found.params)
             assert (ends["low"][inside] <= found.params[inside]).all()
             assert (ends["high"][inside] >= found.params[inside]).all()
@@ -435,7 +435,7 @@ def test_a_profile_bounds_what_is_infinite_on_one_side():
     reports = np.repeat([0, 1], [170, 30])
     with pytest.warns(ConvergenceWarning):
         found = logit(reports, mechanism=FORCED)
-    low, high = found.conf_int(method="profile").loc["Intercept"]
+    low, high = found.conf_int(method="profile-likelihood").loc["Intercept"]
     assert -np.inf == low
 
     def loss(value):
@@ -477,7 +477,7 @@ def test_profile_intervals_end_where_the_likelihood_is_lost():
     x = (frame["age"].to_numpy() - 45) / 12
     codes = (frame["answer"] == "yes").to_numpy().astype(int)
     found = logit(frame["answer"], x, mechanism=DICE, intercept=True)
-    ends = found.conf_int(0.9, method="profile").loc["x1"]
+    ends = found.conf_int(0.9, method="profile-likelihood").loc["x1"]
     for end in ends:
         held = logit(frame["answer"], mechanism=DICE, offset=end * x)
         loss = 2 * (found.llf - held.llf)
@@ -653,7 +653,7 @@ def test_clustered_people_have_no_likelihood_ratio():
     less = logit(frame["answer"], columns[["age"]], design=rr.SampleDesign(clusters=homes), **how)
     for call in (
         lambda: found.compare(less),
-        lambda: found.conf_int(method="profile"),
+        lambda: found.conf_int(method="profile-likelihood"),
         lambda: found.with_vcov("observed").goodness_of_fit(),
     ):
         with pytest.raises(ArgumentValueError, match=r"in clusters they are not.*use wald_test"):
@@ -1023,7 +1023,7 @@ def test_a_profile_interval_ends_where_there_are_several_maxima(seed):
     """It holds the estimate, and its ends lose what they should, or are infinite."""
     reports, columns, of = noisy(seed, -1.5, 1.0, 0.7)
     found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.7))
-    ends = found.conf_int(method="profile")
+    ends = found.conf_int(method="profile-likelihood")
     assert ((ends["low"] < found.params) & (found.params < ends["high"])).all()
     for place, name in enumerate(found.params.index):
         rest = [one for one in range(3) if one != place]

@@ -359,7 +359,7 @@ def test_independence_of_a_private_and_an_ordinary_answer():
     assert [3.1307411078, 3.1465827567] == pytest.approx(found.bse.tolist(), rel=1e-3)
     assert 7.7530605843425064 == pytest.approx(ratio(found), abs=1e-6)
     # Wald says p = 0.36 of it, and the likelihood 0.005: both stand in one table.
-    low, high = found.conf_int(method="profile").loc["x"]
+    low, high = found.conf_int(method="profile-likelihood").loc["x"]
     told = next(note for note in found.notes if note.startswith("  x: "))
     assert f"  x: {low:.4f} to {high:.4f}, p = 0.00536" == told
     assert 0.36 < ask(found, "pvalues")["x"] < 0.37

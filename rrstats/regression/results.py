@@ -19,7 +19,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_level
+from rrstats._checks import check_level, check_one_of
 from rrstats._display import SummaryTable
 from rrstats._typing import Floats
 from rrstats.errors import (
@@ -530,7 +530,7 @@ class LikelihoodResult(RegressionResult):
         ----------
         level : float
             Confidence of the intervals.
-        method : {"wald", "profile"}
+        method : {"wald", "profile-likelihood"}
             From the standard errors, or all values that a likelihood-ratio test does not reject:
             better where reports are few or prevalence is near 0 or 1.  An end of these is infinite
             where the likelihood falls too little, or has another maximum on the way.
@@ -540,10 +540,8 @@ class LikelihoodResult(RegressionResult):
         DataFrame
             Columns low and high.
         """
-        if method == "wald":
+        if check_one_of(method, "method", ("wald", "profile-likelihood")) == "wald":
             return super().conf_int(level)
-        if method != "profile":
-            raise ArgumentValueError(f"method must be 'wald' or 'profile', got {method!r}")
         self._check_likelihood("a profile likelihood interval")
         ends = profile_intervals(self.fit, confidence(level))
         return pd.DataFrame({"low": ends[:, 0], "high": ends[:, 1]}, index=self.index)
@@ -953,7 +951,7 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
     if data.clusters is not None and not data.weighted:
         yield "The log-likelihood takes people for independent, which in clusters they are not."
     if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
-        yield "conf_int(method='profile') bounds infinite coefficients on one side."
+        yield "conf_int(method='profile-likelihood') bounds infinite coefficients on one side."
     if fit.edge > _EDGE:
         yield (
             f"This is an interior maximum.  The likelihood is higher by {fit.edge:.1f} where "
@@ -986,7 +984,7 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
     if places:
         yield (
             "Near a prevalence of 0 or 1, or with few reports, Wald intervals and tests are off; "
-            "by the likelihood (95% profile interval, likelihood-ratio p):"
+            "by the likelihood (95% profile-likelihood interval, likelihood-ratio p):"
         )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
         p = float(scipy.special.chdtrc(1, ratio_statistic(fit, place)))
