@@ -223,7 +223,7 @@ def test_constant_shares_agree_with_rrlin(case):
     assert golden["coef"] == pytest.approx(fit.estimates[:q].tolist(), abs=5e-4)
     assert golden["sigma"] == pytest.approx(fit.params["sigma"], abs=5e-4)
     assert golden["log"] == pytest.approx(fit.llf, abs=5e-6)
-    assert golden["pi"] == pytest.approx(fit.shares()["share"][0], abs=5e-4)
+    assert golden["pi"] == pytest.approx(fit.proportions()["proportion"][0], abs=5e-4)
     assert golden["se"] == pytest.approx(fit.bse.iloc[: q + 1].tolist(), rel=5e-3)
 
 
@@ -458,7 +458,7 @@ def test_samples_that_need_one_another_are_fitted_by_likelihood():
     frame = pd.DataFrame({"x": rr.simulate(truth, design, seed=1, group=group)})
     fit = linear(y, frame, covariates={"x": design}, group=group, method="likelihood")
     assert abs(fit.params["x[T.yes]"] - 2) < 5 * fit.bse["x[T.yes]"]
-    assert 2 / 3 == pytest.approx(fit.shares()["share"][1], abs=0.1)
+    assert 2 / 3 == pytest.approx(fit.proportions()["proportion"][1], abs=0.1)
     assert 1 == pytest.approx(fit.posterior().sum(axis=1).to_numpy())
     with pytest.raises(ArgumentValueError, match="use method='likelihood'"):
         linear(y, frame, covariates={"x": design}, group=group)
@@ -478,7 +478,7 @@ def test_two_privatized_covariates_are_told_apart():
     posterior = fit.posterior()
     assert [("x", "a"), ("x", "b"), ("x", "c"), ("w", "no"), ("w", "yes")] == list(posterior)
     assert 1 == pytest.approx(posterior["w"].sum(axis=1).to_numpy())
-    assert 5 == len(fit.shares())
+    assert 5 == len(fit.proportions())
     wide = rr.KRR([f"c{place}" for place in range(65)], 0.9)
     with pytest.raises(ArgumentValueError, match="at most 64 combinations"):
         linear([1.0, 2.0], pd.DataFrame({"x": ["c0", "c1"]}), covariates={"x": wide})
@@ -516,12 +516,12 @@ def test_shares_and_posteriors_are_those_of_the_model():
     """Shares are means of P(category | z); without z they are the unbiased estimate."""
     frame, y, _ = _world(n=3000)
     fit = linear(y, frame[["x"]], covariates={"x": THREE}, method="likelihood")
-    shares = fit.shares()
+    found = fit.proportions()
     plain = rr.estimate(frame["x"], THREE)
-    assert plain.proportions == pytest.approx(shares["share"].to_numpy(), abs=0.03)
-    assert (shares["std_error"].to_numpy() < plain.std_error).all()
+    assert plain.proportions == pytest.approx(found["proportion"].to_numpy(), abs=0.03)
+    assert (found["std_error"].to_numpy() < plain.std_error).all()
     after = fit.posterior()
-    assert shares["share"].to_numpy() == pytest.approx(after.mean().to_numpy(), abs=1e-6)
+    assert found["proportion"].to_numpy() == pytest.approx(after.mean().to_numpy(), abs=1e-6)
     assert ["a", "b", "c"] == list(after)
 
 

@@ -391,10 +391,11 @@ kinds |= {"survey": partial(arrays, names="weights clusters")}
 record("fit", kinds | {"party": partial(arrays, column="party")}, partial(of, "params bse"))
 laws = {"scores": private, "likelihood": by_likelihood, "logit": partial(private, "logit")}
 record("fit, private", laws, partial(of, "params bse cov_params effective_n"))
+AS_RECORDED = {"proportion": "share"}
 record("fit", {
     "frame": arrays,
     "profile": lambda: arrays().conf_int(method="profile-likelihood"),
-    "private, shares": lambda: by_likelihood().shares(),
+    "private, shares": lambda: by_likelihood().proportions().rename(columns=AS_RECORDED),
     "private, effects": lambda: private("logit").marginal_effects(),
     "private, prevalence": lambda: private("logit").prevalence(),
     "private, posterior": lambda: private("logit").posterior().head(3),

@@ -66,9 +66,9 @@ class ScoreResult(RegressionResult):
             "scores have no likelihood; wald_test tests coefficients",
         ),
         **dict.fromkeys(
-            ("posterior", "shares"),
+            ("posterior", "proportions"),
             "scores have no model of the privatized covariates; a fit with method='likelihood' "
-            "has, and rrstats.estimate gives their shares",
+            "has, and rrstats.estimate gives their proportions",
         ),
         "marginal_effects": "in a linear regression the coefficients are the effects, params with "
         "conf_int; where squares or interactions are in it, differences of predict, or a fit with "

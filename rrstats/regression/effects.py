@@ -257,10 +257,10 @@ def tested(frame: pd.DataFrame, level: float, df: float) -> pd.DataFrame:
     return frame
 
 
-# -- shares of the true categories ---------------------------------------------------------------
+# -- proportions of the true categories ----------------------------------------------------------
 
 
-def class_share(people: Population, mine: Booleans) -> tuple[float, float]:
+def class_proportion(people: Population, mine: Booleans) -> tuple[float, float]:
     """The mean of P(some classes | z) and its standard error, people being a sample."""
     model, fit = people.fit.model, people.fit
     shares = np.exp(model.log_shares(fit.theta, slice(None)))

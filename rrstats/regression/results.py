@@ -37,7 +37,7 @@ from rrstats.regression.effects import (
     GoodnessOfFit,
     Population,
     check_nested,
-    class_share,
+    class_proportion,
     goodness,
     interval,
     logit_interval,
@@ -804,8 +804,8 @@ class LikelihoodResult(RegressionResult):
         }
         return pd.DataFrame(found, index=index)
 
-    def shares(self, level: float = 0.95) -> pd.DataFrame:
-        """Shares of the true categories of privatized covariates.
+    def proportions(self, level: float = 0.95) -> pd.DataFrame:
+        """Proportions of the true categories of privatized covariates.
 
         The mean over these people of P(category | covariates), for the population they come from:
         the standard error holds the sampling of the people.  Intervals on the logit scale.
@@ -818,16 +818,16 @@ class LikelihoodResult(RegressionResult):
         Returns
         -------
         DataFrame
-            Columns covariate, category, share, std_error, low, high.
+            Columns covariate, category, proportion, std_error, low, high.
         """
         quantile = student_quantile(confidence(level), self.df)
         people, rows = self._people, []
         for place, column in enumerate(self.private.columns):
             for code, category in enumerate(column.categories):
-                share, error = class_share(people, self.private.having(place, code))
-                low, high = logit_interval(np.array(share), quantile * error)
-                rows.append((column.name, category, share, error, float(low), float(high)))
-        heads = ["covariate", "category", "share", "std_error", "low", "high"]
+                value, error = class_proportion(people, self.private.having(place, code))
+                low, high = logit_interval(np.array(value), quantile * error)
+                rows.append((column.name, category, value, error, float(low), float(high)))
+        heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
         return pd.DataFrame(rows, columns=heads)
 
     def goodness_of_fit(self) -> GoodnessOfFit:
