@@ -31,7 +31,7 @@ def test_widening_keeps_the_noise_of_estimates_outside():
     """Ends are cut to the span; far outside it they reach inward as far as the noise."""
     assert (0.0, 0.4) == contrasts.widen_outside(0.1, 0.3, Interval(-0.2, 0.4))
     assert (0.0, 0.3) == contrasts.widen_outside(-0.5, 0.3, Interval(-0.8, -0.2))
-    assert (0.5, 2.0) == contrasts.widen_outside(3.0, 1.5, Interval(2.5, 4.0), (0.0, 2.0))
+    assert (0.25, 1.0) == contrasts.widen_outside(3.0, 0.75, Interval(2.5, 4.0))
     assert (0.0, 1.0) == contrasts.widen_outside(1.5, 0.0, Interval(1.5, 1.5))
 
 

@@ -504,20 +504,19 @@ def test_rows_interval_is_shorter_by_the_ratio_of_the_standard_errors():
     )
 
 
-def test_rows_score_interval_solves_its_equation():
+def test_the_score_interval_of_rows_solves_its_equation():
     """(rate - expected)^2 = z^2/n (q(1-q) + f (p(1-p) - q(1-q))) at both ends."""
     n, z2 = 200, special.ndtri(0.975) ** 2
     x = np.arange(n + 1)
     for k, prob in GRID:
         q = other(prob, k)
-        for correction in (0.0, 0.5):
-            ends = intervals.rows_score_interval(x, n, q, prob, correction=correction)
-            for f, sign in ((ends.low, -1), (ends.high, 1)):
-                rate = (x + sign * correction) / n
-                squared = (rate - q - f * (prob - q)) ** 2
-                allowed = z2 / n * (q * (1 - q) + f * (prob * (1 - prob) - q * (1 - q)))
-                real = (rate > 0.01) & (rate < 0.99)  # further out there may be no root
-                assert allowed[real] == pytest.approx(squared[real], abs=1e-12)
+        ends = intervals._Rows(n, q, prob)._score(x, 0.95)
+        for f, sign in ((ends.low, -1), (ends.high, 1)):
+            rate = (x + sign / 2) / n
+            squared = (rate - q - f * (prob - q)) ** 2
+            allowed = z2 / n * (q * (1 - q) + f * (prob * (1 - prob) - q * (1 - q)))
+            real = (rate > 0.01) & (rate < 0.99)  # further out there may be no root
+            assert allowed[real] == pytest.approx(squared[real], abs=1e-12)
 
 
 def test_clopper_pearson_holds_between_the_whole_counts():

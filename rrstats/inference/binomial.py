@@ -351,25 +351,6 @@ def rows_variance_interval(
     return hull(score_interval(both, own, others, scale), both)
 
 
-def rows_score_interval(
-    counts: ArrayLike,
-    n: ArrayLike,
-    false_positive_rate: ArrayLike,
-    true_positive_rate: ArrayLike,
-    *,
-    level: float = 0.95,
-    correction: float = 0.0,
-) -> Interval:
-    """The score interval of the proportion among the rows, with the count moved outward.
-
-    correction : by how much.
-    """
-    x, size, q, p = _arrays(counts, n, false_positive_rate, true_positive_rate)
-    both = Interval(*(((x + move) / size - q) / (p - q) for move in (-correction, correction)))
-    own, others = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
-    return score_interval(both, own, others, normal_quantile(level) ** 2 / size)
-
-
 def rows_interval(
     counts: ArrayLike,
     n: ArrayLike,
@@ -449,7 +430,11 @@ class _Rows:
         return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
 
     def _score(self, x: int, level: float) -> Interval:
-        return rows_score_interval(x, self.n, self.q, self.p, level=level, correction=0.5)
+        """Ends whose scores are as far as the level allows, with the count moved outward by 1/2."""
+        n, q, p = self.n, self.q, self.p
+        both = Interval(*(((x + move) / n - q) / (p - q) for move in (-0.5, 0.5)))
+        own, others = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
+        return score_interval(both, own, others, normal_quantile(level) ** 2 / n)
 
     def fewest(self, x: int, level: float) -> int:
         """The fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""

@@ -112,21 +112,18 @@ def fieller(top: Any, bottom: Any, moments: Moments, limit: Any) -> Interval:
     return Interval(low[()], high[()])
 
 
-def widen_outside(
-    estimate: float, reach: float, ends: Interval, span: tuple[float, float] = (0.0, 1.0)
-) -> Interval:
-    """Ends inside a span; of an estimate outside it they reach as far inward as its noise.
+def widen_outside(estimate: float, reach: float, ends: Interval) -> Interval:
+    """Ends inside [0, 1]; of an estimate outside it they reach as far inward as its noise.
 
     reach : a quantile of standard errors.  Otherwise ends would shrink to a point, the further off
-    the estimate lies.  Reports that are all alike show no noise, and then the ends are the span's.
+    the estimate lies.  Reports that are all alike show no noise, and then the ends are 0 and 1.
     """
-    least, most = span
-    low, high = (float(np.clip(end, least, most)) for end in ends)
-    reach = reach if reach > _ROUNDING else most - least
-    if estimate < least - _ROUNDING:
-        high = max(high, min(least + reach, most))
-    if estimate > most + _ROUNDING:
-        low = min(low, max(most - reach, least))
+    low, high = (float(np.clip(end, 0, 1)) for end in ends)
+    reach = min(reach, 1.0) if reach > _ROUNDING else 1.0
+    if estimate < -_ROUNDING:
+        high = max(high, reach)
+    if estimate > 1 + _ROUNDING:
+        low = min(low, 1 - reach)
     return Interval(low, high)
 
 

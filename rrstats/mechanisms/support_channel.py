@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.errors import NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
     Channel,
@@ -52,15 +52,6 @@ class SupportChannel:
     pair_other: Fraction
     likelihood_ratio: Fraction | float
     is_multinomial = False
-
-    def __post_init__(self) -> None:
-        p, q = self.prob_truth, self.prob_other
-        for one, other in ((p, q), (1 - p, 1 - q)):
-            if max(one, other) > min(one, other) * self.max_likelihood_ratio:
-                raise ArgumentValueError(
-                    f"likelihood_ratio {self.likelihood_ratio} claims more privacy than the "
-                    "support of one category tells"
-                )
 
     @property
     def class_of(self) -> range:

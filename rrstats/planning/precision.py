@@ -210,11 +210,9 @@ def plan(
     return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
 
 
-def check_people(value: object, name: str = "n") -> int:
+def check_people(n: object) -> int:
     """A number of people, 1 to 2**40."""
-    return check_whole_number(
-        check_count(value, name), f"{name}, a number of people,", 1, MOST_PEOPLE
-    )
+    return check_whole_number(check_count(n, "n"), "n, a number of people,", 1, MOST_PEOPLE)
 
 
 # -- the questions -------------------------------------------------------------------------------
