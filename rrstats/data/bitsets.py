@@ -7,7 +7,7 @@ the cache, so that nothing of the size of the column stands beside the result.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +21,6 @@ from rrstats.data.categories import is_missing
 from rrstats.data.columns import (
     Column,
     Encoded,
-    ListBuilder,
     NumpyBuilder,
     Reader,
     ReportCodec,
@@ -356,7 +355,7 @@ class Subsets(ReportCodec):
         """Return the form of reports in a container, as `Column.layout` says."""
         family, width = column.family, self.width
         if family == "list":
-            return ReportLayout(np.dtype(object), lambda n: ListBuilder([None] * n, _bytes_of))
+            return ReportLayout(np.dtype(object), lambda n: _objects(n, np.ndarray.tolist))
         if family == "numpy":
             if keep_missing:
                 raise ArgumentTypeError(
@@ -368,10 +367,7 @@ class Subsets(ReportCodec):
                 lambda n: NumpyBuilder(np.empty((n, self.k), bool), unpack_into),
             )
         if family == "pandas" and find_spec("pyarrow") is None:
-            return ReportLayout(
-                np.dtype(object),
-                lambda n: NumpyBuilder(np.empty(n, object), _fill_objects),
-            )
+            return ReportLayout(np.dtype(object), lambda n: _objects(n, np.asarray))
         import pyarrow as pa
 
         # The name of Arrow's fixed-size type is one that pandas writes and cannot read back.
@@ -390,14 +386,14 @@ class Subsets(ReportCodec):
         return ReportLayout(held if family == "arrow" else pd.ArrowDtype(held), builder)
 
 
-def _bytes_of(codes: Packed) -> NDArray[np.object_]:
-    """(n,) bytes objects of packed reports."""
-    whole = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
-    return np.asarray(whole.astype(object))
+def _objects(rows: int, wrap: Callable[[NDArray[Any]], Any]) -> NumpyBuilder:
+    """The builder of reports that are bytes objects."""
 
+    def fill(part: NDArray[Any], codes: Packed) -> None:
+        whole = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
+        part[:] = whole.astype(object)
 
-def _fill_objects(part: NDArray[Any], codes: Packed) -> None:
-    part[:] = _bytes_of(codes)
+    return NumpyBuilder(np.empty(rows, object), fill, lambda made, _: wrap(made))
 
 
 def _binary_parts(codes: Packed, absent: Bits | None, held: Any) -> list[Any]:

@@ -444,28 +444,6 @@ def _same(values: Any, *_: Any) -> Any:
 
 
 @dataclass
-class ListBuilder:
-    """Reports as a list of objects.
-
-    listed : n places.  decode : makes an object array of codes.
-    """
-
-    listed: list[Any]
-    decode: Callable[[Codes], NDArray[np.object_]]
-
-    def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
-        """Write the reports of some rows, as `NumpyBuilder.write`."""
-        found = self.decode(codes)
-        if missing is not None:
-            found[missing] = None
-        self.listed[rows] = found.tolist()
-
-    def reports(self) -> list[Any]:
-        """Return the list."""
-        return self.listed
-
-
-@dataclass
 class NumpyBuilder:
     """Reports as NumPy values and, where there is one, a mask; others wrap them.
 
@@ -535,7 +513,7 @@ class ArrowBuilder:
         return self.finish(pa.chunked_array(parts, type=self.table.type))
 
 
-Builder = ListBuilder | NumpyBuilder | ArrowBuilder
+Builder = NumpyBuilder | ArrowBuilder
 """Takes n reports block by block in any order; shares no memory with the answers."""
 
 
@@ -896,13 +874,13 @@ class ReportCodec:
         """
         categories = self.domain
         if column.family == "list":  # it holds the objects themselves
-            decode = categories.objects.__getitem__
-            return ReportLayout(np.dtype(object), lambda n: ListBuilder([None] * n, decode))
+            table: Any = categories.objects
+            return _numpy_layout(table, table.dtype, lambda made, _: made.tolist())
         holds_missing = keep_missing or categories.missing_code is not None
         try:
             with np.errstate(all="ignore"):
                 if column.family == "numpy":
-                    table: Any = _numpy_table(categories, column.dtype, holds_missing)
+                    table = _numpy_table(categories, column.dtype, holds_missing)
                 elif column.family == "arrow":
                     table = category_array(categories, column.dtype)
                 else:
