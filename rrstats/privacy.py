@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,6 @@ from rrstats._checks import (
     check_numbers,
     check_probability,
     check_whole_number,
-    type_name,
 )
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -425,11 +425,8 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     """
     rows = _check_max_rows(max_rows_per_person)
     listed = [mechanisms] if is_mechanism(mechanisms) else mechanisms
-    if not isinstance(listed, Iterable) or isinstance(listed, str):
-        raise ArgumentTypeError(
-            "mechanisms must be a list of mechanisms, or a mapping from column to mechanism, found "
-            f"{type_name(mechanisms)}"
-        )
+    rule = "a list of mechanisms, or a mapping from column to mechanism"
+    check_instance(listed, "mechanisms", Iterable, rule)
     named = listed.items() if isinstance(listed, Mapping) else ((None, one) for one in listed)
     found = Composition(tuple(_release(name, given) for name, given in named), rows)
     if not 0 < found.reports <= _MOST_REPORTS:
@@ -696,14 +693,19 @@ def _exact_curve(pieces: Sequence[_Masses]) -> _Curve:
             infinite += piece.infinite * (1 - infinite)
         with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
             q = [one * other for one in q for other in piece.q]
+    with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
+        pairs = sorted(zip(p, q, strict=True), key=lambda pair: pair[1] / pair[0])
+        above = list(accumulate((high for high, _ in pairs), initial=infinite))
+    with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
+        below = list(accumulate((low for _, low in pairs), initial=Decimal(0)))
 
     def delta(epsilon: float) -> float:
         """The smallest double that is not below the sum of (P - e^epsilon Q)_+."""
         with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
             # The exponential is rounded to nearest, and exact at 0 alone.
-            negative = -(Decimal(epsilon).exp().next_minus() if epsilon else Decimal(1))
-            terms = (low.fma(negative, high) for high, low in zip(p, q, strict=True))
-            total = sum((term for term in terms if term > 0), infinite)
+            grown = -(Decimal(epsilon).exp().next_minus() if epsilon else Decimal(1))
+            last = bisect_left(pairs, True, key=lambda pair: pair[1].fma(grown, pair[0]) <= 0)
+            total = below[last].fma(grown, above[last])
         return min(double_above(total), 1.0)
 
     return _Curve(delta)
