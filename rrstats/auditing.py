@@ -101,11 +101,11 @@ class AuditResult:
         blind = f"adds less than about {self.blind_below:.2g} to epsilon"
         if math.isinf(self.blind_below):
             blind = f"is of any size, as so few trials cannot refute epsilon {self.claimed:.4g}"
-        calls = self.tried["trials"].min()
+        calls, least = self.tried["trials"].min(), math.floor(self.epsilon_low * 1e4) / 1e4
         return "\n".join(
             [
                 f"{verdict}: epsilon {self.claimed:.4g}",
-                f"With confidence {self.level:.10g} epsilon is at least {_down(self.epsilon_low)}.",
+                f"With confidence {self.level:.10g} epsilon is at least {least:.4g}.",
                 f"- Most telling: {self.worst}.",
                 f"- Tried: {self.tried['trials'].max():,} records, {calls:,} in calls of their "
                 f"own. {' '.join(self.notes)}".rstrip(),
@@ -113,10 +113,6 @@ class AuditResult:
                 "of few rows, of other lengths, of time, memory, processes and the generator.",
             ]
         )
-
-
-def _down(value: float) -> str:
-    return f"{math.floor(value * 1e4) / 1e4:.4g}"
 
 
 def audit(
@@ -193,8 +189,6 @@ def audit(
     usual = min(max(rows // 20, _FEWEST_CALLS), _USUAL_CALLS)
     short = usual if calls is None else check_whole_number(calls, "calls", _FEWEST_CALLS)
     error = (1 - check_level(level)) / (len(EVENTS) + 1)
-    if not callable(fn):
-        raise ArgumentTypeError(f"fn must be a function, found {type(fn).__name__}")
     inputs = _Inputs.of(domain, unknown=unknown, missing=missing)
     _check_runs(fn, inputs)
     bounds, broken = _short_calls(fn, inputs, short, error)

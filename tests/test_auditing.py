@@ -376,7 +376,7 @@ def test_no_privacy_at_all_is_seen():
         ({"trials": 1e5}, ArgumentTypeError, "trials must be a whole number, found float"),
         ({"calls": 1}, ArgumentValueError, "calls must be at least 100, got 1"),
         ({"level": 99}, ArgumentValueError, "level must be in"),
-        ({"fn": "privatize"}, ArgumentTypeError, "fn must be a function, found str"),
+        ({"fn": "privatize"}, ArgumentValueError, "must give a release.*not callable"),
         ({"categories": ["a", "a"]}, ValueError, "categories"),
         ({"fn": lambda answers: {"a": 1}}, ArgumentValueError, "without reports: dict"),
         ({"fn": len}, ArgumentValueError, "without reports: int"),

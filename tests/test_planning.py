@@ -342,7 +342,7 @@ def test_shares_as_a_mapping():
     [
         ((1, 1.0), {}, ArgumentValueError, "k, the number of categories, must be at least 2"),
         (("ab", 1.0), {}, ArgumentTypeError, "must be a list"),
-        ((10**9, 1.0), {}, ArgumentValueError, r"in \[2, 32768\]"),
+        ((10**9, 1.0), {}, ArgumentValueError, "categories must be at most"),
         ((5, 0.0), {}, ArgumentValueError, "above 0, got 0"),
         ((5, math.inf), {}, ArgumentValueError, "finite number"),
         ((5, 100.0), {}, ArgumentValueError, "largest possible is 3[0-9]"),

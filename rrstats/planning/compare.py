@@ -54,7 +54,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.support_channel import SupportChannel, report_variance
-from rrstats.mechanisms.unary import MOST_CATEGORIES, UnaryEncoding
+from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning.precision import (
     MOST_PEOPLE,
     CategoryOptions,
@@ -524,8 +524,6 @@ def recommend(
     hint = "at 0 no report of any design carries information"
     epsilon = check_number(check_epsilon(epsilon), "epsilon", 0, ends="(]", hint=hint)
     k = check_k(categories if listed is None else len(listed))
-    hint = "a report of the other designs has a bit for each"
-    check_whole_number(k, "k, the number of categories,", 2, MOST_CATEGORIES, hint=hint)
     size, target = None if n is None else check_people(n), check_target(target)
     shares = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
     equal = np.array([1 / k])
