@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_count, check_instance, check_level, check_one_of
+from rrstats._checks import check_count, check_instance, check_level, check_one_of
 from rrstats._display import label, percent_range
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
@@ -42,7 +42,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.analysis_columns import ReportModel, Reports, Variable, blocks, variables
-from rrstats.estimation.arrays import check_possible, fixed
+from rrstats.estimation.arrays import check_possible, fixed, level_of_each
 from rrstats.estimation.engine_frames import condensed_rows, is_frame, refuse_unopened
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
@@ -766,9 +766,7 @@ class Crosstab(CellProportions):
         empty ones among them: 91% at n = 50, 93.5% at 200, 94% at 1,000 (1,500 simulated tables
         each); Wald's falls to 38%, 67% and 91%.  Among just these rows 94.5% at n = 50 and 200.
         """
-        level = check_level(level)
-        if check_bool(simultaneous, "simultaneous"):
-            level = 1 - (1 - level) / max(self.size, 1)
+        level = level_of_each(level, simultaneous, self.size)
         method = check_one_of(method or self.default_method, "method", METHODS)
         if self.n < 2:
             return Interval(np.zeros(self.shape), np.ones(self.shape))

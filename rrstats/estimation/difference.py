@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from rrstats._checks import check_bool, check_instance, check_level
+from rrstats._checks import check_instance
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.estimation import arrays
@@ -208,9 +208,9 @@ class Difference(Result):
         94.1% under noise, 93.0% with next to none (prob 0.95).  Simulated with three categories,
         designs of three and four reports, 50 to 400 of them, either target: 93.2% to 97%.
         """
-        level = check_level(level)
-        if check_bool(simultaneous, "simultaneous") and not self._is_one_number:
-            level = 1 - (1 - level) / self.k
+        sums = [one.proportions.sum() for one in (self.first, self.second)]
+        one_number = self.k == 2 and np.allclose(sums, 1, rtol=0, atol=1e-9)
+        level = arrays.level_of_each(level, simultaneous, 1 if one_number else self.k)
         below, above = self._margins(level)
         low, high = (np.clip(self.differences + one, -1, 1) for one in (-below, above))
         ends = np.nan_to_num(low, nan=-1.0), np.nan_to_num(high, nan=1.0)
@@ -227,12 +227,6 @@ class Difference(Result):
                 correlation = np.nan_to_num(np.diagonal(self.shared) / product).clip(-1, 1)
         low, high = mover_difference(a, of_a, b, of_b, correlation=correlation)
         return a - b - low, high - (a - b)
-
-    @property
-    def _is_one_number(self) -> bool:
-        """True where one difference says both."""
-        sums = [one.proportions.sum() for one in (self.first, self.second)]
-        return self.k == 2 and bool(np.allclose(sums, 1, rtol=0, atol=1e-9))
 
     def test(self) -> TestResult:
         """Test the null that all proportions are the same, with k - 1 degrees of freedom.

@@ -786,8 +786,13 @@ def _column_independence(crossed: Crosstab, how: Counting) -> TestResult:
     elif how.statistic != "pearson" or how.simulations is not None:
         raise ArgumentValueError(_PLAIN)
     else:
-        method = "test of the covariance of debiased answers"
-        outcome = how.test((method, *score_covariance(crossed)), np.empty(0))
+        # n tr(S1^- C S2^- C') of the covariance C of both debiased answers
+        margins, spreads = _moments(crossed)
+        first, second = map(_inverse_root, spreads)
+        shift = crossed.proportions - np.outer(*margins)
+        value = float(n * ((first @ shift @ second.T) ** 2).sum())
+        found = "test of the covariance of debiased answers", value, len(first) * len(second)
+        outcome = how.test(found, np.empty(0))
     return result_of(_INDEPENDENT, n, outcome, effective)
 
 
@@ -816,17 +821,6 @@ def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
     alone = [table.margin(name) for name in table.names]
     spreads = [np.nan_to_num(one.covariance * one.divisor) for one in alone]
     return [one.proportions for one in alone], spreads
-
-
-def score_covariance(table: Crosstab) -> tuple[float, int]:
-    """The statistic n tr(S1^- C S2^- C') of the covariance C of both debiased answers.
-
-    Where tables are square this is Pearson's X2 of the reports.
-    """
-    margins, spreads = _moments(table)
-    first, second = map(_inverse_root, spreads)
-    shift = table.proportions - np.outer(*margins)
-    return float(table.n * ((first @ shift @ second.T) ** 2).sum()), len(first) * len(second)
 
 
 def _inverse_root(covariance: Floats) -> Floats:

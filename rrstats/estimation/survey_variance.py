@@ -72,7 +72,9 @@ class SampleCells:
         totals = np.array([cell.totals for cell in cells]).reshape(-1, 4).T
         self.first, self.second = sums.swapaxes(0, 1)
         self.inverse, self.inverse2 = totals[2:]
-        self.split, self.design = not channel.is_multinomial, design
+        self.design, self.by_chance = design, design.probabilities is not None
+        self.split = not channel.is_multinomial
+        self.cells_each = channel.k if self.split else 1  # in which every report is
         self.sampled = np.zeros(len(self.labels))
         if self.split:
             self.speaks = np.vstack([np.eye(channel.k)] * 2)
@@ -92,11 +94,6 @@ class SampleCells:
             if all(cell.weights is None for cell in cells):
                 scale = 1 / self.sampled[self.strata, None]
                 self.first, self.second = self.first * scale, self.second * scale**2
-
-    @property
-    def by_chance(self) -> bool:
-        """True where weights are reciprocals of known probabilities."""
-        return self.design.probabilities is not None
 
     @property
     def units(self) -> Floats:
@@ -207,8 +204,7 @@ def plain_form(cells: SampleCells) -> VarianceForm:
     factor = cells.by_stratum(free)[some].sum(axis=1) / each * rows[some] / (rows[some] - 1)
     within = (cells.second - free).sum(axis=0)
     # In split cells every report is in k cells, so that a category's own weights sum to 1 / k.
-    cells_each = cells.table.shape[1] if cells.split else 1
-    return VarianceForm(factor @ first, first, -factor / each * cells_each, within)
+    return VarianceForm(factor @ first, first, -factor / each * cells.cells_each, within)
 
 
 def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
@@ -330,14 +326,9 @@ class SurveyMoments:
         return np.asarray(self.cells.first.sum(axis=0))
 
     @property
-    def _cells_each(self) -> int:
-        """The number of report cells that every report is in."""
-        return self.tally.mechanism.k if self.cells.split else 1
-
-    @property
     def weight(self) -> float:
         """The sum of the weights."""
-        return float(self.first.sum()) / self._cells_each
+        return float(self.first.sum()) / self.cells.cells_each
 
     @cached_property
     def size(self) -> float:
@@ -431,7 +422,7 @@ class SurveyMoments:
         Kish's: n times the sum of the squared weights over the square of their sum.
         """
         n, spread = self.tally.n, np.asarray(self.first @ self.centred**2 * self.size)
-        kish = n * float(self.cells.second.sum()) / self._cells_each / self.size**2
+        kish = n * float(self.cells.second.sum()) / self.cells.cells_each / self.size**2
         effects = []
         for form in (self.form, self.least_form):
             with np.errstate(invalid="ignore", divide="ignore"):

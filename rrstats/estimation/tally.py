@@ -337,8 +337,7 @@ def count_reports(
         prob = epsilon = None
     beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
-        bounded = is_mechanism(given) and not beside
-        most = frames.most_of(given) if bounded else frames.MOST
+        most = frames.most_of(given) if is_mechanism(given) and not beside else frames.MOST
         table, *read = frames.condensed_rows(frame, names, None, beside, design=design, most=most)
         told = dict(zip(("design", "times", "weights"), read, strict=True))
         told["by"] = [column_of(table, name) for name in frames.listed(by)] or None
