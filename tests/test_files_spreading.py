@@ -32,7 +32,7 @@ from rrstats.errors import (
 )
 from rrstats.files.batches import anew  # after importorskip
 from rrstats.files.privatize_file import (  # after importorskip
-    Answer,
+    TaskOutcome,
     privatize_by_tasks,  # after importorskip
 )
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -163,13 +163,13 @@ def test_what_all_parts_say_of_other_columns_is_said_of_the_directory(tmp_path):
 
 
 def test_of_two_attempts_one_is_published(tmp_path):
-    """A speculative attempt that answers too leaves nothing, nor does one that never answers."""
+    """A speculative attempt that ends too leaves nothing, nor does one that never ends."""
     source = written(tmp_path, "")
     files_of = {}
 
     def run(calls):
         for place, call in reversed(list(enumerate(calls))):
-            call()  # its worker is lost with the answer
+            call()  # its worker is lost with the outcome
             first, second = call(), call()
             files_of[place] = first.file, second.file
             yield place, first
@@ -213,8 +213,8 @@ def test_a_late_attempt_changes_nothing(tmp_path):
 
     release(source, run)
     before = {p: p.read_bytes() for p in (tmp_path / "target").rglob("*") if p.is_file()}
-    answers = [call() for call in late]
-    assert [FileError] * 3 == [type(answer.error) for answer in answers]
+    outcomes = [call() for call in late]
+    assert [FileError] * 3 == [type(outcome.error) for outcome in outcomes]
     assert before == {p: p.read_bytes() for p in (tmp_path / "target").rglob("*") if p.is_file()}
     assert not (tmp_path / ".target.part").exists()
 
@@ -229,21 +229,21 @@ def _forgets(calls):
 
 
 def _lies(calls):
-    for place, answer in in_turn(calls):
-        yield place, Answer(answer.seen, "nothing.parquet")
+    for place, outcome in in_turn(calls):
+        yield place, TaskOutcome(outcome.seen, "nothing.parquet")
 
 
 def _truncates(calls):
     for place, call in enumerate(calls):
-        answer = call()
-        path = call.args[1] / answer.file
+        outcome = call()
+        path = call.args[1] / outcome.file
         path.write_bytes(path.read_bytes()[:-20])
-        yield place, answer
+        yield place, outcome
 
 
 def _swaps(calls):
-    answers = dict(in_turn(calls))
-    yield from zip([1, 2, 0], answers.values(), strict=True)
+    outcomes = dict(in_turn(calls))
+    yield from zip([1, 2, 0], outcomes.values(), strict=True)
 
 
 @pytest.mark.parametrize(
@@ -391,11 +391,11 @@ def test_a_task_says_nothing_of_data_or_keys(tmp_path):
             assert b"PRIVATE" not in pickle.dumps(call)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                answer = call()
-            assert "500" not in repr(answer.seen.unknown)
-            assert "PRIVATE" not in repr(answer) + repr(call)
-            assert b"PRIVATE" not in pickle.dumps(answer)
-            yield place, answer
+                outcome = call()
+            assert "500" not in repr(outcome.seen.unknown)
+            assert "PRIVATE" not in repr(outcome) + repr(call)
+            assert b"PRIVATE" not in pickle.dumps(outcome)
+            yield place, outcome
 
     with pytest.warns(rr.errors.UnknownAnswersWarning):
         release(source, run)

@@ -46,11 +46,11 @@ from rrstats.estimation.tally import tally
 from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import (
-    Answer,
     Call,
     Progress,
     Receipt,
     Run,
+    TaskOutcome,
     privatize_batches,
     privatize_by_tasks,
 )
@@ -102,7 +102,7 @@ def client_of(client: Any) -> Any:
 def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
     """A function that runs calls by Dask, each with its partition where there are any."""
 
-    def run(calls: Sequence[Call]) -> Generator[tuple[int, Answer]]:
+    def run(calls: Sequence[Call]) -> Generator[tuple[int, TaskOutcome]]:
         name = f"rrstats-part-{secret_bytes(16).hex()}"
         tasks, why = [], None
         for place, call in enumerate(calls):
@@ -120,16 +120,16 @@ def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
     return run
 
 
-def _run(client: Any, tasks: list[Any]) -> Generator[tuple[int, Answer]]:
-    """The answers of a cluster as they come; what is still to be run is given up in the end."""
+def _run(client: Any, tasks: list[Any]) -> Generator[tuple[int, TaskOutcome]]:
+    """The outcomes of a cluster as they come; what is still to be run is given up in the end."""
     from distributed import as_completed
 
     futures = {future: place for place, future in enumerate(client.compute(tasks))}
     try:
-        for future, answer in as_completed(list(futures), loop=client.loop, with_results=True):
+        for future, outcome in as_completed(list(futures), loop=client.loop, with_results=True):
             place = futures.pop(future)
             future.release()  # nobody needs it again, whatever becomes of its worker
-            yield place, answer
+            yield place, outcome
     finally:
         if futures:
             client.cancel(list(futures))

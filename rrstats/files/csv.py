@@ -44,7 +44,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class TextFile:
-    """One file of delimited text; all its cells are text.  Attributes: see `formats.ArrowFile`."""
+    """One file of delimited text; all its cells are text.  Attributes: `formats.ArrowFile`'s."""
 
     document_is_beside = True
     rows = None

@@ -534,20 +534,20 @@ part, under fresh keys; ``folder`` may hold what does not fit in memory.  Both g
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer of a task: counts, the file it wrote, or why it could not."""
+class TaskOutcome:
+    """The outcome of a task: counts, the file it wrote, or why it could not."""
 
     seen: Seen = field(default_factory=Seen)
     file: str = ""
     error: RRStatsError | None = None
 
 
-Call = Callable[..., Answer]
+Call = Callable[..., TaskOutcome]
 
-Run = Callable[[Sequence[Call]], Generator[tuple[int, Answer]]]
-"""An engine that runs calls, one for each file, anywhere: each one's place and answer.
+Run = Callable[[Sequence[Call]], Generator[tuple[int, TaskOutcome]]]
+"""An engine that runs calls, one for each file, anywhere: each one's place and outcome.
 
-It may give a call the data of its file.  Answers are taken as they come; the first of a place
+It may give a call the data of its file.  Outcomes are taken as they come; the first of a place
 counts.  Closed before its end, it must give up what is still to be run.
 """
 
@@ -594,15 +594,15 @@ class FileTask:
 # -- where the task runs -------------------------------------------------------------------
 
 
-def attempt(task: OutputTask, folder: Path | None, *data: Any) -> Answer:
+def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
     """Look (without a folder) or write; never raises, so that nothing is told of the data."""
     try:
         if folder is None:
-            return Answer(task.look(*data))
+            return TaskOutcome(task.look(*data))
         path = folder / f"{secret_bytes(16).hex()}.parquet"
-        return Answer(_written(task, path, *data), path.name)
+        return TaskOutcome(_written(task, path, *data), path.name)
     except Exception as error:
-        return Answer(error=anew(error, f"the task of {task.relative}"))
+        return TaskOutcome(error=anew(error, f"the task of {task.relative}"))
 
 
 def _written(task: OutputTask, path: Path, *data: Any) -> Seen:
@@ -637,8 +637,8 @@ class TaskOutputs:
 
     def look(self) -> None:
         """Let every task count what may be refused; nothing is drawn."""
-        with closing(self._answers(None)) as answers:
-            for _ in answers:
+        with closing(self._outcomes(None)) as outcomes:
+            for _ in outcomes:
                 pass
 
     def write(self, publication: Publication) -> int:
@@ -647,12 +647,12 @@ class TaskOutputs:
         counts = [task.rows for task in self.tasks]
         total = None if None in counts else sum(count for count in counts if count is not None)
         rows = 0
-        with closing(self._answers(folder)) as answers:
-            for task, answer in answers:
-                path = folder / answer.file
-                _check(task, path, answer)
+        with closing(self._outcomes(folder)) as outcomes:
+            for task, outcome in outcomes:
+                path = folder / outcome.file
+                _check(task, path, outcome)
                 publication.accept(path, task.relative)
-                rows += answer.seen.rows
+                rows += outcome.seen.rows
                 if self.progress is not None:
                     self.progress(rows, total)
         with publication.open(file_metadata.DOCUMENT) as file:
@@ -660,19 +660,19 @@ class TaskOutputs:
         publication.open(SUCCESS).close()
         return rows
 
-    def _answers(self, folder: Path | None) -> Generator[tuple[OutputTask, Answer]]:
-        """The first answer of each task; raises where one failed, or where one is missing."""
+    def _outcomes(self, folder: Path | None) -> Generator[tuple[OutputTask, TaskOutcome]]:
+        """The first outcome of each task; raises where one failed, or where one is missing."""
         waiting, failed = dict(enumerate(self.tasks)), None
         calls = [partial(attempt, task, folder) for task in self.tasks]
         try:
-            with closing(self.run(calls)) as answers:
-                for place, answer in answers:
+            with closing(self.run(calls)) as outcomes:
+                for place, outcome in outcomes:
                     if place not in waiting:
                         continue
-                    if answer.error is not None:
-                        raise answer.error
-                    self.columns.add(answer.seen)
-                    yield waiting.pop(place), answer
+                    if outcome.error is not None:
+                        raise outcome.error
+                    self.columns.add(outcome.seen)
+                    yield waiting.pop(place), outcome
         except Exception as error:  # of the engine, or of the data's own tasks: may quote cells
             failed = anew(error, "a task of the engine")
         if failed is None and waiting:
@@ -685,7 +685,7 @@ class TaskOutputs:
             raise failed
 
 
-def _check(task: OutputTask, path: Path, answer: Answer) -> None:
+def _check(task: OutputTask, path: Path, outcome: TaskOutcome) -> None:
     """Raise FileError unless a part is here, whole, with the rows that it must have."""
     if not path.is_file():
         raise FileError(
@@ -694,8 +694,8 @@ def _check(task: OutputTask, path: Path, answer: Answer) -> None:
         )
     with reading(path, "a Parquet file"):
         rows = pq.read_metadata(path).num_rows
-    if rows != answer.seen.rows or task.rows not in (None, rows):
-        expected = answer.seen.rows if task.rows is None else task.rows
+    if rows != outcome.seen.rows or task.rows not in (None, rows):
+        expected = outcome.seen.rows if task.rows is None else task.rows
         raise FileError(
             f"{task.relative} has {rows} rows, and {expected} were to be written; nothing was "
             "published"
