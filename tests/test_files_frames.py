@@ -156,3 +156,26 @@ def test_answers_in_the_place_of_reports_are_refused(tmp_path, ending):
         released.rr.to_csv(tmp_path / f"out{ending}")
     assert "PRIVATE" not in str(caught.value)
     assert [] == list(tmp_path.iterdir())
+
+
+def test_what_no_bit_report_or_missing_one_is_refused(tmp_path):
+    """Raw answers in the place of packed bits, or missing ones where the policy leaves none."""
+    frame = pd.DataFrame({"q": ["no", "yes"] * 20})
+    bits = frame.rr.privatize("q", rr.UnaryEncoding(["no", "yes"], 0.75, 0.25))
+    bits["q"] = frame["q"].str.encode("ascii")
+    with pytest.raises(MetadataError, match="40 of 40 values in column 'q' are none of its rep"):
+        bits.rr.to_parquet(tmp_path / "bits.parquet")
+    gone = frame.rr.privatize("q", ["no", "yes"], 0.75)
+    gone.loc[3, "q"] = None
+    with pytest.raises(MetadataError, match="1 of 40 values"):
+        gone.rr.to_csv(tmp_path / "gone.csv")
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_bits_that_are_no_text_are_saved(tmp_path):
+    """Eight categories and more: bytes from 128 on."""
+    frame = pd.DataFrame({"q": list(range(8)) * 50})
+    released = frame.rr.privatize("q", rr.UnaryEncoding(list(range(8)), 0.75, 0.25))
+    released.rr.to_parquet(tmp_path / "bits.parquet")
+    found = rr.files.estimate_file(tmp_path / "bits.parquet")["q"]
+    assert released.rr.estimate("q").proportions.tolist() == found.proportions.tolist()

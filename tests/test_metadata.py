@@ -496,3 +496,28 @@ def test_one_fingerprint_holds_nothing_up():
     assert found != Mechanisms(records[:1])
     assert Mechanisms(records[1:]) == {"answer": YES_NO}
     assert Mechanisms([]) == {}
+
+
+@pytest.mark.parametrize("policy", [{"missing": "Q" * 100_000}, {"unknown": "never"}])
+def test_a_policy_of_no_name_is_refused_in_a_few_words(policy):
+    """Such a document would be passed on, and read by the statement."""
+    document = {"name": "q", "mechanism": rr.KRR(["a", "b"], 0.75).to_dict(), **policy}
+    with pytest.raises(MetadataError, match="must be one of") as caught:
+        metadata.read({"rrstats": {"v": 1, "columns": [document]}})
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("text", [b"{", b"9" * 5000, b"[" * 100_000])
+def test_a_table_whose_document_is_no_json_is_refused(text):
+    """An Arrow table says so as a frame does."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"q": ["a", "b"]}).replace_schema_metadata({b"rrstats": text})
+    with pytest.raises(MetadataError, match="not JSON"):
+        rr.privatize(table, {"q": rr.KRR(["a", "b"], 0.75)})
+
+
+def test_long_categories_are_not_quoted():
+    """An error names their number."""
+    with pytest.raises(ArgumentValueError, match="2 categories of long names") as caught:
+        rr.estimate(["a"], rr.KRR(["x" * 100_000, "y" * 100_000], 0.75))
+    assert len(str(caught.value)) < 300

@@ -29,9 +29,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import cut
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 Codes = NDArray[Any]
+
+_LONGEST = 1600
+"""Letters of categories that are shown, where they are few."""
 
 MOST_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
@@ -289,8 +293,9 @@ class Categories:
         """Return the categories in words, shortened where there are more than ``most``."""
         if self.k <= most:
             declared = self.declared
-            return repr(declared if isinstance(declared, dict) else list(declared))
-        first = ", ".join(repr(c) for c in self.categories[: most - 2])
+            shown = repr(declared if isinstance(declared, dict) else list(declared))
+            return shown if len(shown) <= _LONGEST else f"{self.k} categories of long names"
+        first = ", ".join(map(cut, self.categories[: most - 2]))
         return f"[{first}, ... {self.k} categories]"
 
     def empty(self, rows: int) -> Codes:

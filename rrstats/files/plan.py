@@ -38,12 +38,10 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, Record, read
-from rrstats.privatization.column import MISSING, UNKNOWN
+from rrstats.mechanisms.records import KEY, POLICIES, Record, read
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-POLICIES = {"unknown": UNKNOWN, "missing": MISSING}
 
 
 def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:

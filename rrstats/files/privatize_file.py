@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats.data.columns import codec_of, column_of, open_reports
+from rrstats.data.columns import column_of, open_reports
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -787,7 +787,8 @@ def _check_reports(frame: pd.DataFrame, record: Record, is_table: bool) -> None:
     if not is_table:
         Words(space)
     column, read = open_reports(column_of(frame, record.name), space)
-    if codec_of(space).is_label and (other := read(column.cells).unknown):
+    found = read(column.cells)
+    if other := len(found.outside) - (len(found.absent) if record.missing == "keep" else 0):
         raise MetadataError(
             f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
             "was it overwritten with answers? Put the reports back, or privatize it again"
@@ -808,7 +809,7 @@ def _release_of(frame: pd.DataFrame, records: list[Record]) -> str:
     """The id of the release that a frame holds; a new one where document or reports are others."""
     made = hashlib.sha256(json.dumps(write(records)).encode())
     for record in records:  # reports are public; their order counts, too
-        reports = column_of(frame, record.name).astype(str)
+        reports = column_of(frame, record.name).map(str)
         made.update(pd.util.hash_pandas_object(reports, index=False).to_numpy().tobytes())
     document = made.hexdigest()
     known = frame.attrs.get(RELEASE)

@@ -50,6 +50,12 @@ MOST_LEVELS = 100
 _NESTED = (Mapping, list, tuple)
 """What of a document can hold more."""
 
+POLICIES = {
+    "unknown": ("warn", "uniform", "raise"),
+    "missing": ("unknown", "uniform", "keep", "raise"),
+}
+"""Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
+
 _FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
 _KEYS: dict[str, type] = {"name": object, "mechanism": dict, **_FACTS}
 
@@ -171,6 +177,11 @@ class Record:
             if not isinstance(value, _KEYS[key]):
                 raise MetadataError(
                     f"{key!r} of column {cut(name)} must be a {_KEYS[key].__name__}, found "
+                    f"{cut(value)}"
+                )
+            if value not in POLICIES.get(key, (value,)):
+                raise MetadataError(
+                    f"{key!r} of column {cut(name)} must be one of {list(POLICIES[key])}, found "
                     f"{cut(value)}"
                 )
         return cls(**copy.deepcopy(document) | {"name": name})

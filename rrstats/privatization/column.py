@@ -28,7 +28,7 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 from rrstats.mechanisms.base import Chain, Mechanism
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import POLICIES, Record
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
 from rrstats.randomness.keyed import KeyedColumn, KeyedRows
 from rrstats.randomness.samplers import below
@@ -40,10 +40,6 @@ from rrstats.randomness.sources import (
     Unpicklable,
     open_source,
 )
-
-UNKNOWN = ("warn", "uniform", "raise")
-MISSING = ("unknown", "uniform", "keep", "raise")
-"""Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
 
 
 def randomize_block(
@@ -68,8 +64,8 @@ def randomize_block(
 
 
 def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
-    check_one_of(unknown, "unknown", UNKNOWN)
-    check_one_of(missing, "missing", MISSING)
+    check_one_of(unknown, "unknown", POLICIES["unknown"])
+    check_one_of(missing, "missing", POLICIES["missing"])
     if domain.missing_code is not None and missing not in ("unknown", "uniform"):
         raise ArgumentValueError(
             f"missing={missing!r} contradicts the categories, which have a missing value: there, "

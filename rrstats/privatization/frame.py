@@ -312,7 +312,7 @@ def _claims_of(table: Any) -> dict[Any, Any]:
             "release them; drop it first, or rename it if it does not"
         )
     said = dict(getattr(getattr(table, "schema", None), "metadata", None) or {})
-    return {KEY: json.loads(said[KEY.encode()])} if KEY.encode() in said else {}
+    return {KEY: said[KEY.encode()]} if KEY.encode() in said else {}
 
 
 def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
