@@ -42,8 +42,8 @@ from rrstats._checks import (
     check_whole_number,
 )
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.errors import ArgumentValueError
+from rrstats.mechanisms.base import A_MECHANISM, Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import (
     context,
@@ -89,8 +89,6 @@ _NEGLIGIBLE = Decimal("1e-65")
 
 # Eight roundings: what one step of a sum of positive doubles may lose, relatively.
 _ULPS = 2.0**-50
-
-_RULE = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 
 _NO_WORST_PAIR = (
     "no pair of its true answers is the worst everywhere; the least distribution above all pairs"
@@ -154,7 +152,7 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
 factor of at most 3. Somebody who gave a certain answer a chance of 1% before seeing the \
 report can give it at most 3% afterwards, and at least 0.33%.
     """
-    check_instance(mechanism, "mechanism", Mechanism, _RULE)
+    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     # The decimal that was typed, not the double behind it: 5% is 1/20.
     typed = Decimal(repr(check_probability(prior, "prior", "()")))
     before, chance = Fraction(typed), f"{written(typed.scaleb(2))}%"
@@ -445,7 +443,7 @@ def _check_max_rows(number: object) -> int:
 def _release(name: Hashable, given: Any) -> Release:
     """One entry: a mechanism, or a mechanism with the number of its reports."""
     mechanism, times = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
-    rule = f"mechanisms, or (mechanism, times), {_RULE}"
+    rule = f"mechanisms, or (mechanism, times), {A_MECHANISM}"
     check_instance(mechanism, "mechanisms", Mechanism, rule)
     return Release(mechanism, check_whole_number(times, "times", 1), name)
 
@@ -472,13 +470,7 @@ def check_rows_per_person(person: Any, max_rows_per_person: int) -> None:
     >>> check_rows_per_person(["a", "b", "a"], 2)
     """
     most = _check_max_rows(max_rows_per_person)
-    try:
-        codes = pd.factorize(person if isinstance(person, pd.Series) else pd.Series(person))[0]
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(
-            "person must be a column of labels such as numbers or text, found labels that cannot "
-            "be compared"
-        ) from None
+    codes = pd.factorize(person if isinstance(person, pd.Series) else pd.Series(person))[0]
     if (codes < 0).any():
         raise ArgumentValueError(
             "person must name somebody in every row, found missing labels: rows of an unknown "

@@ -408,7 +408,7 @@ def test_group_without_samples():
     [
         ({}, None, "at least two samples.* found 0"),
         ({1: warner(0.75)}, None, "at least two samples.* found 1"),
-        ({1: warner(0.75), 2: 0.9}, None, "parts must be mechanisms such as"),
+        ({1: warner(0.75), 2: 0.9}, None, "each of parts must be a mechanism such as"),
         ([warner(0.75)], None, "parts must be a mapping"),
         ({1: warner(0.75), 2: rr.KRR(["yes", "no"], 0.75)}, None, "the same true answers"),
         ({1: warner(0.75), 2: Samples(MIXED)}, None, "one sample each"),

@@ -37,6 +37,9 @@ _AT_ONCE = 1 << 16
 _FEW = 8
 _LARGE = 1 << 10
 
+A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
+"""The rule about an argument that must be one."""
+
 
 class Mechanism(ABC):
     """An immutable description that owns a channel and can randomize and count.
@@ -246,9 +249,8 @@ class Chain(Mechanism):
     second: Mechanism
 
     def __post_init__(self) -> None:
-        rule = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
         for name in ("first", "second"):
-            part = check_instance(getattr(self, name), name, Mechanism, rule)
+            part = check_instance(getattr(self, name), name, Mechanism, A_MECHANISM)
             if part.groups is not None or not codec_of(part.report_space).is_label:
                 raise ArgumentValueError(
                     f"{name} must be a mechanism of one sample whose reports are single labels: "

@@ -22,7 +22,7 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.columns import codec_of, open_column, reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.mechanisms.base import Mechanism, warn_if_uninformative
+from rrstats.mechanisms.base import A_MECHANISM, Mechanism, warn_if_uninformative
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.stacked_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
@@ -94,9 +94,9 @@ class Samples(Mechanism):
         self, parts: Mapping[Any, Mechanism], *, shows: Mapping[Any, Hashable] | None = None
     ) -> None:
         check_instance(parts, "parts", Mapping, "a mapping from sample to mechanism")
-        mechanisms, rule = tuple(parts.values()), "mechanisms such as rr.KRR(['yes', 'no'], 0.75)"
+        mechanisms = tuple(parts.values())
         for part in mechanisms:
-            check_instance(part, "parts", Mechanism, rule)
+            check_instance(part, "each of parts", Mechanism, A_MECHANISM)
         alone = [p.groups is None and codec_of(p.report_space).is_label for p in mechanisms]
         if len(parts) < 2 or not all(alone):
             raise ArgumentValueError(
@@ -122,11 +122,6 @@ class Samples(Mechanism):
         )
         warn_if_uninformative(self.channel)
 
-    @cached_property
-    def group_space(self) -> Categories:
-        """The labels of the samples."""
-        return Categories(self.groups)
-
     @property
     def categories(self) -> tuple[Hashable, ...]:
         """The categories, in their order: what the classes show, where those are finer."""
@@ -141,7 +136,7 @@ class Samples(Mechanism):
     def channel(self) -> StackedChannel:
         """The channels of the samples, on top of one another."""
         parts = tuple(cast(MultinomialChannel, part.channel) for part in self.parts)
-        return StackedChannel(parts, self.shows or ())
+        return StackedChannel(parts, self.shows or tuple(range(self.domain.k)))
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
@@ -265,14 +260,14 @@ def sample_codes(
     Raises ArgumentTypeError where it is missing or has no meaning, ArgumentValueError for
     another length or labels that are no sample.
     """
-    space = getattr(mechanism, "group_space", None)
-    if space is None:
+    if mechanism.groups is None:
         if group is not None:
             raise ArgumentTypeError(
                 "group says which sample a row is in, and this mechanism has only one; leave it "
                 "out, or give a mapping from group to mechanism"
             )
         return None
+    space = Categories(mechanism.groups)
     if group is None:
         raise ArgumentTypeError(
             f"this mechanism has the samples {space.describe()}: say in group= which one each row "
@@ -291,8 +286,7 @@ def sample_codes(
             f"group must hold the labels of the samples {space.describe()}, found a column of type "
             f"{container.dtype}"
         ) from None
-    strange = int(np.count_nonzero(codes >= space.k))
-    if strange:
+    if strange := int(np.count_nonzero(codes >= space.k)):
         raise ArgumentValueError(
             f"{strange} of {rows} rows have a group that is missing or not among the samples "
             f"{space.describe()}"

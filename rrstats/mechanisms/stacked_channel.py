@@ -49,16 +49,12 @@ class StackedChannel(MatrixForm):
 
     >>> from rrstats.mechanisms.support_channel import KRRChannel
     >>> parts = (KRRChannel.of(2, Fraction(3, 4)), KRRChannel.of(2, Fraction(9, 10)))
-    >>> StackedChannel(parts).solve([0.4, 0.6, 0.15, 0.85]).round(3)
+    >>> StackedChannel(parts, (0, 1)).solve([0.4, 0.6, 0.15, 0.85]).round(3)
     array([0.181, 0.819])
     """
 
     parts: tuple[MultinomialChannel, ...]
-    class_of: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.class_of:
-            object.__setattr__(self, "class_of", tuple(range(self.parts[0].k)))
+    class_of: tuple[int, ...]
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:

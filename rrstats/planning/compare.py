@@ -48,7 +48,7 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import Channel, check_target, expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
@@ -705,9 +705,7 @@ def worst_case_bias(
 
 
 def _one_sample(mechanism: Mechanism) -> Mechanism:
-    check_instance(
-        mechanism, "mechanism", Mechanism, "a mechanism, such as rr.KRR(['yes', 'no'], 0.75)"
-    )
+    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     if getattr(mechanism, "groups", None) is not None:
         raise ArgumentValueError(
             "mechanism must be of one sample: what a report weighs depends on the size of its "
