@@ -293,14 +293,13 @@ def _warnings(columns: Sequence[_Column]) -> str:
 def _facts(file: str | None, rows: int | None, made: Any, contact: str | None) -> str:
     """File, rows, date and contact in a line, as far as they are known."""
     date = label(str(made or datetime.date.today()))
-    return " ".join(
-        [
-            *([] if file is None else [f"File: {label(file)}."]),
-            *([] if rows is None else [f"Rows: {rows:,}."]),
-            f"Page of {date}, written by rrstats {__version__}.",
-            *([] if contact is None else [f"Contact: {label(contact)}."]),
-        ]
-    )
+    parts = [
+        file and f"File: {label(file)}.",
+        None if rows is None else f"Rows: {rows:,}.",
+        f"Page of {date}, written by rrstats {__version__}.",
+        contact and f"Contact: {label(contact)}.",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _two_files(beside: str | None) -> str:

@@ -270,13 +270,9 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
 
 def _reason(matrix: Floats, recode: Floats) -> str:
     """The reason why reports do not identify the categories, and a way out."""
-    m, classes = matrix.shape
+    classes = matrix.shape[1]
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
-    if (
-        samples > 1
-        and m % samples == 0
-        and _alike(blocks := matrix.reshape(samples, -1), blocks[0])
-    ):
+    if samples > 1 and _alike(blocks := matrix.reshape(samples, -1), blocks[0]):
         return (
             "all samples have the same probabilities, so that together they tell no more than "
             "one; the samples must differ"

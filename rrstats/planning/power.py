@@ -55,6 +55,7 @@ _MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
 """People up to whom the distribution is added up: one group, and the first of two."""
 
 _SIDES = {"two-sided": [1, -1], "greater": [1], "less": [-1]}
+"""The sides on which a test rejects: 1 above, -1 below."""
 
 _AT_ONCE = 4096
 _TAIL = 9.0
@@ -352,11 +353,6 @@ class _Test:
         """The quantile that the estimate must exceed."""
         return float(-scipy.special.ndtri(self.tail))
 
-    @property
-    def sides(self) -> list[int]:
-        """On which sides the test rejects: 1 above, -1 below."""
-        return _SIDES[self.alternative]
-
     def power(self, n: NDArray[Any]) -> Floats:
         """The power at each n."""
         most = _MOST_EXACT if self.other is None else _MOST_EXACT_PAIRS
@@ -394,7 +390,7 @@ class _Test:
             )
         scaled = np.sqrt(n.astype(np.float64)) * (self.proportion - self.compared)
         with np.errstate(divide="ignore", invalid="ignore"):
-            tails = [(side * scaled - self.z * without) / real for side in self.sides]
+            tails = [(side * scaled - self.z * without) / real for side in _SIDES[self.alternative]]
         # Where nothing varies the test decides without error: 0 / 0 is "not beyond".
         return np.asarray(sum(scipy.special.ndtr(np.nan_to_num(t, nan=-np.inf)) for t in tails))
 
@@ -406,7 +402,7 @@ class _Test:
                 f"reports; got {wanted:g}"
             )
         difference = self.proportion - self.compared
-        if not any(side * difference > 0 for side in self.sides):
+        if not any(side * difference > 0 for side in _SIDES[self.alternative]):
             relation = {"two-sided": "another"}.get(self.alternative, self.alternative)
             raise ArgumentValueError(
                 f"no number of people reaches a power of {wanted:g}: the proportion expected, "
@@ -427,7 +423,7 @@ class _Test:
         rates = [self.question.rate(each) for each in (self.proportion, second)]
         rising = self.question.rate(1.0) > self.question.rate(0.0)
         found = np.zeros(len(n))
-        for side in self.sides:  # counts that fall are counted the other way round
+        for side in _SIDES[self.alternative]:  # counts that fall are counted the other way round
             rate, other = rates if (side > 0) == rising else (1 - rates[0], 1 - rates[1])
             if self.other is None:
                 found += upper_tail(_critical(n, other, self.tail), n, rate)
