@@ -526,7 +526,7 @@ class Estimate(Result):
         LabelledInterval
             (k,) ends; unpacks to ``low, high``.
         """
-        found = self._interval(level, method, simultaneous, self.target)
+        found = self._interval(level, self.target, method, simultaneous)
         return LabelledInterval(*found, self.categories)
 
     def count_interval(
@@ -547,7 +547,7 @@ class Estimate(Result):
         """
         if self._survey is not None:
             return self.total_interval(level)
-        low, high = self._interval(level, None, simultaneous, "rows")
+        low, high = self._interval(level, "rows", None, simultaneous)
         return LabelledInterval(low * self.n, high * self.n, self.categories)
 
     def total_interval(self, level: float = 0.95) -> LabelledInterval:
@@ -570,27 +570,19 @@ class Estimate(Result):
         return LabelledInterval(self.totals - margin, self.totals + margin, self.categories)
 
     def _interval(
-        self,
-        level: float,
-        method: str | None,
-        simultaneous: bool,
-        target: str,
-        *,
-        code: int | None = None,
+        self, level: float, target: str, method: str | None = None, simultaneous: bool = False
     ) -> Interval:
-        """Intervals of all categories, or of one alone."""
+        """Intervals of all categories for a target, which need not be that of the estimate."""
         rates = self.mechanism.channel.binomial_rates
         _ = self.proportions  # raises NotIdentifiableError where nothing can be said
         single = self.k == 2 if rates is None else rates.complementary
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
         if rates is not None and self._survey is None:
             options: Any = {"level": level, "method": method or METHOD, "target": target}
-            found = interval_of_counts(self.named[0], self.n, rates, **options, k=self.k)
-        elif rates is None:
-            found = self._general_interval(level, method, target)
-        else:
-            found = self._effective_interval(level, method or METHOD, rates)
-        return found if code is None else Interval(found.low[code], found.high[code])
+            return interval_of_counts(self.named[0], self.n, rates, **options, k=self.k)
+        if rates is None:
+            return self._general_interval(level, method, target)
+        return self._effective_interval(level, method or METHOD, rates)
 
     def _effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
         """Binomial intervals of a simple random sample of the effective size."""
@@ -843,8 +835,8 @@ class Estimate(Result):
         # Numbers on a scale from 0 to 1, on which intervals of proportions are cut and kept wide.
         scale = (number - least) / ((most - least) or 1.0)
         if self.k == 2 and not self.designed:
-            ends = self._interval(level, None, False, self.target, code=1)
-            span = ends if scale[1] else Interval(1 - ends.high, 1 - ends.low)
+            low, high = (end[1] for end in self.interval(level))
+            span = Interval(low, high) if scale[1] else Interval(1 - high, 1 - low)
         else:
             span = self._scaled_mean(scale, level)
         low, high = (least + (most - least) * float(end) for end in span)
@@ -896,10 +888,8 @@ class Estimate(Result):
 
     def __getitem__(self, category: Hashable) -> ShareEstimate:
         code = self.code_of(category)
-        ends = [self._interval(0.95, None, False, self.target, code=code)]
-        if self._survey is None:
-            ends.append(self._interval(0.95, None, False, "rows", code=code))
-        columns = self.columns_of(code, ends)
+        targets = [self.target, *(["rows"] if self._survey is None else [])]
+        columns = self.columns_of(code, [self._interval(0.95, target) for target in targets])
         plain = {name: np.asarray(value).item() for name, value in columns.items()}
         return ShareEstimate(category=self.categories[code], **plain)
 
@@ -920,13 +910,13 @@ class Estimate(Result):
             "naive": self.named[1][at],
             "proportion": self.proportions[at],
             "std_error": self.std_error[at],
-            "low": ends[0].low,
-            "high": ends[0].high,
+            "low": ends[0].low[at],
+            "high": ends[0].high[at],
         }
         if self._survey is None:
             found["count"] = self.counts[at]
             for low, high in ends[1:]:
-                found |= {"count_low": low * self.n, "count_high": high * self.n}
+                found |= {"count_low": low[at] * self.n, "count_high": high[at] * self.n}
             return found
         names = ("effective_n", "design_effect", "randomization_variance", "sampling_variance")
         found |= {name: getattr(self, name)[at] for name in names}
@@ -952,10 +942,9 @@ class Estimate(Result):
             randomization_variance and sampling_variance (which make std_error^2; the second may be
             negative), total and total_std_error in the units of the weights.
         """
-        ends = [self._interval(level, method, simultaneous, self.target)]
+        ends = [self._interval(level, self.target, method, simultaneous)]
         if self._survey is None:
-            rows = self.target == "rows"  # then both speak of the same rows
-            ends.append(ends[0] if rows else self._interval(level, None, simultaneous, "rows"))
+            ends.append(self._interval(level, "rows", None, simultaneous))
         columns = self.columns_of(slice(None), ends)
         return pd.DataFrame({"category": label_column(self.categories), **columns})
 
@@ -1025,7 +1014,7 @@ class Estimate(Result):
         if np.isnan(proportion):
             empty = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
             return f"nothing can be said of {named}: {empty}{' of any weight' * self.designed}"
-        low, high = map(float, self._interval(level, None, False, self.target, code=code))
+        low, high = (float(end[code]) for end in self.interval(level))
         near = float(np.clip(proportion, 0, 1))
         shown, wide = f"{proportion:.1%}", high - low > 0.9
         span = f"{level * 100:.10g}% interval {percent_range(low, high)}"
