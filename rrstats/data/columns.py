@@ -825,7 +825,7 @@ class ReportCodec:
 
     domain: Categories
     is_label = True
-    """Whether a report is one of the labels, so that their counts sum to n."""
+    """True where a report is one of the labels, so that their counts sum to n."""
 
     @property
     def labels(self) -> Categories:

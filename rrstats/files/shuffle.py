@@ -34,7 +34,7 @@ from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
 BUCKET_BYTES = 32 << 20
 MOST_BUCKETS = 128
-"""Where there is more, buckets are shuffled again."""
+"""If more are needed, buckets are shuffled again."""
 
 DEEPEST = 4
 """So often at most; 128 buckets four times over are enough for any disk."""

@@ -33,7 +33,7 @@ _STEP = 1e-5
 """Step of a slope, in typical deviations of the covariate."""
 
 _SMALL = 5
-"""Where most expected counts are below this there is no p-value: of true models with a profile for
+"""If most expected counts are below this there is no p-value: of true models with a profile for
 each of 800 people, tests at 5% rejected 100% (deviance) and 0% (Pearson)."""
 
 _LEFT_OUT = "here it is left out (NaN); "

@@ -548,7 +548,7 @@ _STEEPER = (3.0, 10.0)
 were too small; with these 3 of 680 are missed."""
 
 _GENTLER = (1.0, 2.0)
-"""How far the linear predictor moves by slopes in an endless direction, to start from."""
+"""Moves of the linear predictor by slopes in an endless direction, to start from."""
 
 _AXES, _ALONG = 8, 2.0
 """So many columns have starts of their own, so far both ways, where the first search is endless."""
@@ -563,13 +563,13 @@ _NONE = 1e-100
 """The largest information at a start from which no step can be told."""
 
 _LOST = 1e-4
-"""What moves with a direction without information by more than this part is lost."""
+"""A parameter that moves by more than this part with a direction without information is lost."""
 
 _GAIN = 1e-4
-"""What an infinite parameter gains over one held at the start; below it nothing is known of it."""
+"""Gain of an infinite parameter over one held at the start; below it nothing is known of it."""
 
 _APART = 3.5
-"""How far apart in deviations of the outcome the last starts put the classes."""
+"""Distance of classes at the last starts, in deviations of the outcome."""
 
 _SAME = 1e-6
 """Log-likelihoods per row that differ by less are one maximum."""
@@ -826,8 +826,8 @@ def _starts(model: Likelihood) -> list[Floats]:
     # The ordinary columns take over what the class no longer explains.
     beta = model.split(start)[0]
     moved = np.linalg.lstsq(model.same, expected @ beta[:, cut:].T, rcond=None)[0].T
-    spread = float(np.abs(model.varying @ beta[:, cut:].T).max(initial=0.0))
-    apart = _APART / spread if spread > 0 else 1.0
+    largest = float(np.abs(model.varying @ beta[:, cut:].T).max(initial=0.0))
+    apart = _APART / largest if largest > 0 else 1.0
     found = []
     for factor in (1.0, 0.0, -1.0, apart, -apart):
         other = start.copy()

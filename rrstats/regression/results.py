@@ -229,14 +229,14 @@ class RegressionResult:
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
-        spread = contrasts @ self.covariance @ contrasts.T
+        covariance = contrasts @ self.covariance @ contrasts.T
         rank = len(contrasts)
-        if not (np.isfinite(spread).all() and np.linalg.matrix_rank(spread) == rank):
+        if not (np.isfinite(covariance).all() and np.linalg.matrix_rank(covariance) == rank):
             raise ArgumentValueError(
                 "these coefficients cannot be tested together: some have no standard error, or "
                 "one follows from the others"
             )
-        statistic = float(value @ np.linalg.solve(spread, value))
+        statistic = float(value @ np.linalg.solve(covariance, value))
         method, p = "Wald test", scipy.special.chdtrc(rank, statistic)
         if np.isfinite(self.df):
             method += f", F on {rank} and {self.df:.0f}"
@@ -457,13 +457,13 @@ _FEW_PEOPLE = 5.0
 """A class of fewer people, by the fit, deserves a word."""
 
 _FEW_ANSWERS = 10.0
-"""So does a coefficient that rests on fewer known answers' worth of information."""
+"""So does a coefficient that tells as much as fewer known answers."""
 
 _MANY, _MOST_PROFILES = 5000, 10
 """Rows times classes above which no profiles stand under a table, and how many do at most."""
 
 _EDGE = 0.01
-"""By so much the likelihood must be higher at the edge to be worth a word."""
+"""By so much the likelihood must be higher at the edge to deserve a word."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
