@@ -64,6 +64,7 @@ from rrstats.estimation.tally import Cell, Tally, counted_parts
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import (
     Interval,
+    cut_to_unit,
     fieller,
     hull,
     normal_quantile,
@@ -789,7 +790,7 @@ class Crosstab(CellProportions):
             drawn = np.divide(self.std_error, wide, out=np.zeros(self.shape), where=wide > 0)
             low = np.minimum(self.proportions - (self.proportions - low) * drawn, by_wald.low)
             high = np.maximum(self.proportions + (high - self.proportions) * drawn, by_wald.high)
-        return Interval(np.clip(low, 0, 1), np.clip(high, 0, 1))
+        return cut_to_unit(Interval(low, high))
 
     # -- other tables ----------------------------------------------------------------------
 
@@ -1225,8 +1226,7 @@ class ConditionalProportions(CellProportions):
         table, limit = self.crosstab, normal_quantile(check_level(level)) ** 2
         if table.combined is not None:
             return Interval(*self._among(table.combined, level)[1:])
-        found = fieller(table.proportions, self.people, self._moments, limit)
-        found = Interval(*(np.clip(end, 0, 1) for end in found))
+        found = cut_to_unit(fieller(table.proportions, self.people, self._moments, limit))
         if table.target == "rows" or not table.has_likelihood:
             return found
         values, counts = table.score_values

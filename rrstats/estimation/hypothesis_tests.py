@@ -970,7 +970,8 @@ def change(
     waves = [as_estimate(one) for one in (before, after)]
     if pairs is not None:
         check_comparable(waves)
-        return replace(paired_test(waves[1], waves[0], pairs), null=_UNCHANGED)
+        shared = paired_covariance(waves[1], waves[0], pairs)
+        return replace(paired_test(waves[1], waves[0], shared), null=_UNCHANGED)
     found = homogeneity(waves)
     note = "the waves are taken for independent samples: give pairs= where the same people answered"
     if waves[0].covariance_with(waves[1]) is not None:
@@ -989,9 +990,8 @@ def _equal_margins(table: Crosstab) -> TestResult:
         outcome = untested(k - 1)
     elif table.combined is not None:
         contrast = np.kron(np.ones((1, k)), np.eye(k)) - np.kron(np.eye(k), np.ones((1, k)))
-        shift, covariance = contrast @ table.proportions.ravel(), table.covariance
-        covariance = contrast @ covariance @ contrast.T
-        outcome = by_wald("Wald test of equal margins", shift, covariance, table.df)
+        shift, covariance = contrast @ table.proportions.ravel(), contrast @ table.covariance
+        outcome = by_wald("Wald test of equal margins", shift, covariance @ contrast.T, table.df)
     else:
         margins, spreads = _moments(table)
         shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
@@ -1035,13 +1035,11 @@ def trusted_variance(one: Estimate) -> Floats:
     return np.nan_to_num(np.fmax(one.variance, one.least_variance))
 
 
-def paired_test(first: Estimate, second: Estimate, shared: Any) -> TestResult:
+def paired_test(first: Estimate, second: Estimate, shared: Floats) -> TestResult:
     """Wald's test of two estimates of which some people are in both.
 
-    shared : their crosstab, or the covariance of the first with the second.
+    shared : the covariance of the first with the second.
     """
-    if not isinstance(shared, np.ndarray):
-        shared = paired_covariance(first, second, shared)
     covariance = first.covariance + second.covariance - shared - shared.T
     method = "Wald test of a difference of shares, some people in both samples"
     outcome = by_wald(method, first.proportions - second.proportions, covariance)

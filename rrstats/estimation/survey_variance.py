@@ -460,19 +460,16 @@ class SurveyMoments:
         """The rows of both, with report cells of their own; None where no sample has them."""
         other = group.cells
         drawn = [(each.design.lonely_psu, each.by_chance) for each in (one, other)]
-        if drawn[0] != drawn[1]:
-            return None
         places = {key: place for place, key in enumerate(other.keys)}
-        if len(places) != len(one.keys) or any(key not in places for key in one.keys):
+        if drawn[0] != drawn[1] or places.keys() != {*one.keys}:
             return None
         order = np.array([places[key] for key in one.keys], dtype=np.intp)
         present = one.rows + one.others
         rows = one.rows + other.rows[order]
         alike = np.array_equal(present, (other.rows + other.others)[order])
-        if not alike or (rows > present).any():
-            return None
         shares = one.sampled[one.strata], other.sampled[other.strata[order]]
-        if not np.allclose(*shares, rtol=_ALIKE, atol=0):
+        alike = alike and np.allclose(*shares, rtol=_ALIKE, atol=0)
+        if not alike or (rows > present).any():
             return None
         both = copy(one)
         both.rows, both.others = rows, present - rows
