@@ -467,9 +467,8 @@ def statement(
     >>> print(statement([record]).splitlines()[0])
     # How the answers in this file were protected
     """
-    writer = {"markdown": as_markdown, "html": as_html}[
-        check_one_of(format, "format", ["markdown", "html"])
-    ]
+    writers = {"markdown": as_markdown, "html": as_html}
+    writer = writers[check_one_of(format, "format", list(writers))]
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
     told = list(records)
     columns = [_Column(record, record.unlabelled()) for record in told]

@@ -109,8 +109,7 @@ def _collision_key(category: Hashable) -> Hashable:
         return unicodedata.normalize("NFC", category)
     if isinstance(category, tuple):
         return tuple(_collision_key(part) for part in category)
-    key: Hashable = _comparable(category)
-    return key
+    return cast(Hashable, _comparable(category))
 
 
 def _as_sequence(categories: object) -> list[Any]:
@@ -371,9 +370,8 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
             )
         tagged.append({tag: value})
     if isinstance(categories, Mapping):
-        return [
-            one | {"label": label} for one, label in zip(tagged, categories.values(), strict=True)
-        ]
+        pairs = zip(tagged, categories.values(), strict=True)
+        return [one | {"label": label} for one, label in pairs]
     return tagged
 
 

@@ -394,10 +394,8 @@ def rows_interval(
         return _Rows(int(size), q, p).interval(int(x), level) if size else (0.0, 1.0)
 
     arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
-    found = [
-        one(*case) for case in zip(*(values.ravel().tolist() for values in arrays), strict=True)
-    ]
-    low, high = np.array(found).reshape(*arrays[0].shape, 2).T
+    cases = zip(*(values.ravel().tolist() for values in arrays), strict=True)
+    low, high = np.array([one(*case) for case in cases]).reshape(*arrays[0].shape, 2).T
     return Interval(low.T, high.T)
 
 

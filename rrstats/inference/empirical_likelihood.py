@@ -117,10 +117,8 @@ def _interval(
     """Both ends of the accepted ratios, sought together, on the way from the best to the far."""
     top, bottom = pair
     counts = np.broadcast_to(counts, top.shape)
-    best, limits = (
-        _best(top, bottom, counts, member),
-        np.full(len(top), normal_quantile(level) ** 2),
-    )
+    best = _best(top, bottom, counts, member)
+    limits = np.full(len(top), normal_quantile(level) ** 2)
     if bounded:
         out = np.flatnonzero((best < 0) | (best > 1))
         near = np.clip(best[out], 0, 1)[:, None]
@@ -129,9 +127,8 @@ def _interval(
     def excess(which: NDArray[np.intp], ratio: Floats) -> tuple[Floats, Floats]:
         which = which % len(top)
         below = bottom[which]
-        value, multiplier, likely = _deviance(
-            top[which] - ratio[:, None] * below, counts[which], member
-        )
+        values = top[which] - ratio[:, None] * below
+        value, multiplier, likely = _deviance(values, counts[which], member)
         return root_excess(value, -2 * multiplier * (likely * below).sum(axis=1), limits[which])
 
     found = last_accepted(excess, np.tile(np.clip(best, *far), 2), np.concatenate(far))

@@ -319,9 +319,7 @@ def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) 
         shows = np.where(which[:, None] < b, parts[which % b], ~parts[which % b])
         reported, likeliest = (one[which % len(one)] for one in (counts, best))
         outside = np.asarray(shows.any(axis=1), dtype=np.float64)
-        inside = np.clip(
-            (shows * likeliest).sum(axis=1), np.where(shows.all(axis=1), 1, 0), outside
-        )
+        inside = np.clip((shows * likeliest).sum(axis=1), shows.all(axis=1), outside)
 
         def excess(rows: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats]:
             given = {"shows": shows[rows], "part": part}

@@ -147,8 +147,7 @@ def expected_rates(channel: Channel, proportions: ArrayLike) -> Floats:
 
 def check_target(target: object) -> str:
     """The target, if it is one of "population" and "rows"; raises otherwise."""
-    found: str = check_one_of(target, "target", TARGETS)
-    return found
+    return str(check_one_of(target, "target", TARGETS))
 
 
 def number(value: Any, name: str) -> Number:

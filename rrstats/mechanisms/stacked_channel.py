@@ -114,10 +114,8 @@ class StackedChannel(MatrixForm):
         if not self.is_separable:
             return np.asarray(rates, dtype=np.float64) @ self._inverse(sizes).T
         each = np.ones(len(self.parts)) if sizes is None else sizes[list(self.bounds[:-1])]
-        total = sum(
-            (size * part.solve(block))
-            for size, part, block in zip(each, self.parts, self.split(rates), strict=True)
-        )
+        blocks = zip(each, self.parts, self.split(rates), strict=True)
+        total = sum(size * part.solve(block) for size, part, block in blocks)
         with np.errstate(invalid="ignore"):
             return np.asarray(total / each.sum())
 

@@ -213,9 +213,7 @@ def _subsets(
         for _ in range(min(8, others - column)):
             come = others - column
             if come > 1:
-                taken = _taken(source, block, left, column=column, others=others, size=size).view(
-                    np.uint8
-                )
+                taken = _taken(source, block, left, column=column, others=others, size=size)
             else:
                 taken = left.astype(np.uint8)
             plane += plane
@@ -228,8 +226,8 @@ def _subsets(
 
 def _taken(
     source: Source, block: int, left: Codes, *, column: int, others: int, size: int
-) -> NDArray[np.bool_]:
-    """Coins, each True with probability exactly ``left`` out of the categories to come."""
+) -> NDArray[np.uint8]:
+    """Coins, each 1 with probability exactly ``left`` out of the categories to come."""
     rows, come = len(left), others - column
     stream = SUBSET_STREAM + column // _COLUMNS_PER_STREAM
     within, width = column % _COLUMNS_PER_STREAM, min(others, _COLUMNS_PER_STREAM)
@@ -252,7 +250,7 @@ def _taken(
         heads[tied[drawn < digit]] = True
         equal = drawn == digit
         tied, rest = tied[equal], rest[equal]
-    return heads
+    return heads.view(np.uint8)
 
 
 def _next_digits(

@@ -1593,9 +1593,7 @@ def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
     return dict(pairs)
 
 
-__all__ = sorted(
-    name for name in [*_made("SurveyDesign"), *_made("Samples")] if name.removeprefix("_") == name
-)
+__all__ = sorted(n for n in (_made("SurveyDesign") | _made("Samples")) if not n.startswith("_"))
 
 
 def __dir__() -> list[str]:

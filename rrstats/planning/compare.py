@@ -49,7 +49,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
-from rrstats.mechanisms.channel import Channel, check_target, expected_rates
+from rrstats.mechanisms.channel import TARGETS, Channel, check_target, expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
@@ -548,9 +548,7 @@ def recommend(
 def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
     """A row of the table of `recommend`."""
     channel, k = mechanism.channel, mechanism.k
-    population, rows = (
-        float(np.mean(report_variance(channel, theta, target))) for target in ("population", "rows")
-    )
+    population, rows = (float(np.mean(report_variance(channel, theta, t))) for t in TARGETS)
     direct = float(np.mean(theta * (1 - theta)))
     document = mechanism.to_dict().items()
     own = [f"{key}={x:.4g}" for key, x in document if key not in ("type", "categories")]
