@@ -128,6 +128,8 @@ def _refused(dtype: Any, name: str) -> ArgumentTypeError:
     why = ""
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
         why = "; are whole numbers held as floats because some are missing? those must go first"
+    if isinstance(dtype, np.dtype) and dtype.kind == "S":
+        why = "; NumPy drops zeros at the end of these: give objects, or V16 for 16 bytes each"
     return ArgumentTypeError(f"{name} must hold {_WORDS}, found {dtype}{why}")
 
 
