@@ -219,7 +219,7 @@ def check_numbers(
         rule = "finite numbers"
         if low > -math.inf:
             rule += f" of at least {low:g}" if high == math.inf else f" in [{low:g}, {high:g}]"
-        raise ArgumentValueError(f"{name} must be {rule}, found {int(wrong.sum())} others")
+        raise ArgumentValueError(f"{name} must be {rule}, found {int(wrong.sum())} that are not")
     return found
 
 

@@ -898,3 +898,22 @@ def test_weighted_tables_of_unlike_parts_are_not_added():
         (lambda: table + fewer, "levels, mechanisms and target"),
         (lambda: fewer + table, "levels, mechanisms and target"),
     )
+
+
+def test_a_table_prints_where_a_category_is_the_name_of_a_column():
+    """The categories of the last column stand beside the names of the others."""
+    frame = pd.DataFrame({"a": ["c", "d"] * 2, "b": ["c", "d"] * 2})
+    ways = {"a": rr.KRR(list("bcd"), 0.7), "b": rr.KRR(list("cd"), 0.7)}
+    text = str(rr.crosstab(frame, "b", "a", mechanisms=ways))
+    assert text.splitlines()[1].split() == ["b", "b", "c", "d"]
+
+
+def test_a_weighted_conditional_proportion_without_variance_has_an_error_of_0():
+    """A variance that rounding made negative is none."""
+    m, rng = rr.KRR(list("abcdef"), 0.625), np.random.default_rng(0)
+    answers = list(rng.choice(list("abcdef"), 30))
+    reports = list(rr.simulate(answers, m, seed=0))
+    weights = np.random.default_rng(0).gamma(2, 1, 30)
+    frame = pd.DataFrame({"a": reports, "z": list("xyz" * 10), "w": weights})
+    found = rr.crosstab(frame, "a", "z", mechanisms={"a": m}, weights="w").conditional("a", "z")
+    assert np.isfinite(found.std_error).all()

@@ -1098,3 +1098,7 @@ def test_no_profile_has_no_prediction():
     assert (0, list(found.predict(frame).columns)) == (len(told), list(told.columns))
     with pytest.raises(ArgumentValueError, match="at least one profile"):
         found.predict(frame[:0], average=True)
+    frame = pd.DataFrame({"x": [0, 0, 0, 1, 1] * 40, "a": [0, 1, 0, 1, 0, 1, 1, 0] * 25})
+    m = rr.KRR([0, 1], 0.9)
+    both = rr.logit("a ~ x", frame, mechanism=m, covariates={"x": m})
+    assert both.predict(frame[:0]).empty

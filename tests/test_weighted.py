@@ -1056,3 +1056,11 @@ def test_reports_are_no_weights_and_no_probabilities():
     for argument in ("weights", "probabilities"):
         with pytest.raises(rr.errors.ArgumentValueError, match="holds reports"):
             rr.estimate(table, columns="a", design=rr.SampleDesign(**{argument: "w"}))
+
+
+@pytest.mark.parametrize("part", ["strata", "clusters"])
+def test_what_cannot_be_told_apart_is_no_stratum(part):
+    """The error is ours, and says what is asked."""
+    design = rr.SampleDesign(**{part: [[1, 2, 3]]})
+    with pytest.raises(ArgumentTypeError, match="told apart"):
+        rr.estimate(["n", "y", "y"], rr.KRR(["n", "y"], 0.8), design=design)

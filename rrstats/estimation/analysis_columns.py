@@ -11,6 +11,7 @@ else stands in a frame is taken as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -371,11 +372,14 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     if isinstance(column.dtype, pd.CategoricalDtype):
         categories = tuple(column.cat.categories.tolist())
         return Variable(named, categories, len(column), levels=column.cat.codes.to_numpy())
-    try:
-        codes, levels = pd.factorize(column, sort=True)
-    except TypeError:
-        codes, levels = pd.factorize(column)
-    return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
+    for sort in (True, False):  # values that have no order keep that of the rows
+        with suppress(TypeError):
+            codes, levels = pd.factorize(column, sort=sort)
+            return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
+    raise ArgumentTypeError(
+        "an ordinary column must hold values that can be told apart (hashable), found others, such "
+        "as lists"
+    )
 
 
 def _series(values: Any) -> pd.Series[Any]:

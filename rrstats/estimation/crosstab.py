@@ -1111,7 +1111,7 @@ class Crosstab(CellProportions):
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """The table as people read it: the last column's categories side by side."""
         shown = wide_frame(self.names, self.categories, self.proportions, text=True)
-        shown = shown.map("{:.4f}".format).reset_index()
+        shown = shown.map("{:.4f}".format).reset_index(allow_duplicates=True)
         most = pd.get_option("display.max_rows") or len(shown)
         rows = shown.astype(str).to_numpy().tolist()
         if len(rows) > most:

@@ -755,7 +755,9 @@ class Estimate(Result):
         The first is NaN for a negative variance of a design.
         """
         variances = [float(contrast @ one @ contrast) for one in self._covariances]
-        own = variances[0] if self.designed else max(variances[0], 0.0)
+        rounding = 1e-12 * float(np.abs(contrast) @ np.abs(self._covariances[0]) @ np.abs(contrast))
+        negative = self.designed and variances[0] < -rounding
+        own = variances[0] if negative else max(variances[0], 0.0)
         return float(np.sqrt(own)), float(np.sqrt(max(*variances, 0.0)))
 
     def _ratio(self, part: Floats, whole: Floats, level: float) -> RatioEstimate:

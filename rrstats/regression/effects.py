@@ -148,7 +148,7 @@ def predictions(
     if family is None or len(value) > 2 or (known is None and model.classes > 1):
         return value, error, *interval(people, value, error, level)
     every = model.eta(people.fit.theta, slice(None))[0]
-    eta = every[0 if known is None else known, np.arange(model.rows)][None]
+    eta = every[0 if known is None else np.asarray(known, np.intp), np.arange(model.rows)][None]
     with np.errstate(divide="ignore", invalid="ignore"):
         half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
     half = student_quantile(level, people.df) * half
