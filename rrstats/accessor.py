@@ -15,13 +15,13 @@ from typing import Any
 
 import pandas as pd
 
-from rrstats._typing import options_of
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
+from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -83,9 +83,22 @@ class FrameAccessor:
     def __init__(self, data: pd.DataFrame) -> None:
         self._data = data
 
-    @options_of(privatize, "columns")
     def privatize(
-        self, columns: Any, categories: Any = None, prob: float | None = None, **options: Any
+        self,
+        columns: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        group: Hashable = None,
+        again: bool = False,
+        rng: Any = None,
+        threads: int | None = None,
+        key: Any = None,
+        id: Any = None,
+        question: Any = None,
     ) -> pd.DataFrame:
         """Return a new frame in which some columns hold reports instead of true answers.
 
@@ -115,12 +128,23 @@ class FrameAccessor:
         >>> list(released.columns), sorted(released.rr.mechanisms)
         (['q1', 'q2', 'age'], ['q1', 'q2'])
         """
-        columns = [None] if columns is None else columns  # which is a name, too
-        return privatize(self._data, categories, prob, columns=columns, **options)
+        given = {**locals(), "columns": [None] if columns is None else columns}  # a name, too
+        data: pd.DataFrame = given.pop("self")._data
+        return privatize(data, **given)
 
-    @options_of(simulate, "columns")
     def simulate(
-        self, columns: Any, categories: Any = None, prob: float | None = None, **options: Any
+        self,
+        columns: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        seed: int,
+        epsilon: float | None = None,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        group: Hashable = None,
+        again: bool = False,
+        threads: int | None = None,
     ) -> pd.DataFrame:
         """Privatize with reproducible noise, for teaching and tests; never to be released.
 
@@ -144,12 +168,25 @@ class FrameAccessor:
         >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
         True
         """
-        columns = [None] if columns is None else columns  # which is a name, too
-        return simulate(self._data, categories, prob, columns=columns, **options)
+        given = {**locals(), "columns": [None] if columns is None else columns}  # a name, too
+        data: pd.DataFrame = given.pop("self")._data
+        return simulate(data, **given)
 
-    @options_of(estimate, "columns")
     def estimate(
-        self, columns: Any = None, categories: Any = None, prob: float | None = None, **options: Any
+        self,
+        columns: Any = None,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        mechanism: Any = None,
+        group: Hashable = None,
+        target: str = "population",
+        ddof: int = 1,
+        by: Any = None,
+        observed: bool = True,
+        weights: Hashable = None,
+        design: SampleDesign | None = None,
     ) -> Any:
         """Estimate true proportions of privatized columns.
 
@@ -185,18 +222,26 @@ class FrameAccessor:
         >>> df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")["f"].n
         50
         """
-        mechanism = options.pop("mechanism", None)
+        given = {**locals(), "mechanism": self._mechanisms_of(mechanism)}
         if columns is None:
-            given = mechanism if categories is None else categories
-            names = given if isinstance(given, Mapping) else self.mechanisms
-            columns = [name for name in names if name in self._data.columns]
-        options |= {"columns": columns, "mechanism": self._mechanisms_of(mechanism)}
-        return estimate(self._data, categories, prob, **options)
+            designs = mechanism if categories is None else categories
+            names = designs if isinstance(designs, Mapping) else self.mechanisms
+            given["columns"] = [name for name in names if name in self._data.columns]
+        return estimate(given.pop("self")._data, **given)
 
     crosstab: Callable[..., Crosstab] = _bound(crosstab)
 
-    @options_of(means, "epsilon")
-    def means(self, values: Hashable, by: Hashable, mechanism: Any = None, **options: Any) -> Means:
+    def means(
+        self,
+        values: Hashable,
+        by: Hashable,
+        mechanism: Any = None,
+        *,
+        group: Hashable = None,
+        weights: Hashable = None,
+        target: str = "population",
+        missing: str = "drop",
+    ) -> Means:
         """Estimate means of a column of numbers in the true groups of a privatized column.
 
         Parameters
@@ -220,18 +265,31 @@ class FrameAccessor:
         >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
         100
         """
-        for name in ("group", "weights"):
-            if options.get(name) is not None:
-                options[name] = column_of(self._data, options[name])
-        described = self._mechanisms_of(mechanism)
-        return means(column_of(self._data, values), self._reports(by), described, **options)
+        return means(
+            column_of(self._data, values),
+            self._reports(by),
+            self._mechanisms_of(mechanism),
+            group=None if group is None else column_of(self._data, group),
+            weights=None if weights is None else column_of(self._data, weights),
+            target=target,
+            missing=missing,
+        )
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)
 
-    @options_of(tally, "columns")
     def tally(
-        self, columns: Any, categories: Any = None, prob: float | None = None, **options: Any
+        self,
+        columns: Any,
+        categories: Any = None,
+        prob: float | None = None,
+        *,
+        epsilon: float | None = None,
+        group: Hashable = None,
+        by: Any = None,
+        observed: bool = True,
+        weights: Hashable = None,
+        design: SampleDesign | None = None,
     ) -> Any:
         """Count the reports of privatized columns; the counts add to those of other frames.
 
@@ -245,7 +303,8 @@ class FrameAccessor:
         Tally
             Or with ``by`` a dict from group to Tally; of a list of names a dict from name to that.
         """
-        return tally(self._data, categories, prob, columns=columns, **options)
+        given = {**locals()}
+        return tally(given.pop("self")._data, given.pop("categories"), **given)
 
     def _reports(self, column: Any) -> pd.Series[Any]:
         """One column of reports; of a list of names, the tuples of what stands in them."""

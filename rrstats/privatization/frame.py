@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import type_name
-from rrstats._typing import options_of
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
@@ -330,9 +329,19 @@ def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 
 
-@options_of(privatize, "rng", "key", "id", "question")
 def simulate(
-    values: Values, categories: Any, prob: float | None = None, *, seed: int, **options: Any
+    values: Values,
+    categories: Any,
+    prob: float | None = None,
+    *,
+    seed: int,
+    epsilon: float | None = None,
+    columns: Any = None,
+    unknown: str = "warn",
+    missing: str = "unknown",
+    group: Any = None,
+    again: bool = False,
+    threads: int | None = None,
 ) -> Values:
     """Privatize with reproducible noise, for teaching and tests.  Never release the result.
 
@@ -354,12 +363,11 @@ def simulate(
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
     ['no', 'yes', 'no', 'no']
     """
-    if not_there := {"rng", "key", "id", "question"} & {*options}:
-        raise TypeError(f"simulate() got an unexpected keyword argument {min(not_there)!r}")
-    rng = seeded(seed)
+    given = {**locals(), "rng": seeded(seed)}
+    del given["seed"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
-        return privatize(values, categories, prob, rng=rng, **options)
+        return cast(Values, privatize(**given))
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:
