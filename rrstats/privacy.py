@@ -463,7 +463,7 @@ def check_rows_per_person(person: Any, max_rows_per_person: int) -> None:
     ArgumentValueError
         For more rows, and where a row does not say whose it is.  How often a person is in the
         data is private, and so is the largest such number: no message quotes a label or a count.
-        That it raises tells as much, so it is for the steward alone.
+        That it raises tells as much, so it is for the data curator alone.
 
     Examples
     --------

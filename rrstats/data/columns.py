@@ -649,6 +649,8 @@ def open_column(values: Any) -> Column:
             "values must be one column, found a DataFrame; give one column, such as "
             "df['answer'], or use df.rr with its name"
         )
+    if isinstance(values, pd.MultiIndex):
+        raise ArgumentTypeError("values must be one column, found a MultiIndex; pick one level")
     if isinstance(values, np.ma.MaskedArray):
         raise ArgumentTypeError(
             "values must not be a masked array: what is masked would be taken for an answer; "

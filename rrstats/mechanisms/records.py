@@ -194,11 +194,11 @@ def _check_depth(document: Any) -> None:
         # By identity: one part that is held in many places is looked at once.
         inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
         below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
-        level = list(below.values())
-    if level:
-        raise MetadataError(
-            f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
-        )
+        if not (level := list(below.values())):
+            return
+    raise MetadataError(
+        f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
+    )
 
 
 def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
