@@ -517,6 +517,7 @@ def test_a_categorical_of_labels_is_read_by_them():
 
 def test_keyed_reports_of_labels_are_those_of_their_codes():
     """The same answers, key and ids have the same noise, in whatever form the answers stand."""
+    pytest.importorskip("cryptography")
     m, key, ids = rr.KRR(CODEBOOK, 0.8), rr.new_key(), list(range(100))
     codes = pd.Series([3, 1] * 50, name="q")
     labels = codes.map(CODEBOOK).astype("category")
