@@ -123,7 +123,7 @@ class TextFile:
             if body:
                 grid = Grid(body, self._separator, len(self.names), self.path, before=rows)
                 rows += len(grid.starts)
-                yield TextPiece(body, grid, places, words)
+                yield TextPiece(body, grid, places, words, by_line=lines)
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -365,9 +365,15 @@ class TextPiece(Piece):
     """A block of rows with the places of the private cells."""
 
     def __init__(
-        self, block: bytes, grid: Grid, places: Mapping[str, int], words: Mapping[str, Words]
+        self,
+        block: bytes,
+        grid: Grid,
+        places: Mapping[str, int],
+        words: Mapping[str, Words],
+        *,
+        by_line: bool,
     ) -> None:
-        self._block, self._grid = block, grid
+        self._block, self._grid, self._by_line = block, grid, by_line
         self._places, self._words = places, words
 
     @property
@@ -393,30 +399,35 @@ class TextPiece(Piece):
         return self._words[name].encode(self.shown(name))
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The lines with reports in the cells, each a row of the batch."""
-        if not self.rows:  # blank lines alone
-            return pa.RecordBatch.from_arrays([pa.array([self._block], pa.binary())], schema=schema)
+        """The bytes with reports in the cells: each line a row of the batch, or all in one row."""
         names = sorted(reports, key=self._places.__getitem__)
         # gap, cell, gap, cell, ..., gap: each cell is taken from the words instead.
         bounds = [edge for name in names for edge in self._grid.column(self._places[name])]
-        inside = np.stack([self._grid.starts, *bounds], axis=1)
-        # What stands before the first row, such as blank lines, goes with it.
-        inside[:1, 0] = 0
-        old = _array(self._block, np.append(inside.ravel(), len(self._block)))
+        if self._by_line:
+            bounds.insert(0, self._grid.starts)
+        inside = np.stack(bounds, axis=1)
+        lead = [] if self._by_line else [0]
+        old = _array(self._block, np.concatenate([lead, inside.ravel(), [len(self._block)]]))
         sources, known = [old], len(old)
-        taken = np.arange(known).reshape(inside.shape)
+        taken = np.arange(known)
+        grid = taken[len(lead) :].reshape(inside.shape)
         for place, name in enumerate(names):
             words, codes = _written(reports[name], alone=self._grid.columns == 1)
-            taken[:, 2 * place + 1] = codes + known
+            grid[:, 2 * place + (1 if self._by_line else 0)] = codes + known
             sources.append(words)
             known += len(words)
-        parts = pa.concat_arrays(sources).take(pa.array(taken.ravel()))
-        # The parts of a line stand one behind the other already.
-        _, offsets, data = parts.buffers()
-        ends = np.frombuffer(offsets, np.int32)[: len(parts) + 1 : inside.shape[1]].copy()
-        buffers = [None, pa.py_buffer(ends), data or pa.py_buffer(b"")]
-        lines = pa.Array.from_buffers(pa.binary(), len(ends) - 1, buffers)
-        return pa.RecordBatch.from_arrays([lines], schema=schema)
+        new = pa.concat_arrays(sources).take(pa.array(taken))
+        return _lines(new, inside.shape[1] if self._by_line else len(new), schema)
+
+
+def _lines(parts: pa.BinaryArray, width: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Each ``width`` parts in a row joined to one; they stand one behind the other already."""
+    _, offsets, data = parts.buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(parts) + 1 : width].copy()
+    lines = pa.Array.from_buffers(
+        pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), data or pa.py_buffer(b"")]
+    )
+    return pa.RecordBatch.from_arrays([lines], schema=schema)
 
 
 def _array(block: bytes, bounds: NDArray[np.int64], type: pa.DataType | None = None) -> pa.Array:
