@@ -193,7 +193,10 @@ def test_a_planted_fault_is_caught(name):
 
 def test_rows_in_the_order_of_the_answers_are_caught():
     """The index of a sorted Series says whose rows they are, whatever the reports."""
-    fn = lambda answers: faulty.sorted_index(pd.Series(answers, dtype=object))  # noqa: E731 # one line
+
+    def fn(answers):
+        return faulty.sorted_index(pd.Series(answers, dtype=object))
+
     found = audit(fn, CATEGORIES, 1.0, trials=1000, calls=1500, level=SURE, **PLAIN)
     assert not found.passed
     assert found.worst.startswith("index")
@@ -290,7 +293,10 @@ def test_one_value_at_a_time_of_another_library_passes():
     dp.enable_features("contrib")
     measure = dp.m.make_randomized_response(categories=CATEGORIES, prob=0.5)
     few = {"level": 1 - 1e-8, "trials": 1000, "calls": 100, "missing": False}
-    fn = lambda records: [measure(record) for record in records]  # noqa: E731 # one line
+
+    def fn(records):
+        return [measure(record) for record in records]
+
     found = audit(fn, CATEGORIES, measure.map(1), **few)
     assert found.passed
     assert found.claimed == pytest.approx(math.log(2))
@@ -352,7 +358,10 @@ def test_a_function_that_raises_in_long_calls_alone_is_reported():
 
 def test_a_function_that_gives_nothing_for_some_inputs_is_refuted():
     """None instead of reports, where a value is missing, is a finding like an exception."""
-    fn = lambda answers: None if None in answers else faulty.right(answers)  # noqa: E731 # one line
+
+    def fn(answers):
+        return None if None in answers else faulty.right(answers)
+
     assert not audit(fn, CATEGORIES, 1.0, trials=1000, calls=600).passed
 
 

@@ -610,7 +610,7 @@ def test_what_a_fit_has_not_names_the_way():
             getattr(fit, name)
         assert not hasattr(fit, name)
     with pytest.raises(AttributeError, match=r"has no colour$"):
-        fit.colour  # noqa: B018
+        _ = fit.colour
     with pytest.raises(ArgumentTypeError, match=r"true categories .* \['x'\]"):
         fit.predict()
     told = fit.predict(pd.DataFrame({"x": ["a", "c"], "z": [0.0, 1.0]}, index=[7, 3]))

@@ -177,7 +177,10 @@ def test_limits_for_rows_rise_with_the_count(n):
 def test_coverage_of_rows_catches_a_fault(monkeypatch):
     """Not halving 1 - level falls to about 90%."""
     right = intervals._Rows.fewest
-    fault = lambda rows, x, level: right(rows, x, 2 * level - 1)  # noqa: E731
+
+    def fault(rows, x, level):
+        return right(rows, x, 2 * level - 1)
+
     monkeypatch.setattr(intervals._Rows, "fewest", fault)
     assert rows_coverage(50, 200, 0.25, 0.75) < 0.94
 

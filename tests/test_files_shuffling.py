@@ -2,9 +2,9 @@
 
 import itertools
 import math
-import os
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import chance
 import numpy as np
@@ -421,20 +421,20 @@ def test_too_many_values_for_the_indices_are_refused(tmp_path):
 # -- the files --------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="looks at open files")  # noqa: PTH112
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at open files")
 def test_spilled_rows_lie_in_a_nameless_file_of_the_folder(tmp_path, monkeypatch):
     """Nothing remains, even after a kill; only the owner can read them; closed in the end."""
     tiny_buckets(monkeypatch, 20)
 
     def spilled():
         found = []
-        for fd in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        for fd in Path("/proc/self/fd").iterdir():
             try:
-                link = os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115
+                link = str(fd.readlink())
             except FileNotFoundError:
                 continue
             if link.startswith(str(tmp_path)):
-                found.append(os.stat(int(fd)))  # noqa: PTH116
+                found.append(fd.stat())
         return found
 
     def broken():

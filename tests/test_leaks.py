@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import logging
@@ -67,9 +68,7 @@ def serialized(out):
         "attrs": repr(out.attrs).encode(),
         "dtypes": repr([getattr(d, "categories", d) for d in frame.dtypes]).encode(),
     }
-    try:
-        import pyarrow  # noqa: F401  # asked for here only
-    except ImportError:
+    if importlib.util.find_spec("pyarrow") is None:
         return forms
     parquet, feather = io.BytesIO(), io.BytesIO()
     frame.to_parquet(parquet, compression=None)

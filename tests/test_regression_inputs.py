@@ -16,7 +16,13 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, ConvergenceWarning, MetadataError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ConvergenceWarning,
+    MetadataError,
+    RRStatsError,
+)
 
 COIN = rr.KRR(["no", "yes"], 0.8)
 SECRET = "S3CR3T"
@@ -282,7 +288,7 @@ def test_errors_of_a_formula_quote_no_private_cell(people, cells, formula):
     column = pd.Series([cells[place % len(cells)] for place in range(len(people))], dtype=object)
     with pytest.raises(ArgumentValueError, match=r"cannot be made of .*\(\w+Error"):
         rr.logit(formula, people.assign(x=column))
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    with pytest.raises(RRStatsError) as caught:
         rr.logit(formula, people.assign(x=column), covariates={"x": rr.KRR([1, 2], 0.75)})
     assert SECRET not in str(caught.value)
 
