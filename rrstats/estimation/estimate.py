@@ -755,10 +755,9 @@ class Estimate(Result):
         The first is NaN for a negative variance of a design.
         """
         variances = [float(contrast @ one @ contrast) for one in self._covariances]
-        rounding = 1e-12 * float(np.abs(contrast) @ np.abs(self._covariances[0]) @ np.abs(contrast))
-        negative = self.designed and variances[0] < -rounding
-        own = variances[0] if negative else max(variances[0], 0.0)
-        return float(np.sqrt(own)), float(np.sqrt(max(*variances, 0.0)))
+        scale = float(np.abs(contrast) @ np.abs(self._covariances[0]) @ np.abs(contrast))
+        own = variances[0] if self.designed else max(variances[0], 0.0)
+        return float(_root(np.array(own), scale)), float(np.sqrt(max(*variances, 0.0)))
 
     def _ratio(self, part: Floats, whole: Floats, level: float) -> RatioEstimate:
         """The ratio of two sums of proportions; (k,) each."""
@@ -1083,9 +1082,12 @@ class Estimate(Result):
         return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
 
 
-def _root(variance: Floats) -> Floats:
-    """Square roots, NaN for what is negative by more than rounding."""
-    scale = float(np.nanmax(np.abs(variance), initial=0.0))
+def _root(variance: Floats, scale: float = 0.0) -> Floats:
+    """Square roots, NaN for what is negative by more than rounding.
+
+    scale : of the terms of which the variances are sums, where it is larger than theirs.
+    """
+    scale = float(np.fmax.reduce(np.abs(variance), axis=None, initial=np.fmax(scale, 0.0)))
     safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
     return np.sqrt(safe)
 
