@@ -26,7 +26,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import VERSION, Record, write
+from rrstats.mechanisms.records import VERSION, ColumnRecord, write
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -142,7 +142,7 @@ def _epsilon(value: float) -> str:
 class _Column:
     """A record, with a mechanism of the same probabilities even if its labels are not known."""
 
-    record: Record
+    record: ColumnRecord
     mechanism: Mechanism
 
     @property
@@ -343,7 +343,7 @@ def _odds(columns: Sequence[_Column]) -> str:
     )
 
 
-def row_protection(records: Iterable[Record]) -> list[str]:
+def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
     """The epsilon of a row, what it does not cover, and what it means in odds."""
     columns = [_Column(record, record.unlabelled()) for record in records]
     if any(column.record.simulated for column in columns):
@@ -415,7 +415,7 @@ def _use(columns: Sequence[_Column], file: str) -> str:
 
 
 def statement(
-    records: Iterable[Record],
+    records: Iterable[ColumnRecord],
     *,
     rows: int | None = None,
     title: str | None = None,
@@ -430,7 +430,7 @@ def statement(
 
     Parameters
     ----------
-    records : iterable of Record
+    records : iterable of ColumnRecord
         One for each privatized column, as `metadata.read` or `files.describe_file` give them.
     rows : int, optional
         The number of rows.
@@ -462,8 +462,8 @@ def statement(
     Examples
     --------
     >>> import rrstats as rr
-    >>> from rrstats.mechanisms.records import Record
-    >>> record = Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
+    >>> from rrstats.mechanisms.records import ColumnRecord
+    >>> record = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> print(statement([record]).splitlines()[0])
     # How the answers in this file were protected
     """
@@ -498,12 +498,12 @@ def statement(
     return writer(_blocks(page))
 
 
-def describe(records: Iterable[Record], *, beside: str | None = None) -> str:
+def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> str:
     """Describe how columns were made, as plain text for a terminal.
 
     Parameters
     ----------
-    records : iterable of Record
+    records : iterable of ColumnRecord
         One for each privatized column.
     beside : str, optional
         As for `statement`.
@@ -516,8 +516,8 @@ def describe(records: Iterable[Record], *, beside: str | None = None) -> str:
     Examples
     --------
     >>> import rrstats as rr
-    >>> from rrstats.mechanisms.records import Record
-    >>> record = Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
+    >>> from rrstats.mechanisms.records import ColumnRecord
+    >>> record = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> "A report is the true answer with probability 75%" in describe([record])
     True
     """

@@ -20,7 +20,7 @@ from answers import QUIET
 
 import rrstats as rr
 from rrstats import files
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 
 class _Reversing:
@@ -135,7 +135,7 @@ def parquet_with(schema_metadata=None, frame=None, **options):
 
 def document(*names, **facts):
     """The metadata document of columns that KRR made."""
-    return rr.metadata.write([Record.of(name, KRR, **facts) for name in names])
+    return rr.metadata.write([ColumnRecord.of(name, KRR, **facts) for name in names])
 
 
 def with_document(data, *names, **facts):

@@ -25,7 +25,7 @@ from cli_calls import call, done, refused  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
 from rrstats.cli import file_commands  # after importorskip
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
 NEARLY_ALL_TRUTH = str(1 - 2**-45)
@@ -260,7 +260,7 @@ def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
         done(capsys, *arguments[:2], "o.parquet", *arguments[3:], "--again", "--dry-run")
     )
     assert files.describe_file("out.parquet") == [
-        Record.from_dict({k: v for k, v in column.items() if k != "epsilon"})
+        ColumnRecord.from_dict({k: v for k, v in column.items() if k != "epsilon"})
         for column in made["columns"]
     ]
 
@@ -443,8 +443,8 @@ def out(folder, capsys):
         }
     )
     records = [
-        Record.of("answer", rr.KRR(WORDS, 0.75)),
-        Record.of("smoker", rr.KRR([True, False], 0.75)),
+        ColumnRecord.of("answer", rr.KRR(WORDS, 0.75)),
+        ColumnRecord.of("smoker", rr.KRR([True, False], 0.75)),
     ]
     table = pa.Table.from_pandas(frame, preserve_index=False)
     document = json.dumps(metadata.write(records))

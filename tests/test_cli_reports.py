@@ -18,7 +18,7 @@ from cli_calls import call  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
 from rrstats.cli import arguments, command_line  # after importorskip
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)
@@ -48,7 +48,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def said(mechanism=KRR, **facts):
-    return metadata.write([Record.of("answer", mechanism, **facts)])
+    return metadata.write([ColumnRecord.of("answer", mechanism, **facts)])
 
 
 def done(capsys, *words):

@@ -24,7 +24,7 @@ from file_samples import read_feather, write_feather
 
 import rrstats as rr
 from rrstats import files, metadata
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 pytestmark = engine_frames.QUIET
 
@@ -69,7 +69,8 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("readers")
     policies = {name: "keep" if name == "kept" else "unknown" for name in PLAN}
     plan = [
-        Record.of(name, m, unknown="uniform", missing=policies[name]) for name, m in PLAN.items()
+        ColumnRecord.of(name, m, unknown="uniform", missing=policies[name])
+        for name, m in PLAN.items()
     ]
     pq.write_table(source(), path / "source.parquet")
     write_feather(source(), path / "source.feather")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # after importorskip
@@ -443,7 +443,7 @@ def test_files_that_differ_are_not_one_source(rrs, tmp_path):
         "columns": pa.table({"id": [1, 2], "reply": ["once", "often"]}),
         "types": pa.table({"id": ["1", "2"], "answer": ["once", "often"]}),
         "claims": plain.replace_schema_metadata(
-            {"rrstats": json.dumps(rr.metadata.write([Record.of("answer", M)]))}
+            {"rrstats": json.dumps(rr.metadata.write([ColumnRecord.of("answer", M)]))}
         ),
     }
     for name, other in others.items():

@@ -12,7 +12,7 @@ from file_samples import KRR, WORDS  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError  # after importorskip
-from rrstats.mechanisms.records import Record  # after importorskip
+from rrstats.mechanisms.records import ColumnRecord  # after importorskip
 
 ENDINGS = [".parquet", ".feather", ".csv", ".tsv.gz", ""]
 REPORTS = (["never"] * 3 + ["once"] * 2 + ["often"]) * 50
@@ -63,7 +63,7 @@ def test_missing_reports_that_nothing_contradicts(tmp_path, ending):
 def test_missing_reports_of_a_missing_category_are_reports(tmp_path, ending):
     """Where not answering is an answer, empty cells are reports of it."""
     path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
-    record = Record.of("answer", rr.KRR([*WORDS, None], 0.75))
+    record = ColumnRecord.of("answer", rr.KRR([*WORDS, None], 0.75))
     counted = files.tally_file(path, "answer", record)
     assert (330, 0) == (counted.n, counted.n_missing)
 
@@ -72,8 +72,8 @@ def test_a_document_that_is_given_is_held_to_its_word(tmp_path):
     """As that of the file: 30 missing reports contradict it, unless it says they were kept."""
     path = reports(tmp_path, ".csv", [*REPORTS, *[None] * 30])
     with pytest.raises(MetadataError, match="the document given does not describe these reports"):
-        files.tally_file(path, "answer", Record.of("answer", KRR))
-    kept = Record.of("answer", KRR, missing="keep")
+        files.tally_file(path, "answer", ColumnRecord.of("answer", KRR))
+    kept = ColumnRecord.of("answer", KRR, missing="keep")
     assert 30 == files.tally_file(path, "answer", kept).n_missing
 
 
@@ -84,7 +84,7 @@ def test_a_document_that_is_given_is_held_to_its_word(tmp_path):
 def test_what_made_the_reports_in_every_form(tmp_path, ending):
     """A mechanism, a record, a document, or a path to one give the same estimates."""
     path = reports(tmp_path, ending)
-    record = Record.of("answer", KRR)
+    record = ColumnRecord.of("answer", KRR)
     document = metadata.write([record])
     (tmp_path / "made.json").write_text(json.dumps(document))
     (tmp_path / "made.toml").write_text(
@@ -127,7 +127,7 @@ def test_several_columns_of_one_document(tmp_path):
 def test_what_is_given_must_not_contradict_the_file(tmp_path, ending):
     """In each form another probability is refused, and the same is taken."""
     path = reports(tmp_path, ending, missing="unknown")
-    other = Record.of("answer", rr.KRR(WORDS, 0.8))
+    other = ColumnRecord.of("answer", rr.KRR(WORDS, 0.8))
     for given in (other, metadata.write([other]), other.resolve()):
         with pytest.raises(MetadataError, match="contradicts"):
             files.tally_file(path, "answer", given)
@@ -141,7 +141,7 @@ def test_fingerprints_are_compared_too(tmp_path):
     """A document of more than 100 categories cannot be resolved, but it can contradict."""
     mechanism = rr.KRR([f"c{i}" for i in range(150)], 0.75)
     data = pa.table({"answer": ["c1", "c2"] * 50})
-    record = Record.of("answer", mechanism)
+    record = ColumnRecord.of("answer", mechanism)
     text = json.dumps(metadata.write([record]))
     path = samples.written(tmp_path, ".parquet", data)
     with pytest.raises(MetadataError, match="fingerprint"):
@@ -150,7 +150,7 @@ def test_fingerprints_are_compared_too(tmp_path):
     with pytest.raises(MetadataError, match="fingerprint"):
         files.tally_file(path, "answer", record)
     assert 100 == files.tally_file(path, "answer", mechanism).n
-    full = metadata.write([Record("answer", mechanism.to_dict())])
+    full = metadata.write([ColumnRecord("answer", mechanism.to_dict())])
     assert 100 == files.tally_file(path, "answer", full).n
     data = samples.with_document(pa.table({"answer": REPORTS}), "answer")
     path = samples.written(tmp_path, ".feather", data)

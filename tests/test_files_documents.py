@@ -19,7 +19,7 @@ import rrstats as rr
 from rrstats import files
 from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import Record, write
+from rrstats.mechanisms.records import ColumnRecord, write
 
 N = 300
 REPORTS = pa.table(
@@ -59,7 +59,7 @@ def directory(path, said=None, parts=(None, None)):
 def test_directory_document_speaks_for_all_files(tmp_path):
     """Where footers say nothing, all that reads the directory finds its document."""
     path = directory(tmp_path / "reports", document("answer"))
-    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert files.describe_file(path) == [ColumnRecord.of("answer", KRR)]
     assert rr.tally(REPORTS["answer"], KRR) == files.tally_file(path, "answer")
     found = files.estimate_file(path)
     assert list(found) == ["answer"]
@@ -77,9 +77,9 @@ def test_directory_reports_are_no_answers(tmp_path):
         files.privatize_file(path, target, {"answer": KRR})
     assert not target.exists()
     files.privatize_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
-    assert files.describe_file(target) == [Record.of("answer", KRR.then(KRR))]
+    assert files.describe_file(target) == [ColumnRecord.of("answer", KRR.then(KRR))]
     for part in sorted(target.glob("*.parquet")):
-        assert files.describe_file(part) == [Record.of("answer", KRR.then(KRR))]
+        assert files.describe_file(part) == [ColumnRecord.of("answer", KRR.then(KRR))]
 
 
 def test_another_column_keeps_what_is_said(tmp_path):
@@ -94,7 +94,7 @@ def test_another_column_keeps_what_is_said(tmp_path):
 
 def test_footers_and_document_add_up(tmp_path):
     """Footers and the document may each speak of what the other does not; equal ones agree."""
-    grade = write([Record.of("grade", GRADE)])
+    grade = write([ColumnRecord.of("grade", GRADE)])
     path = directory(tmp_path / "reports", document("answer"), parts=(grade, grade))
     assert {r.name: r.resolve() for r in files.describe_file(path)} == {
         "grade": GRADE,
@@ -102,10 +102,10 @@ def test_footers_and_document_add_up(tmp_path):
     }
     both = document("answer")
     path = directory(tmp_path / "same", both, parts=(both, None))
-    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert files.describe_file(path) == [ColumnRecord.of("answer", KRR)]
 
 
-OTHER = write([Record.of("answer", rr.KRR(WORDS, 0.8))])
+OTHER = write([ColumnRecord.of("answer", rr.KRR(WORDS, 0.8))])
 
 
 def test_footer_against_document(tmp_path):
@@ -153,11 +153,11 @@ def test_a_document_that_is_no_file(tmp_path):
 
 # -- what no longer fits ------------------------------------------------------------------------
 
-ABSENT = write([Record.of("answer", KRR), Record.of("reply", KRR)])
+ABSENT = write([ColumnRecord.of("answer", KRR), ColumnRecord.of("reply", KRR)])
 UNFIT = {
-    "answer": write([Record.of("answer", rr.KRR([1, 2, 3], 0.75))]),
-    "grade": write([Record.of("grade", rr.KRR(WORDS, 0.75))]),
-    "id": write([Record.of("id", rr.UnaryEncoding.optimized([1, 2, 3], epsilon=1.0))]),
+    "answer": write([ColumnRecord.of("answer", rr.KRR([1, 2, 3], 0.75))]),
+    "grade": write([ColumnRecord.of("grade", rr.KRR(WORDS, 0.75))]),
+    "id": write([ColumnRecord.of("id", rr.UnaryEncoding.optimized([1, 2, 3], epsilon=1.0))]),
 }
 
 
@@ -203,7 +203,7 @@ def test_fingerprints_fit(tmp_path, place):
     that a newer rrstats wrote."""
     m = rr.KRR([*WORDS, *map(str, range(100))], 0.75)
     newer = {"v": 1, "columns": [{"name": "grade", "mechanism": {"type": "Newer"}}]}
-    said = write([Record.of("answer", m)])
+    said = write([ColumnRecord.of("answer", m)])
     said["columns"] += newer["columns"]
     path = place(tmp_path / "reports", said)
     assert [record.name for record in files.describe_file(path)] == ["answer", "grade"]
@@ -248,11 +248,11 @@ def test_a_part_from_spark_says_it(tmp_path):
     path = spark_part(
         tmp_path / "a.parquet", ("id", {"comment": "x"}), ("answer", {"rrstats": said})
     )
-    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert files.describe_file(path) == [ColumnRecord.of("answer", KRR)]
     assert files.tally_file(path, "answer").n == N
     renamed = json.dumps(document("reply"))
     path = spark_part(tmp_path / "b.parquet", ("answer", {"rrstats": renamed}))
-    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert files.describe_file(path) == [ColumnRecord.of("answer", KRR)]
 
 
 def test_spark_is_kept_true(tmp_path):
@@ -261,7 +261,7 @@ def test_spark_is_kept_true(tmp_path):
     columns = [("id", {"comment": "x"}), ("answer", {"rrstats": said, "comment": "y"})]
     path, target = spark_part(tmp_path / "a.parquet", *columns), tmp_path / "b.parquet"
     files.privatize_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
-    twice = Record.of("answer", KRR.then(KRR))
+    twice = ColumnRecord.of("answer", KRR.then(KRR))
     assert files.describe_file(target) == [twice]
     described = json.loads(pq.read_metadata(target).metadata[SPARK])
     first, second = (field["metadata"] for field in described["fields"])
@@ -324,5 +324,5 @@ def test_other_files_are_not_read(tmp_path):
     path = directory(tmp_path / "reports", document("answer"))
     (path / "region=a").mkdir()
     (path / "region=a" / "_rrstats.json").write_text("{")
-    assert files.describe_file(path) == [Record.of("answer", KRR)]
+    assert files.describe_file(path) == [ColumnRecord.of("answer", KRR)]
     assert "part-0.parquet" in paths_in(path)

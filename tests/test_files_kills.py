@@ -23,12 +23,12 @@ from pathlib import Path
 import rrstats as rr
 from rrstats.files.ledger import Ledger
 from rrstats.files.atomic import Publication
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 folder, kind, overwrite = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "True"
 source, target = folder / "in.csv", folder / "out.csv"
 ledger = Ledger.of(source)
-records = [Record.of("smoker", rr.KRR(["yes", "no"], 0.75))]
+records = [ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))]
 os.umask(0o022)
 
 

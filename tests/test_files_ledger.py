@@ -19,7 +19,7 @@ import pytest
 import rrstats as rr
 from rrstats.errors import FileError, MetadataError, SecondReleaseError
 from rrstats.mechanisms import Chain
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 pytest.importorskip("pyarrow")
 ledgers = pytest.importorskip("rrstats.files.ledger")
@@ -28,8 +28,8 @@ Ledger, digest_of = ledgers.Ledger, ledgers.digest_of
 
 posix = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX")
 
-YES_NO = Record.of("smoker", rr.KRR(["yes", "no"], 0.75))
-OFTEN = Record.of("drinks", rr.KRR(["never", "once", "often"], 0.5))
+YES_NO = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
+OFTEN = ColumnRecord.of("drinks", rr.KRR(["never", "once", "often"], 0.5))
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_the_ledger_lies_beside_its_source_and_is_private(source):
 
 def test_releases_come_back_as_they_were_written(source):
     """Through a new object, and in order; columns with labels of any kind too."""
-    odd = Record.of(("wave", 2), rr.KRR([1, 2, None], 0.5), missing="unknown", simulated=True)
-    chained = Record.of("twice", Chain(rr.KRR([0, 1], 0.75), rr.KRR([0, 1], 0.75)))
-    long = Record.of("region", rr.KRR(list(range(200)), 0.5))
+    odd = ColumnRecord.of(("wave", 2), rr.KRR([1, 2, None], 0.5), missing="unknown", simulated=True)
+    chained = ColumnRecord.of("twice", Chain(rr.KRR([0, 1], 0.75), rr.KRR([0, 1], 0.75)))
+    long = ColumnRecord.of("region", rr.KRR(list(range(200)), 0.5))
     release(Ledger.of(source), odd, chained, long)
     release(Ledger.of(source), YES_NO, target="second.csv")
     first, second = Ledger.of(source).releases
@@ -104,7 +104,7 @@ def test_releases_come_back_as_they_were_written(source):
 
 def test_an_infinite_epsilon_can_be_written(source, monkeypatch):
     """JSON has no infinity, so it is a word; no such mechanism exists today."""
-    monkeypatch.setattr(Record, "epsilon", math.inf)
+    monkeypatch.setattr(ColumnRecord, "epsilon", math.inf)
     release(Ledger.of(source), YES_NO)
     assert '"smoker": "inf"' in Ledger.of(source).path.read_text()
     assert math.inf == Ledger.of(source).epsilon("smoker")
@@ -144,7 +144,7 @@ def test_a_second_release_is_refused_with_the_summed_epsilon(source):
     ledger = Ledger.of(source)
     ledger.refuse([YES_NO], again=False)
     release(ledger, YES_NO)
-    release(ledger, Record.of("smoker", rr.KRR(["yes", "no"], epsilon=0.5)), again=True)
+    release(ledger, ColumnRecord.of("smoker", rr.KRR(["yes", "no"], epsilon=0.5)), again=True)
     when = ledger.releases[-1].when
     with pytest.raises(SecondReleaseError) as caught:
         ledger.refuse([OFTEN, YES_NO], again=False)
@@ -443,9 +443,9 @@ import sys
 from pathlib import Path
 import rrstats as rr
 from rrstats.files.ledger import Ledger
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
-source, records = Path(sys.argv[1]), [Record.of("smoker", rr.KRR(["yes", "no"], 0.75))]
+source, records = Path(sys.argv[1]), [ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))]
 ledger = Ledger.of(source)
 ledger.refuse(records, again=False)
 print("ready", flush=True)
@@ -486,7 +486,7 @@ def test_of_two_runs_at_once_one_is_refused(source):
 @posix
 def test_runs_at_once_for_other_columns_wait_for_each_other(source):
     """No entry is lost, and none is refused for having come at the wrong moment."""
-    records = [Record.of(f"q{number}", rr.KRR([0, 1], 0.75)) for number in range(8)]
+    records = [ColumnRecord.of(f"q{number}", rr.KRR([0, 1], 0.75)) for number in range(8)]
     threads = [
         threading.Thread(target=release, args=(Ledger.of(source), record)) for record in records
     ]

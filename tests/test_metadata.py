@@ -17,7 +17,7 @@ import rrstats as rr
 from rrstats import mechanisms, metadata
 from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
-from rrstats.mechanisms.records import MOST_LEVELS, Mechanisms, Record
+from rrstats.mechanisms.records import MOST_LEVELS, ColumnRecord, Mechanisms
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 
@@ -86,8 +86,10 @@ def test_final_form():
 @pytest.mark.parametrize("name", list(EXAMPLES))
 def test_json_round_trip(name):
     """Every mechanism, and every fact about a column, comes back from JSON text."""
-    record = Record.of(name, EXAMPLES[name](), unknown="raise", missing="keep", simulated=True)
-    text = json.dumps(metadata.write([record, Record.of(7, YES_NO)]), allow_nan=False)
+    record = ColumnRecord.of(
+        name, EXAMPLES[name](), unknown="raise", missing="keep", simulated=True
+    )
+    text = json.dumps(metadata.write([record, ColumnRecord.of(7, YES_NO)]), allow_nan=False)
     for document in (json.loads(text), text, text.encode()):
         first, second = metadata.read({"rrstats": document})
         assert (record, 7) == (first, second.name)
@@ -215,7 +217,7 @@ def test_nested_documents():
         shared = [shared] * 60  # looked at once each, not 60**60 times
     assert metadata.read({"rrstats": document_of({"mechanism": {"type": shared}})})
     with pytest.raises(MetadataError, match="nested too deeply, more than 100 levels"):
-        Record.from_dict(next(nested(200))["columns"][0])
+        ColumnRecord.from_dict(next(nested(200))["columns"][0])
 
 
 def test_what_is_written_can_be_read():
@@ -224,7 +226,7 @@ def test_what_is_written_can_be_read():
     chain = m
     for _ in range(90):
         chain = chain.then(m)
-    record = Record.of("answer", chain)
+    record = ColumnRecord.of("answer", chain)
     (back,) = metadata.read({"rrstats": json.dumps(metadata.write([record]))})
     assert chain == back.resolve()
     for _ in range(20):
@@ -470,7 +472,7 @@ def test_simulated_is_marked():
 def test_dates_and_bytes_by_name():
     """Column names are tagged like categories: any of those types names a column."""
     names = [datetime.date(2020, 1, 1), b"raw", ("wave", 2), 3, True, 2.5, None]
-    records = [Record.of(name, YES_NO) for name in names]
+    records = [ColumnRecord.of(name, YES_NO) for name in names]
     text = json.dumps(metadata.write(records), allow_nan=False)
     assert names == [record.name for record in metadata.read({"rrstats": text})]
 
@@ -481,7 +483,7 @@ def test_dates_and_bytes_by_name():
 def test_one_fingerprint_holds_nothing_up():
     """All names are there; only a column of which a fingerprint is kept asks for its mechanism."""
     towns = rr.KRR(range(101), 0.75)
-    records = [Record.of("town", towns), Record.of("answer", YES_NO)]
+    records = [ColumnRecord.of("town", towns), ColumnRecord.of("answer", YES_NO)]
     found = Mechanisms(records)
     assert list(found) == ["town", "answer"]
     assert len(found) == 2

@@ -25,7 +25,7 @@ from rrstats.errors import (
     MetadataError,
 )
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import Record, carry, check_fits
+from rrstats.mechanisms.records import ColumnRecord, carry, check_fits
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 OFTEN = rr.KRR([0, 1, 2], epsilon=1.0)
@@ -414,7 +414,7 @@ def test_contradicting_sources(changes, message):
     frame = released()
     one = metadata.find(frame.attrs, "answer")
     facts = {"mechanism": one.mechanism, "unknown": one.unknown, "missing": one.missing} | changes
-    other = Record("answer", **facts)
+    other = ColumnRecord("answer", **facts)
     for target, sources in [
         (silent(frame), [one, other]),
         (silent(frame), [other, frame]),
@@ -427,13 +427,15 @@ def test_contradicting_sources(changes, message):
 def test_facts_that_rows_may_differ_in():
     """Of rows from two sources the weaker claim holds: simulated or keyed if any of them is."""
     frame = released()
-    strict = Record.of("answer", YES_NO, unknown="raise", simulated=True)
-    keyed = Record.of("answer", YES_NO, unknown="raise", keyed=True)
+    strict = ColumnRecord.of("answer", YES_NO, unknown="raise", simulated=True)
+    keyed = ColumnRecord.of("answer", YES_NO, unknown="raise", keyed=True)
     for sources in ([strict, keyed], [keyed, strict]):
         (found,) = metadata.read(carry(silent(frame), *sources).attrs)
-        assert Record.of("answer", YES_NO, unknown="raise", simulated=True, keyed=True) == found
+        assert (
+            ColumnRecord.of("answer", YES_NO, unknown="raise", simulated=True, keyed=True) == found
+        )
     (found,) = metadata.read(carry(silent(frame), keyed, frame["answer"]).attrs)
-    assert Record.of("answer", YES_NO, unknown="warn", keyed=True) == found
+    assert ColumnRecord.of("answer", YES_NO, unknown="warn", keyed=True) == found
 
 
 def test_names_that_do_not_help():

@@ -12,7 +12,7 @@ import catalogue  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import metadata  # after importorskip
 from rrstats.files import plan as plans  # after importorskip
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 KRR = {"type": "KRR", "categories": ["never", "once", "often"], "prob": 0.75}
 
@@ -36,7 +36,7 @@ def plan(**changes):
 def test_every_document_is_a_plan(tmp_path, name):
     """What `metadata.write` says of any mechanism can be followed as it is."""
     mechanism = catalogue.EXAMPLES[name]()
-    record = Record.of("answer", mechanism, unknown="raise")
+    record = ColumnRecord.of("answer", mechanism, unknown="raise")
     (found,) = plans.read_plan(write(tmp_path, metadata.write([record])))
     assert mechanism == found.resolve()
     assert ("answer", "raise", "unknown") == (found.name, found.unknown, found.missing)
@@ -167,7 +167,7 @@ def test_plans_that_are_no_files(tmp_path):
 
 def test_a_document_in_every_form(tmp_path):
     """A record, several, a document, or a file of it say the same of reports."""
-    record = Record.of("answer", rr.KRR(["a", "b"], 0.75), missing="keep", simulated=True)
+    record = ColumnRecord.of("answer", rr.KRR(["a", "b"], 0.75), missing="keep", simulated=True)
     document = metadata.write([record])
     path = write(tmp_path, document, "out.csv.rrstats.json")
     for given in (record, [record], document, path, str(path)):

@@ -18,7 +18,7 @@ from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.mechanisms.matrix_channel import MatrixChannel
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.statement import statement
 
@@ -50,7 +50,7 @@ class Reader(html.parser.HTMLParser):
 
 
 def record(mechanism=KRR, name="answer", **facts):
-    return Record.of(name, mechanism, **facts)
+    return ColumnRecord.of(name, mechanism, **facts)
 
 
 def words(page):
@@ -300,9 +300,9 @@ class Stub:
 
 
 def stub_page(monkeypatch, mechanism, **options):
-    monkeypatch.setattr(Record, "unlabelled", lambda _self: mechanism)
-    monkeypatch.setattr(Record, "to_dict", lambda _self: {"name": "x"})
-    return statement([Record("answer", {"type": "Stub"})], **options)
+    monkeypatch.setattr(ColumnRecord, "unlabelled", lambda _self: mechanism)
+    monkeypatch.setattr(ColumnRecord, "to_dict", lambda _self: {"name": "x"})
+    return statement([ColumnRecord("answer", {"type": "Stub"})], **options)
 
 
 def test_a_general_design_is_a_table(monkeypatch):

@@ -21,7 +21,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import SubsetSelection, from_dict
 from rrstats.mechanisms import subset_selection as subset
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.randomness.sources import FreshWords
 
 ABCD = list("abcd")
@@ -194,7 +194,7 @@ def test_documents():
     with pytest.raises(MetadataError):
         from_dict({**by_hand, "prob": 0.5})
     many = SubsetSelection(range(101), epsilon=1.0)
-    record = Record.of("x", many, unknown="warn", missing="unknown")
+    record = ColumnRecord.of("x", many, unknown="warn", missing="unknown")
     assert record.is_shortened
     assert record.resolve(many) is many
     assert record.epsilon == many.epsilon

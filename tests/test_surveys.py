@@ -30,7 +30,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.arrays import debias
 from rrstats.mechanisms import from_dict, surveys
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.surveys import SurveyDesign
 
 F = Fraction
@@ -790,9 +790,9 @@ def test_refusals_of_documents_are_short():
         (from_dict, krr | {"type": "SurveyDesign", "design": long}),
         (from_dict, krr | {"type": "MatrixDesign", "matrix": [[long]]}),
         (metadata.read, {"rrstats": {"v": long}}),
-        (Record.from_dict, whole | {long: 1}),
-        (Record.from_dict, whole | {"name": long, "unknown": 1}),
-        (Record.from_dict, whole | {"simulated": long}),
+        (ColumnRecord.from_dict, whole | {long: 1}),
+        (ColumnRecord.from_dict, whole | {"name": long, "unknown": 1}),
+        (ColumnRecord.from_dict, whole | {"simulated": long}),
     ):
         with pytest.raises(MetadataError) as caught:
             read(document)

@@ -18,7 +18,7 @@ from rrstats.cli.share_tables import share_note, share_table
 from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.statement import row_protection
 
 LEVEL = 0.95
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> str:
         f"True: what the rows said before. {share_note(estimates.values())} {sum(inside)} of "
         f"these {len(inside)} intervals hold the true share; over many runs at least 95 of 100 do."
     )
-    records = [Record.of(name, mechanism) for name, mechanism in plan.items()]
+    records = [ColumnRecord.of(name, mechanism) for name, mechanism in plan.items()]
     reading = f"Reading: {estimates['health'].interpret('poor', LEVEL)}."
     parts += map(wrap, [note, reading, *row_protection(records)])
     return "\n\n".join([*parts, *([] if picture is None else [f"Drawn: {picture}"])]) + "\n"

@@ -34,7 +34,7 @@ from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.records import Record, write
+from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.statement import describe as describe_records
 
 PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
@@ -68,13 +68,13 @@ def privatize(options: argparse.Namespace) -> str:
     return ""
 
 
-def _design(options: argparse.Namespace) -> list[Record]:
+def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     """A record of each column to be made: from the plan, or from the options."""
     check_design(options)
     if options.plan is None:
         policies = {"unknown": options.unknown or "raise", "missing": options.missing or "uniform"}
         made = _mechanisms(options, options.source)
-        return [Record.of(name, mechanism, **policies) for name, mechanism in made.items()]
+        return [ColumnRecord.of(name, mechanism, **policies) for name, mechanism in made.items()]
     for option in ("column", "unknown", "missing"):
         if getattr(options, option):
             raise ArgumentValueError(
@@ -134,7 +134,7 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     rows = [["column", "answers", "truth", "epsilon", "unknown", "missing"]]
     again = []
     for column in report["columns"]:
-        record = Record.from_dict({key: column[key] for key in ("name", "mechanism")})
+        record = ColumnRecord.from_dict({key: column[key] for key in ("name", "mechanism")})
         name, mechanism = label(record.name), record.unlabelled()
         prob = getattr(mechanism, "prob", None)
         cells = [name, f"{mechanism.k:,}", "" if prob is None else chance(prob)]

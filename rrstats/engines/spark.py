@@ -47,7 +47,7 @@ from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
 from rrstats.files.formats import as_path
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
-from rrstats.mechanisms.records import KEY, Record, read, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, read, write
 from rrstats.randomness.keyed import check_key
 from rrstats.randomness.sources import secret_bytes
 
@@ -251,7 +251,7 @@ def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
             )
 
 
-def one_document(places: Iterable[list[Record]]) -> bytes:
+def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
     """The document of several places, which must agree."""
     return json.dumps(write(file_metadata.joined("the data say", *places))).encode()
 

@@ -33,7 +33,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import Record, find, read
+from rrstats.mechanisms.records import ColumnRecord, find, read
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -347,7 +347,7 @@ def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
             )
 
 
-def _may_be(record: Record, levels: tuple[Hashable, ...]) -> bool:
+def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
     try:
         codec = codec_of(record.resolve().report_space)
     except MetadataError:  # only a fingerprint of it was kept

@@ -25,7 +25,7 @@ from rrstats.estimation.analysis_columns import check_asked, refuse_reports
 from rrstats.estimation.sample_design import LIMITS, SampleDesign, refuse_weights
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, Record, arrow_places, read, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read, write
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 
@@ -193,7 +193,7 @@ class EngineFrame:
             found.attrs[KEY] = write(records)
         return found
 
-    def _records(self) -> list[Record]:
+    def _records(self) -> list[ColumnRecord]:
         """Records of how columns were made, as far as the frame says it."""
         if self.engine.startswith("pyspark"):  # said of each column, under whatever name
             fields = self.native.schema.fields
@@ -205,7 +205,7 @@ class EngineFrame:
             places = arrow_places(self.native.schema.metadata or {})
         elif self.engine == "dask":
             places = [getattr(self.native._meta, "attrs", {})]
-        found: dict[Hashable, Record] = {}
+        found: dict[Hashable, ColumnRecord] = {}
         for place in places:
             for record in read(place):
                 found.setdefault(record.name, record)

@@ -33,7 +33,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRS
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns
 from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame import warn_of
 from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable
@@ -196,7 +196,7 @@ class ReleasedColumn(ColumnRelease):
     """
 
     def __init__(
-        self, asked: ColumnRequest, like: Any, record: Record | None, **options: Any
+        self, asked: ColumnRequest, like: Any, record: ColumnRecord | None, **options: Any
     ) -> None:
         check_one_sample(asked.name, asked.mechanism)
         options |= {"unknown": asked.unknown, "missing": asked.missing, "record": record}
@@ -215,7 +215,7 @@ class ReleasedColumns:
     def __init__(self, columns: Iterable[ReleasedColumn]) -> None:
         self.columns = {column.name: column for column in columns}
         self.made = [
-            Record.of(name, column.recorded, **column.facts)
+            ColumnRecord.of(name, column.recorded, **column.facts)
             for name, column in self.columns.items()
         ]
 

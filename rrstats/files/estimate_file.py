@@ -29,7 +29,7 @@ from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import Record, read
+from rrstats.mechanisms.records import ColumnRecord, read
 from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 
@@ -46,7 +46,7 @@ def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
         A file of reports, or a directory of Parquet files.
     column : str
         The column's name.
-    mechanism : Mechanism, Record, dict or path, optional
+    mechanism : Mechanism, ColumnRecord, dict or path, optional
         The mechanism that made the reports, or a document that says it; by default what the file
         says.
 
@@ -83,7 +83,7 @@ def estimate_file(
     column : str or iterable of str, optional
         A name, several, or None for all columns that the document given, or else the file, says
         are reports.
-    mechanism : Mechanism, Record, list of Record, dict or path, optional
+    mechanism : Mechanism, ColumnRecord, list of ColumnRecord, dict or path, optional
         The mechanism of one column, or a document as for `tally_file`, such as the one that lay
         beside a CSV file; by default what the file says.
     target : {"population", "rows"}
@@ -124,7 +124,7 @@ def estimate_file(
 # -- what made the reports -----------------------------------------------------------------
 
 
-_Given = Mechanism | list[Record] | None
+_Given = Mechanism | list[ColumnRecord] | None
 
 
 def _given(mechanism: Any) -> _Given:
@@ -134,7 +134,9 @@ def _given(mechanism: Any) -> _Given:
     return read_document(mechanism) if is_document(mechanism) else as_mechanism(mechanism)
 
 
-def _made_by(source: FileSource, name: str, given: _Given) -> tuple[Mechanism, Record | None, str]:
+def _made_by(
+    source: FileSource, name: str, given: _Given
+) -> tuple[Mechanism, ColumnRecord | None, str]:
     """The mechanism that made the reports of a column, the record that says so, and its place."""
     own = source.record_of(name)
     told = _told(name, given) if isinstance(given, list) else None
@@ -162,7 +164,7 @@ def _unsaid(source: FileSource) -> str:
     return f"{why}; otherwise" if why else ";"
 
 
-def _told(name: str, records: list[Record]) -> Record:
+def _told(name: str, records: list[ColumnRecord]) -> ColumnRecord:
     """The record of a column in a document."""
     found = next((record for record in records if str(record.name) == name), None)
     if found is None:
@@ -211,7 +213,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
         The file of true answers, or a directory of Parquet files.
     column : str
         The column's name.
-    categories : sequence, Mechanism, Record, dict or path
+    categories : sequence, Mechanism, ColumnRecord, dict or path
         The categories, a mechanism, or a document of the column as for `tally_file`.
 
     Returns
@@ -286,7 +288,7 @@ def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[An
     return list(zip(values, counted.field(1).to_pylist(), strict=True)), missing
 
 
-def describe_file(path: Path | str) -> list[Record]:
+def describe_file(path: Path | str) -> list[ColumnRecord]:
     """Read how the columns of a file were made, as it says itself.
 
     Parameters
@@ -296,7 +298,7 @@ def describe_file(path: Path | str) -> list[Record]:
 
     Returns
     -------
-    list of Record
+    list of ColumnRecord
         One for each privatized column; empty where the file says nothing.
 
     Raises
@@ -307,7 +309,7 @@ def describe_file(path: Path | str) -> list[Record]:
         Its document cannot be read.
     """
     source = open_source(path)
-    records: list[Record] = []
+    records: list[ColumnRecord] = []
     for file in source.files:
         records = file_metadata.merge(file.records, records)
     for record in records:

@@ -28,7 +28,7 @@ import pyarrow as pa
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.records import KEY, Record, arrow_places, parse_object, read, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, parse_object, read, write
 
 DOCUMENT = "_rrstats.json"
 """The file of a directory that says how its columns were made."""
@@ -49,7 +49,7 @@ class Changed(Protocol):
 
 
 Columns = Sequence[Changed]
-Records = Sequence[Record]
+Records = Sequence[ColumnRecord]
 
 
 def _spark_fields(described: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def _listed(found: object) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
+def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
     """Records of the columns of a file, wherever it has them.
 
     Raises MetadataError for a document that cannot be read, and where two places disagree.
@@ -77,9 +77,9 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[Record]:
     return joined("the file says", *found)
 
 
-def joined(they_say: str, *places: Iterable[Record]) -> list[Record]:
+def joined(they_say: str, *places: Iterable[ColumnRecord]) -> list[ColumnRecord]:
     """Records of several places, each column once; MetadataError where two disagree."""
-    found: dict[str, Record] = {}
+    found: dict[str, ColumnRecord] = {}
     for place in places:
         for record in place:
             if found.setdefault(str(record.name), record) != record:
@@ -90,7 +90,7 @@ def joined(they_say: str, *places: Iterable[Record]) -> list[Record]:
     return list(found.values())
 
 
-def records_in(document: Path) -> list[Record]:
+def records_in(document: Path) -> list[ColumnRecord]:
     """Records in a document that is a file of its own; empty without one.
 
     Raises FileError and DamagedDocumentError for one that cannot be read.
@@ -105,7 +105,7 @@ def records_in(document: Path) -> list[Record]:
         raise DamagedDocumentError(f"{document}: {error}") from None
 
 
-def merge(old: Iterable[Record], new: Iterable[Record]) -> list[Record]:
+def merge(old: Iterable[ColumnRecord], new: Iterable[ColumnRecord]) -> list[ColumnRecord]:
     """The old records, each replaced by the new one of its column, then the other new ones."""
     made = {str(record.name): record for record in new}
     return [*(record for record in old if str(record.name) not in made), *made.values()]
@@ -114,7 +114,7 @@ def merge(old: Iterable[Record], new: Iterable[Record]) -> list[Record]:
 def release_metadata(
     metadata: Mapping[bytes, bytes],
     changed: Columns,
-    records: Iterable[Record],
+    records: Iterable[ColumnRecord],
     *,
     feather: bool = False,
 ) -> Metadata:

@@ -41,7 +41,7 @@ from rrstats.files.batches import (
 from rrstats.files.csv import TextFile
 from rrstats.files.file_metadata import Columns, Records
 from rrstats.files.ledger import files_in
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 
 ARROW_SCHEMA = b"ARROW:schema"
 PROBE_ROWS = 1024
@@ -63,7 +63,7 @@ class ArrowFile:
     names: list[str]
     rows: int
     metadata: Mapping[bytes, bytes]
-    records: list[Record]
+    records: list[ColumnRecord]
 
     def __init__(self, path: Path, relative: str) -> None:
         self.path, self.relative = path, relative
@@ -297,7 +297,7 @@ class FileSource:
         counts = [file.rows for file in self.files if file.rows is not None]
         return sum(counts) if len(counts) == len(self.files) else None
 
-    def record_of(self, name: str) -> Record | None:
+    def record_of(self, name: str) -> ColumnRecord | None:
         """The record of a column in the files; they must agree, and it must fit."""
         first, *others = [
             next((record for record in file.records if str(record.name) == name), None)
@@ -313,7 +313,7 @@ class FileSource:
             self._check_fits(name, first)
         return first
 
-    def _check_fits(self, name: str, record: Record) -> None:
+    def _check_fits(self, name: str, record: ColumnRecord) -> None:
         """Raise MetadataError where there is no such column, or none that can hold its reports."""
         where = f"what {self.path} says of column {name!r}"
         if (times := self.files[0].names.count(name)) != 1:

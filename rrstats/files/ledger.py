@@ -49,7 +49,7 @@ from rrstats.files.atomic import (
     uninterrupted,
 )
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import Record
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2
@@ -121,7 +121,7 @@ class Ledger:
         releases = [*self.releases, *self.related]
         return total_epsilon(r.epsilon[column] for r in releases if column in r.epsilon)
 
-    def refuse(self, records: Sequence[Record], again: bool) -> None:
+    def refuse(self, records: Sequence[ColumnRecord], again: bool) -> None:
         """Raise SecondReleaseError where a column was released before, unless ``again``.
 
         Also raises, before anything is drawn, where the ledger is damaged or could not be
@@ -134,7 +134,7 @@ class Ledger:
     @contextmanager
     def entry(
         self,
-        records: Sequence[Record],
+        records: Sequence[ColumnRecord],
         *,
         target: Path,
         digest: str,
@@ -281,7 +281,7 @@ class Ledger:
     # -- the rule --
 
     def _refuse(
-        self, book: _Book, records: Sequence[Record], again: bool, digest: str | None = None
+        self, book: _Book, records: Sequence[ColumnRecord], again: bool, digest: str | None = None
     ) -> None:
         related = list(self._related())  # damaged ones are never passed over
         if again:
@@ -330,7 +330,7 @@ class Ledger:
                 yield from ((path, release) for release in other.releases)
 
 
-def _tell(record: Record, earlier: list[LedgerEntry]) -> str:
+def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     """Earlier releases of a column in words, and the sum with one more."""
     spent = [release.epsilon[record.name] for release in earlier]
     total = total_epsilon([*spent, record.epsilon])
@@ -355,7 +355,7 @@ class LedgerEntry:
     """
 
     when: datetime
-    records: tuple[Record, ...]
+    records: tuple[ColumnRecord, ...]
     epsilon: Mapping[Hashable, float]
     target: str
     digest: str
@@ -385,7 +385,7 @@ class LedgerEntry:
         known = {**texts, "columns": list, "epsilon": dict, "rows": int}
         said = _check({"release": "", **document}, known)
         when = datetime.fromisoformat(said.pop("when"))
-        records = tuple(Record.from_dict(item) for item in said.pop("columns"))
+        records = tuple(ColumnRecord.from_dict(item) for item in said.pop("columns"))
         spent = {key: _number(value) for key, value in said.pop("epsilon").items()}
         if when.tzinfo is None or said["rows"] < 0:
             raise ValueError("'when' must name its time zone, and 'rows' must be at least 0")

@@ -38,7 +38,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, POLICIES, Record, read
+from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -100,13 +100,13 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
 
 
 def is_document(given: object) -> bool:
-    """True for a Record, a list of them, a document or a path, which `read_document` reads."""
+    """True for a ColumnRecord, a list of them, a document or a path: see `read_document`."""
     if isinstance(given, list):
-        return bool(given) and all(isinstance(item, Record) for item in given)
-    return isinstance(given, Record | Mapping | str | os.PathLike)
+        return bool(given) and all(isinstance(item, ColumnRecord) for item in given)
+    return isinstance(given, ColumnRecord | Mapping | str | os.PathLike)
 
 
-def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[Record]:
+def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
     """The columns that a plan file describes, each with its mechanism written out in full.
 
     path : a .json or .toml file.  policies : for columns that do not say their own.
@@ -120,14 +120,14 @@ def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> li
         ]
 
 
-def read_document(given: Any) -> list[Record]:
+def read_document(given: Any) -> list[ColumnRecord]:
     """Read how reports were made, in any form in which that can be said.
 
-    given : a Record, a list of them, a document (a dict), or the path of a .json or .toml file.
+    given : a ColumnRecord, a list of them, a document (a dict), or a path of .json or .toml.
     Raises as `read_plan`.
     """
-    if isinstance(given, Record | list):
-        return [given] if isinstance(given, Record) else given
+    if isinstance(given, ColumnRecord | list):
+        return [given] if isinstance(given, ColumnRecord) else given
     if isinstance(given, Mapping):
         return _described(given)
     with _reading(given):
@@ -160,7 +160,7 @@ def _parsed(path: Path) -> Any:
         raise MetadataError(f"it is not {path.suffix[1:].upper()}: {why}") from None
 
 
-def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[Record]:
+def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
     """The columns of a document, at least one, with policies that are known."""
     if isinstance(document, Mapping) and "v" not in document:
         raise MetadataError('it does not say its version; write v = 1 first, in JSON "v": 1')
@@ -201,7 +201,7 @@ def _tagged(value: Any) -> Any:
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
 
 
-def _followed(record: Record) -> Record:
+def _followed(record: ColumnRecord) -> ColumnRecord:
     """The record, if a plan can ask for it."""
     if record.simulated or record.keyed:
         raise MetadataError(
@@ -211,7 +211,7 @@ def _followed(record: Record) -> Record:
     return record
 
 
-def resolved(record: Record) -> Mechanism:
+def resolved(record: ColumnRecord) -> Mechanism:
     """The record's mechanism; an error names the column."""
     try:
         return record.resolve()

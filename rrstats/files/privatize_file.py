@@ -61,7 +61,7 @@ from rrstats.files.ledger import Ledger, digest_of
 from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import Record, write
+from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.randomness.sources import secret_bytes
 
 Progress = Callable[[int, int | None], object]
@@ -75,7 +75,7 @@ class Receipt:
     ----------
     rows : int
         Of the target.
-    records : list of Record
+    records : list of ColumnRecord
         How each column was made.
     target : path
         The file or directory that was written.
@@ -93,7 +93,7 @@ class Receipt:
     """
 
     rows: int
-    records: list[Record]
+    records: list[ColumnRecord]
     target: Path | str
     seconds: float
     epsilon_per_row: float
@@ -162,7 +162,7 @@ def privatize_file(
     source, target : path
         Paths of the same format: Parquet (.parquet, .pq, or a directory of such files),
         Arrow IPC (.feather, .arrow, .ipc), CSV and TSV (also .gz).
-    columns : mapping, list of Record, dict or path
+    columns : mapping, list of ColumnRecord, dict or path
         A mapping from column to mechanism; or a plan: a list of records, a document, or the path
         of a .json or .toml file.
     unknown, missing : str
@@ -426,7 +426,7 @@ def _release(
 
 
 def _published(
-    publication: Publication, book: Ledger, records: Sequence[Record], rows: int, **facts: Any
+    publication: Publication, book: Ledger, records: Sequence[ColumnRecord], rows: int, **facts: Any
 ) -> dict[str, tuple[int, float]]:
     """Publish, entered in a ledger; how often each column was released, and epsilon together."""
     with book.entry(records, target=publication.target, rows=rows, **facts) as known:
@@ -471,7 +471,7 @@ def _write_all(
     return rows
 
 
-def as_document(records: Iterable[Record]) -> bytes:
+def as_document(records: Iterable[ColumnRecord]) -> bytes:
     """The text of a document that is a file of its own."""
     return json.dumps(write(records), indent=1).encode() + b"\n"
 
@@ -560,7 +560,7 @@ class FileTask:
     relative: str
     rows: int | None
     wanted: Sequence[ColumnRequest]
-    records: Sequence[Record]
+    records: Sequence[ColumnRecord]
     shuffle_rows: bool = False
 
     def look(self) -> Seen:
@@ -631,7 +631,7 @@ class TaskOutputs:
 
     tasks: Sequence[OutputTask]
     run: Run
-    records: Sequence[Record]
+    records: Sequence[ColumnRecord]
     columns: ReleasedColumns
     progress: Callable[[int, int | None], object] | None = None
 
@@ -714,7 +714,7 @@ other reports are another release, and get another id.
 
 def save_frame(
     frame: pd.DataFrame,
-    records: list[Record],
+    records: list[ColumnRecord],
     path: Path | str,
     *,
     source: Path | str | None = None,
@@ -729,7 +729,7 @@ def save_frame(
     ----------
     frame : DataFrame
         Its columns' names must be text.
-    records : list of Record
+    records : list of ColumnRecord
         How its privatized columns were made.
     path : path
         Ends in .parquet, .pq, .csv, .tsv, .csv.gz or .tsv.gz.
@@ -779,7 +779,7 @@ def save_frame(
     return Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
 
 
-def _check_reports(frame: pd.DataFrame, record: Record, is_table: bool) -> None:
+def _check_reports(frame: pd.DataFrame, record: ColumnRecord, is_table: bool) -> None:
     """Raise where text cannot hold the reports of a column, or it holds what none of them is."""
     if record.is_shortened and is_table:
         return
@@ -805,7 +805,7 @@ def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | No
     return Ledger(path.with_name(path.name.removesuffix(LEDGER) or path.name), path)
 
 
-def _release_of(frame: pd.DataFrame, records: list[Record]) -> str:
+def _release_of(frame: pd.DataFrame, records: list[ColumnRecord]) -> str:
     """The id of the release that a frame holds; a new one where document or reports are others."""
     made = hashlib.sha256(json.dumps(write(records)).encode())
     for record in records:  # reports are public; their order counts, too
@@ -820,7 +820,7 @@ def _release_of(frame: pd.DataFrame, records: list[Record]) -> str:
 
 
 def _write_frame(
-    frame: pd.DataFrame, records: list[Record], publication: Publication, **options: Any
+    frame: pd.DataFrame, records: list[ColumnRecord], publication: Publication, **options: Any
 ) -> None:
     index, name = options.pop("index", False), publication.target.name.lower()
     with publication.open() as file:

@@ -61,7 +61,7 @@ _KEYS: dict[str, type] = {"name": object, "mechanism": dict, **_FACTS}
 
 
 @dataclass(frozen=True)
-class Record:
+class ColumnRecord:
     """The making of one column.
 
     Parameters
@@ -86,7 +86,7 @@ class Record:
     keyed: bool = False
 
     @classmethod
-    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> Record:
+    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
         """The record of a column that a mechanism made.
 
         Raises ArgumentValueError where name or categories have no JSON form, and where the
@@ -163,7 +163,7 @@ class Record:
         return asdict(self) | {"name": name}
 
     @classmethod
-    def from_dict(cls, document: Any) -> Record:
+    def from_dict(cls, document: Any) -> ColumnRecord:
         """The record that `to_dict` described; MetadataError for anything else."""
         _check_depth(document)
         if not isinstance(document, dict) or not {"name", "mechanism"} <= set(document):
@@ -250,7 +250,7 @@ def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
     return ", ".join(found) or "other labels"
 
 
-def read(attrs: Mapping[Any, Any]) -> list[Record]:
+def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
     """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
 
     Parameters
@@ -260,7 +260,7 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
 
     Returns
     -------
-    list of Record
+    list of ColumnRecord
 
     Raises
     ------
@@ -291,7 +291,7 @@ def read(attrs: Mapping[Any, Any]) -> list[Record]:
         )
     if set(said) != {"v", "columns"} or not isinstance(said["columns"], list):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
-    records = [Record.from_dict(item) for item in said["columns"]]
+    records = [ColumnRecord.from_dict(item) for item in said["columns"]]
     names = [record.name for record in records]
     for place, name in enumerate(names):
         if name in names[:place]:
@@ -317,7 +317,7 @@ def arrow_places(metadata: Mapping[bytes, bytes]) -> list[Mapping[Any, Any]]:
     return [metadata, attrs, kept if isinstance(kept, dict) else {}]
 
 
-def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:
+def find(attrs: Mapping[Any, Any], name: Hashable) -> ColumnRecord | None:
     """The record of one column, if the data hold one.
 
     Parameters
@@ -329,17 +329,17 @@ def find(attrs: Mapping[Any, Any], name: Hashable) -> Record | None:
 
     Returns
     -------
-    Record or None
+    ColumnRecord or None
     """
     return next((record for record in read(attrs) if record.name == name), None)
 
 
-def write(records: Iterable[Record]) -> dict[str, Any]:
+def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
     """The document of some columns.
 
     Parameters
     ----------
-    records : iterable of Record
+    records : iterable of ColumnRecord
         One a column.
 
     Returns
@@ -354,13 +354,15 @@ def record_columns(
 ) -> None:
     """Write into ``attrs`` how columns were made, in place of what was said of them before.
 
-    made : for each column its mechanism and the other facts of its `Record`.
+    made : for each column its mechanism and the other facts of its `ColumnRecord`.
     Warns UnrecordedWarning where a name or category has no JSON form.  Then nothing at all is
     left in ``attrs``: a document that is silent of one column would understate epsilon.
     """
     try:
         others = [record for record in read(attrs) if record.name not in made]
-        new = [Record.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()]
+        new = [
+            ColumnRecord.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()
+        ]
         attrs[KEY] = write([*others, *new])
     except ArgumentValueError as error:
         attrs.pop(KEY, None)
@@ -383,7 +385,7 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
     0.75
     """
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[ColumnRecord]) -> None:
         self._records = {record.name: record for record in records}
         self._said = {record.name: record.mechanism for record in records}
 
@@ -426,7 +428,7 @@ def carry(
     ----------
     target : DataFrame or Series
         Data after a merge, a concat, an assignment or a renaming; not changed.
-    *sources : DataFrame, Series, mapping, Record or list of Records
+    *sources : DataFrame, Series, mapping, ColumnRecord or list of them
         The data before, or their document, such as `rr.files.describe_file` of the file that a
         frame was read from.  What target still says of itself counts too.
     names : mapping, optional
@@ -471,7 +473,7 @@ def _carried(
     sources: Iterable[Any],
     moved: dict[Hashable, Hashable],
     dropped: Iterable[Hashable],
-) -> list[Record]:
+) -> list[ColumnRecord]:
     """The records of the columns of target."""
     opened = [_opened(source) for source in sources]
     own = read(target.attrs)
@@ -513,7 +515,7 @@ def _carried(
     return list(made.values())
 
 
-def _opened(source: Any) -> tuple[list[Record], list[Hashable]]:
+def _opened(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
     """The records of one source, and the columns that it has."""
     if isinstance(source, pd.DataFrame):
         return read(source.attrs), list(source.columns)
@@ -521,25 +523,25 @@ def _opened(source: Any) -> tuple[list[Record], list[Hashable]]:
         # What its frame said of other columns is not about this one.
         mine = [record for record in read(source.attrs) if record.name == source.name]
         return mine, [source.name]
-    records = [source] if isinstance(source, Record) else source
+    records = [source] if isinstance(source, ColumnRecord) else source
     if isinstance(records, Mapping):
         records = read({KEY: records})
-    if not isinstance(records, list) or not all(isinstance(one, Record) for one in records):
+    if not isinstance(records, list) or not all(isinstance(one, ColumnRecord) for one in records):
         raise ArgumentTypeError(
-            "each source must be a frame, a Series, a document or a list of Records (such as "
+            "each source must be a frame, a Series, a document or a list of ColumnRecords (such as "
             f"rr.files.describe_file gives), found {type(source).__name__}"
         )
     return records, [record.name for record in records]
 
 
-def _known(records: list[Record], columns: list[Hashable]) -> set[Hashable]:
+def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable]:
     """Columns of a source that are no renamed reports; any may be, where reports were lost."""
     stand = {record.name for record in records} & set(columns)
     return set(columns) if len(stand) == len(records) else stand
 
 
 def _refuse_plain(
-    opened: Iterable[tuple[list[Record], list[Hashable]]], claimed: set[Hashable]
+    opened: Iterable[tuple[list[ColumnRecord], list[Hashable]]], claimed: set[Hashable]
 ) -> None:
     """Raise where a column that one source calls reports may be the plain one of another."""
     for records, columns in opened:
@@ -552,7 +554,7 @@ def _refuse_plain(
             )
 
 
-def _joined(one: Record, other: Record) -> Record:
+def _joined(one: ColumnRecord, other: ColumnRecord) -> ColumnRecord:
     """The record of a column of which two sources speak, either of which may hold its rows."""
     if one.mechanism != other.mechanism or one.missing != other.missing:
         raise MetadataError(
@@ -568,7 +570,7 @@ def _joined(one: Record, other: Record) -> Record:
     )
 
 
-def check_fits(column: pd.Series[Any], record: Record) -> None:
+def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
     """Raise MetadataError for a column whose type says that it holds other values than reports.
 
     The type alone is looked at: its kind, and of a Categorical its categories.  Of a column of

@@ -28,7 +28,7 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 from rrstats.mechanisms.base import Chain, Mechanism
-from rrstats.mechanisms.records import POLICIES, Record
+from rrstats.mechanisms.records import POLICIES, ColumnRecord
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
 from rrstats.randomness.keyed import KeyedColumn, KeyedRows
 from rrstats.randomness.samplers import below
@@ -87,7 +87,9 @@ def _threads_for(column: Column, threads: object) -> int:
     return min(4, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
 
 
-def _chained(record: Record, mechanism: Mechanism, *, again: bool, missing: str, rng: Any) -> Chain:
+def _chained(
+    record: ColumnRecord, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
+) -> Chain:
     """Both rounds, where the data say in ``record`` that they are reports already."""
     if not again:
         raise MetadataError(
@@ -168,7 +170,7 @@ class ColumnRelease(Unpicklable):
         threads: int | None = None,
         key: Any = None,
         question: Hashable = None,
-        record: Record | None = None,
+        record: ColumnRecord | None = None,
         again: bool = False,
     ) -> None:
         opened = open_column(like)
