@@ -427,7 +427,6 @@ def curve(*mechanisms, **options):
 record("privacy", {
     "epsilons": lambda: [rr.epsilon_from_prob(p, k) for p in (0.5, 0.75, 0.9) for k in (2, 7)],
     "probs": lambda: [rr.prob_from_epsilon(e, k) for e in (0.1, 1.0, 5.0) for k in (2, 7)],
-    "draws": lambda: [rr.uniform_draw_from_prob(0.75, 4), rr.prob_from_uniform_draw(0.3, 4)],
     "posterior": lambda: rr.privacy.posterior(0.05, 3.0),
     "sum": lambda: rr.total_epsilon([0.1, 0.2, 0.3]),
     "rounds": lambda: json.dumps(

@@ -24,10 +24,8 @@ from rrstats.mechanisms.epsilon import (
     epsilon_from_ratio,
     largest_epsilon,
     prob_from_epsilon,
-    prob_from_uniform_draw,
     round_up,
     total_epsilon,
-    uniform_draw_from_prob,
 )
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.privacy import (
@@ -281,20 +279,15 @@ def test_derivation_by_epsilon():
     The derivation's numbers: k = 10, eps = ln 3 gives a draw 10/12, so prob 1/6 + 1/12 = 1/4.
     Case krr-p-q (Kairouz et al. 2016): eps = 1, k = 10 gives p and q below.
     """
-    assert prob_from_uniform_draw(10 / 12, 10) == pytest.approx(0.25, rel=1e-15)
+    assert prob_from_epsilon(math.log(3), 10) == pytest.approx(0.25, rel=1e-15)
     for k in (2, 3, 10, 100):
         for epsilon in (0.1, 1.0, 3.0):
             draw = k / (k - 1 + math.exp(epsilon))
-            expected = prob_from_epsilon(epsilon, k)
-            assert expected == pytest.approx(prob_from_uniform_draw(draw, k), rel=1e-13)
+            found = prob_from_epsilon(epsilon, k)
+            assert 1 - draw + draw / k == pytest.approx(found, rel=1e-13)
     prob = prob_from_epsilon(1.0, 10)
     assert prob == pytest.approx(0.23196931668407395, rel=1e-12)
     assert (1 - prob) / 9 == pytest.approx(0.08533674259065845, rel=1e-12)
-
-
-def test_a_rare_draw_is_not_the_whole_truth():
-    """However rare the draw, prob stays below 1; the nearest double would be no privacy."""
-    assert math.nextafter(1, 0) == prob_from_uniform_draw(1e-20, 2)
 
 
 # -- in plain words -----------------------------------------------------------------------------
@@ -403,19 +396,17 @@ NUMBER, WHOLE = "must be a number, found", "k, the number of categories"
 KRR2 = rr.KRR([0, 1], 0.75)
 WRONG = [
     *((epsilon_from_prob, (p, 3), f"prob {NUMBER}") for p in ("0.75", None, True, [0.75], 1j)),
-    *((uniform_draw_from_prob, (p, 3), f"prob {NUMBER}") for p in (np.bool_(True), np.ones(1))),
-    *((f, (p, 3), "prob ") for f in (epsilon_from_prob, uniform_draw_from_prob, check_prob)
+    *((check_prob, (p, 3), f"prob {NUMBER}") for p in (np.bool_(True), np.ones(1))),
+    *((f, (p, 3), "prob ") for f in (epsilon_from_prob, check_prob)
       for p in (0, 1, 1.0, -0.1, 1.5, math.nan, math.inf, Decimal("NaN"), 10**400)),
     (check_prob, (0.2, 3), r"\[1/3, 1\) for 3 categories, got 0.2; below 1/3"),
     (check_prob, (1, 3), "no privacy"),
     *((epsilon_from_prob, (0.75, k), WHOLE) for k in (1, 0, -3, 2.0, True, "3", None, math.nan)),
-    *((f, (0.5, 1), WHOLE) for f in (prob_from_epsilon, prob_from_uniform_draw,
-                                     uniform_draw_from_prob)),
+    (prob_from_epsilon, (0.5, 1), WHOLE),
     (largest_epsilon, (1,), WHOLE),
     *((prob_from_epsilon, (e, 3), "epsilon must be a finite number of at least 0")
       for e in (-1e-9, -1, math.nan, math.inf, -math.inf)),
     (prob_from_epsilon, ("1", 3), f"epsilon {NUMBER} str"),
-    (prob_from_uniform_draw, (0, 3), "prob_uniform_draw must be in"),
     *((total_epsilon, (bad,), "epsilons must be") for bad in ("12", [1, "2"])),
     *((total_epsilon, ([1.0, bad],), "epsilons must be at least 0") for bad in (-1.0, math.nan)),
     *((privacy.posterior, (prior, 3.0), "prior must be in") for prior in (0, 1, -1, math.nan)),

@@ -9,7 +9,8 @@ round alike).  Never more than one double above the exact value.
 
 Two numbers are both called p in the literature.  Ours is ``prob``, P(report = truth), as in
 OpenDP.  The derivation of k-RR by epsilon, and RAPPOR's f, use the probability of a uniform
-draw that may hit the truth; Google's dp-accounting calls that one ``noise_parameter``.
+draw that may hit the truth; Google's dp-accounting calls that one ``noise_parameter``.  Such a
+draw with probability d makes prob 1 - d (k-1)/k.
 Sources: OpenDP, proof of make_randomized_response; Kairouz, Bonawitz and Ramage (2016).
 """
 
@@ -240,59 +241,6 @@ def last_double(start: float, end: float, serves: Callable[[float], bool]) -> fl
 
 def _double(bits: int) -> float:
     return float(np.int64(bits).view(np.float64))
-
-
-# -- the other meaning of p -----------------------------------------------------------------
-
-
-def prob_from_uniform_draw(prob_uniform_draw: float, k: int) -> float:
-    """P(report = truth) where the report is a uniform draw over all k with a given probability.
-
-    Parameters
-    ----------
-    prob_uniform_draw : float
-        P(a draw replaces the truth), in (0, 1]; the draw may hit the truth.
-    k : int
-        Number of categories, at least 2.
-
-    Returns
-    -------
-    float
-        The nearest double to 1 - d + d/k that is below 1; the derivation by epsilon has
-        d = k / (k - 1 + e^epsilon), and `prob_from_epsilon` rounds that towards privacy.
-
-    Examples
-    --------
-    >>> prob_from_uniform_draw(0.5, 2)
-    0.75
-    """
-    k = check_k(k)
-    draw = check_number(prob_uniform_draw, "prob_uniform_draw", 0.0, 1.0, ends="(]")
-    return min(float(1 - Fraction(draw) * (k - 1) / k), LARGEST_PROB)
-
-
-def uniform_draw_from_prob(prob: float, k: int) -> float:
-    """The probability of a uniform draw, which may hit the truth, behind P(report = truth).
-
-    Parameters
-    ----------
-    prob : float
-        P(report = truth), in [1/k, 1).
-    k : int
-        Number of categories, at least 2.
-
-    Returns
-    -------
-    float
-        k (1 - prob) / (k - 1).
-
-    Examples
-    --------
-    >>> uniform_draw_from_prob(0.75, 2)
-    0.5
-    """
-    k = check_k(k)
-    return float((1 - Fraction(check_prob(prob, k))) * k / (k - 1))
 
 
 # -- shown to people -------------------------------------------------------------------------
