@@ -578,7 +578,7 @@ def test_tests_of_tables_know_the_design(sampled):
     assert found.df == 2
     assert "F with 2 and 57 degrees" in found.method
     assert found.statistic == rr.hypotheses.independence(table.combined).statistic
-    with pytest.raises(ArgumentValueError, match="without a design; leave simulations out"):
+    with pytest.raises(ArgumentValueError, match="without a design"):
         rr.hypotheses.independence(table, simulations=9, seed=1)
     waves = crosstab(frame.assign(v=frame["y"]), "y", "v", design=design, mechanisms={
         "v": rr.KRR(NO_YES, 0.75)
