@@ -645,7 +645,7 @@ def test_only_nested_fits_of_the_same_reports_compare():
 
 
 def test_clustered_people_have_no_likelihood_ratio():
-    """Whatever needs independent people is refused; the summary has a Wald test instead."""
+    """Whatever needs independent people is refused, and not in the summary."""
     frame = world(n=300)
     homes, columns = np.arange(300) % 50, frame[["age", "club"]]
     how = {"mechanism": DICE, "intercept": True}
@@ -658,16 +658,8 @@ def test_clustered_people_have_no_likelihood_ratio():
     ):
         with pytest.raises(ArgumentValueError, match=r"in clusters they are not.*use wald_test"):
             call()
-    test, text = found.wald_test(["age", "club"]), str(found.summary())
-    assert f"against one prevalence  Wald chi2(2) = {test.statistic:.2f}, p =" in text
-    assert "AIC" not in text
-    assert "in clusters they are not" in text
-    few = logit(frame["answer"], columns, design=rr.SampleDesign(clusters=homes % 39), **how)
-    assert "not tested: 39 clusters are few for 2 coefficients" in str(few.summary())
+    assert not {"AIC", "against one prevalence"} & {name for name, _ in found.summary().header}
     robust = logit(frame["answer"], columns, vcov="robust", **how)
-    assert f"Wald chi2(2) = {robust.wald_test(['age', 'club']).statistic:.2f}" in str(
-        robust.summary()
-    )
     assert robust.compare(logit(frame["answer"], columns[["age"]], **how)).df == 1
 
 
@@ -1071,22 +1063,13 @@ def test_a_category_in_a_wald_test_is_all_its_parameters():
     assert found.wald_test(whole[[1]]) == found.wald_test([[0, 1, 0, 0, 0, 0]])
 
 
-@pytest.mark.parametrize("terms", [[[0, 1, 2]], [[0], [1, 2]], [["b"]], ["zz"], [0, 1], [], "a"])
+@pytest.mark.parametrize("terms", [[[0, 1, 2]], [[0], [1, 2]], [["b"]], ["zz"], [], "a"])
 def test_a_wald_test_refuses_what_it_does_not_know(terms):
-    """A baseline has no parameters, and numbers are no names."""
+    """A baseline has no parameters."""
     reports = np.array(list("abc"))[np.random.default_rng(3).integers(0, 3, 300)]
     found = logit(reports, None, mechanism=rr.KRR(list("abc"), 0.8))
     with pytest.raises(ArgumentValueError, match="terms must be"):
         found.wald_test(terms)
-
-
-def test_a_wald_test_of_a_name_that_is_two_things_asks_which():
-    """A category that is called as a covariate."""
-    reports = np.array(["a", "x1", "c"])[np.random.default_rng(3).integers(0, 3, 300)]
-    x = np.random.default_rng(4).normal(size=300)
-    found = logit(reports, x, mechanism=rr.KRR(["a", "x1", "c"], 0.8), intercept=True)
-    with pytest.raises(ArgumentValueError, match="both a category and a covariate"):
-        found.wald_test("x1")
 
 
 def test_no_profile_has_no_prediction():

@@ -16,9 +16,8 @@ Sources: Nakamura (1990); for privatized data, van den Hout and Kooiman (2006) o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +34,7 @@ from rrstats.regression.design_matrix import table_of
 from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import (
+    LikelihoodResult,
     RegressionResult,
     clusters_df,
     confidence,
@@ -60,21 +60,17 @@ class ScoreResult(RegressionResult):
     effective_n: pd.Series[float]
     signal: pd.Series[float]
 
-    _elsewhere: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("compare", "lr_test", "goodness_of_fit"),
-            "scores have no likelihood; wald_test tests coefficients",
-        ),
-        **dict.fromkeys(
-            ("posterior", "proportions"),
-            "scores have no model of the privatized covariates; a fit with method='likelihood' "
-            "has, and rrstats.estimate gives their proportions",
-        ),
-        "marginal_effects": "in a linear regression the coefficients are the effects, params with "
-        "conf_int; where squares or interactions are in it, differences of predict, or a fit with "
-        "method='likelihood'",
-        "prevalence": "the outcome is a number; predict gives its mean for profiles",
-    }
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what a fit by likelihood has, and this one has not, where it is."""
+            told = f"ScoreResult has no {name}"
+            if hasattr(LikelihoodResult, name):
+                told += (
+                    ": scores have no likelihood and no model of the privatized covariates; use "
+                    "wald_test, params or predict, or fit with method='likelihood'"
+                )
+            raise AttributeError(told, name=name, obj=self)
 
     @property
     def _header(self) -> list[tuple[str, str]]:
@@ -89,9 +85,8 @@ class ScoreResult(RegressionResult):
             return super().warnings
         text = (
             f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
-            f"{', ...' * (len(thin) > 5)}) may be anything: beside the other covariates, "
-            f"their columns vary by {thin.min():.1f} standard errors at the least, which is within "
-            "noise of 0; leave covariates out, or ask more people."
+            f"{', ...' * (len(thin) > 5)}) may be anything: their columns vary by {thin.min():.1f} "
+            "standard errors, within noise of 0; leave covariates out, or ask more people."
         )
         return ((text, LowPrecisionWarning), *super().warnings)
 
@@ -120,8 +115,7 @@ class ScoreResult(RegressionResult):
         if data is None:
             raise ArgumentTypeError(
                 "predict needs data, profiles with the true categories of the privatized "
-                f"covariates {list(self.private.names)}: those of the people of the fit are not "
-                "known, and scores have no model of them (method='likelihood' has)"
+                f"covariates {list(self.private.names)}: of the people of the fit scores know none"
             )
         frame, half = table_of(data), student_quantile(confidence(level), self.df)
         known, matrices = self.private.codes(frame), np.stack(self.data.matrices(frame))
@@ -148,8 +142,7 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         bread = np.linalg.inv((gram + gram.T) / 2)
     except np.linalg.LinAlgError:
         raise NotIdentifiableError(
-            "the reports cancel one another: the corrected sums of squares of the covariates have "
-            "no inverse; more people are needed"
+            "the reports cancel one another, so that nothing is left; more people are needed"
         ) from None
     beta = bread @ np.einsum("crb,r->b", heavy, y)
     residual = y - design @ beta

@@ -326,11 +326,6 @@ def goodness(people: Population) -> GoodnessOfFit:
     """Observed against expected reports in groups of rows with equal predictors and sample."""
     model, theta = people.fit.model, people.fit.theta
     outcome = model.outcome
-    if outcome.cells is None:
-        raise ArgumentValueError(
-            "a test of fit needs reports that fall into one cell each; these name several "
-            "categories"
-        )
     first, cells = outcome.first, outcome.width
     offset = np.zeros(model.rows) if model.offset is None else model.offset
     alike = np.column_stack([people.data.design.matrix, first, offset])
@@ -363,31 +358,26 @@ def goodness(people: Population) -> GoodnessOfFit:
 def check_nested(large: Fit, small: Fit, advice: str) -> None:
     """Raise where one is no special case of the other, or has no chi-squared distribution."""
     one, two = large.model, small.model
+    wide, narrow = (np.concatenate(list(model.design(slice(None)))) for model in (one, two))
+    families = [getattr(model.outcome, "family", None) for model in (one, two)]
+    why = ""
     if type(one.outcome) is not type(two.outcome) or not (
         _same(one.given, two.given)
         and _same(one.weights, two.weights)
         and all(map(_same, one.outcome.observed, two.outcome.observed))
     ):
-        raise ArgumentValueError(
-            "the two fits must be of the same reports: these have other rows, another mechanism, "
-            "other frequencies or privatized covariates (rows with missing values dropped in one "
-            "of them?); for the effect of a privatized covariate itself use wald_test"
+        why = (
+            "must be of the same reports (were rows dropped in one of them?); for the effect of a "
+            "privatized covariate itself use wald_test"
         )
-    families = [getattr(model.outcome, "family", None) for model in (one, two)]
-    if families[0] != families[1] or not _same(one.offset, two.offset):
-        raise ArgumentValueError("the two fits must have the same link and the same offset")
-    wide, narrow = (np.concatenate(list(model.design(slice(None)))) for model in (one, two))
-    nested = _within(wide, narrow) and _within(one.shares, two.shares)
-    if one.size == two.size or not nested:
-        raise ArgumentValueError(
-            "neither fit is a special case of the other, so a likelihood ratio has no chi-squared "
-            f"distribution; {advice}"
-        )
-    if one.classes > 1 and (large.unknown.size or small.unknown.size):
-        raise ArgumentValueError(
-            "a likelihood-ratio test needs parameters with finite maxima, and some have none; "
-            "leave covariates out"
-        )
+    elif families[0] != families[1] or not _same(one.offset, two.offset):
+        why = "must have the same link and the same offset"
+    elif one.size == two.size or not (_within(wide, narrow) and _within(one.shares, two.shares)):
+        why = f"must be nested, one a special case of the other; {advice}"
+    elif one.classes > 1 and (large.unknown.size or small.unknown.size):
+        why = "must have finite parameters, and some have none; leave covariates out"
+    if why:
+        raise ArgumentValueError(f"the two fits of a likelihood-ratio test {why}")
 
 
 def _within(wide: Floats, narrow: Floats) -> bool:

@@ -9,17 +9,17 @@ larger one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_level, check_one_of
+from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import SummaryTable
 from rrstats._typing import Floats
 from rrstats.errors import (
@@ -102,16 +102,6 @@ class RegressionResult:
     iterations: int = 1
     df: float = np.inf
 
-    _elsewhere: ClassVar[Mapping[str, str]] = {}
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Say of what other fits have, and this one has not, what there is instead."""
-            why = type(self)._elsewhere.get(name)
-            told = f"{type(self).__name__} has no {name}"
-            raise AttributeError(told if why is None else f"{told}: {why}", name=name, obj=self)
-
     @property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Sentences on what the data leave open, and the warnings that they are."""
@@ -119,8 +109,7 @@ class RegressionResult:
             return ()
         text = (
             f"standard errors rest on few clusters, {self.df:.0f} more than parameters: intervals "
-            "by Student's t with as many degrees of freedom are still somewhat too short; use "
-            "larger samples of clusters, or fewer covariates"
+            "by Student's t are still somewhat short; use more clusters, or fewer covariates"
         )
         return ((text, LowPrecisionWarning),)
 
@@ -250,34 +239,26 @@ class RegressionResult:
         places = [self._places(name) for name in named]
         if named and all(places):
             return np.eye(self.df_model)[list(dict.fromkeys(itertools.chain(*places)))]
-        rows = isinstance(terms, np.ndarray) or any(isinstance(one, list) for one in named)
         try:
-            found = np.atleast_2d(np.array(terms if rows else [], dtype=np.float64))
+            found = np.atleast_2d(np.array(named, dtype=np.float64))
         except (TypeError, ValueError):
             found = np.empty((0, 0))
-        if found.shape[1:] == (self.df_model,) and np.isfinite(found).all():
+        if found.shape[1] == self.df_model and np.isfinite(found).all():
             return found
-        strange = [name for name, place in zip(named, places, strict=True) if not place]
         raise ArgumentValueError(
             f"terms must be names of parameters, {list(self.index)}, or a matrix of "
-            f"{self.df_model} finite columns, found {strange}"
+            f"{self.df_model} finite columns, found {terms!r}"
         )
 
     def _places(self, name: Any) -> list[int]:
-        """The places of the parameters of that name; of pairs also all with it in one level."""
-        numbers = range(self.index.nlevels)
-        levels = [self.index, *(self.index.get_level_values(place) for place in numbers)]
-        exact, *parts = (
-            [place for place, label in enumerate(labels) if _equal(label, name)]
-            for labels in levels
+        """The places of the parameters of that name; of pairs also all with either part of it."""
+        levels = (self.index.get_level_values(place) for place in range(self.index.nlevels))
+        found = (
+            [place for place, label in enumerate(labels) if label == name]
+            for labels in (self.index, *levels)
+            if isinstance(name, Hashable)
         )
-        there = [found for found in parts if found]
-        if len(there) > 1 and not exact:
-            both = " and a ".join(map(str, self.index.names))
-            raise ArgumentValueError(
-                f"terms has {name!r}, which is both a {both}; name pairs of {list(self.index)}"
-            )
-        return exact or [place for found in there for place in found]
+        return next(filter(None, found), [])
 
     # -- the table --------------------------------------------------------------------------
 
@@ -398,15 +379,6 @@ class RegressionResult:
         return self.summary()._repr_html_()
 
 
-def _equal(label: Any, name: Any) -> bool:
-    """A name is that label: 1 is not True."""
-    return (
-        isinstance(name, Hashable)
-        and isinstance(label, bool) == isinstance(name, bool)
-        and bool(label == name)
-    )
-
-
 def confidence(level: object) -> float:
     """A confidence level of at least 0.5; a lower one is mostly meant as what it leaves out."""
     found = check_level(level)
@@ -445,9 +417,6 @@ def _written(number: float) -> str:
 def _rounded(number: float, digits: int) -> str:
     return "" if np.isnan(number) else f"{number:.{digits}f}"
 
-
-_CLUSTERS = 20
-"""Clusters for each coefficient, below which a test of all of them is not offered."""
 
 _FEW_DF = 15
 """Fewer clusters beyond the parameters deserve a warning: with 8 clusters and t 93 of 100 intervals
@@ -579,11 +548,7 @@ class LikelihoodResult(RegressionResult):
             For fits of other data, if neither is a special case of the other, and without a
             likelihood: with weights, or with people in clusters.
         """
-        if not isinstance(other, LikelihoodResult):
-            raise ArgumentTypeError(
-                "compare needs another fit by likelihood of the same reports, found "
-                f"{type(other).__name__}"
-            )
+        check_instance(other, "other", LikelihoodResult, "another fit by likelihood")
         large, small = sorted((self, other), key=lambda one: -one.df_model)
         for one in (large, small):
             one._check_likelihood("a likelihood-ratio test")
@@ -597,18 +562,13 @@ class LikelihoodResult(RegressionResult):
     lr_test = compare
 
     def _check_likelihood(self, what: str) -> None:
-        if self.data.weighted:
-            raise ArgumentValueError(
-                f"{what} needs a likelihood, and with probability weights there is none; use "
-                "wald_test"
-            )
+        why = "" if self.converged else "of a fit that converged"
         if self.data.clusters is not None:
-            raise ArgumentValueError(
-                f"{what} needs people who are independent, and in clusters they are not, so "
-                "that it would find too much; use wald_test, whose errors know of the clusters"
-            )
-        if not self.converged:
-            raise ArgumentValueError(f"{what} needs a fit that converged")
+            why = "of people who are independent, and in clusters they are not"
+        if self.data.weighted:
+            why = "and with probability weights there is none"
+        if why:
+            raise ArgumentValueError(f"{what} needs a likelihood {why}; use wald_test")
 
     @property
     def _latent(self) -> bool:
@@ -671,28 +631,31 @@ class LikelihoodResult(RegressionResult):
             weights = people.weights if frame is None else np.full(model.rows, 1 / model.rows)
             mean, gradient = people.total(model, weights)
             error = people.errors(gradient) * np.where(people.blind(model).any(), np.nan, 1.0)
-            ends = interval(people, mean, error, level)
-            return self._framed((mean, error, *ends), category=True)
-        table = self._framed(predictions(people, model, level, known), category=False)
+            return self._framed(mean, error, *interval(people, mean, error, level))
+        table = self._framed(*predictions(people, model, level, known))
         index = self.data.design.frame.index if frame is None else frame.index
-        copies = len(table) // max(len(index), 1)  # a row for each category
-        places = np.arange(len(index)).repeat(copies)
-        table.index = index if copies == 1 else index[places]
+        places = np.arange(len(index)).repeat(len(self._shown))
+        table.index = index if len(self._shown) == 1 else index[places]
+        if len(self._shown) == 1 and "category" in table:
+            del table["category"]
         return table if frame is None else self.data.beside(frame.iloc[places], table)
 
-    def _framed(self, values: Iterable[Floats], *, category: bool) -> pd.DataFrame:
-        """Values of each category and row as a frame; of an event its own alone."""
+    @property
+    def _shown(self) -> dict[int, Hashable]:
+        """The categories of which something is told, by their places; of two the event alone."""
+        named = dict(enumerate(getattr(self.fit.model.outcome, "categories", [None])))
+        return named if self.event is None else {1: named[1]}
+
+    def _framed(self, *values: Floats) -> pd.DataFrame:
+        """Values of each category and row as a frame."""
         name = "prediction" if self._latent or self._number else "prevalence"
-        heads = (name, "std_error", "low", "high")
-        found = pd.DataFrame({h: one.T.ravel() for h, one in zip(heads, values, strict=True)})
-        if self._number:
-            return found
-        names = list(self.fit.model.outcome.categories)
-        every = names * (len(found) // len(names))
-        found.insert(0, "category", pd.Series(every, dtype=object))
-        if self.event is not None:
-            found = found.iloc[1::2].reset_index(drop=True)
-        return found if category or self.event is None else found.drop(columns="category")
+        each = [value[list(self._shown)].T.ravel() for value in values]
+        found = pd.DataFrame(dict(zip((name, "std_error", "low", "high"), each, strict=True)))
+        if not self._number:
+            names = list(self._shown.values())
+            names *= len(found) // len(names)
+            found.insert(0, "category", pd.Series(names, dtype=object))
+        return found
 
     def _profiles(
         self, data: Any, offset: Any
@@ -765,19 +728,17 @@ class LikelihoodResult(RegressionResult):
             For a number in a transform that jumps (``I(age > 50)``, ``x // 3``): make the step a
             column of the frame.
         """
-        names = getattr(self.fit.model.outcome, "categories", (None,))
-        shown = range(len(names)) if self.event is None else [1]
         rows = [
-            (name, change, names[place], effects[place], errors[place])
+            (name, change, category, effects[place], errors[place])
             for name, change, effects, errors in marginal(self._people)
-            for place in shown
+            for place, category in self._shown.items()
         ]
         heads = ["covariate", "change", "category", "effect", "std_error"]
         found = pd.DataFrame(rows, columns=heads)
         if self.fit.unknown.size and not self._latent:
             found["std_error"] = np.nan
         found = tested(found, confidence(level), self.df)
-        return found if len(shown) > 1 else found.drop(columns="category")
+        return found if len(self._shown) > 1 else found.drop(columns="category")
 
     def posterior(self) -> pd.DataFrame:
         """P(true category | reports, outcome, covariates) for each row of the fit; sums to 1.
@@ -847,10 +808,10 @@ class LikelihoodResult(RegressionResult):
             Where groups are so small that chi-squared does not hold: an expected count below 1, or
             more than a fifth below 5.
         """
-        if self._latent or self._number:
+        if self._latent or self._number or self.fit.model.outcome.cells is None:
             raise ArgumentTypeError(
-                "goodness_of_fit is for ordinary covariates of few values; compare this fit with a "
-                "larger one (compare), of interactions say"
+                "goodness_of_fit is for ordinary covariates of few values, and reports of one cell "
+                "each; compare this fit with a larger one (compare), of interactions say"
             )
         self._check_likelihood("a test of fit")
         return goodness(self._people)
@@ -897,33 +858,17 @@ class LikelihoodResult(RegressionResult):
     @property
     def _header(self) -> list[tuple[str, str]]:
         found = [("people", f"{self.nobs:,}")]
-        if not self.data.weighted:
-            found.append(("log-likelihood", f"{self.llf:.3f}"))
-        if self.index[0] == "Intercept" and self.event is not None and not self._latent:
-            found += self._against_one_prevalence()
         if not self.data.weighted and self.data.clusters is None:
+            found.append(("log-likelihood", f"{self.llf:.3f}"))
+            df = self.df_model - 1 - self.fit.model.outcome.own
+            alone = self.index[0] == "Intercept" and self.event is not None and not self._latent
+            if df and alone and self.vcov != "robust":
+                gain = max(0.0, 2 * (self.llf - self.llnull))
+                told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
+                found.append(("against one prevalence", told))
             found += [("AIC", f"{self.aic:.2f}"), ("BIC", f"{self.bic:.2f}")]
         told = f"{'yes' if self.converged else 'no'}, {self.iterations} iterations"
         return [*found, ("standard errors", self._errors), ("converged", told)]
-
-    def _against_one_prevalence(self) -> list[tuple[str, str]]:
-        """A test of all coefficients but the intercept, if there are any."""
-        df, clusters = self.df_model - 1 - self.fit.model.outcome.own, self.data.clusters
-        count = np.inf if clusters is None else int(clusters.max()) + 1
-        if not df:
-            return []
-        if count < _CLUSTERS * df:  # their covariance is far too small in some direction
-            told = f"not tested: {count} clusters are few for {df} coefficients"
-        elif self.vcov in ("robust", "clustered") or clusters is not None:
-            try:
-                test = self.wald_test(np.eye(self.df_model)[1 : 1 + df])
-            except ArgumentValueError:  # some have no standard error
-                return []
-            told = f"Wald {verdict(test.statistic, df, test.p_value)}"
-        else:
-            gain = max(0.0, 2 * (self.llf - self.llnull))
-            told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
-        return [("against one prevalence", told)]
 
     @cached_property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
@@ -943,20 +888,17 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
     model, level = fit.model, fit.model.same.mean(axis=0)
     if not result._latent and float(level @ level) < 1 - 1e-9:
         yield (
-            "No intercept: the covariates have no column of ones, so that the model fixes the "
-            "prevalence where all are 0 (intercept=True adds one)."
+            "No intercept: the model fixes the prevalence where all covariates are 0 "
+            "(intercept=True adds one)."
         )
     if model.outcome.own and not result._number:
         yield "A share of a class is that within its category, taken to be the same for everyone."
-    if data.clusters is not None and not data.weighted:
-        yield "The log-likelihood takes people for independent, which in clusters they are not."
     if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
         yield "conf_int(method='profile-likelihood') bounds infinite coefficients on one side."
     if fit.edge > _EDGE:
         yield (
             f"This is an interior maximum.  The likelihood is higher by {fit.edge:.1f} where "
-            "prevalence is 0 or 1 alone: that fits the noise of few reports, and was farther from "
-            "the truth in simulations.  Standard errors are those of this maximum by itself."
+            "prevalence is 0 or 1 alone, which fits the noise of few reports."
         )
     if others:
         yield (
@@ -965,13 +907,13 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
         )
     if result._latent:
         yield result._effective_n_note(result.effective_n)
+        if result._number:
+            yield "Errors are taken for normal: skewed ones pass for groups of people."
     if result.covariate_model == "constant" and len(data.names) > 1:
         yield (
             "Shares of the true categories are taken to be the same whatever the ordinary "
             "covariates are; where they are not, effects are biased (covariate_model='logistic')."
         )
-    if result._latent and result._number:
-        yield "Errors are taken for normal: skewed ones pass for groups of people."
 
 
 def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
@@ -998,8 +940,7 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
         size = float(np.abs(fit.maximum.gradient).max())
         yield (
             f"no maximum of the likelihood was found in {result.iterations} steps (the gradient is "
-            f"still {size:.3g}); these numbers are no estimates: leave covariates out, or look "
-            "for groups with few reports",
+            f"still {size:.3g}); these numbers are no estimates: leave covariates out",
             ConvergenceWarning,
         )
     if not lost.any():
@@ -1008,9 +949,8 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     where = None if known else _everywhere(fit.model.outcome, fit.model.weights)
     if where is not None:
         yield (
-            f"{where}; so {int(lost.sum())} of {len(lost)} parameters have no finite maximum, and "
-            "prevalence can be bounded but not explained; were these answers privatized, by this "
-            "mechanism?",
+            f"{where}; so {int(lost.sum())} of {len(lost)} parameters have no finite maximum; were "
+            "these answers privatized, by this mechanism?",
             ConvergenceWarning,
         )
         return
@@ -1018,10 +958,9 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     names = [str(name[-1] if isinstance(name, tuple) else name) for name in result.index[lost]]
     yield (
         f"{int(lost.sum())} parameters have no finite maximum, and the likelihood keeps rising as "
-        f"the parameters {', '.join(by_source(dict.fromkeys(names)))} grow: for some people it is "
-        "largest where a true category, or an answer, has a probability of 0 or 1 (separation, or "
-        "fewer reports of the event than the design alone makes); these are infinite or not known, "
-        "and have no standard errors; merge levels, or leave the covariate out",
+        f"the parameters {', '.join(by_source(dict.fromkeys(names)))} grow (separation, or fewer "
+        "reports of the event than the design alone makes): these are infinite or not known, and "
+        "have no standard errors; merge levels, or leave the covariate out",
         ConvergenceWarning,
     )
 
@@ -1053,8 +992,8 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     if len(small := sizes[sizes < _FEW_PEOPLE]):
         names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
         yield (
-            f"of {result.nobs:,} people, next to none are put into some true categories "
-            f"({names}): what is said of these rests on single outcomes.",
+            f"next to no people are put into some true categories ({names}): what is said of "
+            "these rests on single outcomes.",
             LowPrecisionWarning,
         )
     if len(thin := effective_n[effective_n < _FEW_ANSWERS]):
