@@ -17,7 +17,7 @@ from cli_calls import call  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
-from rrstats.cli import arguments, command_line  # after importorskip
+from rrstats.cli import command_line  # after importorskip
 from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
@@ -230,8 +230,8 @@ def test_describe_names_the_file_beside(folder, capsys):
 def test_help_lists_the_exit_codes(capsys):
     """In four lines, and they are those that the command line returns."""
     page = call(capsys, "--help")[1]
-    assert page.endswith(arguments.EXIT_CODES)
-    lines = arguments.EXIT_CODES.split("exit codes:\n")[1].splitlines()
+    assert page.endswith(command_line.EXIT_CODES)
+    lines = command_line.EXIT_CODES.split("exit codes:\n")[1].splitlines()
     assert 4 == len(lines)
     names = ("DONE", "FAILED", "BAD_ARGUMENTS", "INTERRUPTED")
     codes = [getattr(command_line, name) for name in names]

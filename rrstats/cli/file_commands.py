@@ -15,8 +15,7 @@ from typing import Any
 import pandas as pd
 
 from rrstats._display import chance, columns, label, wrap
-from rrstats.cli.arguments import check_design
-from rrstats.cli.share_tables import share_note, share_rows, share_table
+from rrstats.cli.demo import share_note, share_table
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.estimate import Estimate
 from rrstats.files.atomic import Publication, uninterrupted
@@ -68,20 +67,27 @@ def privatize(options: argparse.Namespace) -> str:
     return ""
 
 
+def _has_design(options: argparse.Namespace, *others: str) -> bool:
+    """True where options give a design; raises where they stand beside a plan."""
+    design = ["categories", "prob", "epsilon", "with_missing"]
+    given = [name for name in [*design, *others] if getattr(options, name) is not None]
+    if options.plan is not None and given:
+        raise ArgumentValueError(
+            "--plan says how each column is made, so "
+            f"--{given[0].replace('_', '-')} cannot stand beside it; write it into the plan"
+        )
+    return bool(given)
+
+
 def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     """A record of each column to be made: from the plan, or from the options."""
-    check_design(options)
-    if options.plan is None:
-        policies = {"unknown": options.unknown or "raise", "missing": options.missing or "uniform"}
-        made = _mechanisms(options, options.source)
-        return [ColumnRecord.of(name, mechanism, **policies) for name, mechanism in made.items()]
-    for option in ("column", "unknown", "missing"):
-        if getattr(options, option):
-            raise ArgumentValueError(
-                f"--plan says how each column is privatized, so --{option} cannot stand beside "
-                "it; write it into the plan"
-            )
-    return read_plan(options.plan, {"unknown": "raise", "missing": "uniform"})
+    _has_design(options, "column", "unknown", "missing")
+    usual = {"unknown": "raise", "missing": "uniform"}
+    if options.plan is not None:
+        return read_plan(options.plan, usual)
+    policies = {name: getattr(options, name) or policy for name, policy in usual.items()}
+    made = _mechanisms(options, options.source)
+    return [ColumnRecord.of(name, mechanism, **policies) for name, mechanism in made.items()]
 
 
 def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:
@@ -96,7 +102,7 @@ def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]
             f"--column {options.column[0]} needs --categories: they are part of the design and "
             "never taken from the data; for example --categories never,once,often"
         )
-    words = [*options.categories, *([None] * options.with_missing)]
+    words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_source(path)
     part, found = source.files[0], {}
     for name in map(source.check_column, options.column):
@@ -197,7 +203,7 @@ def estimate(options: argparse.Namespace) -> str:
     if not 0 < options.level < 1:
         raise ArgumentValueError(f"--level must be above 0 and below 1, got {options.level:g}")
     found: dict[str, Estimate] = {}
-    if check_design(options):
+    if _has_design(options):
         for name, mechanism in _mechanisms(options, options.file).items():
             found |= estimate_file(options.file, name, mechanism, target=options.target)
     else:
@@ -205,25 +211,25 @@ def estimate(options: argparse.Namespace) -> str:
         found |= estimate_file(options.file, named, options.plan, target=options.target)
     if options.format == "text":
         return _as_text(found, options)
-    columns = []
+    tables = {}
     for name, estimate in found.items():
-        facts = {
-            "level": options.level,
-            "target": estimate.target,
-            "method": options.method or estimate.default_method,
-            "epsilon": estimate.mechanism.epsilon,
-            "missing": estimate.n_missing,
-        }
-        columns.append((name, facts, share_rows(estimate, options.level, options.method)))
+        frame = estimate.to_frame(options.level, method=options.method).astype(object)
+        frame["category"] = pd.Series(estimate.categories, dtype=object)
+        frame.insert(0, "column", name)
+        tables[name] = frame.assign(
+            level=options.level,
+            target=estimate.target,
+            method=options.method or estimate.default_method,
+            epsilon=estimate.mechanism.epsilon,
+            missing=estimate.n_missing,
+        )
     if options.format == "csv":
-        rows = [
-            {"column": name, **row, **facts} for name, facts, shares in columns for row in shares
-        ]
-        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+        return pd.concat(tables.values()).to_csv(index=False, lineterminator="\n")
+    facts = ["column", "level", "target", "method", "epsilon", "missing", "n"]
     documents = []
-    for name, facts, shares in columns:
-        n = [row.pop("n") for row in shares]
-        documents.append({"column": name, **facts, "n": n[0], "shares": shares})
+    for frame in tables.values():
+        shares = frame.drop(columns=facts).to_dict(orient="records")
+        documents.append({**frame[facts].to_dict(orient="records")[0], "shares": shares})
     return as_json({"columns": documents})
 
 
@@ -273,7 +279,7 @@ def as_json(document: Any) -> str:
 
 def check(options: argparse.Namespace) -> str:
     """Look at the true answers for the data curator; returns a private page."""
-    check_design(options)
+    _has_design(options)
     if options.plan is None:
         designs: dict[str, Any] = _categories(options, options.file)
     else:
