@@ -37,12 +37,13 @@ def arrow_kind(arrow: Any) -> str:
         return arrow_kind(arrow.value_type)
     if pa.types.is_timestamp(arrow):
         return "date" if arrow.tz is None else "instant"
+    binaries = (pa.binary(), pa.large_binary())
     tests = {
         "bool": pa.types.is_boolean,
         "int": pa.types.is_integer,
         "float": pa.types.is_floating,
-        "str": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
-        "bytes": lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t),
+        "str": lambda t: t in (pa.string(), pa.large_string()),
+        "bytes": lambda t: pa.types.is_fixed_size_binary(t) or t in binaries,
         "date": pa.types.is_date,
         "duration": pa.types.is_duration,
     }

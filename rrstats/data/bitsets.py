@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import arrow_type, plain, plain_type
+from rrstats.data.arrow import arrow_kind, arrow_type, plain
 from rrstats.data.categories import is_missing
 from rrstats.data.columns import (
     Column,
@@ -26,6 +26,7 @@ from rrstats.data.columns import (
     ReportCodec,
     ReportLayout,
     open_reports,
+    type_of,
 )
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
@@ -39,25 +40,20 @@ _AT_ONCE_BYTES = 1 << 18
 """Packed reports looked at together, so that what is made of them stays in the cache."""
 
 
-def _parts(codes: Packed) -> list[slice]:
-    step = max(1, _AT_ONCE_BYTES // max(codes.shape[1], 1))
-    return [slice(at, at + step) for at in range(0, len(codes), step)]
-
-
 def unpack_into(bits: Bits, codes: Packed) -> None:
     """Fill (n, k) booleans from packed reports."""
-    k = bits.shape[1]
-    for rows in _parts(codes):
-        part = np.unpackbits(codes[rows], axis=1, count=k, bitorder=BIT_ORDER)
-        bits[rows] = part.view(np.bool_)
+    step = max(1, _AT_ONCE_BYTES // codes.shape[1])
+    for at in range(0, len(codes), step):
+        part = np.unpackbits(codes[at : at + step], axis=1, count=bits.shape[1], bitorder=BIT_ORDER)
+        bits[at : at + step] = part.view(np.bool_)
 
 
 # -- counting ------------------------------------------------------------------------------
 
-_FEW_ROWS = 192
-"""Up to here rows are unpacked and added one by one; a byte holds their number."""
+_MOST_ROWS = 255
+"""So many bits add up in a byte."""
 
-_WIDE = 256
+_WIDE = 512
 """Narrower reports are laid side by side, as many as go into so many bytes."""
 
 
@@ -76,39 +72,14 @@ def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
     ndarray of int of shape (k,)
     """
     width = codes.shape[1]
-    counts = np.zeros(8 * width, dtype=np.int64)
-    side = max(1, _WIDE // width)
-    for rows in _parts(codes):
-        part = np.ascontiguousarray(codes[rows])
-        whole = len(part) // side * side
-        if whole:
-            sums = _column_sums(part[:whole].reshape(-1, side * width))
-            counts += sums.reshape(side, -1).sum(axis=0)
-        if whole < len(part):
-            counts += _column_sums(part[whole:])
+    counts, side = np.zeros(8 * width, dtype=np.int64), max(1, _WIDE // width)
+    whole, codes = len(codes) // side * side, np.ascontiguousarray(codes)
+    for wide in (codes[:whole].reshape(-1, side * width), codes[whole:]):
+        for at in range(0, len(wide), _MOST_ROWS):
+            bits = np.unpackbits(wide[at : at + _MOST_ROWS], axis=1, bitorder=BIT_ORDER)
+            sums = np.add.reduce(bits, axis=0, dtype=np.uint8)
+            counts += sums.reshape(-1, 8 * width).sum(axis=0, dtype=np.int64)
     return counts[:k]
-
-
-def _column_sums(codes: Packed) -> NDArray[np.int64]:
-    """(8 width,) numbers of reports in which each bit is 1.
-
-    Three rows become two in five operations on all their bits, as in a full adder: the sums
-    modulo 2, and the carries, which count twice (Harley and Seal's population count).
-    """
-    if len(codes) <= _FEW_ROWS:
-        bits = np.unpackbits(codes, axis=1, bitorder=BIT_ORDER)
-        return np.asarray(np.add.reduce(bits, axis=0, dtype=np.uint8), dtype=np.int64)
-    third = len(codes) // 3
-    one, two, three = codes[:third], codes[third : 2 * third], codes[2 * third : 3 * third]
-    odd = one ^ two
-    carries = odd & three
-    carries |= one & two
-    odd ^= three
-    sums = _column_sums(odd)
-    sums += 2 * _column_sums(carries)
-    if len(codes) > 3 * third:
-        sums += _column_sums(codes[3 * third :])
-    return sums
 
 
 NOT_IN_TEXT = "CSV and other text cannot hold packed reports; Parquet and Feather files can"
@@ -278,21 +249,18 @@ class Subsets(ReportCodec):
     def _read_arrow(self, cells: Any) -> Encoded:
         """Arrow's binary of any kind, chunked or not."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
         held = plain(held).cast(pa.large_binary())
         held = held.combine_chunks() if hasattr(held, "chunks") else held
-        absent = held.is_null().to_numpy(zero_copy_only=False) if held.null_count else None
-        wrong = np.diff(_ends(held)) != self.width
-        if wrong.any():  # of a missing one, too
-            blank = pa.scalar(bytes(self.width), pa.large_binary())
-            held = pc.if_else(pa.array(~wrong), held, blank)
-        start = int(_ends(held)[0])
-        data = held.buffers()[-1]
-        flat = np.frombuffer(data if data is not None and len(held) else b"", np.uint8)
-        codes = flat[start : start + len(held) * self.width].reshape(len(held), self.width)
-        return self._checked(codes, wrong, absent)
+        if held.null_count or not len(held):
+            return self._read_objects(held.to_pylist())
+        _, offsets, data = held.buffers()
+        ends = np.frombuffer(offsets, np.int64)[held.offset : held.offset + len(held) + 1]
+        if (np.diff(ends) != self.width).any():
+            return self._read_objects(held.to_pylist())
+        codes = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+        return self._checked(codes.reshape(-1, self.width))
 
     # -- codec: see `ReportCodec` ----------------------------------------------------------
 
@@ -320,9 +288,7 @@ class Subsets(ReportCodec):
 
     def reader(self, like: Any) -> Reader:
         """Return a function from cells of the type of ``like`` to packed reports."""
-        if isinstance(like, list):
-            return self._read_objects
-        dtype = like.dtype if hasattr(like, "dtype") else like.type
+        dtype = type_of(like)
         if isinstance(dtype, pd.CategoricalDtype) or dtype == np.dtype(object):
             return self._read_objects
         if isinstance(dtype, np.dtype):
@@ -335,10 +301,7 @@ class Subsets(ReportCodec):
         if (arrow := arrow_type(dtype)) is not None:
             import pyarrow as pa
 
-            held = plain_type(arrow)
-            held = plain_type(held.value_type) if pa.types.is_dictionary(held) else held
-            tests = ("is_fixed_size_binary", "is_binary", "is_large_binary", "is_null")
-            if any(getattr(pa.types, test)(held) for test in tests):
+            if arrow_kind(arrow) == "bytes" or pa.types.is_null(arrow):
                 return self._read_arrow
         raise ArgumentTypeError(
             f"reports must be {self.describe()}, as binary of {self.width} bytes or "
@@ -401,25 +364,17 @@ def _binary_parts(codes: Packed, absent: Bits | None, held: Any) -> list[Any]:
     import pyarrow as pa
 
     rows, width = codes.shape
-    fixed = held == pa.binary(width)
-    step, parts = max(rows, 1) if fixed else _MOST_BYTES // width, []
+    step = max(rows, 1) if held == pa.binary(width) else _MOST_BYTES // width
+    if absent is not None:
+        codes[absent] = 0
+    parts = []
     for start in range(0, max(rows, 1), step):
         part, valid = codes[start : start + step], None
         if absent is not None:
-            lost = absent[start : start + step]
-            part[lost] = 0
-            valid = pa.py_buffer(np.packbits(~lost, bitorder=BIT_ORDER))
-        ends = pa.py_buffer(np.arange(len(part) + 1, dtype=np.int32) * np.int32(width))
-        buffers = [valid, *([] if fixed else [ends]), pa.py_buffer(part.reshape(-1))]
-        parts.append(pa.Array.from_buffers(held, len(part), buffers))
+            valid = pa.py_buffer(np.packbits(~absent[start : start + step], bitorder=BIT_ORDER))
+        buffers = [valid, pa.py_buffer(part.reshape(-1))]
+        parts.append(pa.Array.from_buffers(pa.binary(width), len(part), buffers).cast(held))
     return parts
-
-
-def _ends(cells: Any) -> NDArray[np.int64]:
-    """(n + 1,) where each cell of Arrow's large binary ends; the first is where they begin."""
-    if not len(cells):
-        return np.zeros(1, dtype=np.int64)
-    return np.frombuffer(cells.buffers()[1], np.int64)[cells.offset : cells.offset + len(cells) + 1]
 
 
 _MOST_BYTES = (1 << 31) - 1

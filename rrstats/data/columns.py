@@ -122,7 +122,7 @@ def reader(categories: Categories, like: Any) -> Reader:
     ArgumentTypeError
         That type cannot hold the categories, or tell them apart.
     """
-    dtype = like.dtype if hasattr(like, "dtype") else getattr(like, "type", np.dtype(object))
+    dtype = type_of(like)
     _check_type(categories, dtype)
     codes = _of_type(categories, dtype)
     return lambda cells: Encoded.of(codes(cells), categories.k)
@@ -420,6 +420,11 @@ def _of_objects(categories: Categories) -> Encoder:
 # -- kinds ---------------------------------------------------------------------------------
 
 
+def type_of(cells: Any) -> Any:
+    """The declared type of an array of any library; of a list, that of objects."""
+    return cells.dtype if hasattr(cells, "dtype") else getattr(cells, "type", np.dtype(object))
+
+
 def kind_of_type(dtype: Any) -> str:
     """The kind of category that a declared type can hold; "any" where it does not say."""
     if isinstance(dtype, pd.CategoricalDtype):
@@ -574,7 +579,7 @@ def _arrow_layout(table: Any, arrow: Any, column: Column) -> ReportLayout:
 
 def _layout_of(table: Any, column: Column) -> ReportLayout:
     """The layout of arrays of the type of ``table``, which holds the k categories."""
-    dtype = table.dtype if hasattr(table, "dtype") else table.type
+    dtype = type_of(table)
     if isinstance(table, np.ndarray):
         return _numpy_layout(table, dtype, absent=_NUMPY_MISSING.get(dtype.kind))
     if isinstance(table, pd.Categorical):

@@ -15,7 +15,6 @@ Source: BLAKE2b, RFC 7693.
 
 from __future__ import annotations
 
-import contextlib
 from hashlib import blake2b
 from typing import Any
 from unicodedata import is_normalized
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from rrstats.data.arrow import arrow_kind, arrow_type, plain
 from rrstats.data.categories import is_missing
-from rrstats.data.columns import kind_of_type, open_column
+from rrstats.data.columns import kind_of_type, open_column, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
 
@@ -35,7 +34,7 @@ Kinds = NDArray[np.uint32]
 
 _INTEGER, _SIXTEEN, _TEXT, _BYTES = 1, 2, 3, 4
 
-_WORDS = "whole numbers, 16 bytes each (bytes or UUID), text or bytes"
+_WORDS = "whole numbers below 2**127, 16 bytes each (bytes or UUID), text or bytes"
 
 
 def identity(ids: Any, name: str = "id") -> Identity:
@@ -66,10 +65,8 @@ def identity(ids: Any, name: str = "id") -> Identity:
     >>> [hex(int(word)) for word in blocks.ravel()]
     ['0x5', '0x0', '0xffffffffffffffff', '0xffffffffffffffff']
     """
-    column = None
-    with contextlib.suppress(ArgumentTypeError):
-        column = open_column(ids)
-    if column is None or column.shape == ():
+    column = open_column(ids)
+    if column.shape == ():
         raise ArgumentTypeError(f"{name} must be a column of ids, found {type(ids).__name__}")
     cells = column.cells
     if isinstance(cells, list):
@@ -89,18 +86,16 @@ def identity(ids: Any, name: str = "id") -> Identity:
 
 def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
     """Words and kinds of some ids, by the declared type of their container."""
-    if isinstance(part, list):
-        return _of_objects(part, name)
     if isinstance(part, pd.Categorical):
-        return _of_places(part.codes, part.categories, name)
-    dtype = part.dtype if hasattr(part, "dtype") else part.type
+        part = open_column(part.categories.take(part.codes)).cells
+    dtype = type_of(part)
     if (arrow := arrow_type(dtype)) is not None:
         return _of_arrow(part if arrow is dtype else part.__arrow_array__(), name)
     kind = kind_of_type(dtype)
     if kind == "int":
         return _of_integers(part.astype(getattr(dtype, "numpy_dtype", dtype), copy=False))
     if kind == "str" or dtype == np.dtype(object):
-        return _of_objects(part.tolist(), name)
+        return _of_objects(part if isinstance(part, list) else part.tolist(), name)
     if dtype == np.dtype("V16") and dtype.names is None:
         return _of_bytes(np.ascontiguousarray(part).tobytes())
     raise _refused(dtype, name)
@@ -110,16 +105,13 @@ def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     import pyarrow as pa
 
     part = plain(part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part)
+    part = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
     part = part.storage if isinstance(part, pa.ExtensionArray) else part
-    if pa.types.is_dictionary(part.type):
-        return _of_places(part.indices.to_numpy(), part.dictionary, name)
     if pa.types.is_integer(part.type):
         return _of_integers(part.to_numpy())
-    if part.type == pa.binary(16):
-        whole = part.buffers()[1]
-        start = part.offset * 16
-        return _of_bytes(memoryview(whole)[start : start + len(part) * 16] if whole else b"")
-    if arrow_kind(part.type) in ("str", "bytes") or pa.types.is_fixed_size_binary(part.type):
+    if part.type == pa.binary(16) and len(part):
+        return _of_bytes(part.buffers()[1][part.offset * 16 :][: len(part) * 16])
+    if arrow_kind(part.type) in ("str", "bytes"):
         return _of_objects(part.to_pylist(), name)
     raise _refused(part.type, name)
 
@@ -145,54 +137,34 @@ def _of_integers(part: NDArray[Any]) -> tuple[Blocks, Kinds]:
     return blocks, np.full(len(part), _INTEGER, dtype=np.uint32)
 
 
-def _of_bytes(whole: Any, kind: int = _SIXTEEN) -> tuple[Blocks, Kinds]:
+def _of_bytes(whole: Any) -> tuple[Blocks, Kinds]:
     # Their bytes as they stand: what is little-endian is the layout of the words alone.
     blocks = np.frombuffer(whole, dtype="<u8").reshape(-1, 2).astype(np.uint64)
-    return blocks, np.full(len(blocks), kind, dtype=np.uint32)
-
-
-def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kinds]:
-    """Ids that are places in a list of distinct ones."""
-    used, at = np.unique(places, return_inverse=True)
-    # What no row has does not count: it may be missing, or no id at all.
-    if not len(used):
-        return np.zeros((0, 2), dtype=np.uint64), np.zeros(0, dtype=np.uint32)
-    blocks, kinds = identity(held.take(used), name).read(slice(0, len(used)))
-    return blocks[at], kinds[at]
+    return blocks, np.full(len(blocks), _SIXTEEN, dtype=np.uint32)
 
 
 def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:
-    if set(map(type, part)) == {str}:
-        return _of_bytes(b"".join([_of_text(text, name) for text in part]), _TEXT)
     each = [_of_one(value, name) for value in part]
-    blocks, _ = _of_bytes(b"".join(block for block, _ in each))
-    return blocks, np.array([kind for _, kind in each], dtype=np.uint32)
+    blocks, _ = _of_bytes(b"".join([block for block, _ in each]))
+    return blocks, np.fromiter((kind for _, kind in each), np.uint32, len(each))
 
 
 def _of_one(value: Any, name: str) -> tuple[bytes, int]:
     """The 16 bytes and the kind of one id."""
     if isinstance(value, str):
-        return _of_text(value, name), _TEXT
+        if value != value.strip() or not (value.isascii() or is_normalized("NFC", value)):
+            raise ArgumentValueError(
+                f"{name} must hold text without surrounding space, in Unicode's composed form "
+                "(NFC): another spelling of an id would be another person; strip and normalize "
+                "the column"
+            )
+        return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).digest(), _TEXT
     held = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID
     if isinstance(held, bytes):
         if len(held) == 16:
             return held, _SIXTEEN
         return blake2b(held, digest_size=16).digest(), _BYTES
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        try:
-            return int(value).to_bytes(16, "little", signed=True), _INTEGER
-        except OverflowError:
-            raise ArgumentValueError(
-                f"{name} must hold whole numbers of at most 127 bits, found a longer one"
-            ) from None
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if is_whole and abs(int(value)) < 1 << 127:
+        return int(value).to_bytes(16, "little", signed=True), _INTEGER
     raise ArgumentTypeError(f"{name} must hold {_WORDS}, found a {type(value).__name__}")
-
-
-def _of_text(text: str, name: str) -> bytes:
-    """The 16 bytes of an id that is text; refused where it is easily spelled in two ways."""
-    if text != text.strip() or not (text.isascii() or is_normalized("NFC", text)):
-        raise ArgumentValueError(
-            f"{name} must hold text without surrounding space, in Unicode's composed form (NFC): "
-            "another spelling of an id would be another person; strip and normalize the column"
-        )
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
