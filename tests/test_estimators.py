@@ -560,7 +560,7 @@ SHARES, COUNTS = [0.5, 0.3, 0.2], [50, 30, 20]
 
 BAD = [
     # shares
-    (lambda: debias_proportions([0.5, 0.6, -0.1], 0.7), "naive must be shares in"),
+    (lambda: debias_proportions([0.5, 0.6, -0.1], 0.7), "naive must be finite numbers in"),
     (lambda: debias_proportions([50, 30, 20], 0.7), "debias_counts"),
     (lambda: debias_proportions([0.5, 0.3], 0.7), "sum to 1.*0.8.*give k"),
     (lambda: debias_proportions([0.5, math.nan, 0.5], 0.7), "naive must be finite"),
@@ -569,7 +569,7 @@ BAD = [
     (lambda: debias_proportions([0.5, None, 0.5], 0.7), "naive must be finite"),
     (lambda: debias_proportions([[0.5], [0.2, 0.8]], 0.7), "naive must be numbers"),
     (lambda: debias_proportions(0.5, 0.7), "needs k"),
-    (lambda: debias_proportions([1.0], 0.7), "give k"),
+    (lambda: debias_proportions([1.0], 0.7), "k, the number of categories"),
     # prob, epsilon, k
     (lambda: debias_proportions(SHARES), "give prob or epsilon, found neither"),
     (lambda: debias_proportions(SHARES, 0.7, epsilon=1), "give prob or epsilon, found prob"),
@@ -591,11 +591,11 @@ BAD = [
     (lambda: confidence_interval(COUNTS, 0.7, level=95), "level must be in .*write 0.95 for 95%"),
     (lambda: confidence_interval(COUNTS, 0.7, method="normal"), "method must be one of"),
     (lambda: confidence_interval(COUNTS, 0.7, target="sample"), "target must be"),
-    (lambda: confidence_interval(COUNTS, 0.7, target="rows", method="wilson"), "one interval"),
+    (lambda: confidence_interval(COUNTS, 0.7, target="rows", method="wilson"), "one of"),
     # variances
     (lambda: proportion_variance(SHARES, 0, 0.7), "n must be at least 1"),
     (lambda: proportion_variance(SHARES, 1, 0.7, ddof=1), "n must be at least 1 more"),
-    (lambda: proportion_variance([5, -4, 0], 10, 0.7), "proportions must be shares"),
+    (lambda: proportion_variance([5, -4, 0], 10, 0.7), "rates of proportions must be"),
     (lambda: count_variance([math.nan, 1, 0], 10, 0.7), "proportions must be finite"),
     # reports
     (lambda: debias_reports(["no"], ["no", "yes"]), "give prob or epsilon"),

@@ -441,7 +441,7 @@ def test_posterior_refuses():
     """A prior is a distribution over the true answers, and reports are reports."""
     m = warner(0.75)
     assert rr.posterior([None], m, {"yes": 0.25, "no": 0.75}).tolist() == [[0.75, 0.25]]
-    for prior in ([1.0], [0.5, 0.6], [-1, 2], {"yes": 1}, ["a", "b"]):
+    for prior in ([1.0], [0.5, 0.6], [-1, 2], {"yes": 0.5}, ["a", "b"]):
         with pytest.raises((ArgumentValueError, ArgumentTypeError), match="prior"):
             rr.posterior(["yes"], m, prior)
     with pytest.raises(ArgumentValueError, match="1 of 1 reports are not among"):

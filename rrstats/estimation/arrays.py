@@ -12,10 +12,12 @@ Sources: Warner (1965); Wang, Blocki, Li and Jha (2017), eq. 2 and 3; OpenDP's u
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._checks import (
@@ -28,19 +30,23 @@ from rrstats._checks import (
     check_numbers,
     check_one_of,
     check_prob,
+    check_proportions,
 )
 from rrstats._typing import Booleans, Floats
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import variable
-from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
     METHOD,
+    METHODS,
     carry,
     clopper_pearson_rates,
     implausible_counts,
+    population_interval,
+    rows_interval,
 )
-from rrstats.inference.contrasts import Interval, cut_to_unit, hull
+from rrstats.inference.contrasts import Interval, cut_to_unit, hull, student_quantile, wald
 from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import (
     BinomialRates,
@@ -61,42 +67,24 @@ def _channel(
     shape: tuple[int, ...], prob: float | None, epsilon: float | None, k: int | None
 ) -> KRRChannel:
     """The k-RR channel that array arguments name; k is the last axis where not given."""
-    if k is None:
-        if not shape:
-            raise ArgumentTypeError("a single number needs k, the number of categories")
-        k = shape[-1]
-        if k < 2:
-            raise ArgumentValueError(
-                f"the last axis must hold all k >= 2 categories, found {k}; for some give k"
-            )
-    k = check_k(k)
+    if k is None and not shape:
+        raise ArgumentTypeError("a single number needs k, the number of categories")
+    k = check_k(shape[-1] if k is None else k)
     if check_exactly_one(prob=prob, epsilon=epsilon) == "epsilon":
         prob = prob_from_epsilon(check_epsilon(epsilon), k)
     return KRRChannel.of(k, Fraction(check_prob(prob, k)))
 
 
-def _refuse(wrong: Any, message: str) -> None:
-    if wrong:
-        raise ArgumentValueError(message)
-
-
-def _check_naive(naive: Floats, whole: bool) -> None:
-    least, most = naive.min(initial=np.inf), naive.max(initial=-np.inf)
-    _refuse(
-        least < 0 or most > 1,
-        f"naive must be shares in [0, 1], found {least:.6g} to {most:.6g}; for counts use "
-        "debias_counts",
-    )
-    if not whole:
-        return
+def _check_sums(naive: Floats) -> None:
     sums = naive.sum(axis=-1, keepdims=True)
     # Printed proportions are rounded, so the rule is wide.
     wide = min(0.05, max(0.01, 0.001 * naive.shape[-1])) + 1e-9
-    _refuse(
-        (np.abs(sums - 1) > wide).any(),
-        "naive shares of all k categories must sum to 1 along the last axis, found "
-        f"{sums.min(initial=1):.6g} to {sums.max(initial=1):.6g}; for some of them give k",
-    )
+    if (np.abs(sums - 1) > wide).any():
+        raise ArgumentValueError(
+            "naive shares of all k categories must sum to 1 along the last axis, found "
+            f"{sums.min(initial=1):.6g} to {sums.max(initial=1):.6g}; for some of them give k, "
+            "for counts use debias_counts"
+        )
 
 
 def _size(counts: Floats, n: Any, k: int | None) -> Any:
@@ -108,13 +96,12 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
                 "counts of some of the categories need n, the number of reports"
             )
         return totals
-    n = check_count(n, "n")
-    wrong = k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6)
-    _refuse(
-        wrong or counts.max(initial=0.0) > n,
-        f"reported must be counts of n = {n} reports, found {counts.max(initial=0.0):.6g} at most, "
-        f"in all up to {np.max(totals, initial=0.0):.6g}; for some of the categories give k",
-    )
+    n, most = check_count(n, "n"), counts.max(initial=0.0)
+    if most > n or (k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6)):
+        raise ArgumentValueError(
+            f"reported must be counts of n = {n} reports, found {most:.6g} at most, in all up to "
+            f"{np.max(totals, initial=0.0):.6g}; for some of the categories give k"
+        )
     return n
 
 
@@ -174,7 +161,9 @@ def debias_proportions(
     """
     numbers = check_numbers(naive, "naive", axes=None)
     channel = _channel(numbers.shape, prob, epsilon, k)
-    _check_naive(numbers, whole=k is None)
+    if k is None:
+        _check_sums(numbers)
+    check_numbers(numbers, "naive", axes=None, low=0.0, high=1.0)
     return _like(channel.solve(numbers))
 
 
@@ -253,6 +242,73 @@ def debias_reports(
     return variable(reports, as_mechanism(categories, prob, epsilon)).scores()
 
 
+def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) -> Floats:
+    """Calculate P(true answer | report), from what was believed before.
+
+    Parameters
+    ----------
+    reports : array-like of shape (n,)
+    mechanism : Mechanism
+        What made the reports.
+    prior : sequence of floats or mapping
+        (classes,) proportions of the true answers, in their order, which sum to 1; or from answer
+        to proportion.
+    group : array-like of shape (n,), optional
+        The sample of each report, where the mechanism has several.
+
+    Returns
+    -------
+    ndarray of shape (n, classes)
+        A missing report leaves the prior as it is.
+
+    Raises
+    ------
+    ArgumentValueError
+        For reports that are none, and for those that the prior rules out.
+
+    Notes
+    -----
+    P(report | truth) prior(truth) / P(report).  Also what a data curator tells respondents: the
+    chance at which a reader of the report holds an answer for true, who held it for true at the
+    prior chance before.
+
+    References
+    ----------
+    Bayes; van den Hout and Klugkist (2009) for general designs.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> posterior(["yes"], rr.KRR(["no", "yes"], 0.75), {"no": 0.99, "yes": 0.01}).round(4)
+    array([[0.9706, 0.0294]])
+    """
+    column = variable(reports, mechanism, group=group)
+    made: Any = column.mechanism
+    shares = proportions_of(prior, made.domain, "prior")
+    weights = column.likelihood() * shares
+    absent = np.isnan(weights).any(axis=1)
+    totals = weights.sum(axis=1, keepdims=True)
+    if impossible := int((totals == 0).sum()):
+        raise ArgumentValueError(
+            f"{impossible} of {len(weights)} reports are impossible under this design and prior"
+        )
+    weights /= totals
+    weights[absent] = shares
+    return weights
+
+
+def proportions_of(given: Any, space: Categories, name: str) -> Floats:
+    """(k,) proportions that sum to 1, in the categories' order; by category, others are 0."""
+    if isinstance(given, Mapping | pd.Series):
+        by_code = {space.code(label): share for label, share in given.items()}
+        if space.k in by_code:
+            raise ArgumentValueError(
+                f"labels in {name} are not among the categories {space.describe()}"
+            )
+        given = [by_code.get(code, 0.0) for code in range(space.k)]
+    return check_proportions(given, name, space.k)
+
+
 def proportion_variance(
     proportions: ArrayLike,
     n: int,
@@ -299,13 +355,10 @@ def proportion_variance(
     channel = _channel(given.shape, prob, epsilon, k)
     taken = check_count(ddof, "ddof") if check_target(target) == "population" else 0
     size = check_count(n, "n") - taken
-    _refuse(size < 1, f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
-    rates = float(channel.prob_other) + given * channel.gap
-    _refuse(
-        ((rates < -1e-9) | (rates > 1 + 1e-9)).any(),
-        "proportions must be shares in [0, 1] or estimates that some reports would give, found "
-        f"{given.min(initial=np.inf):.6g} to {given.max(initial=-np.inf):.6g}",
-    )
+    if size < 1:
+        raise ArgumentValueError(f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
+    rates = float(channel.prob_other) + given * channel.gap  # estimates may lie outside [0, 1]
+    check_numbers(rates, "rates of proportions", axes=None, low=-1e-9, high=1 + 1e-9)
     return _like(channel.variance(given, target) / size)
 
 
@@ -375,10 +428,10 @@ def confidence_interval(
     """
     counts = check_numbers(reported, "reported", axes=None, low=0.0)
     channel = _channel(counts.shape, prob, epsilon, k)
-    _refuse(
-        (counts != np.floor(counts)).any(),
-        "reported must be whole counts: intervals rest on how many people answered",
-    )
+    if (counts != np.floor(counts)).any():
+        raise ArgumentValueError(
+            "reported must be whole counts: intervals rest on how many people answered"
+        )
     size = _size(counts, n, k)
     _ = channel.gap  # raises NotIdentifiableError where nothing can be said
     low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
@@ -427,16 +480,13 @@ def interval_of_counts(
     k: int,
 ) -> Interval:
     """Intervals of proportions from binomial counts, by method and target."""
-    method = check_one_of(method, "method", intervals.METHODS)
+    rows = check_target(target) == "rows"
+    method = check_one_of(method, "method", [METHOD] if rows else METHODS)
     level = level_of_each(level, simultaneous, 1 if rates.complementary else k)
     low, high = rates.false_positive_rate, rates.true_positive_rate
-    if check_target(target) == "population":
-        return intervals.population_interval(counts, n, low, high, level=level, method=method)
-    if method != "clopper-pearson":
-        raise ArgumentValueError(
-            f"for target 'rows' there is one interval: leave method out, found {method!r}"
-        )
-    return intervals.rows_interval(counts, n, low, high, level=level)
+    if rows:
+        return rows_interval(counts, n, low, high, level=level)
+    return population_interval(counts, n, low, high, level=level, method=method)
 
 
 def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
@@ -444,10 +494,6 @@ def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
     level = check_level(level)
     together = check_bool(simultaneous, "simultaneous") and statements > 1
     return 1 - (1 - level) / statements if together else level
-
-
-GENERAL_METHODS = ("profile-likelihood", "empirical-likelihood", "wald")
-"""Methods of intervals where counts are not binomial; `Estimate` computes them."""
 
 
 def sample_sizes(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
@@ -665,18 +711,39 @@ def default_method(channel: Channel) -> str:
     return "empirical-likelihood" if len(classes) * cells <= 1 << 20 else "wald"
 
 
-def empirical_interval(channel: Channel, counts: Floats, level: float) -> Interval:
+def profile_interval(found: Any, level: float) -> Interval:
+    """(k,) intervals of an estimate by profile likelihood, with the empirical likelihood's."""
+    channel, counts = found.mechanism.channel, found.scored(level)[1]
+    parts = recode_matrix(channel) > 0
+    profiled = likelihood.profile_ends(transition_matrix(channel), counts, parts, level)
+    return hull(empirical_interval(found, level), profiled)
+
+
+def empirical_interval(found: Any, level: float) -> Interval:
     """(k,) intervals by empirical likelihood: no more is assumed than that scores are unbiased.
 
     Of samples that stand alone, of the mean of all scores, whatever the sizes of the samples.
     """
-    if not has_scores(channel):
-        return cut_to_unit(mean_interval(weights(channel, counts), counts, channel.samples, level))
-    if isinstance(channel, StackedChannel) and (rates := _rates_of_parts(channel)) is not None:
+    channel, counts = found.mechanism.channel, found.reported
+    rates = None if found.designed else _rates_of_parts(channel)
+    if isinstance(channel, StackedChannel) and rates is not None:
         _, blocks, sizes = (np.array(one) for one in zip(*_split(channel, counts), strict=True))
         return _mixed(blocks, sizes, rates, level)
-    scores = channel.scores(np.arange(len(channel.samples))).T
-    return cut_to_unit(mean_interval(scores, counts, np.zeros_like(channel.samples), level))
+    scores, counts, samples = found.scored(level)
+    return cut_to_unit(mean_interval(scores, counts, samples, level))
+
+
+def wald_interval(found: Any, level: float) -> Interval:
+    """(k,) t quantiles of standard errors to both sides; [0, 1] where there are none."""
+    return wald(found.proportions, found.std_error, student_quantile(level, found.df))
+
+
+GENERAL_METHODS: dict[str, Callable[[Any, float], Interval]] = {
+    "profile-likelihood": profile_interval,
+    "empirical-likelihood": empirical_interval,
+    "wald": wald_interval,
+}
+"""Intervals of an `Estimate` whose counts are not binomial, by method."""
 
 
 def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: float) -> Interval:

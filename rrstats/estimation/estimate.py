@@ -586,13 +586,10 @@ class Estimate(Result):
 
     def _effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
         """Binomial intervals of a simple random sample of the effective size."""
+        known = [name for name in METHODS if name != "blaker"]  # that one needs whole counts
+        if check_one_of(method, "method", known) == "wald":
+            return arrays.wald_interval(self, level)
         sizes = self._effective_sizes(level)
-        if check_one_of(method, "method", METHODS) == "blaker":
-            raise ArgumentValueError(
-                "method 'blaker' needs whole counts; with weights or a design take another"
-            )
-        if method == "wald":
-            return self._wald(level)
         counts = np.where(sizes > 0, np.clip(self.named[1], 0, 1) * sizes, 0.0)
         low, high = rates.false_positive_rate, rates.true_positive_rate
         return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
@@ -608,11 +605,6 @@ class Estimate(Result):
         simple = student_quantile(level, self.n - 1)
         return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
 
-    def _wald(self, level: float) -> Interval:
-        """T quantiles of standard errors to both sides; [0, 1] where there are none."""
-        quantile = student_quantile(level, self.df)
-        return contrasts.wald(self.proportions, self.std_error, quantile)
-
     def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
         if target == "rows" and method is not None:
@@ -620,30 +612,32 @@ class Estimate(Result):
                 f"for target 'rows' there is one interval: leave method out, found {method!r}"
             )
         method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
-        channel, survey = self.mechanism.channel, self._survey
-        parts = recode_matrix(channel) > 0
+        channel = self.mechanism.channel
         if not np.isfinite(self.proportions).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
-        sizes = np.ones(1) if survey is None else self._effective_sizes(level)
-        if (method == "wald" and target == "population") or not (sizes > 0).all():
-            return self._wald(level)
-        spread = arrays.score_variances(channel, self.reported) if target == "rows" else None
-        if spread is not None:
-            rows = binomial.rows_variance_interval(
-                self.proportions, self.n, spread, parts, level=level
-            )
-            return contrasts.cut_to_unit(rows)
+        if self.designed and not (self._effective_sizes(level) > 0).all():
+            method = "wald"
         # Without a distribution for just these rows the population's is theirs too: it is wider.
-        if survey is None:
-            counts = self.reported.astype(np.float64)
-            found = arrays.empirical_interval(channel, counts, level)
-        else:  # the reports of all samples together, each with its own score
-            scores, counts, alone = survey.scored(sizes[:, None])
-            found = contrasts.cut_to_unit(mean_interval(scores, counts, alone, level))
-        if method == "empirical-likelihood":
-            return found
-        profiled = likelihood.profile_ends(transition_matrix(channel), counts, parts, level)
-        return contrasts.hull(found, profiled)
+        variances = arrays.score_variances(channel, self.reported) if target == "rows" else None
+        if variances is None:
+            return arrays.GENERAL_METHODS[method](self, level)
+        parts = recode_matrix(channel) > 0
+        return contrasts.cut_to_unit(
+            binomial.rows_variance_interval(self.proportions, self.n, variances, parts, level=level)
+        )
+
+    def scored(self, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
+        """(k, m) scores of the report cells, how often each was seen, and their samples.
+
+        Of a design as often as in simple random samples of the effective sizes, (k, m).
+        """
+        channel, counts = self.mechanism.channel, self.reported.astype(np.float64)
+        if self._survey is not None:
+            return self._survey.scored(self._effective_sizes(level)[:, None])
+        if not arrays.has_scores(channel):  # samples that need one another stand alone
+            return arrays.weights(channel, counts), counts, channel.samples
+        cells = np.arange(len(counts))
+        return channel.scores(cells).T, counts, np.zeros_like(cells)
 
     def uncut_interval(self, level: float, df: Floats) -> Interval:
         """(k,) Wilson's or the empirical likelihood's intervals of a design; may leave [0, 1].

@@ -54,9 +54,9 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import arrays
+from rrstats.estimation.arrays import proportions_of
 from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import (
     FORMATS,
     LabelledInterval,
@@ -1439,7 +1439,7 @@ def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf
         return estimate.uncut_interval(level, np.broadcast_to(df, found.shape))
     if not np.isfinite(found).all():
         return Interval(found, found)
-    counts, alone = estimate.reported.astype(np.float64), not arrays.has_scores(channel)
+    counts = estimate.reported.astype(np.float64)
     variances = arrays.score_variances(channel, counts)
     if estimate.target == "rows" and variances is not None:
         ends = rows_variance_interval(found, n, variances, recode_matrix(channel) > 0, level=level)
@@ -1449,10 +1449,8 @@ def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf
     elif estimate.default_method == "wald":
         error = estimate.with_target("population").std_error
         ends = wald(found, error, normal_quantile(level))
-    else:  # samples that need one another stand alone
-        cells = np.arange(len(counts))
-        scores = arrays.weights(channel, counts) if alone else channel.scores(cells).T
-        ends = mean_interval(scores, counts, channel.samples * alone, level)
+    else:
+        ends = mean_interval(*estimate.scored(level), level)
     stretch = student_quantile(level, df) / normal_quantile(level)
     with np.errstate(invalid="ignore"):
         return Interval(found - stretch * (found - ends.low), found + stretch * (ends.high - found))
