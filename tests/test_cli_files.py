@@ -765,7 +765,7 @@ from rrstats.cli import file_commands as report
 from rrstats.files import atomic, ledger
 number = getattr(signal, sys.argv.pop(1))
 owner, name = {
-    "placed": (atomic, "_place"),
+    "placed": (atomic.Path, "replace"),
     "synced": (atomic, "_give_back"),
     "entered": (ledger, "done"),
     "told": (report, "_report"),

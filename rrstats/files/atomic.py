@@ -29,11 +29,11 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-from rrstats.errors import ArgumentValueError, FileError
+from rrstats.errors import FileError
 from rrstats.randomness.sources import secret_bytes
 
 with suppress(ImportError):  # elsewhere than on POSIX systems
@@ -74,9 +74,9 @@ class Publication:
         self._overwrite, self._directory = overwrite, directory
         self._staging = self.target.parent / f".{self.target.name}.part"
         self._data = self._staging / DATA
-        self._lock = -1
+        self._lock: int | None = None
         self._beside: dict[Path, Path] = {}
-        self._files: list[BinaryIO] = []
+        self._files = ExitStack()
 
     def __enter__(self) -> Publication:
         check_overwrite(self.target, self._overwrite, self._directory)
@@ -94,7 +94,7 @@ class Publication:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._abandon()
-        if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, FileError):
+        if isinstance(error, OSError) and error.errno in FULL:
             with _naming(self.target):
                 raise error
 
@@ -105,9 +105,7 @@ class Publication:
         """
         path = self._data if name is None else _inside(self._data, name)
         with _naming(self.target):
-            file = os.fdopen(make(path), "wb", BUFFER_BYTES)
-        self._files = [*(each for each in self._files if not each.closed), file]
-        return file
+            return self._files.enter_context(os.fdopen(make(path), "wb", BUFFER_BYTES))
 
     def attempts(self) -> Path:
         """A folder where other processes may write; `accept` takes a file out of it."""
@@ -142,14 +140,12 @@ class Publication:
         too late to prevent it is delivered when all is done.
         """
         with _naming(self.target):
-            for file in self._files:
-                file.close()
-            for path in (self._data, *self._beside.values()):
-                for each in _within(path):
-                    _sync(each)
-                    let_through()
+            self._files.close()
+            for path in (*_within(self._data), *self._beside.values()):
+                _sync(path)
+                let_through()
             if self._overwrite and os.path.lexists(self.target):
-                _set_mode(self._data, stat.S_IMODE(self.target.lstat().st_mode) & 0o777)
+                self._data.chmod(stat.S_IMODE(self.target.lstat().st_mode) & 0o777)
             with uninterrupted():
                 let_through()
                 self._appear()
@@ -157,35 +153,50 @@ class Publication:
                 self._abandon()
 
     def _appear(self) -> None:
-        """The steps of publishing, each with its way back, taken where a later one fails."""
-        target, replaced = self.target, os.path.lexists(self.target)
+        """Rename all into place; where a step fails, those before it are taken back."""
+        target, old = self.target, self._staging / REPLACED
+        steps: list[tuple[Path, Path]] = []
+
+        def move(here: Path, there: Path) -> None:
+            here.replace(there)
+            steps.append((here, there))
+
+        replaced = os.path.lexists(target)
         if replaced and not self._overwrite:
-            raise _meanwhile(target)
-        old = self._staging / REPLACED
+            raise FileError(
+                f"{target} was made by another program meanwhile; nothing was published"
+            )
         old.mkdir()
-        with ExitStack() as back:
+        try:
             for path in self._beside:
                 if os.path.lexists(path):
-                    _move(path, old / path.name, back)
+                    move(path, old / path.name)
             if replaced:
-                _place(target, old / target.name, back)
-                _move(self._data, target, back)
+                try:
+                    os.link(target, old / target.name)
+                    steps.append((target, old / target.name))
+                except OSError:  # a directory, or no hard links here
+                    move(target, old / target.name)
+                move(self._data, target)
             for path, here in self._beside.items():
-                _place(here, path, back)
+                move(here, path)
             if not replaced:
-                _place(self._data, target, back)
+                move(self._data, target)
             _sync(target.parent.resolve())
-            back.pop_all()
+        except BaseException:
+            for here, there in reversed(steps):
+                with suppress(OSError):
+                    there.replace(here)
+            raise
 
     def _abandon(self) -> None:
         """Remove what has no name of its own yet; after publishing only the lock is left."""
         with uninterrupted():
-            for file in self._files:
-                with suppress(OSError):
-                    file.close()
-            if self._lock >= 0:
+            with suppress(OSError):
+                self._files.close()
+            if self._lock is not None:
                 _give_back(self._staging, self._lock)
-                self._lock = -1
+                self._lock = None
 
 
 # -- the staging directory -------------------------------------------------------------------
@@ -251,13 +262,9 @@ def _empty(staging: Path) -> None:
     A folder gets another name first, so that no process that writes on makes anything in it.
     """
     for path in list(staging.iterdir()):
-        if path.name == LOCK:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            with suppress(OSError):
-                path = path.rename(path.with_name(f"{path.name}-"))
-            shutil.rmtree(path)
-        else:
+        if path.is_dir():
+            shutil.rmtree(path.rename(staging / f"{ATTEMPTS}{secret_bytes(8).hex()}"))
+        elif path.name != LOCK:
             path.unlink()
 
 
@@ -280,14 +287,11 @@ def lock(descriptor: int) -> bool:
     True also where the system or the file system has no locks: then nothing tells two runs
     apart.  The lock ends with the last descriptor, and so with the process, however it ends.
     """
-    if not POSIX:
-        return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
+        if POSIX:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
     return True
 
 
@@ -312,16 +316,11 @@ def replace_private(path: Path, data: bytes) -> None:
     part = path.with_name(f"{path.name}.part")
     with _naming(path):
         part.unlink(missing_ok=True)
-        try:
-            with os.fdopen(make(part, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                part.unlink()
-            raise
+        with os.fdopen(make(part, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
         _sync(path.parent.resolve())
 
 
@@ -341,14 +340,8 @@ def _naming(target: Path) -> AbstractContextManager[None]:
     return named(f"cannot write {target}", "; nothing was published")
 
 
-def _meanwhile(path: Path) -> FileError:
-    return FileError(f"{path} was made by another program meanwhile; nothing was published")
-
-
 def check_overwrite(target: Path, overwrite: bool, directory: bool) -> None:
     """Refuse a target that cannot or must not be written, before anything is made."""
-    if target.name in ("", ".."):
-        raise FileError(f"cannot write {target}: the path ends in no name")
     with _naming(target):
         if not target.parent.is_dir():
             raise FileError(f"cannot write {target}: the folder {target.parent} is not there")
@@ -390,18 +383,9 @@ def is_ledger_file(name: str) -> bool:
 
 def _inside(folder: Path, name: str) -> Path:
     """The path of one file in a directory that is being written, with its folders made."""
-    relative = PurePosixPath(name)
-    if not relative.name or relative.is_absolute() or ".." in relative.parts:
-        raise ArgumentValueError(f"name must be a path inside the directory, got {name!r}")
-    path = folder / relative
+    path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _set_mode(path: Path, mode: int) -> None:
-    """Give a file its mode, or a directory and all in it; only files of programs are executed."""
-    for each in _within(path):
-        each.chmod(mode if each.is_dir() or each == path else mode & 0o666)
 
 
 def _within(path: Path) -> list[Path]:
@@ -419,36 +403,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _place(here: Path, there: Path, back: ExitStack) -> None:
-    """Give something a name where there is nothing; a file keeps its old one beside, if it can."""
-    try:
-        if here.is_dir():
-            # A rename takes the place of an empty directory, and of nothing else.
-            here.replace(there)
-        else:
-            os.link(here, there)
-    except FileExistsError:
-        raise _meanwhile(there) from None
-    except OSError:
-        if here.is_dir() or os.path.lexists(there):
-            raise
-        here.replace(there)  # no hard links here
-    back.callback(_bring_back, there, here)
-
-
-def _move(here: Path, there: Path, back: ExitStack) -> None:
-    here.replace(there)
-    back.callback(_bring_back, there, here)
-
-
-def _bring_back(here: Path, there: Path) -> None:
-    """Return a file to its name, as well as it can be done: other steps back follow."""
-    with suppress(OSError):
-        here.replace(there)
-        # Two names of one file: then a rename changes nothing, and both are still there.
-        here.unlink(missing_ok=True)
 
 
 # -- signals ---------------------------------------------------------------------------------
