@@ -365,12 +365,12 @@ def test_bad_input_says_what_to_do():
     for call, words in (
         (lambda: phi([[1, 2], [3, 4]]), "must be a Crosstab"),
         (lambda: cramers_v(table.margin("x")), r"of two columns.*table\.margin"),
-        (lambda: correlation(table), "are no numbers; give values"),
+        (lambda: correlation(table), "values of column 'x' must be 3 finite"),
         (lambda: correlation(table, values={"x": {"a": 1}}), "'x' must be 3 finite"),
         (lambda: correlation(table, values={"z": [1, 2]}), "values name"),
         (lambda: phi(table, categories="ab"), "two, one of each column"),
         (lambda: phi(table, categories=("d", "yes")), "'d' is not among the categories of col"),
-        (lambda: correlations(frame, "x", "y"), "3 categories of column 'x' are no numbers"),
+        (lambda: correlations(frame, "x", "y"), "values of column 'x' must be 3 finite"),
         (lambda: correlations([1, 2], "x"), "DataFrame"),
         (lambda: numbered.table("r"), "values must be one of"),
     ):

@@ -33,7 +33,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, blocks, numbers, variables
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
-from rrstats.estimation.result import FORMATS, Result
+from rrstats.estimation.result import FORMATS, Result, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
 from rrstats.mechanisms.channel import check_target
 
@@ -98,22 +98,18 @@ class Association:
 def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
     """(k,) of each column, 1 for one category and 0 for all others."""
     axes = check_two_way(table).axes
-    chosen = [axis.categories[-1] if axis.k else None for axis in axes]
+    chosen = [axis.k - 1 for axis in axes]
     if categories is not None:
         rule = "two, one of each column"
-        chosen = list(check_instance(categories, "categories", list | tuple, rule))
-    if wide := [axis for axis in axes if categories is None and axis.k > 2]:
+        pairs = zip(check_instance(categories, "categories", list | tuple, rule), axes, strict=True)
+        chosen = [place_of(one, axis.categories, f"column {axis.name!r}") for one, axis in pairs]
+    elif wide := [axis for axis in axes if axis.k > 2]:
         raise ArgumentValueError(
             f"column {wide[0].name!r} has {wide[0].k} categories; say by categories=(...) which "
             "one to set against all others"
         )
-    for axis, category in zip(axes, chosen, strict=True):
-        if axis.k and category not in axis.categories:
-            raise ArgumentValueError(
-                f"{category!r} is not among the categories of column {axis.name!r}"
-            )
-    pairs = zip(axes, chosen, strict=True)
-    return [np.array([float(own == one) for own in axis.categories]) for axis, one in pairs]
+    both = zip(axes, chosen, strict=True)
+    return [(np.arange(axis.k) == place).astype(np.float64) for axis, place in both]
 
 
 # -- numbers of categories -------------------------------------------------------------------
@@ -136,12 +132,7 @@ def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Fl
     k = len(categories)
     if given is None:
         own = all(isinstance(category, Real) for category in categories)
-        if not own and k > 2:
-            raise ArgumentValueError(
-                f"the {k} categories of column {name!r} are no numbers; give values, a mapping "
-                "from category to number"
-            )
-        given = categories if own else range(k)
+        given = categories if own else range(k) if k <= 2 else None
     elif isinstance(given, Mapping | pd.Series) and {*given.keys()} == {*categories}:
         given = [dict(given.items())[category] for category in categories]
     elif isinstance(given, Mapping | str):
@@ -580,12 +571,11 @@ class Correlations(Result):
         sizes = frame["correlation"].abs().to_numpy()
         if not np.isfinite(sizes).any():
             return "nothing can be said of any correlation"
-        row = frame.iloc[int(np.nanargmax(sizes))]
-        return (
-            f"the largest of {len(frame)} correlations is that of {label(row['first'])} and "
-            f"{label(row['second'])}: {row['correlation']:.4g}, 95% interval {row['low']:.4g} to "
-            f"{row['high']:.4g}"
-        )
+        first, second, *found = frame.iloc[int(np.nanargmax(sizes))]
+        value, error, low, high = found
+        measure = f"largest of {len(frame)} correlations"
+        largest = Association(measure, (first, second), value, error, low, high, 0.95)
+        return f"the {largest.interpret()}"
 
     @property
     def header(self) -> list[tuple[str, str]]:

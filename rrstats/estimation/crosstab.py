@@ -49,6 +49,7 @@ from rrstats.estimation.result import (
     ConstrainedProportions,
     Result,
     long_frame,
+    place_of,
     proportion_rows,
     wide_frame,
 )
@@ -98,7 +99,7 @@ _MOST_CELLS = 1 << 22
 """Numbers in a table.  Beyond, ten million rows leave two or three for each."""
 
 _MOST_COMBINED = 400
-"""Cells of a table, up to which all their covariances, or a design, are there."""
+"""Cells of a table, up to which it may have weights or a design."""
 
 _AT_ONCE = 1 << 21
 """Products of features of several categories, held at once."""
@@ -138,10 +139,7 @@ class Axis(ReportModel):
     @cached_property
     def scores(self) -> Floats:
         """(features, k) the unbiased score of each category."""
-        if self.is_multinomial:
-            return fixed(self.score_table)
-        low, high = self.named_scores
-        return fixed(np.vstack([np.diag(high - low), low]))
+        return fixed(self.score_table if self.is_multinomial else self._named_powers(1))
 
     @cached_property
     def named_scores(self) -> tuple[Floats, Floats]:
@@ -149,6 +147,11 @@ class Axis(ReportModel):
         assert self.channel is not None
         low, high = (self.channel.solve(rates(self.m)) for rates in (np.zeros, np.ones))
         return fixed(low), fixed(high)
+
+    def _named_powers(self, power: int) -> Floats:
+        """(features, k) powers of the scores, from whether a category is named."""
+        low, high = (one**power for one in self.named_scores)
+        return np.vstack([np.diag(high - low), low])
 
     @cached_property
     def linear(self) -> Floats:
@@ -158,10 +161,7 @@ class Axis(ReportModel):
     @cached_property
     def squares(self) -> Floats:
         """(features, k) the squares of the scores."""
-        if self.is_multinomial:
-            return fixed(self.scores**2)
-        low, high = self.named_scores
-        return fixed(np.vstack([np.diag(high**2 - low**2), low**2]))
+        return fixed(self.scores**2 if self.is_multinomial else self._named_powers(2))
 
     @cached_property
     def products(self) -> Floats:
@@ -251,6 +251,15 @@ def check_size(axes: Sequence[Axis]) -> None:
             f"a table of {len(axes)} columns must have at most {_MOST_CELLS:,} cells, found "
             f"{size:,}; column {widest.name!r} alone has {widest.k:,} categories: leave it out, "
             "merge its categories, or cut its numbers into ranges (pandas.cut)"
+        )
+
+
+def refuse_named(axes: Sequence[Axis], remedy: str) -> None:
+    """Raise for a column whose reports name several categories."""
+    if wide := [axis.name for axis in axes if not axis.is_multinomial]:
+        raise ArgumentValueError(
+            f"reports of column {wide[0]!r} name several categories, and counts do not say which "
+            f"were named together; {remedy}"
         )
 
 
@@ -344,8 +353,8 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
     if not 2 <= size <= _MOST_COMBINED:
         raise ArgumentValueError(
             f"a table with weights or a design must have 2 to {_MOST_COMBINED} cells, found "
-            f"{size:,} of {[axis.name for axis in axes]}; take other columns, merge categories, or "
-            "declare levels that nobody has, as of 0 and 1, by a Categorical"
+            f"{size:,} of {[axis.name for axis in axes]}; merge categories, or declare levels that "
+            "nobody has by a Categorical"
         )
     matrix = kron_all([axis.likelihood_table for axis in axes])
     cells = list(product(*(axis.categories for axis in axes)))
@@ -421,11 +430,8 @@ class CellProportions(Result):
         'smoker yes and region north: about 15.0%, 95% interval 10.7% to 19.5%'
         """
         found = cell or tuple(labels[-1] for labels in self.categories)
-        try:
-            place = tuple(own.index(one) for own, one in zip(self.categories, found, strict=True))
-        except ValueError:
-            rule = f"cell must be one category of each column {list(self.names)}"
-            raise ArgumentValueError(rule) from None
+        pairs = zip(found, self.categories, self.names, strict=True)
+        place = tuple(place_of(one, own, f"column {name!r}") for one, own, name in pairs)
         low, high = (float(end[place]) for end in self.interval(level))
         parts: list[list[str]] = [[], []]
         for name, one in zip(self.names, found, strict=True):
@@ -512,11 +518,7 @@ class Crosstab(CellProportions):
         """
         axes = tuple(declared_axis(name, described) for name, described in columns.items())
         check_size(axes)
-        if wide := [axis.name for axis in axes if not axis.is_multinomial]:
-            raise ArgumentValueError(
-                f"reports of column {wide[0]!r} name several categories, and counts of cells do "
-                "not say which were named together; count from the rows with rr.crosstab"
-            )
+        refuse_named(axes, "count from the rows with rr.crosstab")
         listed, shape = np.asarray(counts, dtype=object), tuple(axis.m for axis in axes)
         if listed.shape != shape:
             raise ArgumentValueError(
@@ -642,17 +644,7 @@ class Crosstab(CellProportions):
         -------
         ndarray of shape (cells, cells)
             For the target.
-
-        Raises
-        ------
-        ArgumentValueError
-            There are more than 400 cells.
         """
-        if self.size > _MOST_COMBINED:
-            raise ArgumentValueError(
-                f"the covariance of {self.size:,} cells has {self.size**2:,} entries; ask for that "
-                f"of a margin with at most {_MOST_COMBINED} cells"
-            )
         return self.moments([np.eye(1 + axis.k)[:, 1:] for axis in self.axes])[1]
 
     def moments(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
@@ -794,14 +786,15 @@ class Crosstab(CellProportions):
 
     # -- other tables ----------------------------------------------------------------------
 
-    def _place(self, name: Hashable) -> int:
-        """The axis of a column; raises where it is none."""
-        check_instance(name, "a column", Hashable, "given by its name")
-        if name not in self.names:
+    def _places(self, names: Sequence[Hashable]) -> list[int]:
+        """The axes of columns; raises for others, and for one named twice."""
+        for name in names:
+            check_instance(name, "a column", Hashable, "given by its name")
+        if len(set(names)) < len(names) or not {*names} <= {*self.names}:
             raise ArgumentValueError(
-                f"{name!r} is not a column of this table; its columns are {list(self.names)}"
+                f"name columns of this table, {list(self.names)}, each once; found {list(names)}"
             )
-        return self.names.index(name)
+        return [self.names.index(name) for name in names]
 
     def margin(self, *names: Hashable) -> Self:
         """The table of some of the columns, over all of the others.
@@ -816,11 +809,7 @@ class Crosstab(CellProportions):
         Crosstab
             Of the same rows.
         """
-        places = [self._place(name) for name in names]
-        if not places or len(set(places)) < len(places):
-            raise ArgumentValueError(
-                f"margin needs some of the columns {list(self.names)}, each once"
-            )
+        places = self._places(names)
         others = [place for place in range(len(self.axes)) if place not in places]
         counted = self.counted.transpose([*places, *others])
         for place in reversed(others):
@@ -894,12 +883,8 @@ class Crosstab(CellProportions):
         30% of the people in the north smoke, and 10% of those in the south.
         """
         of_names, given_names = self._listed(of), self._listed(given)
-        asked = {*map(self._place, of_names), *map(self._place, given_names)}
-        if set(of_names) & set(given_names) or not of_names or not given_names:
-            raise ArgumentValueError(
-                f"of and given must name different columns of {list(self.names)}"
-            )
-        table = self.margin(*(self.names[place] for place in sorted(asked)))
+        asked = sorted(self._places((*of_names, *given_names)))
+        table = self.margin(*(self.names[place] for place in asked))
         return ConditionalProportions(table, given_names)
 
     def _listed(self, names: Any) -> tuple[Hashable, ...]:
@@ -942,11 +927,7 @@ class Crosstab(CellProportions):
             reports as categories.  It has no interval.  Not for reports that name several
             categories: counts do not say which together.
         """
-        if wide := [axis.name for axis in self.axes if not axis.is_multinomial]:
-            raise ArgumentValueError(
-                f"maximum likelihood is not there for column {wide[0]!r}, whose reports name "
-                "several categories; project() gives proportions in [0, 1] that sum to 1"
-            )
+        refuse_named(self.axes, "project() gives proportions in [0, 1] that sum to 1")
         if self.combined is not None:
             return self.combined.mle()  # which says why there is none
         found = self.proportions
@@ -1038,16 +1019,11 @@ class Crosstab(CellProportions):
         DataFrame
             A copy.
         """
-        check_one_of(values, "values", NUMBERS)
         source: Any = self._normalized(normalize) or self
-        if values in ("low", "high"):
-            return wide_frame(self.names, self.categories, getattr(source.interval(), values))
+        check_one_of(values, "values", NUMBERS if source is self else NUMBERS[:4])
         name = {"proportion": "proportions", "count": "counts"}.get(values, values)
-        if not hasattr(source, name):
-            raise ArgumentValueError(
-                f"values {values!r} are of the whole table; leave normalize out"
-            )
-        return wide_frame(self.names, self.categories, getattr(source, name))
+        found = getattr(source.interval() if values in ("low", "high") else source, name)
+        return wide_frame(self.names, self.categories, found)
 
     def plot(
         self,

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from rrstats._display import label
-from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.result import Result, label_column, proportion_rows
 from rrstats.inference.contrasts import Interval
@@ -112,8 +111,6 @@ class _Several(Result, Mapping[Any, Any]):
         Axes
             The area of a dot grows with the number of reports.
         """
-        if not self:
-            raise ArgumentValueError(f"there are no {self.kind}s to draw")
         ones = list(self.values())
         first, code = ones[0], ones[0].code_of(category)
         low, high = zip(*(one.interval(level) for one in ones), strict=True)
@@ -168,9 +165,7 @@ class GroupEstimates(_Several):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism that made the reports; ArgumentValueError where there are no groups."""
-        if not self.estimates:
-            raise ArgumentValueError("there are no groups, and so no mechanism")
+        """The mechanism that made the reports of the groups."""
         found: Mechanism = next(iter(self.values())).mechanism
         return found
 
@@ -201,13 +196,12 @@ class GroupEstimates(_Several):
             return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
         ones = list(self.values())
         ends = self._ends(ones, level, method, simultaneous)
-        parts = [one.columns_of(slice(None), [end]) for one, end in zip(ones, ends, strict=True)]
-        k, columns = ones[0].k, {}
-        for name, first in parts[0].items():
-            held = [part[name] for part in parts]
-            columns[name] = np.concatenate(held) if np.ndim(first) else np.repeat(held, k)
-        categories = pd.concat([label_column(ones[0].categories)] * len(ones), ignore_index=True)
-        return self._labelled(pd.DataFrame({"category": categories, **columns}))
+        labels = label_column(ones[0].categories)
+        tables = [
+            pd.DataFrame({"category": labels, **one.columns_of(slice(None), [end])})
+            for one, end in zip(ones, ends, strict=True)
+        ]
+        return self._labelled(pd.concat(tables, ignore_index=True))
 
     @staticmethod
     def _ends(

@@ -29,7 +29,7 @@ from rrstats.errors import (
 from rrstats.estimation import arrays
 from rrstats.estimation.analysis_columns import Variable, blocks, numbers, refuse_reports, variable
 from rrstats.estimation.arrays import fixed
-from rrstats.estimation.result import FORMATS, Result, label_column, proportion_rows
+from rrstats.estimation.result import FORMATS, Result, label_column, place_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target
@@ -94,13 +94,11 @@ def _over(top: Any, bottom: NDArray[Any]) -> Floats:
         return np.asarray(top / bottom)
 
 
-def _terms(y: Floats, w: Floats | None) -> list[Floats]:
-    """(n,) each: w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
-    if w is None:
-        ones = np.ones_like(y)
-        return [ones, y, ones, y, y * y, ones]
+def _terms(y: Floats, w: Floats | None) -> Floats:
+    """(6, n) each: w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
+    w = np.ones_like(y) if w is None else w
     square = w * w
-    return [w, w * y, square, square * y, square * y * y, square * square]
+    return np.stack([w, w * y, square, square * y, square * y * y, square * square])
 
 
 def _by_cell(
@@ -113,9 +111,7 @@ def _by_cell(
         codes = np.where(out[part], m, grouped.codes(part))
         counts += np.bincount(codes, minlength=m + 1)[:m]
         given = _terms(y[part], None if w is None else w[part])
-        apart = {id(one): one for one in given}  # without weights some are the same
-        sums = {key: np.bincount(codes, one, minlength=m + 1)[:m] for key, one in apart.items()}
-        terms += [sums[id(one)] for one in given]
+        terms += [np.bincount(codes, one, minlength=m + 1)[:m] for one in given]
     scores, samples = _scores(grouped, counts, terms[0])
     sizes, tops = terms[:2]
     if grouped.mechanism is not None:
@@ -132,7 +128,7 @@ def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> It
         kept = ~(out[part] | np.isnan(scores[:, 0]))
         ones = np.ones((1, int(kept.sum())))
         weight = None if w is None else w[part][kept]
-        yield ones[0], np.stack(_terms(y[part][kept], weight)), scores[kept], ones
+        yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
 
 
 def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -354,7 +350,7 @@ class Means(Result):
         >>> round(found.difference, 6), round(found.std_error, 3)
         (10.0, 0.545)
         """
-        places = [self._place(first), self._place(second)]
+        places = [place_of(one, self.categories, "these means") for one in (first, second)]
         value = float(self._centred[places] @ [1, -1])
         if not np.isfinite(value):  # a group of nobody
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
@@ -366,13 +362,6 @@ class Means(Result):
         low, high = map(float, mover_difference(value, mine, 0.0, its, correlation=correlation))
         p_value = float(2 * scipy.special.ndtr(-abs(value) / error)) if error > 0 else np.nan
         return MeanDifference(value, error, low, high, p_value)
-
-    def _place(self, category: Hashable) -> int:
-        if category not in self.categories:
-            raise ArgumentValueError(
-                f"the group must be one of {list(self.categories)[:8]}, got {category!r}"
-            )
-        return self.categories.index(category)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row a group.
@@ -417,8 +406,8 @@ class Means(Result):
         str
             The mean with its interval, and how many known people would tell as much.
         """
-        place = self.k - 1 if category is ... else self._place(category)
-        group = label(self.categories[place])
+        asked = self.categories[-1] if category is ... else category
+        place, group = place_of(asked, self.categories, "these means"), label(asked)
         if not self.n or (self.n == 1 and self.target == "population"):
             rows = "is only one row" if self.n else "are no rows"
             return f"nothing can be said of {group}: there {rows}"

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
 from rrstats._typing import Floats
+from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import Interval
 
 _LONGEST = 30
@@ -376,6 +377,13 @@ def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
     labels = np.fromiter(categories, dtype=object, count=len(categories))
     column: pd.Series[Any] = pd.Series(labels, dtype=object)
     return column if None in categories else column.infer_objects()
+
+
+def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> int:
+    """The place of a category; raises where it is none."""
+    if category not in categories:
+        raise ArgumentValueError(f"{category!r} is not among the categories of {whose}")
+    return categories.index(category)
 
 
 def proportion_rows(labels: Iterable[Hashable], estimates: Any, ends: Any) -> pd.DataFrame:
