@@ -441,16 +441,16 @@ def test_a_transposed_frame(index, columns):
 
 
 def test_why_reports_tell_nothing():
-    """What is reported alike is named, and so is the way out; only what shows another counts."""
+    """The reason is named, and so is the way out."""
     some = [[0.5, 0.25, 0.5], [0.25, 0.5, 0.25], [0.25, 0.25, 0.25]]
     mixture = [[0.5, 0.25, 0.375], [0.25, 0.5, 0.375], [0.25, 0.25, 0.25]]
     shown = {"a": "x", "b": "y", "c": "x"}
     for matrix, shows, reason in (
         ([[0.25] * 3, [0.75] * 3], None, "all 3 true answers .* choose another probability"),
-        (some, None, "true answers number 1 and 3 are reported alike"),
+        (some, None, "some true answers are reported like others"),
         (mixture, None, "like a mixture of others"),
         (mixture, shown, "like a mixture of others"),
-        (some, {"a": "x", "b": "y", "c": "y"}, "number 1 and 3 are reported alike"),
+        (some, {"a": "x", "b": "y", "c": "y"}, "some true answers are reported like others"),
     ):
         m = MatrixDesign(["a", "b", "c"], matrix, shows=shows)
         with pytest.raises(NotIdentifiableError, match=f"condition number .*{reason}"):

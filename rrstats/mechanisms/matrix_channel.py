@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,10 +72,15 @@ class MatrixForm:
         return np.zeros(self.m, dtype=np.intp)
 
     @cached_property
+    def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+        """(m, classes) whole numbers, and (m,) those by which each row is divided."""
+        return _over_one(self.entries)
+
+    @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
         """The largest ratio within a row, between any two classes."""
-        rows = [distinct(row) for row in self.entries if any(row)]
-        return max(max(row) / min(row) if all(row) else math.inf for row in rows)
+        ends = [(max(row), min(row)) for row in self._whole[0].tolist() if any(row)]
+        return max(Fraction(most, least) if least else math.inf for most, least in ends)
 
     @cached_property
     def binomial_rates(self) -> BinomialRates | None:
@@ -99,8 +103,9 @@ class MatrixForm:
 
     @cached_property
     def matrix(self) -> Floats:
-        """(m, classes) ``matrix[report, truth]``."""
-        return kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
+        """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
+        whole, common = self._whole
+        return kept((whole / common[:, None]).astype(np.float64))
 
     @cached_property
     def left_inverse(self) -> Floats:
@@ -179,18 +184,11 @@ class ProductChannel(MatrixForm):
 
     @cached_property
     def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """(m, classes) whole numbers, and (m,) those by which each row is divided.
-
-        Each row of the one and each column of the other has one denominator, so that all sums
-        are of whole numbers: fractions would take a hundred times as long.
-        """
-        rows, low = zip(*map(_over_one, self.second.entries), strict=True)
-        pairs = map(_over_one, zip(*self.first.entries, strict=True))
-        columns, high = zip(*pairs, strict=True)
+        """Sums of whole numbers, as sums of fractions would take a hundred times as long."""
+        rows, low = _over_one(self.second.entries)
+        columns, high = _over_one(zip(*self.first.entries, strict=True))
         common = math.lcm(*high)
-        whole = np.array(rows, dtype=object) @ np.array(columns, dtype=object).T
-        scale = np.array([common // each for each in high], dtype=object)
-        return whole * scale, np.array(low, dtype=object) * common
+        return rows @ columns.T * (common // high), low * common
 
     @property
     def entries(self) -> Entries:
@@ -198,28 +196,18 @@ class ProductChannel(MatrixForm):
         pairs = zip(*self._whole, strict=True)
         return tuple(tuple(Fraction(x, common) for x in row) for row, common in pairs)
 
-    @cached_property
-    def matrix(self) -> Floats:
-        """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
-        whole, common = self._whole
-        return kept((whole / common[:, None]).astype(np.float64))
 
-    @cached_property
-    def max_likelihood_ratio(self) -> Fraction | float:
-        """The largest ratio within a row, between any two classes."""
-        ends = [(max(row), min(row)) for row in self._whole[0].tolist() if any(row)]
-        return max(Fraction(most, least) if least else math.inf for most, least in ends)
-
-
-def _over_one(parts: Sequence[Fraction]) -> tuple[list[int], int]:
-    """The numerators of some fractions over one denominator, and that."""
-    common = math.lcm(*{part.denominator for part in parts})
-    return [part.numerator * (common // part.denominator) for part in parts], common
-
-
-def distinct(row: Iterable[Fraction]) -> list[Fraction]:
-    """The numbers of a row once each, as far as they are the same objects: hashing them is slow."""
-    return list({id(number): number for number in row}.values())
+def _over_one(
+    rows: Iterable[Sequence[Fraction]],
+) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    """The numerators of rows of fractions over one denominator for each row, and those."""
+    listed = list(rows)
+    common = [math.lcm(*{part.denominator for part in row}) for row in listed]
+    whole = [
+        [part.numerator * (all_of // part.denominator) for part in row]
+        for row, all_of in zip(listed, common, strict=True)
+    ]
+    return np.array(whole, dtype=object), np.array(common, dtype=object)
 
 
 def score_covariance(scores: Floats, rates: Floats, target: str) -> Floats:
@@ -264,13 +252,12 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
         condition = math.inf
     raise NotIdentifiableError(
         "reports do not identify the true proportions (the information matrix has condition "
-        f"number {condition:.3g}): {_reason(matrix, recode)}"
+        f"number {condition:.3g}): {_reason(matrix)}"
     )
 
 
-def _reason(matrix: Floats, recode: Floats) -> str:
+def _reason(matrix: Floats) -> str:
     """The reason why reports do not identify the categories, and a way out."""
-    classes = matrix.shape[1]
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
     if samples > 1 and _alike(blocks := matrix.reshape(samples, -1), blocks[0]):
         return (
@@ -280,19 +267,12 @@ def _reason(matrix: Floats, recode: Floats) -> str:
     columns = matrix.T
     if _alike(columns, columns[0]):
         return (
-            f"all {classes} true answers are reported alike, so that reports carry no information; "
-            "choose another probability"
+            f"all {len(columns)} true answers are reported alike, so that reports carry no "
+            "information; choose another probability"
         )
-    for one, other in combinations(range(classes), 2):
-        named = not np.array_equal(recode[:, one], recode[:, other])
-        if named and _alike(columns[one], columns[other]):
-            return (
-                f"the true answers number {one + 1} and {other + 1} are reported alike; merge "
-                "them, or choose other probabilities"
-            )
     return (
-        "some true answers are reported like a mixture of others; merge categories, or let them "
-        "make more different reports"
+        "some true answers are reported like others, or like a mixture of others; merge "
+        "categories, or let them make more different reports"
     )
 
 
