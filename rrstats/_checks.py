@@ -160,7 +160,7 @@ def check_one_of(value: object, name: str, options: Iterable[Any]) -> Any:
     if not isinstance(value, str):
         raise ArgumentTypeError(f"{name} must be one of {listed}, found {type_name(value)}")
     if value not in listed:
-        raise ArgumentValueError(f"{name} must be one of {listed}, got {value!r}")
+        raise ArgumentValueError(f"{name} must be one of {listed}, got {quote(value)}")
     return value
 
 

@@ -37,6 +37,9 @@ _AT_ONCE = 1 << 16
 _FEW = 8
 _LARGE = 1 << 10
 
+_POSITIONAL = ("design", "categories", "matrix", "first", "second")
+_LABELS = ("groups", "shows")
+
 A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 """The rule about an argument that must be one."""
 
@@ -128,6 +131,11 @@ class Mechanism(ABC):
         given = ((name, getattr(self, name)) for name in getattr(self, "__dataclass_fields__", ()))
         return {name: one for name, one in given if isinstance(one, int | float | Fraction)}
 
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments by name, as documents have them."""
+        return {"categories": self.domain} | self.parameters
+
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON, which `mechanisms.from_dict` reads.
 
@@ -141,8 +149,8 @@ class Mechanism(ABC):
         >>> rr.KRR([True, False], 0.75).to_dict()
         {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
         """
-        categories = categories_to_json(self.domain.declared)
-        return {"type": type(self).__name__, "categories": categories} | self.parameters
+        given = {name: _to_json(name, value) for name, value in self._arguments.items()}
+        return {"type": type(self).__name__} | given
 
     def then(self, second: Mechanism) -> Chain:
         """This mechanism, and another on its reports.
@@ -172,8 +180,35 @@ class Mechanism(ABC):
 
     def _call(self, name: str = "") -> str:
         """The call that makes the mechanism."""
-        numbers = "".join(f", {key}={value!r}" for key, value in self.parameters.items())
-        return f"{name or type(self).__name__}({self.domain.describe()}{numbers})"
+        given = self._arguments
+        given |= given.pop("parameters", {})
+        texts = {key: _to_text(value) for key, value in given.items()}
+        listed = (text if key in _POSITIONAL else f"{key}={text}" for key, text in texts.items())
+        return f"{name or type(self).__name__}({', '.join(listed)})"
+
+
+def _to_text(value: Any) -> str:
+    """An argument as a call has it."""
+    if isinstance(value, Categories):
+        return value.describe()
+    return value._call() if isinstance(value, Mechanism) else repr(value)
+
+
+def _to_json(name: str, value: Any) -> Any:
+    """An argument as JSON, which `serialization` reads: labels with their types."""
+    if isinstance(value, Categories):
+        return categories_to_json(value.declared)
+    if name in _LABELS and value is not None:
+        return categories_to_json(value)
+    if isinstance(value, Mechanism):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {key: _to_json(key, part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return [_to_json("", part) for part in value]
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    return value
 
 
 def is_mechanism(value: object) -> TypeGuard[Mechanism]:
@@ -304,9 +339,6 @@ class Chain(Mechanism):
             codes = mechanism.randomize(codes, Substream(source, stage), block)
         return codes
 
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON."""
-        return {"type": "Chain", "first": self.first.to_dict(), "second": self.second.to_dict()}
-
-    def _call(self, name: str = "Chain") -> str:
-        return f"{name}({self.first._call()},\n      {self.second._call()})"
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        return {"first": self.first, "second": self.second}

@@ -24,7 +24,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._checks import check_one_of, check_probability
+from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
@@ -175,17 +175,6 @@ def numbers(values: Any, name: str) -> tuple[Number, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ArgumentTypeError(f"{name} must be a list of numbers, found {type(values).__name__}")
     return tuple(number(value, name) for value in values)
-
-
-def probability(value: Any, name: str, ends: str = "[]") -> Number:
-    """A number in [0, 1], or without an end that has a parenthesis in ``ends``.
-
-    >>> probability(0.7, "prob_statement", "()")
-    0.7
-    """
-    chance = number(value, name)
-    check_probability(chance, name, ends)
-    return chance
 
 
 def normalized(parts: Iterable[Number], what: str) -> list[Fraction]:

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, quote, quote_list
-from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
 from rrstats.mechanisms.channel import Number, normalized, numbers, recode_matrix
@@ -182,43 +182,17 @@ class MatrixDesign(Mechanism):
             inverse=self.inverse if shows is None and self.shown == self.domain else None,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON.
-
-        >>> MatrixDesign(["a", "b"], [[Fraction(2, 3), 0.5], [Fraction(1, 3), 0.5]]).to_dict()
-        {'type': 'MatrixDesign', 'categories': [{'str': 'a'}, {'str': 'b'}], \
-'matrix': [['2/3', 0.5], ['1/3', 0.5]]}
-        """
-        labels = "categories", "reports", "shows"
-        return {"type": "MatrixDesign"} | {
-            name: categories_to_json(value) if name in labels else to_json(value)
-            for name, value in self._arguments.items()
-        }
-
     @property
     def _arguments(self) -> dict[str, Any]:
         """The arguments, without those that are the usual ones."""
-        given: dict[str, Any] = {"categories": self.domain.declared, "matrix": self.matrix}
+        given: dict[str, Any] = {"categories": self.domain, "matrix": self.matrix}
         if self.reports != _report_space(self.domain, len(self.matrix), None):
-            given["reports"] = self.reports.declared
+            given["reports"] = self.reports
         if self.shown != self.domain:
             given["shows"] = [self.shown.categories[code] for code in self.codes_shown]
         if self.inverse is not None:
             given["inverse"] = self.inverse
         return given
-
-    def _call(self, name: str = "MatrixDesign") -> str:
-        _, _, *others = self._arguments.items()
-        parts = [self.domain.describe(), _listed(self.matrix)]
-        parts += [f"{key}={_listed(value)}" for key, value in others]
-        return f"{name}({', '.join(parts)})"
-
-
-def _listed(values: Iterable[Any]) -> str:
-    """Labels, or rows of numbers, as lists."""
-    if isinstance(values, dict):
-        return repr(values)
-    return repr([list(x) if isinstance(x, tuple) else x for x in values])
 
 
 def _exact(rows: Rows) -> Entries:
@@ -321,21 +295,8 @@ def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any
 # -- numbers in documents -----------------------------------------------------------------------
 
 
-def to_json(value: Any) -> Any:
-    """A number, or a list of them, as JSON.
-
-    >>> to_json([0.25, Fraction(1, 6)])
-    [0.25, '1/6']
-    """
-    if isinstance(value, tuple | list):
-        return [to_json(part) for part in value]
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    return value
-
-
 def from_json(value: Any) -> Any:
-    """Numbers that `to_json` wrote; raises MetadataError for a string that is no fraction."""
+    """Numbers of a document; raises MetadataError for a string that is no fraction."""
     if isinstance(value, list):
         return [from_json(part) for part in value]
     if isinstance(value, dict):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, open_column, reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, warn_if_uninformative
@@ -212,19 +212,10 @@ class Samples(Mechanism):
             stage += len(part.rounds)
         return reports
 
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON."""
-        return {
-            "type": "Samples",
-            "groups": categories_to_json(self.groups),
-            "parts": [part.to_dict() for part in self.parts],
-            "shows": self._shown and categories_to_json(self._shown),
-        }
-
     @property
-    def _shown(self) -> list[Hashable] | None:
-        """The category of each class, where classes are finer."""
-        return None if self.shows is None else [self.categories[code] for code in self.shows]
+    def _arguments(self) -> dict[str, Any]:
+        shows = self.shows and [self.categories[code] for code in self.shows]
+        return {"groups": self.groups, "parts": self.parts, "shows": shows}
 
     @classmethod
     def from_parts(cls, groups: list[Any], parts: list[Mechanism], *, shows: Any = None) -> Samples:
@@ -236,7 +227,7 @@ class Samples(Mechanism):
     def _call(self, name: str = "Samples") -> str:
         pairs = zip(self.groups, self.parts, strict=True)
         listed = ",\n         ".join(f"{group!r}: {part._call()}" for group, part in pairs)
-        shows = f",\n        shows={self._shown!r}" if self.shows else ""
+        shows = f",\n        shows={self._arguments['shows']!r}" if self.shows else ""
         return f"{name}({{{listed}}}{shows})"
 
 

@@ -32,22 +32,25 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import compress, product
 from math import comb
 from typing import Any, cast
 
 import pandas as pd
 
-from rrstats._checks import check_instance, check_whole_number, quote, quote_list
+from rrstats._checks import (
+    check_instance,
+    check_one_of,
+    check_probability,
+    check_whole_number,
+    quote,
+    quote_list,
+)
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
-from rrstats.mechanisms.channel import normalized, number, numbers, probability
-from rrstats.mechanisms.matrix_design import (
-    MatrixDesign,
-    labels_of,
-    to_json,
-)
+from rrstats.mechanisms.channel import normalized, number, numbers
+from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
 from rrstats.mechanisms.samples import Samples
 
 Labels = Sequence[Hashable] | None
@@ -99,7 +102,7 @@ class SurveyDesign(MatrixDesign):
 
     design: str
     asked: Categories
-    yes_code: int | None
+    yes: Hashable
     numbers: tuple[tuple[str, Any], ...]
     answers: Categories | None
 
@@ -120,13 +123,8 @@ class SurveyDesign(MatrixDesign):
         design: Any, categories: Any, parameters: Any = None, yes: Any = None, reports: Any = None
     ) -> SurveyDesign:
         """The design of a document, which keeps all numbers under ``parameters``."""
-        if not isinstance(design, str) or design not in _DESIGNS:
-            raise ArgumentValueError(
-                f"design must be one of {sorted(_DESIGNS)}, found {quote(design)}"
-            )
-        given = {} if parameters is None else parameters
-        check_instance(given, "parameters", Mapping, "a mapping")
-        make = _DESIGNS[design]
+        make = _DESIGNS[check_one_of(design, "design", sorted(_DESIGNS))]
+        given = check_instance(parameters or {}, "parameters", Mapping, "a mapping")
         known = inspect.signature(make).parameters
         names = [name for name in known if name not in ("categories", "reports")]
         if "yes" in names or yes is not None:
@@ -138,14 +136,17 @@ class SurveyDesign(MatrixDesign):
         return make(categories, reports=reports, **given)
 
     @property
-    def yes(self) -> Hashable:
-        """The sensitive category; None in designs that treat all alike."""
-        return None if self.yes_code is None else self.asked.categories[self.yes_code]
-
-    @property
     def parameters(self) -> dict[str, Any]:
         """The numbers of the design by name."""
         return dict(self.numbers)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        given: dict[str, Any] = {"design": self.design, "categories": self.asked}
+        if self.yes is not None:
+            given["yes"] = self.yes
+        given["parameters"] = self.parameters
+        return given if self.answers is None else given | {"reports": self.answers}
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON.
@@ -154,26 +155,10 @@ class SurveyDesign(MatrixDesign):
         {'type': 'SurveyDesign', 'design': 'warner', 'categories': [{'bool': True}, \
 {'bool': False}], 'yes': {'bool': True}, 'parameters': {'prob_statement': '2/3'}}
         """
-        document: dict[str, Any] = {
-            "type": "SurveyDesign",
-            "design": self.design,
-            "categories": categories_to_json(self.asked.declared),
-        }
-        if self.yes_code is not None:
+        document = super().to_dict()
+        if self.yes is not None:
             (document["yes"],) = categories_to_json([self.yes])
-        document["parameters"] = {name: to_json(value) for name, value in self.numbers}
-        if self.answers is not None:
-            document["reports"] = categories_to_json(self.answers.declared)
         return document
-
-    def _call(self, name: str = "SurveyDesign") -> str:
-        given: dict[str, Any] = {} if self.yes_code is None else {"yes": self.yes}
-        given |= self.numbers
-        if self.answers is not None:
-            given["reports"] = self.answers.declared
-        listed = {key: list(x) if isinstance(x, tuple) else x for key, x in given.items()}
-        keywords = "".join(f", {key}={value!r}" for key, value in listed.items())
-        return f"{name}({self.design!r}, {self.asked.describe()}{keywords})"
 
 
 # -- one sample asked alone ----------------------------------------------------------------------
@@ -251,8 +236,8 @@ def forced_response(
     """
     question = _Question("forced_response", categories, reports)
     truth = question.chance("[]", prob_truth=prob_truth)
-    forced = _by_category(prob_forced, "prob_forced", question.domain)
-    question.numbers["prob_forced"] = forced
+    by_code = _by_label(prob_forced, "prob_forced", question.domain)
+    forced = question.chances("[]", prob_forced=[by_code[code] for code in sorted(by_code)])
     truth, *forced = normalized([truth, *forced], "prob_truth and prob_forced together")
     return question.forced(truth, forced)
 
@@ -935,8 +920,7 @@ def christofides(
     array([0.55, 0.45])
     """
     question = _Question("christofides", categories, reports, yes)
-    question.numbers["prob_marks"] = given = _probabilities(prob_marks, "prob_marks", "[]")
-    deck = normalized(given, "prob_marks")
+    deck = normalized(question.chances("[]", prob_marks=prob_marks), "prob_marks")
     marks, turned = range(1, len(deck) + 1), deck[::-1]
     entries = [[(turned if s else deck)[mark - 1] for s in question.sensitive] for mark in marks]
     mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
@@ -1000,7 +984,7 @@ def unrelated_question_two_answers(
     array([0.8883, 0.1117])
     """
     question = _Question("unrelated_question_two_answers", categories, reports, yes)
-    boxes = question.boxes(prob_sensitive)
+    boxes = question.chances(prob_sensitive=prob_sensitive)
     t = question.chance("[)", prob_truth=prob_truth)
     return question.twice(
         boxes,
@@ -1056,7 +1040,7 @@ def mangat_singh_singh_two_answers(
     """
     question = _Question("mangat_singh_singh_two_answers", categories, reports, yes)
     return question.twice(
-        question.boxes(prob_sensitive),
+        question.chances(prob_sensitive=prob_sensitive),
         lambda sensitive, trait, p: Fraction(1) if sensitive else (1 - p) * trait,
     )
 
@@ -1196,7 +1180,7 @@ def unrelated_question_two_samples(
     0.225
     """
     asked = categories, yes, reports
-    return _recoded(_each(_unrelated_question_sample, asked, prob_sensitive=prob_sensitive))
+    return _paired(_each(_unrelated_question_sample, asked, prob_sensitive=prob_sensitive))
 
 
 def _unrelated_question_sample(
@@ -1332,7 +1316,7 @@ def stochastic_lie_detector(
     array([0.1293, 0.8707])
     """
     asked = categories, yes, reports
-    return _recoded(_each(_stochastic_lie_detector_sample, asked, prob_statement=prob_statement))
+    return _paired(_each(_stochastic_lie_detector_sample, asked, prob_statement=prob_statement))
 
 
 def _stochastic_lie_detector_sample(
@@ -1371,8 +1355,8 @@ class _Question:
 
     def __init__(self, name: str, categories: object, reports: Any, yes: Hashable = _ALIKE) -> None:
         self.name, self.domain = name, Categories(categories)
-        self.yes_code = None if yes is _ALIKE else _yes_code(self.domain, yes)
-        self.sensitive = [code == self.yes_code for code in range(self.domain.k)]
+        code = None if yes is _ALIKE else _sensitive_code(self.domain, yes)
+        self.sensitive = [place == code for place in range(self.domain.k)]
         answers = None if reports is None else labels_of(reports, "reports")
         self.answers = None if answers == self.domain else answers
         self.numbers: dict[str, Any] = {}
@@ -1380,14 +1364,16 @@ class _Question:
     def chance(self, ends: str = "()", **given: Any) -> Fraction:
         """One probability, which is kept under its name."""
         ((name, value),) = given.items()
-        self.numbers[name] = exact = _probability(value, name, ends)
+        exact = _probability(value, name, ends)
+        self.numbers[name] = number(exact, name)
         return exact
 
-    def boxes(self, prob_sensitive: Any) -> list[Fraction]:
-        """The shares of cards in two boxes, kept under their name."""
-        boxes = _probabilities(prob_sensitive, "prob_sensitive", "()", "2 answers", 2)
-        self.numbers["prob_sensitive"] = boxes
-        return boxes
+    def chances(self, ends: str = "()", **given: Any) -> list[Fraction]:
+        """Some probabilities, which are kept under their name."""
+        ((name, values),) = given.items()
+        exact = [_probability(p, f"each of {name}", ends) for p in numbers(values, name)]
+        self.numbers[name] = numbers(exact, name)
+        return exact
 
     def labels(self, usual: Sequence[Hashable] = ()) -> tuple[Hashable, ...]:
         """The labels of the reports: the user's, or the usual ones."""
@@ -1440,8 +1426,8 @@ class _Question:
             inverse=None if inverse is None else tuple(map(tuple, inverse)),
             design=self.name,
             asked=self.domain,
-            yes_code=self.yes_code,
-            numbers=tuple((key, _as_given(value)) for key, value in self.numbers.items()),
+            yes=next(compress(self.domain.categories, self.sensitive), None),
+            numbers=tuple(self.numbers.items()),
             answers=self.answers,
         )
         if not self.name.endswith("_sample"):  # samples need one another
@@ -1476,6 +1462,10 @@ class _Question:
         In the score ((1 - p2) I - (1 - p1) J) / (p1 - p2) of Chaudhuri (2011) the unrelated trait
         cancels.
         """
+        if len(boxes) != 2:
+            raise ArgumentValueError(
+                f"prob_sensitive must have one number for each of 2 answers, found {len(boxes)}"
+            )
         first, second = boxes
         pairs, labels = self.pairs
         kinds, classes = self.with_trait
@@ -1492,19 +1482,12 @@ def _said(yes: bool, chance: Fraction) -> Fraction:
     return chance if yes else 1 - chance
 
 
-def _as_given(value: Any) -> Any:
-    """A number as a description keeps it: the double where it is one."""
-    if isinstance(value, list):
-        return tuple(map(_as_given, value))
-    return number(value, "number") if isinstance(value, Fraction) else value
-
-
 def _each(
     design: Callable[..., SurveyDesign], asked: tuple[Any, Any, Any], **numbers: Each | None
 ) -> dict[Hashable, SurveyDesign]:
     """The design of each sample, with the sample's own numbers."""
     categories, yes, reports = asked
-    given = {name: _by_sample(each, name) for name, each in numbers.items() if each is not None}
+    given = {name: _by_label(each, name) for name, each in numbers.items() if each is not None}
     samples = next(iter(given.values()))
     if any(set(each) != set(samples) for each in given.values()):
         raise ArgumentValueError(
@@ -1515,7 +1498,7 @@ def _each(
     return {s: design(categories, yes=yes, reports=reports, **own[s]) for s in samples}
 
 
-def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
+def _paired(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
     """Samples whose classes are pairs, of which the first is the category."""
     pairs = cast("tuple[tuple[Hashable, Hashable], ...]", next(iter(parts.values())).categories)
     return Samples(parts, shows={pair: pair[0] for pair in pairs})
@@ -1524,7 +1507,7 @@ def _recoded(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
 # -- arguments ----------------------------------------------------------------------------------
 
 
-def _yes_code(domain: Categories, yes: Hashable) -> int:
+def _sensitive_code(domain: Categories, yes: Hashable) -> int:
     """The code of the sensitive one of two categories."""
     if domain.k != 2:
         raise ArgumentValueError(
@@ -1533,64 +1516,35 @@ def _yes_code(domain: Categories, yes: Hashable) -> int:
         )
     if yes is None and domain.kind == "bool":
         yes = True
-    if yes is None:
-        raise ArgumentTypeError(
-            f"yes must say which of {domain.describe()} is the sensitive one: yes=..."
+    if yes is None or domain.code(yes) >= domain.k:
+        raise ArgumentValueError(
+            f"yes must say which of {domain.describe()} is the sensitive one, got {quote(yes)}"
         )
-    code = domain.code(yes)
-    if code >= domain.k:
-        raise ArgumentValueError(f"yes must be one of {domain.describe()}, got {quote(yes)}")
-    return code
+    return domain.code(yes)
 
 
 def _probability(value: Any, name: str, ends: str) -> Fraction:
-    exact = Fraction(probability(value, name, ends))
+    found = number(value, name)
+    check_probability(found, name, ends)
+    exact = Fraction(found)
     if exact.denominator.bit_length() > _MOST_BITS:
         raise ArgumentValueError(f"{name} must be a fraction of at most 330 digits")
     return exact
 
 
-def _probabilities(
-    values: Any, name: str, ends: str, each: str = "", size: int | None = None
-) -> list[Fraction]:
-    """Some probabilities, one for each of ``size`` things where that is known."""
-    read = [_probability(p, f"each of {name}", ends) for p in numbers(values, name)]
-    if size is not None and len(read) != size:
-        raise ArgumentValueError(
-            f"{name} must have one number for each of {each}, found {len(read)}"
-        )
-    return read
-
-
-def _by_category(value: Any, name: str, domain: Categories) -> list[Fraction]:
-    """One number for each category, from a list in their order, a mapping or a Series."""
-    each = f"the categories {domain.describe()}"
-    if isinstance(value, Mapping | pd.Series):
-        given = {domain.code(label): number for label, number in value.items()}
-        if set(given) != set(range(domain.k)) or len(given) != len(value):
-            raise ArgumentValueError(
-                f"{name} must have one number for each of {each}, found numbers for "
-                f"{quote_list(value.keys())}"
-            )
-        value = [given[code] for code in range(domain.k)]
-    return _probabilities(value, name, "[]", each, domain.k)
-
-
-def _by_sample(value: Any, name: str) -> dict[Hashable, Any]:
-    """The number of each sample."""
-    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
-        raise ArgumentTypeError(
-            f"{name} must have one number for each sample, a list or a mapping from sample to "
-            f"number, found {type(value).__name__}"
-        )
-    mapped = isinstance(value, Mapping | pd.Series)
-    pairs = list(value.items() if mapped else enumerate(value, start=1))
-    if len(pairs) < 2 or len(dict(pairs)) < len(pairs):
-        raise ArgumentValueError(
-            f"{name} must have one number for each of at least 2 samples, found numbers for "
-            f"{quote_list(sample for sample, _ in pairs)}"
-        )
-    return dict(pairs)
+def _by_label(value: Any, name: str, domain: Categories | None = None) -> dict[Any, Any]:
+    """The number of each category by its code, or else of each of at least two samples."""
+    if mapped := isinstance(value, Mapping | pd.Series):
+        pairs = [(domain.code(label) if domain else label, x) for label, x in value.items()]
+    else:
+        pairs = list(enumerate(numbers(value, name), start=0 if domain else 1))
+    found = dict(pairs)
+    wanted = set(range(domain.k)) if domain else found.keys()
+    if len(found) < max(2, len(pairs)) or found.keys() != wanted:
+        each = f"the categories {domain.describe()}" if domain else "at least 2 samples"
+        those = f"numbers for {quote_list(value.keys())}" if mapped else len(pairs)
+        raise ArgumentValueError(f"{name} must have one number for each of {each}, found {those}")
+    return found
 
 
 __all__ = sorted(n for n in (_made("SurveyDesign") | _made("Samples")) if not n.startswith("_"))
