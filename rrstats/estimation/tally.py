@@ -373,57 +373,53 @@ def counted_parts(opened: Reports, rows: Rows) -> Any:
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
             "at once; give fewer groups, or tally each by itself"
         )
-    there, missing, everybody, reported, weights, powers = _sums(opened, rows, len(labels), keys)
+    shape = len(labels) + 1, len(keys)  # first come the rows of no group, of which little is kept
+    there, missing, reported, weights, powers = _sums(opened, rows, shape)
+    others = (there + missing).sum(axis=0) - there if rows.sampled else np.zeros_like(there)
     tallies = {}
-    for at, label in enumerate(labels):
-        own, lost = {}, 0
-        for place, key in enumerate(keys, at * len(keys)):
-            n, lost = int(there[place]), lost + int(missing[place])
-            others = int(everybody[place - at * len(keys)]) - n if rows.sampled else 0
-            cell = slice(place * m, place * m + m)
-            own[key] = Cell(n, reported[cell], others=others)
+    for at, label in enumerate(labels, 1):
+        own = {}
+        for place, key in enumerate(keys):
+            n, more = int(there[at, place]), int(others[at, place])
+            own[key] = Cell(n, reported[at, place], others=more)
             if rows.weights is not None:
-                own[key] = Cell(n, reported[cell], weights[:, cell], powers[:, place], others)
-        tallies[label] = Tally(opened.mechanism, own, lost)
+                sums = weights[:, at, place], powers[:, at, place]
+                own[key] = Cell(n, reported[at, place], *sums, more)
+        tallies[label] = Tally(opened.mechanism, own, int(missing[at].sum()))
     return tallies[None] if rows.groups is None else tallies
 
 
-def _sums(opened: Reports, rows: Rows, groups: int, keys: list[Any]) -> tuple[NDArray[Any], ...]:
-    """Reports and missing ones by group and (stratum, cluster); all rows by (stratum, cluster).
+def _sums(opened: Reports, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
+    """Reports and missing ones by group and (stratum, cluster), and reports by report cell.
 
-    Then counts and (2, ...) sums of weights, by report cell too; and (4, ...) sums of powers of
-    the weights.  One place more, of which nothing is kept, takes rows of no group.
+    Then (2, ...) sums of weights and of their squares by report cell, too; and (4, ...) sums of
+    powers of the weights.
     """
-    described, size, m = opened.mechanism, groups * len(keys), len(opened.mechanism.channel.samples)
-    there, missing = np.zeros((2, size + 1), dtype=np.int64)
-    everybody, unknown = np.zeros(len(keys), dtype=np.int64), 0
-    reported = np.zeros((size + 1) * m, dtype=np.int64)
-    weights, powers = np.zeros((2, reported.size)), np.zeros((4, size + 1))
+    described, m = opened.mechanism, len(opened.mechanism.channel.samples)
+    there, missing = np.zeros((2, *shape), dtype=np.int64)
+    reported, unknown = np.zeros((*shape, m), dtype=np.int64), 0
+    weights, powers = np.zeros((2, *shape, m)), np.zeros((4, *shape))
     plain = rows.groups is None and not rows.sampled and opened.times is None
     for part in blocks(opened.rows):
         encoded = opened.read(part)
         unknown += opened.unknown(encoded, part)
         codes, outside, absent = opened.given(encoded, part), encoded.outside, encoded.absent
         if plain:  # the mechanism counts faster
-            reported[:m] += described.count(codes)
-            there[0] += len(codes)
-            missing[0] += len(absent)
+            reported[1, 0] += described.count(codes)
+            there[1] += len(codes)
+            missing[1] += len(absent)
             continue
-        places = np.zeros(len(encoded.codes), dtype=np.intp)
+        n = len(encoded.codes)
+        times: Any = np.ones(n) if opened.times is None else opened.times[part]
+        places = np.ones(n, dtype=np.intp) if rows.groups is None else rows.groups.codes[part] + 1
         if rows.cells is not None:
-            places = rows.cells.codes[part]
-        times = None if opened.times is None else opened.times[part]
-        _add(everybody, places, times)
-        if rows.groups is not None:
-            group = rows.groups.codes[part]
-            places = np.where(group < 0, size, group * len(keys) + places)
-        _add(missing, places[absent], None if times is None else times[absent])
-        places = np.delete(places, outside)
-        times = None if times is None else np.delete(times, outside)
+            places = places * shape[1] + rows.cells.codes[part]
+        _add(missing, places[absent], times[absent])
+        places, times = np.delete(places, outside), np.delete(times, outside)
         _add(there, places, times)
         each, cells = opened.flat(codes)
         flat = places[each] * m + cells
-        _add(reported, flat, None if times is None else times[each])
+        _add(reported, flat, times[each])
         if rows.weights is not None:
             given = rows.powers_of(part, outside)
             for sums, values in zip(weights, given[:2, each], strict=True):
@@ -431,12 +427,13 @@ def _sums(opened: Reports, rows: Rows, groups: int, keys: list[Any]) -> tuple[ND
             for sums, values in zip(powers, given, strict=True):
                 _add(sums, places, values)
     opened.refuse(unknown)
-    return there, missing, everybody, reported, weights, powers
+    return there, missing, reported, weights, powers
 
 
 def _add(sums: NDArray[Any], places: Codes, values: Any) -> None:
-    """Add values, or 1 where there are none, at places; doubles hold counts up to 2**53."""
-    sums += np.bincount(places, values, minlength=len(sums)).astype(sums.dtype, copy=False)
+    """Add values at places of all axes together; doubles hold counts up to 2**53."""
+    added = np.bincount(places, values, minlength=sums.size).astype(sums.dtype, copy=False)
+    sums += added.reshape(sums.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
