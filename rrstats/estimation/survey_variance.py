@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,7 @@ class SampleCells:
         sums = np.array([cell.sums for cell in cells]).reshape(-1, 2, m)
         totals = np.array([cell.totals for cell in cells]).reshape(-1, 4).T
         self.first, self.second = sums.swapaxes(0, 1)
-        self.inverse, self.inverse2 = totals[2:]
+        first, second, self.inverse, self.inverse2 = totals
         self.design, self.by_chance = design, design.probabilities is not None
         self.split = not channel.is_multinomial
         self.cells_each = channel.k if self.split else 1  # in which every report is
@@ -80,12 +79,9 @@ class SampleCells:
             self.speaks = np.vstack([np.eye(channel.k)] * 2)
             each = [np.diag(channel.solve(np.full(m, rate))) for rate in (1.0, 0.0)]
             self.table = np.vstack(each)
-            self.reported, self.first, self.second = (
-                np.hstack([part, whole[:, None] - part])
-                for part, whole in zip(
-                    (self.reported, self.first, self.second), (self.rows, *totals[:2]), strict=True
-                )
-            )
+            for name, whole in (("reported", self.rows), ("first", first), ("second", second)):
+                part = getattr(self, name)
+                setattr(self, name, np.hstack([part, whole[:, None] - part]))
         else:
             self.table = channel.scores(np.arange(m))
             self.speaks = np.ones_like(self.table)
@@ -227,10 +223,9 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
             f"{int((~cells.alone).sum())} clusters whose rows differ; give weights instead"
         )
     seen = np.where(cells.alone, cells.rows, np.minimum(cells.rows, 1.0))
-    keep = np.where(cells.alone, cells.rows - cells.inverse, seen * (1 - chance))
-    keep2 = np.where(
-        cells.alone, cells.rows - 2 * cells.inverse + cells.inverse2, seen * (1 - chance) ** 2
-    )
+    keep = seen * (1 - chance)
+    squares = cells.rows - 2 * cells.inverse + cells.inverse2
+    keep2 = np.where(cells.alone, squares, keep * (1 - chance))
     # Rounding must not leave something to sample of a census.
     certain = keep <= _ALIKE * rows
     unseen = cells.by_stratum(cells.units) / np.maximum(cells.by_stratum(seen), 1.0)
@@ -256,17 +251,12 @@ def degrees_of_freedom(cells: SampleCells) -> int:
 
 def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
     """(strata,) the share of each stratum's clusters that are in the sample."""
-    if isinstance(population, pd.Series):
-        population = population.to_dict()
-    if not isinstance(population, Mapping):
-        population = dict.fromkeys(cells.labels, population) if len(cells.labels) == 1 else {}
-    if not all(label in population for label in cells.labels):
-        raise ArgumentValueError(
-            "population must be a number, or a mapping from stratum to number where there are "
-            f"several, found none for some of the {len(cells.labels)} strata of the sample"
-        )
+    given = population if isinstance(population, Mapping | pd.Series) else {}
+    if len(cells.labels) == 1 and given is not population:
+        given = {cells.labels[0]: population}
+    name = "population, a mapping from each stratum of the sample to its size,"
     sizes = np.array(
-        [check_number(population[one], "population", 0, np.inf, ends="()") for one in cells.labels]
+        [check_number(given.get(one), name, 0, np.inf, ends="()") for one in cells.labels]
     )
     units = cells.by_stratum(cells.units)
     small = int((sizes < units).sum())
@@ -281,7 +271,6 @@ def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
 # -- the moments of an estimate --------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class SurveyMoments:
     """Proportions and totals of a sample with a design, and their variances.
 
@@ -292,69 +281,34 @@ class SurveyMoments:
     its own square; drawing the sample adds the rest, a difference that may come out negative.
     A cluster belongs to its stratum.  Rows without a report, or outside the group at hand, are
     rows of the sample that add nothing.
+
+    cells : those of the tally, with the weights that the population gives.
+    form, least_form : the variance of a weighted sum; and if clusters, and who has which weight,
+        made no difference.
+    first, cell_shares : (m,) sums of the weights by report cell, and as shares.
+    weight, size : the sum of the weights; as a divisor NaN where that is nobody.
+    totals, proportions : (k,) unbiased, in the units of the weights and over their sum.
+    centred : (m, k) the change of the proportions by one more report of weight 1.
+    df : clusters (rows, where there are none) less strata; of a group those that it is in.
     """
 
-    tally: Tally
-    design: SampleDesign
-
-    def __post_init__(self) -> None:
-        if not arrays.has_scores(self.tally.mechanism.channel):
+    def __init__(self, tally: Tally, design: SampleDesign) -> None:
+        self.channel, self.n = tally.mechanism.channel, tally.n
+        if not arrays.has_scores(self.channel):
             raise ArgumentValueError(
                 "weights, strata and clusters need a score for each report, and there is none "
                 "where samples need one another; leave them out, or estimate groups apart"
             )
-        _ = self.form  # raises for what cannot be estimated now rather than when it is shown
-
-    @cached_property
-    def cells(self) -> SampleCells:
-        """The cells of the tally, with the weights that the population gives."""
-        return SampleCells(self.tally, self.design)
-
-    @cached_property
-    def form(self) -> VarianceForm:
-        """The variance of a weighted sum."""
-        return variance_form(self.cells)
-
-    @cached_property
-    def least_form(self) -> VarianceForm:
-        """`form` if clusters, and who has which weight, made no difference."""
-        return plain_form(self.cells)
-
-    @cached_property
-    def first(self) -> Floats:
-        """(m,) sums of the weights by report cell."""
-        return np.asarray(self.cells.first.sum(axis=0))
-
-    @property
-    def weight(self) -> float:
-        """The sum of the weights."""
-        return float(self.first.sum()) / self.cells.cells_each
-
-    @cached_property
-    def size(self) -> float:
-        """The sum of the weights, NaN where that is nobody."""
-        return self.weight or float("nan")
-
-    @cached_property
-    def totals(self) -> Floats:
-        """(k,) unbiased totals, in the units of the weights."""
-        return np.asarray(self.first @ self.cells.table)
-
-    @cached_property
-    def proportions(self) -> Floats:
-        """(k,) totals over the sum of the weights."""
-        return np.asarray(self.totals / self.size)
-
-    @cached_property
-    def centred(self) -> Floats:
-        """(m, k) what one more report of weight 1 changes in the proportions."""
-        cells = self.cells
-        return np.asarray((cells.table - cells.speaks * self.proportions) / self.size)
-
-    @property
-    def cell_shares(self) -> Floats:
-        """(m,) the weighted share of each report cell."""
-        return np.asarray(self.first / self.size)
+        self.cells = cells = SampleCells(tally, design)
+        self.form, self.least_form = variance_form(cells), plain_form(cells)
+        self.first = np.asarray(cells.first.sum(axis=0))
+        self.weight = float(self.first.sum()) / cells.cells_each
+        self.size = self.weight or np.nan
+        self.cell_shares = self.first / self.size
+        self.totals = self.first @ cells.table
+        self.proportions = self.totals / self.size
+        self.centred = (cells.table - cells.speaks * self.proportions) / self.size
+        self.df = degrees_of_freedom(cells)
 
     def scored(self, sizes: Any) -> tuple[Floats, Floats, NDArray[np.intp]]:
         """(k, m) scores, and counts of cells in a simple random sample of a size; all one sample.
@@ -390,7 +344,7 @@ class SurveyMoments:
         then estimated without the noise of its own report, as R's RRTCS does for Kuk's and
         Christofides' designs.  Otherwise nothing changes.
         """
-        channel, cells = self.tally.mechanism.channel, self.cells
+        channel, cells = self.channel, self.cells
         if cells.split or has_latent_classes(channel) or len(channel.samples) == channel.k:
             return mass
         found = np.empty_like(mass)
@@ -410,18 +364,13 @@ class SurveyMoments:
         noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
         return form.between(self.centred, self.centred) + noise / self.size**2
 
-    @cached_property
-    def df(self) -> int:
-        """Clusters (rows, where there are none) less strata; of a group those that it is in."""
-        return degrees_of_freedom(self.cells)
-
     def design_effect(self) -> Floats:
         """(k,) variance over that of as many unweighted reports of a simple random sample.
 
         The larger of both forms'.  Where all reports are the same, so that variances say nothing,
         Kish's: n times the sum of the squared weights over the square of their sum.
         """
-        n, spread = self.tally.n, np.asarray(self.first @ self.centred**2 * self.size)
+        n, spread = self.n, np.asarray(self.first @ self.centred**2 * self.size)
         kish = n * float(self.cells.second.sum()) / self.cells.cells_each / self.size**2
         effects = []
         for form in (self.form, self.least_form):
