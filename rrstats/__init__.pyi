@@ -13,7 +13,6 @@ from rrstats.accessor import FrameAccessor as FrameAccessor
 from rrstats.accessor import SeriesAccessor as SeriesAccessor
 from rrstats.auditing import audit as audit
 from rrstats.estimation import hypothesis_tests as _hypothesis_tests
-from rrstats.estimation.arrays import posterior as posterior
 from rrstats.estimation.association import correlation as correlation
 from rrstats.estimation.association import correlations as correlations
 from rrstats.estimation.association import cramers_v as cramers_v
@@ -25,6 +24,7 @@ from rrstats.estimation.estimate import Estimate as Estimate
 from rrstats.estimation.estimate import estimate as estimate
 from rrstats.estimation.hypothesis_tests import difference as difference
 from rrstats.estimation.means import means as means
+from rrstats.estimation.posterior import posterior as posterior
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally

@@ -204,7 +204,7 @@ record("estimate", {
     "share among": lambda: of(SHARE, few().share_among("often", ["once", "often"])),
     "mean": lambda: of("mean std_error low high", few(mechanism=rr.KRR([0, 1, 5], 0.6)).mean()),
     "log-likelihood": lambda: [ask(x, "log_likelihood")() for x in (many(), cards())],
-    "posterior": lambda: rr.posterior(["often", "never"], THREE, [0.2, 0.3, 0.5]),
+    "posterior": lambda: np.asarray(rr.posterior(["often", "never"], THREE, [0.2, 0.3, 0.5])),
 })  # fmt: skip
 record("estimators", {
     "proportions": lambda: estimators.debias_proportions([0.165, 0.349, 0.284, 0.202], 0.75),

@@ -432,15 +432,33 @@ def test_a_column_of_mechanisms_is_whole():
 def test_posterior():
     """What a report says depends on the sample it comes from."""
     found = rr.posterior(["yes", "yes"], MIXED_DESIGN, [0.5, 0.5], group=["dice", "cards"])
-    assert found == pytest.approx(np.array([[0.25, 0.75], [0.1, 0.9]]))
+    assert [0, 1] == found.reports.tolist()
+    assert found.probabilities == pytest.approx(np.array([[0.25, 0.75], [0.1, 0.9]]))
     detector = rr.posterior(["no"], lie_detector(), [0.25, 0.25, 0.5], group=["one"])
-    assert detector == pytest.approx(np.array([[0, 0.75, 0.25]]), abs=1e-12)
+    assert np.asarray(detector) == pytest.approx(np.array([[0, 0.75, 0.25]]), abs=1e-12)
+
+
+def test_a_posterior_reads():
+    """Each different report has a row in the table and the picture; the array holds every one."""
+    prior = {"yes": 0.2, "no": 0.8}
+    found = rr.posterior(pd.Series(["yes", "no", "yes", None]), warner(0.75), prior)
+    assert (4, 2) == found.probabilities.shape == found.to_frame().shape
+    head, *rows = repr(found).splitlines()[1:]
+    assert ["P(answer", "|", "report)", *map(str, found.categories)] == head.split()
+    assert ["yes", "no", "(missing)"] == [row.split()[0] for row in rows]
+    assert "after the report yes the true answer is" in found.interpret()
+    assert "42.86%, before it 20%" in found.interpret()
+    assert "(missing)" in found._repr_html_()
+    assert "there is no report" == rr.posterior([], warner(0.75), prior).interpret()
+    pytest.importorskip("matplotlib")
+    assert ["yes", "no", "(missing)"] == [t.get_text() for t in found.plot().get_yticklabels()]
 
 
 def test_posterior_refuses():
     """A prior is a distribution over the true answers, and reports are reports."""
     m = warner(0.75)
-    assert rr.posterior([None], m, {"yes": 0.25, "no": 0.75}).tolist() == [[0.75, 0.25]]
+    given = rr.posterior([None], m, {"yes": 0.25, "no": 0.75})
+    assert given.probabilities.tolist() == [[0.75, 0.25]]
     for prior in ([1.0], [0.5, 0.6], [-1, 2], {"yes": 0.5}, ["a", "b"]):
         with pytest.raises((ArgumentValueError, ArgumentTypeError), match="prior"):
             rr.posterior(["yes"], m, prior)
@@ -582,6 +600,6 @@ def test_a_posterior_is_of_what_the_reports_say_of_themselves():
     reports = rr.privatize(pd.Series(["no", "yes"], name="answer"), ["no", "yes"], 0.75)
     prior = {"no": 0.5, "yes": 0.5}
     found = rr.posterior(reports, None, prior)
-    assert sorted(found[0].round(12).tolist()) == [0.25, 0.75]
+    assert sorted(found.probabilities[0].round(12).tolist()) == [0.25, 0.75]
     with pytest.raises(rr.errors.MetadataError, match="prob"):
         rr.posterior(reports, rr.KRR(["no", "yes"], 0.9), prior)

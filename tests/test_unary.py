@@ -180,7 +180,7 @@ def test_too_few_or_too_many_categories(k, words):
 def test_a_report_that_names_all_alike_tells_nothing(epsilon):
     """No bit or every bit leaves the prior as it is, however rare that is; one bit does not."""
     m, prior = UnaryEncoding.optimized(["a", "b"], epsilon=epsilon), [0.3, 0.7]
-    none, every, first = rr.posterior([b"\0", b"\3", b"\1"], m, prior)
+    none, every, first = rr.posterior([b"\0", b"\3", b"\1"], m, prior).probabilities
     assert prior == pytest.approx(none.tolist(), rel=1e-15)
     assert prior == pytest.approx(every.tolist(), rel=1e-15)
     odds = float(1 / m.channel.max_likelihood_ratio)  # against "a", once it is named

@@ -12,12 +12,11 @@ Sources: Warner (1965); Wang, Blocki, Li and Jha (2017), eq. 2 and 3; OpenDP's u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._checks import (
@@ -30,10 +29,8 @@ from rrstats._checks import (
     check_numbers,
     check_one_of,
     check_prob,
-    check_proportions,
 )
 from rrstats._typing import Booleans, Floats
-from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import variable
 from rrstats.inference import multinomial as likelihood
@@ -240,73 +237,6 @@ def debias_reports(
     [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
     """
     return variable(reports, as_mechanism(categories, prob, epsilon)).scores()
-
-
-def posterior(reports: Any, mechanism: Any, prior: Any, *, group: Any = None) -> Floats:
-    """Calculate P(true answer | report), from what was believed before.
-
-    Parameters
-    ----------
-    reports : array-like of shape (n,)
-    mechanism : Mechanism
-        What made the reports.
-    prior : sequence of floats or mapping
-        (classes,) proportions of the true answers, in their order, which sum to 1; or from answer
-        to proportion.
-    group : array-like of shape (n,), optional
-        The sample of each report, where the mechanism has several.
-
-    Returns
-    -------
-    ndarray of shape (n, classes)
-        A missing report leaves the prior as it is.
-
-    Raises
-    ------
-    ArgumentValueError
-        For reports that are none, and for those that the prior rules out.
-
-    Notes
-    -----
-    P(report | truth) prior(truth) / P(report).  Also what a data curator tells respondents: the
-    chance at which a reader of the report holds an answer for true, who held it for true at the
-    prior chance before.
-
-    References
-    ----------
-    Bayes; van den Hout and Klugkist (2009) for general designs.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> posterior(["yes"], rr.KRR(["no", "yes"], 0.75), {"no": 0.99, "yes": 0.01}).round(4)
-    array([[0.9706, 0.0294]])
-    """
-    column = variable(reports, mechanism, group=group)
-    made: Any = column.mechanism
-    shares = proportions_of(prior, made.domain, "prior")
-    weights = column.likelihood() * shares
-    absent = np.isnan(weights).any(axis=1)
-    totals = weights.sum(axis=1, keepdims=True)
-    if impossible := int((totals == 0).sum()):
-        raise ArgumentValueError(
-            f"{impossible} of {len(weights)} reports are impossible under this design and prior"
-        )
-    weights /= totals
-    weights[absent] = shares
-    return weights
-
-
-def proportions_of(given: Any, space: Categories, name: str) -> Floats:
-    """(k,) proportions that sum to 1, in the categories' order; by category, others are 0."""
-    if isinstance(given, Mapping | pd.Series):
-        by_code = {space.code(label): share for label, share in given.items()}
-        if space.k in by_code:
-            raise ArgumentValueError(
-                f"labels in {name} are not among the categories {space.describe()}"
-            )
-        given = [by_code.get(code, 0.0) for code in range(space.k)]
-    return check_proportions(given, name, space.k)
 
 
 def proportion_variance(

@@ -54,9 +54,9 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import arrays
-from rrstats.estimation.arrays import proportions_of
 from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import (
     FORMATS,
     LabelledInterval,

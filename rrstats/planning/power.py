@@ -34,7 +34,7 @@ from rrstats._checks import (
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.arrays import proportions_of
+from rrstats.estimation.posterior import proportions_of
 from rrstats.inference.binomial import upper_tail
 from rrstats.inference.contrasts import wald_statistic
 from rrstats.inference.multinomial import score_statistic

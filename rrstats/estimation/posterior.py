@@ -1,0 +1,201 @@
+"""The chance of each true answer given a report, P(true answer | report), for a prior.
+
+Also what a data curator tells respondents: the chance at which a reader of the report holds an
+answer for true, who held it for true at the prior chance before.
+Source: Bayes; van den Hout and Klugkist (2009) for general designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from rrstats._checks import check_proportions
+from rrstats._display import chance, label
+from rrstats._typing import Floats
+from rrstats.data.categories import Categories
+from rrstats.data.columns import codec_of
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.analysis_columns import Variable, variable
+from rrstats.estimation.result import Result
+from rrstats.plots import plot_cells
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorProbabilities(Result):
+    """The chance of each true answer given each report.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n, classes)
+        A row for each report; ``np.asarray`` of the result gives it, too.
+    categories : tuple of hashables
+        The true answers.
+    prior : ndarray of shape (classes,)
+        What was believed before.
+    reports : Index of n labels
+        The reports; of bits, and of answers that several samples give, the places of the rows.
+    """
+
+    title: ClassVar[str] = "Posterior probabilities"
+
+    probabilities: Floats
+    categories: tuple[Hashable, ...]
+    prior: Floats
+    reports: pd.Index
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return np.array(self.probabilities, dtype=dtype)
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return len(self.reports)
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The number of reports and the prior."""
+        before = zip(self.categories, self.prior, strict=True)
+        told = ", ".join(f"{label(one)} {chance(held)}" for one, held in before)
+        return [("n", f"{self.n:,}"), ("prior", f"({told})")]
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """One row for each report, one column for each true answer.
+
+        Parameters
+        ----------
+        level : float
+            Of no effect: there are no intervals.
+
+        Returns
+        -------
+        DataFrame
+            The reports are its index.
+        """
+        columns = pd.Index(self.categories, name="true answer", tupleize_cols=False)
+        return pd.DataFrame(self.probabilities, index=self.reports, columns=columns)
+
+    def _distinct(self) -> pd.DataFrame:
+        """One row for each different report, with labels as people read them."""
+        frame = self.to_frame()
+        return frame[~self.reports.duplicated()].rename(index=label, columns=label)
+
+    def _table(self, level: float = 0.95) -> pd.DataFrame:
+        return self._distinct().rename_axis(columns=None).reset_index(names="P(answer | report)")
+
+    def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
+        return "{:.4f}".format
+
+    def interpret(self) -> str:
+        """The report that raises a probability the most, in a sentence."""
+        if not self.n:
+            return "there is no report"
+        gain = self.probabilities - self.prior
+        row, answer = divmod(int(gain.argmax()), len(self.prior))
+        return (
+            f"after the report {label(self.reports[row])} the true answer is "
+            f"{label(self.categories[answer])} with a probability of "
+            f"{chance(self.probabilities[row, answer])}, before it {chance(self.prior[answer])}"
+        )
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the probabilities as a heat map, a row for each different report.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        **options
+            ``title`` and ``figsize``; see `rrstats.plots.plot_cells`.
+
+        Returns
+        -------
+        Axes
+        """
+        options.setdefault("title", self.title)
+        return plot_cells(self._distinct(), ax, **options)
+
+
+def posterior(
+    reports: Any, mechanism: Any, prior: Any, *, group: Any = None
+) -> PosteriorProbabilities:
+    """Calculate P(true answer | report), from what was believed before.
+
+    Parameters
+    ----------
+    reports : array-like of shape (n,)
+    mechanism : Mechanism
+        What made the reports.
+    prior : sequence of floats or mapping
+        (classes,) proportions of the true answers, in their order, which sum to 1; or from answer
+        to proportion.
+    group : array-like of shape (n,), optional
+        The sample of each report, where the mechanism has several.
+
+    Returns
+    -------
+    PosteriorProbabilities
+        A table of (n, classes) probabilities; ``probabilities`` is the array.  A missing report
+        leaves the prior as it is.
+
+    Raises
+    ------
+    ArgumentValueError
+        For reports that are none, and for those that the prior rules out.
+
+    Notes
+    -----
+    P(report | truth) prior(truth) / P(report).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> posterior(["yes"], rr.KRR(["no", "yes"], 0.75), {"no": 0.99, "yes": 0.01})
+    Posterior probabilities: n=1, prior=(no 99%, yes 1%)
+      P(answer | report)      no     yes
+      yes                 0.9706  0.0294
+    """
+    column = variable(reports, mechanism, group=group)
+    made: Any = column.mechanism
+    shares = proportions_of(prior, made.domain, "prior")
+    weights = column.likelihood() * shares
+    absent = np.isnan(weights).any(axis=1)
+    totals = weights.sum(axis=1, keepdims=True)
+    if impossible := int((totals == 0).sum()):
+        raise ArgumentValueError(
+            f"{impossible} of {len(weights)} reports are impossible under this design and prior"
+        )
+    weights /= totals
+    weights[absent] = shares
+    return PosteriorProbabilities(weights, made.domain.labels, shares, _labels(column))
+
+
+def _labels(column: Variable) -> pd.Index:
+    """The reports, where the probabilities follow from their labels alone."""
+    reports: Any = column.reports
+    codec = codec_of(reports.mechanism.report_space)
+    if not codec.is_label or reports.samples is not None:
+        return pd.RangeIndex(column.rows, name="report")
+    labels = [*codec.labels.labels, "(missing)"]
+    told = [labels[code] for code in column.codes()]
+    found: pd.Index = pd.Index(told, name="report", tupleize_cols=False)
+    return found
+
+
+def proportions_of(given: Any, space: Categories, name: str) -> Floats:
+    """(k,) proportions that sum to 1, in the categories' order; by category, others are 0."""
+    if isinstance(given, Mapping | pd.Series):
+        by_code = {space.code(label): share for label, share in given.items()}
+        if space.k in by_code:
+            raise ArgumentValueError(
+                f"labels in {name} are not among the categories {space.describe()}"
+            )
+        given = [by_code.get(code, 0.0) for code in range(space.k)]
+    return check_proportions(given, name, space.k)
