@@ -11,13 +11,13 @@ Source: formulaic (Wilkinson's notation), imported here when a formula is given.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,19 +29,19 @@ from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 from rrstats.estimation.analysis_columns import numbers, refuse_renamed, refuse_reports
 from rrstats.mechanisms.records import KEY, find, write
+from rrstats.mechanisms.samples import check_aligned
 
 BLOCK = 16_384
 """Rows worked on at once, so that what is computed of them stays in cache."""
 
-_WELL = 1e-6
-"""Where squared lengths stay above this, products of columns lose no digits that matter."""
-
 _COLLINEAR = 1e-9
 """Columns of length 1 have a combination this short: the covariates say the same twice."""
 
-
 _MOST_NAMED = 12
 """Covariates that an error names."""
+
+_FACTOR_ROWS = 50
+"""Of more rows a factor must have at most half as many levels."""
 
 
 def orthonormal(matrix: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
@@ -51,29 +51,20 @@ def orthonormal(matrix: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
     Raises ArgumentValueError where covariates are collinear.
     """
     parts = [matrix[start : start + BLOCK] for start in range(0, len(matrix), BLOCK)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = sum((part.T @ part for part in parts), np.zeros((len(names), len(names))))
-    lengths = np.sqrt(np.diagonal(gram))
-    usable = np.isfinite(lengths) & (lengths > 0)
-    if not usable.all():
-        told = by_source(name for name, fine in zip(names, usable, strict=True) if not fine)
-        raise ArgumentValueError(
-            f"the covariates {told} are 0 in all rows, or too large to square; leave them out, or "
-            "rescale them"
-        )
-    sizes, directions = np.linalg.eigh(gram / np.outer(lengths, lengths))
-    back = directions / np.sqrt(np.maximum(sizes, _WELL)) / lengths[:, None]
-    if len(names) and sizes[0] <= _WELL:
-        triangles = [np.linalg.qr(part, mode="r") for part in parts]
-        triangle = np.linalg.qr(np.vstack(triangles), mode="r") / lengths
-        refuse_collinear(triangle, names, len(matrix))
-        back = np.linalg.inv(triangle) / lengths[:, None]
-    back = back * np.sqrt(len(matrix))
+    lengths, sizes, directions = principal_axes(parts, names, len(matrix))
+    back = directions.T / sizes / lengths[:, None] * np.sqrt(len(matrix))
     return (back.T @ matrix.T).T, back
 
 
-def refuse_collinear(triangle: Floats, names: Sequence[str], rows: int) -> None:
-    """Raise for columns that follow from others, by a triangle with the same products."""
+def principal_axes(
+    parts: Sequence[Floats], names: Sequence[str], rows: int
+) -> tuple[Floats, Floats, Floats]:
+    """Lengths of columns, and of these at length 1 the lengths and directions of the axes.
+
+    parts : of the rows.  Raises ArgumentValueError for columns that follow from others.
+    """
+    stacked = np.vstack([np.asarray(np.linalg.qr(part, mode="r")) for part in parts])
+    triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
     lengths = np.sqrt((triangle**2).sum(axis=0))
     _, sizes, directions = np.linalg.svd(triangle / np.where(lengths > 0, lengths, 1.0))
     short = directions[np.arange(len(names)) >= (sizes > _COLLINEAR).sum()]
@@ -81,10 +72,10 @@ def refuse_collinear(triangle: Floats, names: Sequence[str], rows: int) -> None:
         involved = np.abs(short).max(axis=0) > 1e-6
         told = [name for name, one in zip(names, involved, strict=True) if one]
         raise ArgumentValueError(
-            f"the covariates {by_source(told)} are collinear over the {rows} rows: {count} "
-            f"of them follow{'s' * (count == 1)} from the others, so their coefficients cannot be "
-            "told apart; leave out as many"
+            f"the covariates {by_source(told)} are collinear, or 0, over the {rows} rows, so their "
+            f"coefficients cannot be told apart; leave {count} out"
         )
+    return lengths, sizes[::-1], directions[::-1]
 
 
 def source_of(name: str) -> str:
@@ -112,14 +103,23 @@ INTERCEPT = "Intercept"
 class DesignMatrix:
     """A matrix of covariates, and how to make it again.
 
-    frame : the columns that it is made of, of the rows of the matrix.  maker : makes it.
-    factors : columns used as ``C(column)`` alone.  jumps : columns in a transform that has no
-    slope, and that transform.
+    frame : the columns that it is made of, of the rows of the matrix.
+    intercept : a column of ones stands before columns as they stand.
+    whole : columns of categories that all count; others lose those that no row has.
+    terms : of a formula, or what formulaic made of it; None for columns as they stand.
+    text, columns : the formula and the columns of its data, for errors.
+    plain : columns that the formula uses as they stand.  factors : those used as ``C(column)``
+    alone.  jumps : columns in a transform that has no slope, and that transform.
     matrix : (rows, p) finite numbers, once it is made.  names : of its p columns.
     """
 
     frame: pd.DataFrame
-    maker: _FormulaMatrix | _ColumnMatrix
+    intercept: bool = False
+    whole: frozenset[str] = frozenset()
+    terms: Any = None
+    text: str = ""
+    columns: tuple[str, ...] = ()
+    plain: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
     jumps: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
@@ -137,15 +137,16 @@ class DesignMatrix:
 
     def made(self, keep: Booleans | None = None) -> DesignMatrix:
         """The matrix of all rows, or of those to keep."""
-        frame = self.frame if keep is None else self.frame[keep]
-        matrix, names, maker = self.maker.made(frame)
+        here = self if keep is None else replace(self, frame=self.frame[keep])
+        matrix, names, terms = here._made(here.frame)
+        if not names:
+            raise ArgumentValueError("there is nothing to fit: no covariates and no intercept")
         if twice := [name for place, name in enumerate(names) if name in names[:place]]:
             raise ArgumentValueError(
                 "covariates must have names of their own, found more than one of "
                 f"{by_source(twice)}; rename a column or a level"
             )
-        matrix = finite(matrix, names)
-        return replace(self, frame=frame, maker=maker, names=names, matrix=matrix)
+        return replace(here, terms=terms, names=names, matrix=finite(matrix, names))
 
     def again(self, data: Any) -> Floats:
         """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
@@ -157,7 +158,8 @@ class DesignMatrix:
         found = np.full((len(frame), len(self.names)), np.nan)
         whole = np.asarray(frame.notna().all(axis=1), dtype=np.bool_)
         if whole.any():
-            found[whole] = finite(self.maker.made(frame[whole])[0], self.names)
+            self._check_seen(frame[whole])
+            found[whole] = finite(self._made(frame[whole])[0], self.names)
         return found
 
     def framed(self, data: Any) -> pd.DataFrame:
@@ -166,6 +168,123 @@ class DesignMatrix:
             return data.to_frame(self.sources[0])
         frame = table_of(data, self.sources)
         return pd.DataFrame({name: called(frame, name) for name in self.sources}, index=frame.index)
+
+    @cached_property
+    def _levels(self) -> dict[str, list[Any]]:
+        """The factors of a formula, and their levels in the rows of the fit."""
+        found = {}
+        for name in self.sources if self.terms is not None else ():
+            numeric = pd.api.types.is_numeric_dtype(self.frame[name].dtype)
+            if name in self.factors or not (numeric or name in self.whole):
+                with contextlib.suppress(TypeError):  # cells without a hash: formulaic says so
+                    found[name] = self.frame[name].unique().tolist()
+        return found
+
+    def _check_seen(self, frame: pd.DataFrame) -> None:
+        """Raise for levels that the fit has not seen, which formulaic would make no level."""
+        for name, levels in self._levels.items():
+            with contextlib.suppress(TypeError):
+                if not frame[name].isin(levels).all():
+                    raise ArgumentValueError(
+                        f"data has levels of {name!r} that were not among those of the fit, so "
+                        "nothing can be said of them; leave these rows out"
+                    )
+
+    def _check_factors(self) -> None:
+        """Raise for levels that read alike, and for so many that rows cannot tell them apart."""
+        for name, levels in self._levels.items():
+            if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
+                raise ArgumentValueError(
+                    f"levels of {name!r} read alike, such as 1 and '1'; make texts of all"
+                )
+            rows = len(self.frame)
+            if name in self.plain | self.factors and 2 * len(levels) > rows > _FACTOR_ROWS:
+                raise ArgumentValueError(
+                    f"covariate {name!r} has {len(levels)} levels in {rows} rows, too many for a "
+                    "coefficient each; merge levels, or leave it out"
+                )
+
+    def _made(self, frame: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
+        """The matrix of a frame, its names, and the terms that make it again."""
+        if self.terms is not None:
+            return self._evaluated(frame)
+        columns: list[tuple[str, Any]] = [(INTERCEPT, np.ones(len(frame)))] * self.intercept
+        for place, name in enumerate(frame.columns):
+            column = frame.iloc[:, place]
+            kind = column.dtype
+            if name in self.whole:
+                levels, codes = column.cat.categories, column.cat.codes
+                columns += [(f"{name}[T.{levels[code]}]", codes == code)
+                            for code in range(1, len(levels))]  # fmt: skip
+            elif not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
+                raise ArgumentTypeError(
+                    f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
+                    f"formula with C({name}) makes a factor of it"
+                )
+            else:
+                columns.append((name, column.to_numpy(dtype=np.float64, na_value=np.nan)))
+        matrix = np.array([column for _, column in columns], dtype=np.float64)
+        names = tuple(name for name, _ in columns)
+        return matrix.reshape(len(names), len(frame)).T, names, None  # column by column
+
+    def _evaluated(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
+        """The same by formulaic."""
+        from formulaic.materializers import PandasMaterializer
+
+        frame = pd.DataFrame({name: self._known(data[name]) for name in data}, index=data.index)
+        if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
+            frame[INTERCEPT] = np.zeros(len(frame))
+        if not self.names:
+            self._check_factors()
+        try:
+            with np.errstate(all="ignore"):  # log(0): `finite` says so
+                made = PandasMaterializer(frame).get_model_matrix(
+                    self.terms, na_action="ignore", output="numpy"
+                )
+                matrix = np.asarray(made, dtype=np.float64)
+        except Exception as error:  # a formula is code, and may raise anything
+            raise self._refused(error, frame) from None
+        names = tuple(map(str, made.model_spec.column_names))
+        return matrix.reshape(len(frame), len(names)), names, made.model_spec
+
+    def _refused(self, error: Exception, frame: pd.DataFrame) -> ArgumentValueError:
+        """An error that names the factor and formulaic's reason, with the next step."""
+        told = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
+        factor = told[1] if told else ""
+        cause = (error.__cause__ or error) if told else error
+        where = f" at the factor '{factor}'" if factor else ""
+        kinds = ", ".join(f"{name!r} of type {kind}" for name, kind in frame.dtypes.items())
+        hint = f"its columns are {kinds[:400]}"
+        if isinstance(cause, NameError):
+            wanted = "".join((re.findall(r"'(\w+)'|`(.+?)`", str(cause)) or [""])[0])
+            hint = f"the columns are {listed(self.columns)}"
+            if near := difflib.get_close_matches(wanted, self.columns, n=1):
+                hint = f"did you mean {near[0]!r}? {hint}"
+            for name in self.columns:
+                if name.startswith(f"{wanted}.") and name in factor:
+                    hint = f"a name with a dot stands in backticks there: `{name}`"
+        reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
+        return ArgumentValueError(
+            f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); "
+            f"{_habit(factor) or hint}"
+        )
+
+    def _known(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """A column of a type that formulaic knows; nothing is missing in it."""
+        kind = pd.api.types.infer_dtype(column, skipna=False)
+        if column.name in self.plain and kind.startswith(("date", "time", "period", "complex")):
+            raise ArgumentTypeError(
+                f"covariate {column.name!r} must hold numbers or texts, found a column of type "
+                f"{column.dtype}; make a number of it first, such as days or years"
+            )
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return column if column.name in self.whole else column.cat.remove_unused_categories()
+        if kind == "decimal":
+            return column.astype(np.float64)
+        if isinstance(column.dtype, np.dtype | pd.PeriodDtype | pd.DatetimeTZDtype):
+            return column
+        held = column.to_numpy(dtype=object, na_value=np.nan)
+        return pd.Series(held, column.index).infer_objects()
 
 
 def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -179,22 +298,18 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
         data = {"x1" if data.name is None else data.name: data}
     if isinstance(data, Mapping):
         return _of_columns(data)
-    if np.ma.is_masked(data):  # as plain arrays they show what stands behind the mask
-        raise ArgumentTypeError(
-            f"data must not be masked, found {int(np.ma.getmaskarray(data).sum())} masked cells; "
-            "give data.filled(...), or a frame with NaN, of which missing= says what to do"
-        )
+    if np.ma.isMaskedArray(data):  # as plain arrays they show what stands behind the mask
+        data = np.ma.filled(data.astype(np.float64), np.nan)
     table = np.asarray(data)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
         raise ArgumentTypeError(
-            "data must be a frame, or an array of numbers with one row for each report, found "
-            f"{type(data).__name__} of type {table.dtype} with {table.ndim} axes"
+            "data must be a frame, or an array of numbers with a row for each report, found "
+            f"{type(data).__name__} of {table.dtype} with {table.ndim} axes"
         )
     if names and table.shape[1] != len(names):
         raise ArgumentValueError(
-            f"data must have the columns {listed(names)}, in this order or as a frame, "
-            f"found an array of shape {table.shape}"
+            f"data must have the columns {listed(names)}, found an array of shape {table.shape}"
         )
     columns = list(names) or [f"x{place + 1}" for place in range(table.shape[1])]
     return pd.DataFrame(table, columns=columns)
@@ -202,14 +317,7 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
 
 def _of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
     """A mapping of columns as a frame; metadata of Series go with them."""
-    try:
-        frame = pd.DataFrame(dict(data))
-    except (TypeError, ValueError):
-        sizes = [str(np.shape(column)) for column in data.values()]
-        raise ArgumentValueError(
-            "data must have columns of one axis and equal lengths, found the shapes "
-            f"{', '.join(sizes[:20])}; of one row give lists of one"
-        ) from None
+    frame = pd.DataFrame(dict(data))
     records = [
         replace(record, name=name)
         for name, column in data.items()
@@ -220,9 +328,11 @@ def _of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
     return frame
 
 
-def labelled(data: Any) -> pd.DataFrame | None:
-    """Data whose rows have labels; None for an array."""
-    return table_of(data) if isinstance(data, pd.DataFrame | pd.Series | Mapping) else None
+def labelled(data: Any) -> pd.Series[Any] | None:
+    """A column with the labels of the rows; None for an array."""
+    if not isinstance(data, pd.DataFrame | pd.Series | Mapping):
+        return None
+    return table_of(data).index.to_series()
 
 
 def called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -261,9 +371,7 @@ _SMOOTH = re.compile(
     r"log2|maximum|minimum|poly|power|scale|sin|sqrt|square|standardize|tan|tanh)"
 )
 
-_JUMPS = ast.Compare | ast.BoolOp | ast.IfExp | ast.FloorDiv | ast.Mod
-
-_QUOTED = re.compile(r"`([^`]+)`")
+_JUMPS = re.compile(r"[<>%]|[=!]=|//")
 
 _EXAMPLE = "'smoker ~ age + C(region)'"
 
@@ -274,125 +382,30 @@ def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str])
     whole : columns whose categories all count; others lose those that no row has.
     """
     outcome, terms = sides(formula)
-    uses: dict[str, list[Any]] = {}
-    for factor in dict.fromkeys(factor for term in terms for factor in term.factors):
-        for name in _looked_up(factor):
-            if name in data.columns:
-                uses.setdefault(name, []).append(factor)
-    if outcome in uses:
+    uses = [
+        (name, factor.eval_method.value == "lookup", str(factor.expr))
+        for factor in dict.fromkeys(factor for term in terms for factor in term.factors)
+        for name in _looked_up(factor)
+        if name in data.columns
+    ]
+    used = dict.fromkeys(name for name, _, _ in uses)
+    if outcome in used:
         raise ArgumentValueError(
             f"the outcome {outcome!r} stands on both sides of the formula, and explains itself; "
             "leave it out on the right"
         )
-    pairs = [(name, one, str(one.expr)) for name, factors in uses.items() for one in factors]
-    plain = {name for name, one, _ in pairs if one.eval_method.value == "lookup"}
-    jumps = {
-        name: text
-        for name, one, text in pairs
-        if one.eval_method.value == "python" and not _is_smooth(text)
-    }
     alone = r"C\(`?{}`?[,)]"
-    other = {name for name, _, text in pairs if not re.match(alone.format(re.escape(name)), text)}
-    frame = pd.DataFrame({name: column_of(data, name) for name in uses}, index=data.index)
-    text = formula.partition("~")[2].strip()
-    columns = tuple(map(str, data.columns))
-    maker = _FormulaMatrix(terms, text, frozenset(plain), columns, whole)
-    return DesignMatrix(frame, maker, frozenset(uses) - other, jumps)
-
-
-@dataclass(frozen=True, eq=False)
-class _FormulaMatrix:
-    """Makes the matrix of a formula; of other rows with the levels, means and knots of the fit.
-
-    terms : of the formula, or what formulaic made of it.  plain : columns used as they stand.
-    columns : of the frame, for errors.  whole : those whose categories all count.
-    """
-
-    terms: Any
-    text: str
-    plain: frozenset[str]
-    columns: tuple[str, ...]
-    whole: frozenset[str]
-    names: tuple[str, ...] = ()
-
-    def made(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], _FormulaMatrix]:
-        """The matrix of a frame, its names, and what makes it again."""
-        from formulaic.materializers import PandasMaterializer
-        from formulaic.utils.stateful_transforms import stateful_eval
-
-        frame = pd.DataFrame({name: self._plain(data[name]) for name in data}, index=data.index)
-        if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
-            frame[INTERCEPT] = np.zeros(len(frame))
-        maker = PandasMaterializer(frame)
-        context, terms = maker.layered_context, self.terms
-        if self.names:  # a frame that is refused must leave nothing behind
-            known = {name: (kind, dict(one)) for name, (kind, one) in terms.encoder_state.items()}
-            terms = terms.update(encoder_state=known)
-
-        def evaluated(expression: str) -> Any:
-            if expression in context:
-                return context[expression]
-            return stateful_eval(expression, context, {}, dict(terms.transform_state), terms)
-
-        try:
-            with np.errstate(all="ignore"):  # log(0): `finite` says so
-                if self.names:
-                    _check_levels(terms, evaluated)
-                made = maker.get_model_matrix(terms, na_action="ignore", output="numpy")
-                matrix = np.asarray(made, dtype=np.float64)
-        except ArgumentValueError:
-            raise
-        except Exception as error:  # a formula is code, and may raise anything
-            raise self._refused(error, frame) from None
-        spec = made.model_spec
-        _check_levels(spec, lambda expression: maker.factor_cache[expression].values)
-        names = tuple(map(str, spec.column_names))
-        if not names:
-            raise ArgumentValueError("the formula has no covariates and no intercept")
-        again = replace(self, terms=spec, names=names)
-        return matrix.reshape(len(frame), len(names)), names, again
-
-    def _refused(self, error: Exception, frame: pd.DataFrame) -> ArgumentValueError:
-        """An error that names the factor and formulaic's reason, with the next step."""
-        told = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
-        factor = told[1] if told else ""
-        cause = (error.__cause__ or error) if told else error
-        where = f" at the factor '{factor}'" if factor else ""
-        kinds = ", ".join(f"{name!r} of type {kind}" for name, kind in frame.dtypes.items())
-        hint = _habit(factor) or f"its columns are {kinds[:400]}"
-        if isinstance(cause, NameError):
-            wanted = "".join((re.findall(r"'(\w+)'|`(.+?)`", str(cause)) or [""])[0])
-            dotted = [one for one in self.columns if one.startswith(f"{wanted}.") and one in factor]
-            near = difflib.get_close_matches(wanted, self.columns, n=1)
-            hint = _habit(factor) or f"the columns are {listed(self.columns)}"
-            if dotted:
-                hint = f"a name with a dot stands in backticks there: `{dotted[0]}`"
-            elif near and not _habit(factor):
-                hint = f"did you mean {near[0]!r}? {hint}"
-        reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
-        return ArgumentValueError(
-            f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); {hint}"
-        )
-
-    def _plain(self, column: pd.Series[Any]) -> pd.Series[Any]:
-        """A column of a type that formulaic knows; nothing is missing in it."""
-        kind: Any = column.dtype
-        dated = isinstance(kind, pd.PeriodDtype) or getattr(kind, "kind", "O") in "mM"
-        if column.name in self.plain and (dated or pd.api.types.is_complex_dtype(kind)):
-            raise ArgumentTypeError(
-                f"covariate {column.name!r} must hold numbers or texts, found a column of type "
-                f"{kind}; make a number of it first, such as days or years"
-            )
-        if isinstance(kind, pd.CategoricalDtype):
-            return column if column.name in self.whole else column.cat.remove_unused_categories()
-        plain = None if dated else getattr(kind, "numpy_dtype", None)
-        if isinstance(kind, pd.StringDtype):
-            return column.astype(object)
-        if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
-            return column
-        if plain.kind != "b" and not pd.api.types.is_numeric_dtype(kind):
-            return column.astype(object)
-        return column.astype(np.float64 if plain.hasobject else plain)  # object: decimals
+    other = {name for name, _, text in uses if not re.match(alone.format(re.escape(name)), text)}
+    return DesignMatrix(
+        pd.DataFrame({name: column_of(data, name) for name in used}, index=data.index),
+        whole=whole,
+        terms=terms,
+        text=formula.partition("~")[2].strip(),
+        columns=tuple(map(str, data.columns)),
+        plain=frozenset(name for name, plain, _ in uses if plain),
+        factors=frozenset(used) - other,
+        jumps={name: text for name, plain, text in uses if not (plain or _is_smooth(text))},
+    )
 
 
 _HABITS = (
@@ -407,29 +420,6 @@ _HABITS = (
 def _habit(text: str) -> str:
     """The next step for what R writes otherwise; empty for other texts."""
     return next((step for sign, step in _HABITS if re.search(sign, text)), "")
-
-
-def _check_levels(spec: Any, values_of: Callable[[str], Any]) -> None:
-    """Raise for levels that a fit has not seen, or that C(..., levels=) does not name.
-
-    formulaic only warns of them, and makes them no level at all.
-    """
-    for expression, (_, state) in spec.encoder_state.items():
-        if not isinstance(state, dict) or "categories" not in state:
-            continue
-        levels = list(state["categories"])
-        if len(set(map(str, levels))) < len(levels):  # columns of one name become one column
-            raise ArgumentValueError(
-                f"levels of {expression!r} read alike, such as 1 and '1'; make texts or numbers "
-                "of all"
-            )
-        values = values_of(expression)
-        values = pd.Series(getattr(values, "__wrapped__", values))
-        if not set(values.unique().tolist()) <= set(levels):
-            raise ArgumentValueError(
-                f"data has levels of {expression!r} that were not among those of the fit, or "
-                "of the formula, so nothing can be said of them; leave these rows out"
-            )
 
 
 _UNREADABLE = (
@@ -472,65 +462,24 @@ def sides(formula: str) -> tuple[str, Any]:
     return str(factors[0].expr), right
 
 
-def _looked_up(factor: Any) -> list[str]:
+def _looked_up(factor: Any) -> set[str]:
     """The names that a factor of a formula looks up, apart from those that it calls."""
+    from formulaic.utils.variables import get_required_variables
+
     if factor.eval_method.value != "python":
-        return [str(factor.expr)] if factor.eval_method.value == "lookup" else []
-    nodes, quoted = _nodes(str(factor.expr))
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in called]
-    return [quoted.get(name.id, name.id) for name in names]
+        return {str(factor.expr)} if factor.eval_method.value == "lookup" else set()
+    found = get_required_variables(str(factor.expr))
+    values = [one for one in found if "." in one or "value" in one.roles]
+    return {name for one in values for name in (str(one), one.partition(".")[0])}
 
 
 def _is_smooth(expression: str) -> bool:
     """A transform has a slope nearly everywhere, as far as its functions are known."""
-    nodes = _nodes(expression)[0]
-    calls = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
-    return all(map(_SMOOTH.fullmatch, calls)) and not any(isinstance(one, _JUMPS) for one in nodes)
-
-
-def _nodes(expression: str) -> tuple[list[ast.AST], dict[str, str]]:
-    """The parts of a factor of a formula, and the names that stand in backticks in it."""
-    quoted = {f"_quoted_{place}_": name for place, name in enumerate(_QUOTED.findall(expression))}
-    places = iter(quoted)
-    tree = ast.parse(_QUOTED.sub(lambda _: next(places), expression), mode="eval")
-    return list(ast.walk(tree)), quoted
+    text = re.sub("`[^`]*`", "x", expression)
+    return not _JUMPS.search(text) and all(map(_SMOOTH.fullmatch, re.findall(r"([\w.]+)\(", text)))
 
 
 # -- columns as they stand -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _ColumnMatrix:
-    """Makes the matrix of columns as they stand, after a column of ones where one is asked for.
-
-    whole : columns of categories, which have a column for each but the first.
-    """
-
-    intercept: bool
-    whole: frozenset[str] = frozenset()
-
-    def made(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], _ColumnMatrix]:
-        """The matrix of a frame, its names, and what makes it again."""
-        columns = [(INTERCEPT, np.ones(len(data)))] * self.intercept
-        for place, name in enumerate(data.columns):
-            columns += self._columns(name, data.iloc[:, place])
-        names = tuple(name for name, _ in columns)
-        matrix = np.array([column for _, column in columns], dtype=np.float64)
-        return matrix.reshape(len(names), len(data)).T, names, self  # column by column
-
-    def _columns(self, name: str, column: pd.Series[Any]) -> Iterator[tuple[str, Floats]]:
-        kind = column.dtype
-        if name in self.whole:
-            for code, level in list(enumerate(column.cat.categories))[1:]:
-                yield f"{name}[T.{level}]", np.asarray(column.cat.codes == code, dtype=np.float64)
-        elif not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise ArgumentTypeError(
-                f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
-                f"formula with C({name}) makes a factor of it"
-            )
-        else:
-            yield name, column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def covariates(
@@ -556,13 +505,13 @@ def covariates(
             )
         return _formula_covariates(formula, data, whole)
     if data is None:
-        return DesignMatrix(pd.DataFrame(index=range(rows)), _ColumnMatrix(True))
+        return DesignMatrix(pd.DataFrame(index=range(rows)), intercept=True)
     if len(data) != rows:
         raise ArgumentValueError(
             f"data must have one row for each of the {rows} reports, found {len(data)}"
         )
     frame = data.set_axis([str(name) for name in data.columns], axis=1)
-    return DesignMatrix(frame, _ColumnMatrix(intercept, whole))
+    return DesignMatrix(frame, intercept, whole)
 
 
 # -- rows and values of people -------------------------------------------------------------------
@@ -584,10 +533,7 @@ def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Boole
             f"some of the {rows} rows have missing values: {told}; missing='drop' leaves these "
             "rows out (then the fit speaks of the others only)"
         )
-    keep = ~np.logical_or.reduce([absent[name] for name in counts])
-    if not keep.any():
-        raise ArgumentValueError(f"no row is left: all {rows} have a missing value somewhere")
-    return np.asarray(keep)
+    return np.asarray(~np.logical_or.reduce([absent[name] for name in counts]))
 
 
 def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) -> Any:
@@ -599,24 +545,13 @@ def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) 
     if given is None:
         return None
     given = column_of(data, given) if isinstance(given, str) else given
-    for what, other in zip(("data", "the outcome"), beside, strict=False):
-        check_index(given, other, name, what)
+    for other in beside:
+        check_aligned(other, given, name)
     refuse_reports(given, name, "give a column that was not privatized")
     found = len(given) if hasattr(given, "__len__") else "something else"
     if found != rows:
         raise ArgumentValueError(f"{name} must have one value for each of {rows} rows, got {found}")
     return given
-
-
-def check_index(values: Any, data: Any, name: str, beside: str = "data") -> None:
-    """Raise where two labelled columns have other labels: rows would be matched by position."""
-    both = isinstance(values, pd.Series) and isinstance(data, pd.Series | pd.DataFrame)
-    if both and not values.index.equals(data.index):
-        argument = name.removeprefix("the ")
-        raise ArgumentValueError(
-            f"{name} has another index than {beside}, so it is not clear which rows belong "
-            f"together; align it, or give {argument}.to_numpy() to match by position"
-        )
 
 
 def check_ordinary(data: pd.DataFrame, names: Iterable[Hashable]) -> None:
@@ -632,5 +567,6 @@ def offset_of(offset: Any, data: Any, rows: int) -> Any:
         return None
     scalar = not isinstance(offset, str) and np.ndim(offset) == 0
     given = [offset] * rows if scalar else offset
-    frame = labelled(data)
-    return numbers(column_or_values(given, frame, rows, "offset", frame), "offset", rows)
+    labels = labelled(data)
+    frame = None if labels is None else table_of(data)
+    return numbers(column_or_values(given, frame, rows, "offset", labels), "offset", rows)

@@ -33,7 +33,7 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
-from rrstats.regression.design_matrix import orthonormal, refuse_collinear
+from rrstats.regression.design_matrix import orthonormal, principal_axes
 from rrstats.regression.links import Family, MultinomialFamily
 
 _BLOCK = 1 << 13
@@ -666,11 +666,7 @@ class Fit:
 
 def check_columns(same: Floats, varying: Floats, names: Sequence[str], parameters: int) -> None:
     """Raise for columns that follow from others over all rows and profiles, and for few rows."""
-    if not names:
-        raise ArgumentValueError("there is nothing to fit: no covariate and no intercept")
-    parts = [np.linalg.qr(np.hstack([same, part]), mode="r") for part in varying]
-    triangle = np.asarray(np.linalg.qr(np.vstack(parts), mode="r"))
-    refuse_collinear(triangle, names, len(same))
+    principal_axes([np.hstack([same, part]) for part in varying], names, len(same))
     if len(same) <= max(parameters, len(names)):
         raise ArgumentValueError(
             f"{len(same)} rows cannot tell {max(parameters, len(names))} parameters apart; leave "

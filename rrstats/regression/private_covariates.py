@@ -35,9 +35,9 @@ from rrstats.estimation.analysis_columns import (
 from rrstats.estimation.arrays import has_scores
 from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.mechanisms.records import find, read
+from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
     DesignMatrix,
-    check_index,
     check_ordinary,
     column_or_values,
     covariates,
@@ -452,7 +452,7 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
     if formula is None:
-        check_index(request.values, labelled(request.data), "the outcome")
+        check_aligned(labelled(request.data), request.values, "outcome")
     given = {name: request.column(name, one, rows) for name, one in request.columns.items()}
     labels = given.pop("clusters", None)
     numeric = {name: _numbers(column, name, rows) for name, column in given.items()}
@@ -514,7 +514,7 @@ def _people(
     kept[kept] = (weight * frequency > 0)[kept]  # rows that stand for nobody take no part
     if not kept.any():
         raise ArgumentValueError(
-            "weights and frequencies must leave somebody, found that all are 0"
+            f"no row is left: all {rows} have a missing value, a weight or a frequency of 0"
         )
     weight, frequency = weight[kept], frequency[kept]
     if "weights" in numeric:  # a mean of 1
