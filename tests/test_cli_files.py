@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -185,16 +184,12 @@ def test_quiet_keeps_only_warnings(folder, capsys):
 
 def test_refused_answers_are_code_1(folder, capsys):
     """--unknown raise writes nothing and counts; it quotes no answer."""
-    code, line = refused(
-        capsys, "privatize", "in.parquet", "o.parquet", *ANSWER, "--unknown", "raise"
-    )
-    assert 1 == code
-    assert "25 of 200 answers" in line
-    code, line = refused(
-        capsys, "privatize", "in.parquet", "o.parquet", *FREE, "--missing", "raise"
-    )
-    assert (1, True) == (code, "25 of 200 answers are missing" in line)
-    assert "maybe" not in line
+    for options in ([*ANSWER, "--unknown", "raise"], [*FREE, "--missing", "raise"]):
+        code, line = refused(capsys, "privatize", "in.parquet", "o.parquet", *options)
+        assert 1 == code
+        assert "25 of 200 answers" in line
+        assert "maybe" not in line
+    assert "are missing" in line
     assert not Path("o.parquet").exists()
 
 
@@ -205,24 +200,21 @@ def test_missing_answers_may_be_kept(folder, capsys):
     assert "keep" == released("out.parquet")["answer"].missing
 
 
-def test_a_second_release_needs_again(folder, capsys):
-    """The same column once more is refused with the sum of both epsilons; --again allows it."""
-    done(capsys, "privatize", "in.parquet", "one.parquet", *FREE)
-    code, line = refused(capsys, "privatize", "in.parquet", "two.parquet", *FREE)
+@pytest.mark.parametrize("ledger", ["in.parquet.rrstats-ledger.json", "elsewhere.json"])
+def test_a_second_release_needs_again(folder, capsys, ledger):
+    """The same column once more is refused with the sum of both epsilons; --again allows it.
+
+    --ledger keeps account in the file that is named.
+    """
+    options = [*FREE, "--ledger", ledger] if ledger == "elsewhere.json" else FREE
+    done(capsys, "privatize", "in.parquet", "one.parquet", *options)
+    assert [ledger] == [p.name for p in folder.iterdir() if p.suffix == ".json"]
+    code, line = refused(capsys, "privatize", "in.parquet", "two.parquet", *options)
     assert 1 == code
     assert "epsilon 3.584" in line  # 2 ln 6 = 3.58352
     assert "--again" in line
     assert not Path("two.parquet").exists()
-    done(capsys, "privatize", "in.parquet", "two.parquet", *FREE, "--again")
-
-
-def test_a_ledger_may_lie_elsewhere(folder, capsys):
-    """--ledger keeps account in the file that is named."""
-    options = [*FREE, "--ledger", "elsewhere.json"]
-    done(capsys, "privatize", "in.parquet", "one.parquet", *options)
-    assert Path("elsewhere.json").exists()
-    assert not Path("in.parquet.rrstats-ledger.json").exists()
-    assert 1 == refused(capsys, "privatize", "in.parquet", "two.parquet", *options)[0]
+    done(capsys, "privatize", "in.parquet", "two.parquet", *options, "--again")
 
 
 def test_an_existing_target_needs_overwrite(folder, capsys):
@@ -319,99 +311,81 @@ def test_the_description_of_a_release_is_a_plan(folder, capsys):
 
 
 @pytest.mark.parametrize("command", ["privatize in.parquet o.parquet", "estimate x", "check x"])
-@pytest.mark.parametrize(
-    "options",
-    [["--prob", "0.5"], ["--with-missing"], ["--categories", "a,b"]],
-    ids=lambda options: options[0],
-)
-def test_nothing_stands_beside_a_plan(folder, capsys, command, options):
+def test_nothing_stands_beside_a_plan(folder, capsys, command):
     """Two sources of one design could contradict each other, so one is refused."""
-    code, line = refused(capsys, *command.split(), "--plan", "p.toml", *options)
-    assert (2, True) == (code, "cannot stand beside it" in line)
-    for option in (["--column", "smoker"], ["--unknown", "raise"], ["--missing", "keep"]):
-        words = ["privatize", "in.parquet", "o.parquet", "--plan", "p.toml", *option]
+    options = ["--prob 0.5", "--with-missing", "--categories a,b"]
+    if command.startswith("privatize"):
+        options += ["--column smoker", "--unknown raise", "--missing keep"]
+    for option in options:
+        words = [*command.split(), "--plan", "p.toml", *option.split()]
         code, line = refused(capsys, *words)
-        assert (2, True) == (code, f"so {option[0]} cannot stand beside it" in line)
+        assert (2, True) == (code, f"so {option.split()[0]} cannot stand beside it" in line)
 
 
 # -- bad arguments and bad files -----------------------------------------------------------
 
-PRIVATIZE = ["privatize", "in.parquet", "out.parquet"]
 A = ["--column", "answer"]
-BAD = {
-    "no column": (PRIVATIZE, 2, "at least one --column"),
-    "no categories": ([*PRIVATIZE, *A, "--prob", "0.5"], 2, "--column answer needs --categories"),
-    "no amount": ([*PRIVATIZE, *A, "--categories", "a,b"], 2, "--column answer needs --prob"),
-    "both amounts": (
-        [*PRIVATIZE, *ANSWER, "--epsilon", "1"],
+PRIVATIZE = "privatize in.parquet out.parquet --column "
+ALL = "--column answer --categories never,once,often --prob 0.75"
+BAD = [
+    ("privatize in.parquet out.parquet --prob 0.5", 2, "at least one --column"),
+    (PRIVATIZE + "answer --prob 0.5", 2, "--column answer needs --categories"),
+    (PRIVATIZE + "answer --categories a,b", 2, "give --prob, the probability"),
+    (PRIVATIZE + "answer --prob 0.5 --epsilon 1", 2, "not allowed with argument --prob"),
+    (PRIVATIZE + "answer --prob 0.5 --prob 0.5", 2, "--prob: is given twice"),
+    (PRIVATIZE + "answer --categories a,b --prob 75", 2, "--prob must be in"),
+    (PRIVATIZE + "answer --categories a,b --prob 75", 2, "write 0.75 for 75%"),
+    (PRIVATIZE + "answer --prob x", 2, "invalid float value: 'x'"),
+    (PRIVATIZE + "answer --categories a --prob .5", 2, "at least two"),
+    (PRIVATIZE + "answer --categories a,a --prob .5", 2, "distinct"),
+    (PRIVATIZE + "answer --categories a,,b --prob .5", 2, "--with-missing"),
+    (PRIVATIZE + "answer --categories '' --prob .5", 2, "argument --categories"),
+    (PRIVATIZE + "answer --categories '\"a,b' --prob .5", 2, "quoted as in CSV"),
+    (PRIVATIZE + "answer --categories 'a\nb' --prob .5", 2, "quoted as in CSV"),
+    (PRIVATIZE + "answer --categories a,b,c --epsilon 0", 2, "epsilon must be at least"),
+    (PRIVATIZE + "visits --categories a,b --prob .5", 2, "'a' is no value of column 'visits'"),
+    (PRIVATIZE + "visits --categories 1,300 --prob .5", 2, "which has the type int8"),
+    (PRIVATIZE + "anwser --categories a,b --prob .5", 2, "did you mean 'answer'"),
+    (f"privatize x.parquet o.parquet {ALL}", 1, "x.parquet"),
+    (f"privatize in.parquet x/o.parquet {ALL}", 1, "x"),
+    (f"privatize in.parquet out.csv {ALL}", 2, "format"),
+    (f"privatize in.xlsx out.xlsx {ALL}", 1, "in.xlsx"),
+    (f"privatize bad.parquet out.parquet {ALL}", 1, "bad.parquet"),
+    (f"privatize in.parquet in.parquet {ALL}", 2, "in.parquet"),
+    (f"privatize in.csv o.csv {ALL} --with-missing --missing keep", 2, "contradicts the cat"),
+    ("privatize in.parquet o.parquet --plan none.toml", 1, "none.toml"),
+    ("privatize in.parquet o.parquet --plan bad.toml", 2, "bad.toml"),
+    (f"privatize in.parquet o.parquet {ALL} --unknown drop", 2, "invalid choice: 'drop'"),
+    ("privatize in.parquet o.parquet --col answer", 2, "unrecognized"),
+    (f"privatize in.parquet {ALL}", 2, "required: OUT"),
+    (f"privatize '' o.parquet {ALL}", 2, "the name of a file"),
+    ("estimate in.parquet", 2, "does not say"),
+    ("estimate in.parquet --column answer --categories a,b", 2, "--prob"),
+    ("estimate in.parquet --prob .5", 2, "name at least one"),
+    (
+        "estimate in.parquet --column smoker --categories true,false --prob .75 --level 95",
         2,
-        "not allowed with argument --prob",
+        "--level must be in (0, 1), got 95",
     ),
-    "prob twice": ([*PRIVATIZE, *ANSWER, "--prob", "0.5"], 2, "--prob: is given twice"),
-    "percent": ([*PRIVATIZE, *A, "--categories", "a,b", "--prob", "75"], 2, "write 0.75 for 75%"),
-    "no number": ([*PRIVATIZE, *A, "--prob", "x"], 2, "invalid float value: 'x'"),
-    "one word": ([*PRIVATIZE, *A, "--categories", "a", "--prob", ".5"], 2, "at least two"),
-    "equal words": ([*PRIVATIZE, *A, "--categories", "a,a", "--prob", ".5"], 2, "distinct"),
-    "empty word": ([*PRIVATIZE, *A, "--categories", "a,,b", "--prob", ".5"], 2, "--with-missing"),
-    "no words": ([*PRIVATIZE, *A, "--categories", "", "--prob", ".5"], 2, "argument --categories"),
-    "open quote": ([*PRIVATIZE, *A, "--categories", '"a,b', "--prob", ".5"], 2, "quoted as in CSV"),
-    "two lines": ([*PRIVATIZE, *A, "--categories", "a\nb", "--prob", ".5"], 2, "quoted as in CSV"),
-    "another type": (
-        [*PRIVATIZE, "--column", "visits", "--categories", "a,b", "--prob", ".5"],
-        2,
-        "'a' is no value of column 'visits'",
-    ),
-    "beyond the type": (
-        [*PRIVATIZE, "--column", "visits", "--categories", "1,300", "--prob", ".5"],
-        2,
-        "'300' is no value of column 'visits', which has the type int8",
-    ),
-    "no such column": ([*PRIVATIZE, "--column", "anwser", *ANSWER[2:]], 2, "did you mean 'answer'"),
-    "no such file": (["privatize", "x.parquet", "o.parquet", *ANSWER], 1, "x.parquet"),
-    "no such folder": (["privatize", "in.parquet", "x/o.parquet", *ANSWER], 1, "x"),
-    "another format": (["privatize", "in.parquet", "out.csv", *ANSWER], 2, "format"),
-    "unknown ending": (["privatize", "in.xlsx", "out.xlsx", *ANSWER], 1, "in.xlsx"),
-    "damaged": (["privatize", "bad.parquet", "out.parquet", *ANSWER], 1, "bad.parquet"),
-    "the same file": (["privatize", "in.parquet", "in.parquet", *ANSWER], 2, "in.parquet"),
-    "missing contradicts": (
-        [*PRIVATIZE, *ANSWER, "--with-missing", "--missing", "keep"],
-        2,
-        "contradicts the categories",
-    ),
-    "no plan": ([*PRIVATIZE, "--plan", "none.toml"], 1, "none.toml"),
-    "bad plan": ([*PRIVATIZE, "--plan", "bad.toml"], 2, "bad.toml"),
-    "policy": ([*PRIVATIZE, *ANSWER, "--unknown", "drop"], 2, "invalid choice: 'drop'"),
-    "shortened option": ([*PRIVATIZE, "--col", "answer"], 2, "unrecognized"),
-    "one file": (["privatize", "in.parquet", *ANSWER], 2, "required: OUT"),
-    "empty name": (["privatize", "", "o.parquet", *ANSWER], 2, "the name of a file"),
-    "estimate of true answers": (["estimate", "in.parquet"], 2, "does not say"),
-    "estimate half told": (["estimate", "in.parquet", *A, "--categories", "a,b"], 2, "--prob"),
-    "estimate without column": (["estimate", "in.parquet", "--prob", ".5"], 2, "name at least one"),
-    "estimate at level": (
-        ["estimate", "in.parquet", "--level", "95"],
-        2,
-        "--level must be above 0",
-    ),
-    "estimate of no file": (["estimate", "x.parquet"], 1, "x.parquet"),
-    "estimate by target": (["estimate", "in.parquet", "--target", "all"], 2, "invalid choice"),
-    "check no column": (["check", "in.parquet"], 2, "--column"),
-    "check no categories": (["check", "in.parquet", *A], 2, "needs --categories"),
-    "check of no file": (["check", "x.parquet", *A, "--categories", "a,b"], 1, "x.parquet"),
-    "describe true answers": (["describe", "in.parquet"], 1, "does not say"),
-    "describe no file": (["describe", "x.parquet"], 1, "x.parquet"),
-    "statement of a kind": (["describe", "in.parquet", "--statement", "a.pdf"], 2, ".md or .html"),
-    "title of nothing": (["describe", "in.parquet", "--title", "a"], 2, "--statement"),
-}
+    ("estimate x.parquet", 1, "x.parquet"),
+    ("estimate in.parquet --target all", 2, "invalid choice"),
+    ("check in.parquet", 2, "--column"),
+    ("check in.parquet --column answer", 2, "needs --categories"),
+    ("check x.parquet --column answer --categories a,b", 1, "x.parquet"),
+    ("describe in.parquet", 1, "does not say"),
+    ("describe x.parquet", 1, "x.parquet"),
+    ("describe in.parquet --statement a.pdf", 2, ".md or .html"),
+    ("describe in.parquet --title a", 2, "--statement"),
+]
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_one_line_with_its_code(folder, capsys, name):
+@pytest.mark.parametrize(("command", "code", "said"), BAD)
+def test_what_is_wrong_is_one_line_with_its_code(folder, capsys, command, code, said):
     """No traceback, nothing on stdout, nothing written; the code says whose mistake it is."""
     Path("bad.parquet").write_bytes(Path("in.parquet").read_bytes()[:-100])
     Path("bad.toml").write_text("v = 1\n[[columns]]\n")
     before = sorted(folder.iterdir())
-    arguments, code, said = BAD[name]
-    found, line = refused(capsys, *arguments)
+    found, line = refused(capsys, *shlex.split(command))
     assert said in line
     assert code == found
     assert before == [path for path in sorted(folder.iterdir()) if "ledger" not in path.name]
@@ -512,11 +486,9 @@ def test_estimate_takes_the_mechanism_of_a_file_that_says_nothing(folder, capsys
 
 def test_estimate_refuses_contradictions(out, capsys):
     """An argument that does not fit what the file says is refused; one that fits is taken."""
-    assert 2 == refused(capsys, "estimate", out, *ANSWER[:-1], "0.8")[0]
-    assert (
-        2
-        == refused(capsys, "estimate", out, *A, "--categories", "never,often", "--prob", "0.75")[0]
-    )
+    fewer = [*A, "--categories", "never,often", "--prob", "0.75"]
+    for options in ([*ANSWER[:-1], "0.8"], fewer):
+        assert 2 == refused(capsys, "estimate", out, *options)[0]
     assert done(capsys, "estimate", out, *A) == done(capsys, "estimate", out, *ANSWER)
 
 
@@ -654,57 +626,6 @@ def test_help_has_examples_that_work(folder, capsys):
 # -- as a process --------------------------------------------------------------------------
 
 
-def on_terminal(*arguments, path=""):
-    """Run with stderr on a terminal of its own; returns exit code, stdout, and its screen."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [path, *sys.path]))}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rrstats", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=environment,
-    )
-    os.close(theirs)
-    screen = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            screen += chunk
-    except OSError:  # Linux says so when the other end is closed
-        pass
-    os.close(ours)
-    stdout = process.stdout.read()
-    process.stdout.close()
-    return process.wait(), stdout.decode(), screen.decode()
-
-
-@pytest.mark.slow
-@POSIX
-def test_progress_is_tqdm_where_it_is_installed(folder):
-    """The bar gets the total and all steps, on stderr, and is taken away at the end."""
-    (folder / "tqdm.py").write_text(
-        "class tqdm:\n"
-        "    n = 0\n"
-        "    def __init__(self, **options): self.options = options\n"
-        "    def __enter__(self): return self\n"
-        "    def __exit__(self, *error): self.tell('closed')\n"
-        "    def tell(self, text): print(text, self.n, self.total, file=self.options['file'])\n"
-        "    def update(self, rows): self.n += rows; self.tell('bar')\n"
-    )
-    options = ["privatize", "in.parquet", "out.parquet", *FREE]
-    code, _, screen = on_terminal(*options, path=str(folder))
-    assert 0 == code
-    assert "bar 200 200\r\n" in screen
-    assert screen.index("closed 200 200") < screen.index("private, for the data curator")
-    options += ["--again", "--overwrite"]
-    assert "bar" not in on_terminal(*options, "--quiet", path=str(folder))[2]
-    assert "bar" not in run(*options, env={**os.environ, "PYTHONPATH": str(folder)}).stderr
-    # Without tqdm there is no bar.
-    (folder / "tqdm.py").write_text("raise ImportError\n")
-    assert 0 == on_terminal(*options, path=str(folder))[0]
-
-
 class Terminal(io.StringIO):
     """A text stream that says it is a terminal."""
 
@@ -712,18 +633,34 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_counts_rows_not_batches(folder, monkeypatch):
-    """Each step tells rows done so far; tqdm is told what was added."""
-    added = []
-    bar = SimpleNamespace(n=0, total=None)
-    bar.update = lambda rows: (added.append(rows), setattr(bar, "n", bar.n + rows))
-    fake = SimpleNamespace(tqdm=lambda **_options: nullcontext(bar))
-    monkeypatch.setitem(sys.modules, "tqdm", fake)
+def test_progress_is_tqdm_on_a_terminal(folder, capsys, monkeypatch):
+    """The bar gets the total and what each step adds; none with --quiet, a pipe, or no tqdm."""
+    shown = []
+
+    class Bar:
+        n, total = 0, None
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_error):
+            shown.append("closed")
+
+        def update(self, rows):
+            self.n += rows
+            shown.append((rows, self.n, self.total))
+
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=lambda **_options: Bar()))
+    command = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
+    done(capsys, *command)
+    assert [] == shown
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with file_commands._progress_bar(False) as step:
-        for done_rows in (100, 300, 400):
-            step(done_rows, 400)
-    assert [100, 200, 100] == added
+    assert 0 == cli.main([*command, "--quiet"])
+    assert [] == shown
+    assert 0 == cli.main(command)
+    assert [(200, 200, 200), "closed"] == shown
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert 0 == cli.main(command)
 
 
 SLOW = """

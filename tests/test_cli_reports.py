@@ -198,17 +198,6 @@ def test_a_reading_by_another_method_says_so(folder, capsys):
     assert "Reading: " in done(capsys, "estimate", "out.csv")
 
 
-@pytest.mark.parametrize("words", ["a,b", "a,b,c", "a,b,c,d,e"])
-@pytest.mark.parametrize("zero", ["0", "0.0", "-0"])
-@pytest.mark.parametrize("command", [["privatize", "bare.csv", "o.csv"], ["estimate", "bare.csv"]])
-def test_epsilon_zero_is_refused(folder, capsys, words, zero, command):
-    """Whatever the number of categories, in one sentence, and nothing is written."""
-    options = ["--column", "answer", "--categories", words, f"--epsilon={zero}"]
-    line = refused(capsys, *command, *options)
-    assert "--epsilon 0 asks for reports that say nothing of the answers; give more than 0" in line
-    assert not Path("o.csv").exists()
-
-
 # -- describe ------------------------------------------------------------------------------
 
 

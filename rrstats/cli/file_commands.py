@@ -16,7 +16,7 @@ import pandas as pd
 
 from rrstats._display import chance, columns, label, wrap
 from rrstats.cli.demo import share_note, share_table
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+from rrstats.errors import ArgumentValueError, FileError
 from rrstats.estimation.estimate import Estimate
 from rrstats.files.atomic import Publication, uninterrupted
 from rrstats.files.estimate_file import (
@@ -44,22 +44,14 @@ def privatize(options: argparse.Namespace) -> str:
     design = _design(options)
     if options.write_plan:
         return as_json(write(design))
-    settings: dict[str, Any] = {
-        name: getattr(options, name) for name in ("again", "overwrite", "ledger")
-    }
+    given: Any = (options.source, options.target, design)
+    settings: Any = {name: getattr(options, name) for name in ("again", "overwrite", "ledger")}
     if options.dry_run:
-        preview = preview_file(options.source, options.target, design, **settings)
-        return _report(preview, options.format)
+        return _report(preview_file(*given, **settings), options.format)
     with uninterrupted(when_done=True):
+        settings["shuffle_rows"] = options.shuffle_rows
         with _progress_bar(options.quiet) as step:
-            receipt = privatize_file(
-                options.source,
-                options.target,
-                design,
-                shuffle_rows=options.shuffle_rows,
-                progress=step,
-                **settings,
-            )
+            receipt = privatize_file(*given, progress=step, **settings)
         options.published = True
         if not options.quiet:
             _tell_the_curator(receipt)
@@ -114,23 +106,13 @@ def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]
 
 def _mechanisms(options: argparse.Namespace, path: Path) -> dict[str, KRR]:
     """The mechanism of each --column."""
-    found = {}
-    for name, categories in _categories(options, path).items():
-        if options.prob is None and options.epsilon is None:
-            raise ArgumentValueError(
-                f"--column {name} needs --prob, the probability that a report is the truth, or "
-                "--epsilon, its privacy loss"
-            )
-        if options.epsilon == 0:
-            raise ArgumentValueError(
-                "--epsilon 0 asks for reports that say nothing of the answers; give more than 0, "
-                "such as 1"
-            )
-        try:
-            found[name] = KRR(categories, options.prob, epsilon=options.epsilon)
-        except (ArgumentValueError, ArgumentTypeError) as error:
-            raise ArgumentValueError(f"--column {name}: {error}") from None
-    return found
+    prob, epsilon = options.prob, options.epsilon
+    if prob is None and epsilon is None:
+        raise ArgumentValueError(
+            "give --prob, the probability that a report is the truth, or --epsilon, its loss"
+        )
+    found = _categories(options, path)
+    return {name: KRR(words, prob, epsilon=epsilon) for name, words in found.items()}
 
 
 def _report(report: Mapping[str, Any], format: str) -> str:
@@ -162,18 +144,16 @@ def _report(report: Mapping[str, Any], format: str) -> str:
 def _tell_the_curator(receipt: Receipt) -> None:
     """Counts of unknown and missing answers, on stderr."""
     for name, counts in receipt.private.items():
-        told = f"rrstats: private, for the data curator only: column {label(name)}:"
         unknown, missing = counts["unknown"], counts["missing"]
-        print(
-            f"{told} {unknown:,} unknown and {missing:,} missing of {receipt.rows:,} answers",
-            file=sys.stderr,
-        )
+        found = [f"{unknown:,} unknown and {missing:,} missing of {receipt.rows:,} answers"]
         if unknown and unknown + missing == receipt.rows:
-            print(
-                f"{told} no answer fits the categories, so the reports are noise alone; are the "
-                "words spelled as in the file? rrstats check shows the answers",
-                file=sys.stderr,
+            found.append(
+                "no answer fits the categories, so the reports are noise alone; are the words "
+                "spelled as in the file? rrstats check shows the answers"
             )
+        for text in found:
+            told = f"rrstats: private, for the data curator only: column {label(name)}: {text}"
+            print(told, file=sys.stderr)
 
 
 @contextmanager
@@ -200,8 +180,6 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 def estimate(options: argparse.Namespace) -> str:
     """Estimate the columns of a file; returns a table, CSV or JSON."""
-    if not 0 < options.level < 1:
-        raise ArgumentValueError(f"--level must be above 0 and below 1, got {options.level:g}")
     found: dict[str, Estimate] = {}
     if _has_design(options):
         for name, mechanism in _mechanisms(options, options.file).items():
@@ -236,27 +214,20 @@ def estimate(options: argparse.Namespace) -> str:
 def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
     parts = []
     for name, estimate in found.items():
+        missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
+        about = {"population": "the population behind them", "rows": "just these rows"}
+        heading = (
+            f"{label(name)}: {estimate.n:,} reports{missing}; the shares are about "
+            f"{about[estimate.target]}; epsilon {round_up(estimate.mechanism.epsilon)} per report"
+        )
         table = share_table(estimate, options.level, options.method)
-        parts.append(f"{wrap(_heading(name, estimate))}\n{table}")
         # Not answering has another name in the reading than in the table.
         read = next(category for category in reversed(estimate.categories) if category is not None)
         asked = options.method in (None, estimate.default_method)
         by = "" if asked else f", by {estimate.default_method}"
         sentence = estimate.interpret(read, options.level)
-        parts.append(wrap(f"Reading{by}: {label(sentence)}."))
+        parts += [f"{wrap(heading)}\n{table}", wrap(f"Reading{by}: {label(sentence)}.")]
     return "\n\n".join([*parts, wrap(share_note(list(found.values())))]) + "\n"
-
-
-def _heading(name: str, estimate: Estimate) -> str:
-    missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
-    whom = {
-        "population": "the shares are about the population behind them",
-        "rows": "the shares are about just these rows",
-    }[estimate.target]
-    return (
-        f"{label(name)}: {estimate.n:,} reports{missing}; {whom}; epsilon "
-        f"{round_up(estimate.mechanism.epsilon)} per report"
-    )
 
 
 def as_json(document: Any) -> str:
@@ -296,29 +267,22 @@ def check(options: argparse.Namespace) -> str:
                 f"{label(name)}: {label(options.file)} says that this column holds randomized "
                 f"reports already (epsilon {round_up(said[name].epsilon)}), not true answers."
             )
-        found = check_file(options.file, name, categories)
-        telling = found["status"].isin(["determines", "nearly determines"])
-        parts.append(_outside(name, found[~telling]))
-        for other, status, count in found[telling].itertuples(index=False):
-            parts.append(
-                f"{label(name)}: column {label(other)} {status} it ({count:,} rows), and noise in "
-                "one column cannot hide what another shows; leave that column out, or coarsen it."
-            )
-        parts.append(_releases(options, name))
+        rows, telling = [["answer", "", "count"]], []
+        found = check_file(options.file, name, categories)[["value", "status", "count"]]
+        for value, status, count in found.itertuples(index=False):
+            if status in ("determines", "nearly determines"):
+                telling.append(
+                    f"{label(name)}: column {label(value)} {status} it ({count:,} rows), and noise "
+                    "in one column cannot hide what another shows; leave that column out, or "
+                    "coarsen it."
+                )
+            else:
+                shown = "" if status == "not listed" else label(value)
+                rows.append([shown, status, f"{count:,}"])
+        outside = f"answers that fit no category\n{columns(rows, left=2)}"
+        outside = outside if len(rows) > 1 else "all answers fit the categories."
+        parts += [f"{label(name)}: {outside}", *telling, _releases(options, name)]
     return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
-
-
-def _outside(column: str, frame: pd.DataFrame) -> str:
-    """The answers of one column that fit no category."""
-    name = label(column)
-    if frame.empty:
-        return f"{name}: all answers fit the categories."
-    rows = [["answer", "", "count"]]
-    rows += [
-        ["" if status == "not listed" else label(value), status, f"{count:,}"]
-        for value, status, count in frame[["value", "status", "count"]].itertuples(index=False)
-    ]
-    return f"{name}: answers that fit no category\n{columns(rows, left=2)}"
 
 
 def _releases(options: argparse.Namespace, column: str) -> str:
