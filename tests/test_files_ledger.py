@@ -721,14 +721,3 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path):
     """By its path, as a FileError."""
     with pytest.raises(FileError, match=r"nowhere cannot be read: no such file"):
         digest_of(tmp_path / "nowhere")
-
-
-def test_a_digest_stops_when_nobody_waits_for_it(tmp_path):
-    """After an error or Ctrl-C, a large source is not read to its end."""
-    source = tmp_path / "in.bin"
-    source.write_bytes(b"x" * 100)
-    stop = threading.Event()
-    assert digest_of(source, stop) == digest_of(source)
-    stop.set()
-    with pytest.raises(FileError, match="ended before"):
-        digest_of(source, stop)

@@ -32,7 +32,7 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns
-from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
+from rrstats.files.plan import wanted_columns
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame import warn_of
@@ -128,14 +128,15 @@ def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
 
     Of what the source said of a private column only the number of its field is.
     """
-    for column in changed:
-        place = schema.names.index(column.name)
+    for name, column in changed.items():
+        place = schema.names.index(name)
         number = (schema.field(place).metadata or {}).get(FIELD_ID, b"")
         field = schema.field(place).with_type(column.type)
         field = (
             field.with_metadata({FIELD_ID: number}) if number.isdigit() else field.remove_metadata()
         )
-        if column.has_nulls:
+        space = column.mechanism.report_space
+        if column.facts["missing"] == "keep" or space.missing_code is not None:
             field = field.with_nullable(True)
         schema = schema.set(place, field)
     return schema
@@ -188,59 +189,38 @@ class Seen:
         )
 
 
-class ReleasedColumn(ColumnRelease):
-    """One column of a release by its name, checked; nothing is drawn yet.
-
-    asked : the column as the plan asks for it.  like, record, options : as for `ColumnRelease`.
-    ``has_nulls`` says whether some reports may be missing.
-    """
-
-    def __init__(
-        self, asked: ColumnRequest, like: Any, record: ColumnRecord | None, **options: Any
-    ) -> None:
-        check_one_sample(asked.name, asked.mechanism)
-        options |= {"unknown": asked.unknown, "missing": asked.missing, "record": record}
-        super().__init__(like, asked.mechanism, **options)
-        self.name = str(asked.name)
-        space = asked.mechanism.report_space
-        self.has_nulls = asked.missing == "keep" or space.missing_code is not None
-
-
 class ReleasedColumns:
     """The columns of one release, which are looked at, refused, counted and warned of together.
 
     ``columns`` are they by name, ``made`` are records of how their reports are made.
     """
 
-    def __init__(self, columns: Iterable[ReleasedColumn]) -> None:
-        self.columns = {column.name: column for column in columns}
+    def __init__(self, columns: Mapping[str, ColumnRelease]) -> None:
+        self.columns = columns
         self.made = [
             ColumnRecord.of(name, column.recorded, **column.facts)
-            for name, column in self.columns.items()
+            for name, column in columns.items()
         ]
-
-    def __iter__(self) -> Iterator[ReleasedColumn]:
-        return iter(self.columns.values())
 
     @property
     def may_refuse(self) -> bool:
         """True where all answers must be looked at before anything is drawn."""
-        return any(column.may_refuse for column in self)
+        return any(column.may_refuse for column in self.columns.values())
 
     def refuse(self) -> None:
         """Raise UnknownAnswersError for answers looked at that were asked to be refused.
 
         Then counts from the beginning: what was looked at is still to be privatized.
         """
-        for column in self:
+        for column in self.columns.values():
             column.refuse()
 
     def seen(self) -> Seen:
         """Counts of the answers so far; private."""
         return Seen(
-            max(column.rows for column in self),
-            Counter({column.name: column.unknown for column in self}),
-            Counter({column.name: column.missing for column in self}),
+            max(column.rows for column in self.columns.values()),
+            Counter({name: column.unknown for name, column in self.columns.items()}),
+            Counter({name: column.missing for name, column in self.columns.items()}),
         )
 
     def confirm(self, rows: int) -> None:
@@ -253,12 +233,12 @@ class ReleasedColumns:
 
     def add(self, seen: Seen) -> None:
         """Count what the same release saw elsewhere, to `refuse` or `warn` here."""
-        for column in self:
-            column.add(seen.rows, seen.unknown[column.name], seen.missing[column.name])
+        for name, column in self.columns.items():
+            column.add(seen.rows, seen.unknown[name], seen.missing[name])
 
     def warn(self) -> None:
         """The named warnings, after the results exist."""
-        warn_of(self)
+        warn_of(self.columns.values())
 
 
 class BatchRelease(ReleasedColumns, Unpicklable):
@@ -304,14 +284,12 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         self.id = _id_columns(schema, key, id, [asked.name for asked in wanted])
         self._wanted = {str(asked.name): asked for asked in wanted}
         options = {"again": again, "rng": rng, "threads": threads, "key": key}
-        columns = []
+        columns: dict[str, ColumnRelease] = {}
         for place, asked in enumerate(wanted):
             name = check_column(asked.name, schema.names, self.declared, metadata)
             said = next((record for record in told if str(record.name) == name), None)
             like, question = pa.nulls(0, self.declared(name)), None if key is None else name
-            columns.append(
-                ReleasedColumn(asked, like, said, column=place, question=question, **options)
-            )
+            columns[name] = asked.open(like, said, column=place, question=question, **options)
         super().__init__(columns)
         self.records = file_metadata.merge(told, self.made)
         self.schema = changed_schema(schema, columns).with_metadata(
@@ -349,7 +327,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
     def _refuse(self, name: str, cells: pa.Array) -> None:
         """Refuse answers of a batch that slipped through; they are counted apart."""
         if self.columns[name].may_refuse:
-            looker = ReleasedColumn(self._wanted[name], pa.nulls(0, self.declared(name)), None)
+            looker = self._wanted[name].open(pa.nulls(0, self.declared(name)))
             looker.look(cells)
             looker.refuse()
 
@@ -361,9 +339,9 @@ class BatchRelease(ReleasedColumns, Unpicklable):
     def look(self, batch: pa.RecordBatch) -> None:
         """Count what the policies may refuse; draws nothing."""
         self._check(batch)
-        for column in self:
+        for name, column in self.columns.items():
             if column.may_refuse:
-                column.look(batch.column(column.name))
+                column.look(batch.column(name))
 
     def _check(self, batch: pa.RecordBatch) -> None:
         declared, found = self._source, batch.schema

@@ -20,15 +20,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
-from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, parse_object, read, write
+from rrstats.privatization.column import ColumnRelease
 
 DOCUMENT = "_rrstats.json"
 """The file of a directory that says how its columns were made."""
@@ -39,16 +39,9 @@ RRSTATS, ATTRS, PANDAS = KEY.encode(), b"PANDAS_ATTRS", b"pandas"
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-class Changed(Protocol):
-    """One privatized column: what is said of it in a file."""
+Columns = Mapping[str, ColumnRelease]
+"""The privatized columns of a release, by name."""
 
-    name: str
-    type: pa.DataType
-    mechanism: Mechanism
-    has_nulls: bool
-
-
-Columns = Sequence[Changed]
 Records = Sequence[ColumnRecord]
 
 
@@ -124,14 +117,14 @@ def release_metadata(
     feather : a reader of Feather files knows only pyarrow's description, so one is begun
         where there is none.
     """
-    listed, names = list(records), [column.name for column in changed]
+    listed, names = list(records), list(changed)
     kept = without(metadata, names)
     document = write(listed)
     if PANDAS in kept or feather:
         described = parse_object(kept, PANDAS) or {"index_columns": [], "column_indexes": []}
         described.setdefault("columns", [])
-        for column in changed:
-            _describe_again(described, column)
+        for name, column in changed.items():
+            _describe_again(described, name, column)
         attributes = described.get("attributes")
         described["attributes"] = _silent(attributes, names) | {KEY: document}
         kept[PANDAS] = json.dumps(described).encode()
@@ -208,17 +201,17 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     return False
 
 
-def _describe_again(described: dict[str, Any], column: Changed) -> None:
+def _describe_again(described: dict[str, Any], name: str, column: ColumnRelease) -> None:
     """Write pandas' description of one column anew, as its declarations say."""
     for entry in _listed(described.get("columns")):
-        if isinstance(entry, dict) and column.name == entry.get("field_name", entry.get("name")):
+        if isinstance(entry, dict) and name == entry.get("field_name", entry.get("name")):
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
             said = str(entry.get("numpy_type"))
             entry.clear()
             entry.update(names | _description(column, said))
 
 
-def _description(column: Changed, said: str) -> dict[str, Any]:
+def _description(column: ColumnRelease, said: str) -> dict[str, Any]:
     """Pandas' description of a column, from its type and its categories.
 
     said : pandas' type before.  Within NumPy's types pandas itself chooses by the answers: one

@@ -91,10 +91,10 @@ class ArrowFile:
 
     def bytes_expected(self, changed: Columns) -> int:
         """About how large all rows are in memory, with reports."""
-        plain = [column for column in changed if not pa.types.is_dictionary(column.type)]
+        plain = [one for one in changed.values() if not pa.types.is_dictionary(one.type)]
         reports = (codec_of(column.mechanism.report_space).report_bytes for column in plain)
         width = row_bytes(self.schema_of(changed)) + sum(reports)
-        wider = self.public_width([column.name for column in changed])
+        wider = self.public_width(list(changed))
         return int(self.rows * max(width, wider))
 
     def group_rows(self, changed: Columns, share: int = 1) -> int:
@@ -188,7 +188,7 @@ class ParquetFile(ArrowFile):
         """Write row groups of constant size, with the source's codecs and dictionaries."""
         schema = self.schema_of(changed)
         metadata = file_metadata.release_metadata(self.metadata, changed, records)
-        dictionaries = self._dictionaries | {column.name for column in changed}
+        dictionaries = self._dictionaries | set(changed)
         codecs = {name: "none" if c == "uncompressed" else c for name, c in self._codecs.items()}
         with pq.ParquetWriter(
             sink,

@@ -26,7 +26,6 @@ import json
 import math
 import os
 import stat
-import threading
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -419,35 +418,29 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def digest_of(path: Path, stop: threading.Event | None = None) -> str:
+def digest_of(path: Path) -> str:
     """A fingerprint of a file, or of the names and contents of a directory's data files.
 
     Returns "sha256:...".  Files that readers of data sets pass over, those whose name or folder
     begins with a dot or an underscore, do not count, nor do ledgers.  Raises FileError where one
-    cannot be read, and soon after ``stop`` is set.
+    cannot be read.
     """
     path = Path(path)
     with named(f"{path} cannot be read"):
         if not path.is_dir():
-            return f"sha256:{_sha256(path, stop)}"
+            return f"sha256:{_sha256(path)}"
         whole = hashlib.sha256()
         found = {file.relative_to(path).as_posix(): file for file in files_in(path)}
         for name, file in sorted(found.items()):
             if not is_ledger_file(file.name):
                 # A name holds no zero byte, so that no two directories give the same text.
-                whole.update(os.fsencode(name) + b"\0" + _sha256(file, stop).encode() + b"\n")
+                whole.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
         return f"sha256:{whole.hexdigest()}"
 
 
-def _sha256(path: Path, stop: threading.Event | None) -> str:
-    digest = hashlib.sha256()
-    buffer = memoryview(bytearray(1 << 20))
-    with path.open("rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            if stop is not None and stop.is_set():
-                raise InterruptedError("the release ended before the source was read")
-            digest.update(buffer[:count])
-    return digest.hexdigest()
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def files_in(directory: Path) -> Iterator[Path]:

@@ -39,6 +39,7 @@ from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
+from rrstats.privatization.column import ColumnRelease
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -64,6 +65,11 @@ class ColumnRequest:
     mechanism: Mechanism
     unknown: str
     missing: str
+
+    def open(self, like: Any, record: ColumnRecord | None = None, **options: Any) -> ColumnRelease:
+        """The column's release, all declarations checked; as `ColumnRelease`."""
+        options |= {"unknown": self.unknown, "missing": self.missing, "record": record}
+        return ColumnRelease(like, self.mechanism, **options)
 
 
 def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnRequest]:
@@ -93,6 +99,8 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
         raise ArgumentValueError(
             f"columns must name at least one column, and each one once, found {names}"
         )
+    for wanted in found:
+        check_one_sample(wanted.name, wanted.mechanism)
     return found
 
 

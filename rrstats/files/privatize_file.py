@@ -10,11 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +34,6 @@ from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
-    ReleasedColumn,
     ReleasedColumns,
     Seen,
     ahead,
@@ -58,7 +55,7 @@ from rrstats.files.formats import (
     open_source,
 )
 from rrstats.files.ledger import Ledger, digest_of
-from rrstats.files.plan import ColumnRequest, check_one_sample, wanted_columns
+from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord, write
@@ -281,13 +278,9 @@ def privatize_by_tasks(
     The other arguments, what is returned and what is raised are those of `privatize_file`.
     options : again, overwrite and ledger.
     """
-    origin = open_source(_absolute(source, "source"))
-    if origin.format != PARQUET:
-        raise ArgumentValueError(
-            f"source must be a Parquet file or a directory of them, got {str(origin.path)!r}; "
-            "rr.files.privatize_file takes other formats"
-        )
-    place = check_target(replace(origin, is_directory=True), _absolute(target, "target"))
+    origin = open_source(as_path(source, "source").absolute())
+    place = as_path(target, "target").absolute()
+    check_target(replace(origin, is_directory=True), place)
     wanted = wanted_columns(columns, unknown, missing)
     made = _prepare(origin, wanted, options.get("again", False), None)
     tasks = []
@@ -313,7 +306,7 @@ def privatize_batches(
     release : the columns as the tasks will release them, for checks, records and counts.
     No ledger is kept, because nothing tells whether two frames hold the same answers.
     """
-    began, place = time.monotonic(), _absolute(target, "target")
+    began, place = time.monotonic(), as_path(target, "target").absolute()
     check_directory(place)
     work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
@@ -337,25 +330,13 @@ def _prepare(
     origin: FileSource, wanted: Iterable[ColumnRequest], again: bool, rng: Any
 ) -> ReleasedColumns:
     """The columns, checked against the source's declarations."""
-    found = []
-    first = origin.files[0]
+    found, first = {}, origin.files[0]
     for place, asked in enumerate(wanted):
         name, mechanism = origin.check_column(asked.name), asked.mechanism
-        check_one_sample(name, mechanism)
         first.no_cells(name, mechanism.report_space)  # raises where it cannot hold them
         like, said = first.no_cells(name, mechanism.domain), origin.record_of(name)
-        found.append(ReleasedColumn(asked, like, said, again=again, rng=rng, column=place))
+        found[name] = asked.open(like, said, again=again, rng=rng, column=place)
     return ReleasedColumns(found)
-
-
-def _absolute(path: Any, argument: str) -> Path:
-    """A path that other processes understand too."""
-    if isinstance(path, str) and "://" in path:
-        raise ArgumentValueError(
-            f"{argument} must be a path on a disk that all machines share, got {path!r}; what lies "
-            "elsewhere must be copied there first"
-        )
-    return as_path(path, argument).absolute()
 
 
 # -- doing it ------------------------------------------------------------------------------
@@ -373,7 +354,10 @@ def _receipt(
 ) -> Receipt:
     """The receipt of a release, after the named warnings."""
     columns.warn()
-    counts = {c.name: {"unknown": c.unknown, "missing": c.missing} for c in columns}
+    counts = {
+        name: {"unknown": column.unknown, "missing": column.missing}
+        for name, column in columns.columns.items()
+    }
     seconds = time.monotonic() - began
     return Receipt(rows, columns.made, place, seconds, private=counts, **said)
 
@@ -405,21 +389,14 @@ def _release(
     per_row = _epsilon_per_row(origin, columns)
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
     book.refuse(records, again)
-    hashing, over = ThreadPoolExecutor(1), threading.Event()
     directory = not place.name.lower().endswith(ENDINGS)
-    try:
-        digest = hashing.submit(digest_of, origin.path, over)
-        with Publication(place, overwrite=overwrite, directory=directory) as publication:
-            _refuse(columns, look)
-            origin.check_unchanged()  # what was looked at is what is privatized
-            rows = write(publication)
-            origin.check_unchanged()
-            account = _published(
-                publication, book, records, rows, digest=digest.result(), again=again
-            )
-    finally:
-        over.set()  # so that nothing is waited for after an error or Ctrl-C
-        hashing.shutdown(wait=False, cancel_futures=True)
+    with Publication(place, overwrite=overwrite, directory=directory) as publication:
+        _refuse(columns, look)
+        origin.check_unchanged()  # what was looked at is what is privatized
+        rows = write(publication)
+        digest = digest_of(origin.path)
+        origin.check_unchanged()
+        account = _published(publication, book, records, rows, digest=digest, again=again)
     return _receipt(
         columns, rows, place, began, epsilon_per_row=per_row, account=account, ledger=book.path
     )
@@ -478,11 +455,11 @@ def as_document(records: Iterable[ColumnRecord]) -> bytes:
 
 def look(file: DataFile, columns: ReleasedColumns) -> None:
     """Count the answers of a part that may be refused; nothing is drawn."""
-    careful = [column for column in columns if column.may_refuse]
-    domains = {column.name: column.mechanism.domain for column in careful}
+    careful = {name: one for name, one in columns.columns.items() if one.may_refuse}
+    domains = {name: column.mechanism.domain for name, column in careful.items()}
     for piece in file.pieces(domains, only=True) if careful else ():
-        for column in careful:
-            column.look(piece.cells(column.name))
+        for name, column in careful.items():
+            column.look(piece.cells(name))
 
 
 def rewrite(
@@ -500,18 +477,18 @@ def rewrite(
     records : what the new file shall say.  folder : where rows wait that are to be shuffled.
     tell : called with the number of rows of each piece that is done.
     """
-    schema = file.schema_of(changed := list(columns))
+    schema = file.schema_of(changed := columns.columns)
 
     def privatized() -> Iterator[pa.RecordBatch]:
-        domains = {column.name: column.mechanism.domain for column in columns}
+        domains = {name: column.mechanism.domain for name, column in changed.items()}
         for piece in ahead(file.pieces(domains, lines=folder is not None)):
-            reports = {c.name: c.reports(piece.cells(c.name)) for c in columns}
+            reports = {name: c.reports(piece.cells(name)) for name, c in changed.items()}
             yield piece.replaced(reports, schema)
             tell(piece.rows)
 
     def shuffled(folder: Path) -> Iterator[pa.RecordBatch]:
-        expected, declared = file.bytes_expected(changed), list(columns.columns)
-        with Shuffle(folder, schema, expected, declared=declared, rng=rng) as shuffle:
+        expected = file.bytes_expected(changed)
+        with Shuffle(folder, schema, expected, declared=changed, rng=rng) as shuffle:
             # Which word moves a row must not follow from where pieces of long answers ended.
             for group in grouped(privatized(), schema, file.group_rows(changed, share=8)):
                 for batch in group.to_batches():
@@ -576,22 +553,12 @@ class FileTask:
         return columns.seen()
 
     def _opened(self) -> tuple[ParquetFile, ReleasedColumns]:
-        if not self.path.exists():
-            raise FileError(
-                f"a worker does not see {self.path}; source and target must lie on a disk that "
-                "all workers see under the same paths; nothing was published"
-            )
-        file = ParquetFile(self.path, self.relative)
-        return file, ReleasedColumns(
+        file, columns = ParquetFile(self.path, self.relative), {}
+        for place, asked in enumerate(self.wanted):
+            like = file.no_cells(asked.name, asked.mechanism.domain)
             # The engine shares out the cores.
-            ReleasedColumn(
-                asked, file.no_cells(asked.name, asked.mechanism.domain), None, column=n, threads=1
-            )
-            for n, asked in enumerate(self.wanted)
-        )
-
-
-# -- where the task runs -------------------------------------------------------------------
+            columns[str(asked.name)] = asked.open(like, column=place, threads=1)
+        return file, ReleasedColumns(columns)
 
 
 def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
@@ -600,22 +567,13 @@ def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
         if folder is None:
             return TaskOutcome(task.look(*data))
         path = folder / f"{secret_bytes(16).hex()}.parquet"
-        return TaskOutcome(_written(task, path, *data), path.name)
-    except Exception as error:
-        return TaskOutcome(error=anew(error, f"the task of {task.relative}"))
-
-
-def _written(task: OutputTask, path: Path, *data: Any) -> Seen:
-    try:
         with os.fdopen(make(path), "wb", buffering=1 << 20) as sink:
-            seen: Seen = task.write(sink, path.parent, *data)
+            seen = task.write(sink, folder, *data)
             sink.flush()
             os.fsync(sink.fileno())
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
-    return seen
+        return TaskOutcome(seen, path.name)
+    except Exception as error:
+        return TaskOutcome(error=anew(error, f"the task of {task.relative}"))
 
 
 # -- where it is published -----------------------------------------------------------------
@@ -637,22 +595,27 @@ class TaskOutputs:
 
     def look(self) -> None:
         """Let every task count what may be refused; nothing is drawn."""
-        with closing(self._outcomes(None)) as outcomes:
-            for _ in outcomes:
-                pass
+        for _ in self._outcomes(None):
+            pass
 
     def write(self, publication: Publication) -> int:
         """Let every task write its part; how many rows they have."""
         folder = publication.attempts()
-        counts = [task.rows for task in self.tasks]
-        total = None if None in counts else sum(count for count in counts if count is not None)
-        rows = 0
+        counts, rows = [task.rows for task in self.tasks], 0
+        total = None if None in counts else sum(counts)
         with closing(self._outcomes(folder)) as outcomes:
             for task, outcome in outcomes:
                 path = folder / outcome.file
-                _check(task, path, outcome)
+                with reading(path, "a Parquet file"):
+                    found = pq.read_metadata(path).num_rows
+                if found != outcome.seen.rows or task.rows not in (None, found):
+                    expected = outcome.seen.rows if task.rows is None else task.rows
+                    raise FileError(
+                        f"{task.relative} has {found} rows, and {expected} were to be written; "
+                        "nothing was published"
+                    )
                 publication.accept(path, task.relative)
-                rows += outcome.seen.rows
+                rows += found
                 if self.progress is not None:
                     self.progress(rows, total)
         with publication.open(file_metadata.DOCUMENT) as file:
@@ -683,23 +646,6 @@ class TaskOutputs:
             )
         if failed is not None:
             raise failed
-
-
-def _check(task: OutputTask, path: Path, outcome: TaskOutcome) -> None:
-    """Raise FileError unless a part is here, whole, with the rows that it must have."""
-    if not path.is_file():
-        raise FileError(
-            f"{task.relative} was written, and is not to be seen from here; source and target "
-            "must lie on a disk that all workers share; nothing was published"
-        )
-    with reading(path, "a Parquet file"):
-        rows = pq.read_metadata(path).num_rows
-    if rows != outcome.seen.rows or task.rows not in (None, rows):
-        expected = outcome.seen.rows if task.rows is None else task.rows
-        raise FileError(
-            f"{task.relative} has {rows} rows, and {expected} were to be written; nothing was "
-            "published"
-        )
 
 
 # -- frames of pandas ----------------------------------------------------------------------
@@ -832,7 +778,7 @@ def _write_frame(
             return
         table = pa.Table.from_pandas(frame, preserve_index=index)
         told = {**table.schema.metadata, file_metadata.ATTRS: _attributes(frame)}
-        metadata = file_metadata.release_metadata(told, [], records)
+        metadata = file_metadata.release_metadata(told, {}, records)
         pq.write_table(table.replace_schema_metadata(metadata), file, **options)
 
 
