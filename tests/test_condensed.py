@@ -38,7 +38,7 @@ def _reports(mechanism):
     """Some possible reports, one of them missing where that is no report."""
     codec = codec_of(mechanism.report_space)
     if codec.is_label:
-        found = list(codec.labels.categories)
+        found = list(codec.domain.categories)
         return found if None in found else [*found, None]
     return [*rr.simulate(list(mechanism.categories) * 3, mechanism, seed=5), None]
 

@@ -22,6 +22,7 @@ bisection for numbers, distinct values for dates and the like, a dict for object
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import difflib
 import enum
@@ -160,10 +161,7 @@ def _of_type(categories: Categories, dtype: Any) -> Encoder:
         return _of_distinct(categories)
     if kind not in "biuf":
         return _of_objects(categories)
-    if kind == "b":
-        of_values = _of_bools(categories)
-    else:
-        of_values = _matching(categories, *_numbers_of(categories, storage))
+    of_values = _of_numbers(categories, storage)
     if is_numpy and kind != "f":
         return of_values
     fill = storage.type("nan" if kind == "f" else 0)
@@ -177,13 +175,6 @@ def _of_type(categories: Categories, dtype: Any) -> Encoder:
         return found
 
     return codes
-
-
-def _of_bools(categories: Categories) -> Encoder:
-    # A bool array read from a file may hold other bytes than 0 and 1: unknown.
-    known = [categories.code(False), categories.code(True), categories.k]
-    look_up = _through(np.array(known, dtype=categories.dtype), np.dtype(np.uint8))
-    return lambda cells: look_up(cells.view(np.uint8))
 
 
 def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
@@ -209,11 +200,8 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
         for start in range(0, len(places), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             part = places[rows] - lowest if lowest else places[rows]
-            if in_order and dtype == table.dtype:
-                np.minimum(part, caps[: len(part)], out=found[rows])
-            else:
-                part = np.minimum(part, caps[: len(part)])
-                found[rows] = part if in_order else table[part]
+            part = np.minimum(part, caps[: len(part)])
+            found[rows] = part if in_order else table[part]
         return found
 
     return look_up
@@ -262,67 +250,49 @@ def _numbers_of(categories: Categories, dtype: np.dtype[Any]) -> tuple[NDArray[A
 
     Integers match exactly; other categories are rounded to the type of a float column.
     """
+    if dtype.kind == "b":  # of a file it may hold other bytes than 0 and 1: unknown
+        return np.arange(2) > 0, np.array(list(map(categories.code, (False, True))))
     if dtype.kind in "iu" and categories.integers is not None:
         info, whole = np.iinfo(dtype), categories.integers
         held = np.flatnonzero((whole >= info.min) & (whole <= min(info.max, 2**63 - 1)))
         return whole[held].astype(dtype), held
-    found = [
-        (number, code)
-        for category, code in categories.value_codes.items()
-        if isinstance(category, int | float) and (number := _in_type(category, dtype)) is not None
-    ]
-    numbers, codes = zip(*found, strict=True) if found else ((), ())
-    return np.array(numbers, dtype=dtype), np.array(codes, dtype=np.intp)
+    found, codes = [], []
+    for category, code in categories.value_codes.items():
+        if not isinstance(category, int | float):
+            continue
+        with contextlib.suppress(OverflowError), np.errstate(all="ignore"):
+            number: Any = dtype.type(category)
+            rounded = dtype.kind == "f" and isinstance(category, float) and number != 0
+            if number.item() == category or (rounded and np.isfinite(number)):
+                found.append(number)
+                codes.append(code)
+    return np.array(found, dtype=dtype), np.array(codes, dtype=np.intp)
 
 
-def _in_type(category: int | float, dtype: np.dtype[Any]) -> Any:
-    """The number that stands for a category in a column of this type; None if no number can."""
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        whole = category % 1 == 0
-        return int(category) if whole and info.min <= category <= info.max else None
-    try:
-        with np.errstate(all="ignore"):
-            number = dtype.type(category)
-    except OverflowError:
-        return None
-    if isinstance(category, int):
-        return number if np.isfinite(number) and int(number) == category else None
-    vanished = (number == 0) != (category == 0) or bool(np.isinf(number)) != np.isinf(category)
-    return None if vanished else number
-
-
-def _matching(categories: Categories, values: NDArray[Any], codes_of: Places) -> Encoder:
-    """``codes_of[j]`` where a cell equals ``values[j]``, else k: by a table or by hashing."""
-    if values.dtype.kind in "iu" and len(values):
+def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
+    """Codes of NumPy numbers or booleans: offsets within a short span, or by hashing."""
+    values, codes_of = _numbers_of(categories, dtype)
+    own = np.dtype(np.float64) if dtype.kind == "f" else dtype.newbyteorder("=")
+    values = values.astype(own)
+    if dtype.kind != "f" and len(values):
+        unsigned = np.dtype(f"u{own.itemsize}")
         span = int(values.max()) - int(values.min()) + 1
         if span <= max(_SMALL_SPAN, 4 * categories.k):
-            return _by_offset(categories, values, codes_of, span)
-    own = np.dtype(np.float64) if values.dtype.kind == "f" else values.dtype.newbyteorder("=")
-    index = pd.Index(values.astype(own))
+            lowest = values.min().view(unsigned)
+            table = np.full(span + 1, categories.k, dtype=categories.dtype)
+            # Unsigned, also where the span is wider than half of a signed type, and a number below
+            # the lowest wraps to far above the highest.
+            table[values.view(unsigned) - lowest] = codes_of
+            look_up = _through(table, unsigned, lowest)
+            return lambda cells: look_up(cells.astype(own, copy=False).view(unsigned))
+    index = pd.Index(values)
     if not index.is_unique:
         raise ArgumentTypeError(
-            f"categories cannot be told apart in answers of type {values.dtype}; "
+            f"categories cannot be told apart in answers of type {dtype}; "
             "convert the answers to float64"
         )
     table = np.append(codes_of, categories.k).astype(categories.dtype)
     return lambda cells: table[index.get_indexer(cells.astype(own, copy=False))]
-
-
-def _by_offset(
-    categories: Categories, values: NDArray[Any], codes_of: Places, span: int
-) -> Encoder:
-    """Codes of whole numbers within a short span: offsets from the lowest, looked up."""
-    own = values.dtype.newbyteorder("=")
-    unsigned = np.dtype(f"u{own.itemsize}")
-    values = values.astype(own)
-    lowest = values.min().view(unsigned)
-    table = np.full(span + 1, categories.k, dtype=categories.dtype)
-    # Unsigned, also where the span is wider than half of a signed type, and a number below the
-    # lowest wraps to far above the highest.
-    table[values.view(unsigned) - lowest] = codes_of
-    look_up = _through(table, unsigned, lowest)
-    return lambda cells: look_up(cells.astype(own, copy=False).view(unsigned))
 
 
 # -- Arrow and objects ---------------------------------------------------------------------
@@ -827,17 +797,12 @@ class ReportCodec:
     Parameters
     ----------
     domain : Categories
-        The declared categories, which label the cells of a tally.
+        The declared categories: labels of the cells of a tally.
     """
 
     domain: Categories
     is_label = True
     """True where a report is one of the labels, so that their counts sum to n."""
-
-    @property
-    def labels(self) -> Categories:
-        """Labels of the cells of a tally."""
-        return self.domain
 
     @property
     def report_bytes(self) -> int:

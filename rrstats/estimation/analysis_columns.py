@@ -354,7 +354,7 @@ def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
         return False
     if not codec.is_label:
         return bool(levels) and all(isinstance(level, bytes) for level in levels)
-    return bool(levels) and all(codec.labels.code(level) < codec.labels.k for level in levels)
+    return bool(levels) and all(codec.domain.code(level) < codec.domain.k for level in levels)
 
 
 def ordinary(values: Any, *, name: Hashable = None) -> Variable:

@@ -406,7 +406,7 @@ def _is_one_report(mechanism: Any, columns: int) -> bool:
         return False
     codec = codec_of(as_mechanism(mechanism).report_space)
     return codec.is_label and all(
-        isinstance(label, tuple) and len(label) == columns for label in codec.labels.categories
+        isinstance(label, tuple) and len(label) == columns for label in codec.domain.categories
     )
 
 
@@ -446,7 +446,7 @@ def reports_in(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]
 def most_of(mechanism: Mechanism) -> int:
     """The number of values, possible or not, that are fetched of a column of its reports."""
     codec = codec_of(mechanism.report_space)
-    return codec.labels.k + 2 + _UNKNOWN if codec.is_label else MOST
+    return codec.domain.k + 2 + _UNKNOWN if codec.is_label else MOST
 
 
 def condensed_rows(

@@ -183,7 +183,7 @@ def _labels(column: Variable) -> pd.Index:
     codec = codec_of(reports.mechanism.report_space)
     if not codec.is_label or reports.samples is not None:
         return pd.RangeIndex(column.rows, name="report")
-    labels = [*codec.labels.labels, "(missing)"]
+    labels = [*codec.domain.labels, "(missing)"]
     told = [labels[code] for code in column.codes()]
     found: pd.Index = pd.Index(told, name="report", tupleize_cols=False)
     return found

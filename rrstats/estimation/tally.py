@@ -134,9 +134,9 @@ class Tally:
         described = as_mechanism(mechanism, prob, epsilon)
         codec = codec_of(described.report_space)
         if described.groups is None:
-            parts = [_counted(counts, codec.labels)]
+            parts = [_counted(counts, codec.domain)]
         elif isinstance(counts, Mapping) and set(counts) == set(described.groups):
-            parts = [_counted(counts[group], codec.labels) for group in described.groups]
+            parts = [_counted(counts[group], codec.domain) for group in described.groups]
         else:
             labels = list(counts)[:8] if isinstance(counts, Mapping) else type(counts).__name__
             raise ArgumentValueError(

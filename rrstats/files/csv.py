@@ -334,7 +334,7 @@ class Words:
                 f"a CSV file cannot hold {space.describe()}: its cells are words; use Parquet or "
                 "Feather, which hold bytes, or a mechanism that reports one category"
             )
-        domain = codec.labels
+        domain = codec.domain
         known: list[Any] = [word for word in domain.categories if word is not None]
         # What stands for every cell that is no category: one more value, equal to none of them.
         # Text of a file never holds the character 0.

@@ -586,7 +586,7 @@ def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
         found = str(error)
     if isinstance(column.dtype, pd.CategoricalDtype) and codec.is_label and not found:
         levels = column.dtype.categories
-        if other := sum(codec.labels.code(level) >= codec.labels.k for level in levels):
+        if other := sum(codec.domain.code(level) >= codec.domain.k for level in levels):
             found = (
                 f"{other} of its {len(levels)} categories are not among the reports "
                 f"{space.describe()}; were they renamed? Give the mechanism with the new ones when "

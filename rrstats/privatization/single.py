@@ -150,7 +150,7 @@ class _Text(NamedTuple):
         kept: _Text | None = vars(described).get("_text")
         if kept is None:
             codec: Any = codec_of(described.report_space)
-            last = codec.labels.k - 1
+            last = codec.domain.k - 1
             width = -(-last.bit_length() // 8) if codec.is_label else codec.width
             kept = cls(codec, f"rr{VERSION}.{fingerprint(described)}.", 2 * width)
             vars(described)["_text"] = kept
@@ -181,8 +181,8 @@ class _Text(NamedTuple):
         shown = [digits or "0" * self.digits for digits in shown]
         if self.codec.is_label:
             codes = np.array([int(digits, 16) for digits in shown], dtype=np.int64)
-            bad |= codes >= self.codec.labels.k
-            return self.codec.labels.objects[np.where(bad, 0, codes)], bad
+            bad |= codes >= self.codec.domain.k
+            return self.codec.domain.objects[np.where(bad, 0, codes)], bad
         packed = np.frombuffer(bytes.fromhex("".join(shown)), dtype=np.uint8)
         packed = packed.reshape(len(texts), self.codec.width)
         bad[self.codec.reader(packed)(packed).outside] = True
@@ -284,7 +284,7 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
     """
     container, form = open_column(text), _Text.of(mechanism)
     check_one_of(invalid, "invalid", ("raise", "missing"))
-    if invalid == "missing" and form.codec.is_label and form.codec.labels.missing_code is not None:
+    if invalid == "missing" and form.codec.is_label and form.codec.domain.missing_code is not None:
         raise ArgumentValueError(
             'invalid="missing" contradicts the categories, which have a missing value: a '
             "missing report would be taken for it; leave invalid= out"
