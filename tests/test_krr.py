@@ -158,7 +158,7 @@ def test_prob_or_epsilon():
         rr.KRR(["a", "b"], 0.75, epsilon=1.0)
     with pytest.raises(ArgumentTypeError, match="either a mechanism, or categories"):
         rr.privatize(["a"], rr.KRR(["a", "b"], 0.75), 0.75)
-    with pytest.raises(ArgumentTypeError, match="found the class KRR"):
+    with pytest.raises(ArgumentTypeError, match="categories must be a list"):
         rr.privatize(["a"], rr.KRR)
 
 

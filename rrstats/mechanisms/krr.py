@@ -159,9 +159,4 @@ def as_mechanism(
                 "with prob or epsilon"
             )
         return categories
-    if isinstance(categories, type):
-        raise ArgumentTypeError(
-            f"categories must be a list or a mechanism, found the class {categories.__name__}; "
-            "create one, for example rr.KRR(['yes', 'no'], 0.75)"
-        )
     return KRR(categories, prob, epsilon=epsilon)

@@ -111,16 +111,19 @@ class StackedChannel(MatrixForm):
         sizes : (m,) the size of each cell's sample; NaN comes out where one that is needed is
             empty.
         """
-        if not self.is_separable:
-            return np.asarray(rates, dtype=np.float64) @ self._inverse(sizes).T
-        each = np.ones(len(self.parts)) if sizes is None else sizes[list(self.bounds[:-1])]
-        blocks = zip(each, self.parts, self.split(rates), strict=True)
-        total = sum(size * part.solve(block) for size, part, block in blocks)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(total / each.sum())
+        return np.asarray(rates, dtype=np.float64) @ self._weights(sizes).T
 
-    def _inverse(self, sizes: Floats | None) -> Floats:
+    @cached_property
+    def _each_alone(self) -> Floats:
+        """(k, m) the left inverses of the samples, side by side."""
+        return np.hstack([part.solve(np.eye(part.m)).T for part in self.parts])
+
+    def _weights(self, sizes: Floats | None) -> Floats:
         """(k, m) the left inverse of all samples together."""
+        if self.is_separable:
+            people = np.ones(self.m) if sizes is None else sizes
+            with np.errstate(invalid="ignore"):
+                return self._each_alone * (people / people[list(self.bounds[:-1])].sum())
         alike = left_inverse(self.matrix, recode_matrix(self))  # raises for the design itself
         if sizes is None:
             return alike
@@ -134,14 +137,13 @@ class StackedChannel(MatrixForm):
 
     def covariance(self, proportions: ArrayLike, target: str) -> Floats:
         """(..., k, k) n times the covariance of the estimate from n people in equal samples."""
-        theta, rows = np.asarray(proportions, dtype=np.float64), check_target(target) == "rows"
-        if self.is_separable:
-            each = [part.covariance(theta, target) for part in self.parts]
-            return np.asarray(np.mean(each, axis=0))
-        sizes, weights = np.full(len(self.parts), 1 / len(self.parts)), self._inverse(None)
-        rates = theta @ self.matrix.T
+        rates, weights = (
+            np.asarray(proportions, dtype=np.float64) @ self.matrix.T,
+            self._weights(None),
+        )
+        sizes = np.full(len(self.parts), 1 / len(self.parts))
         found = covariance_within(weights, rates, self.samples, sizes)
-        if not rows:
+        if check_target(target) == "population":
             return found
         mean = rates @ weights.T
         return found - (mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :])
@@ -153,11 +155,7 @@ class StackedChannel(MatrixForm):
                 "a single report has no score where samples need one another: the proportions "
                 "follow from all samples together"
             )
-        found = np.empty((len(reports), self.k))
-        for place, part in enumerate(self.parts):
-            mine = self.samples[reports] == place
-            found[mine] = part.scores(np.asarray(reports)[mine] - self.bounds[place])
-        return found
+        return np.asarray(self._each_alone.T[reports])
 
 
 def covariance_within(
