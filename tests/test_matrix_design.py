@@ -176,7 +176,7 @@ def test_own_inverse_is_used():
     assert m.channel.scores(np.array([2])).tolist() == [[-1.0, 2.0]]
     plain = MatrixDesign(m.domain.categories, m.matrix)
     assert not np.allclose(plain.channel.scores(np.array([2])), [[-1.0, 2.0]])
-    with pytest.raises(ArgumentValueError, match="inverse times the matrix"):
+    with pytest.raises(ArgumentValueError, match="times the matrix it must be 1"):
         MatrixDesign(["no", "yes"], m.matrix, inverse=[[3, 1, -1], [-2, 0, 2.5]])
     with pytest.raises(ArgumentValueError, match="inverse must have 2 rows"):
         MatrixDesign(["no", "yes"], m.matrix, inverse=[[1, 2], [3, 4]])
@@ -316,7 +316,7 @@ def test_malformed_documents(changed, message):
         (
             [[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]],
             ArgumentValueError,
-            "each of the 2 categories .* found 2 rows and 3 columns",
+            "each of the 2 categories .* found 2 rows of \\[3\\]",
         ),
         (
             [[1.1, 0.5], [-0.1, 0.5]],
@@ -324,8 +324,8 @@ def test_malformed_documents(changed, message):
             "must be probabilities, which is not so for the category 'no'",
         ),
         ([[1, 1]], ArgumentValueError, "at least 2 rows"),
-        ([[0.5, 0.5], [0.5]], ArgumentValueError, "rows of equal length"),
-        ([], ArgumentValueError, "rows of equal length"),
+        ([[0.5, 0.5], [0.5]], ArgumentValueError, "a column for each of the 2"),
+        ([], ArgumentValueError, "a column for each of the 2"),
         (np.full(4, 0.5), ArgumentTypeError, "list of numbers, found float64"),
         ([[0.5, "0.5"], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found str$"),
         ([[0.5, math.nan], [0.5, 0.5]], ArgumentTypeError, "finite numbers, found nan"),
@@ -367,7 +367,7 @@ def test_sums_beyond_the_largest_double(matrix):
 def test_an_inverse_beyond_the_largest_double():
     """An inverse far off is refused as one that is off by little."""
     inverse = [[10**300, 0], [0, 1]]
-    with pytest.raises(ArgumentValueError, match="inverse times the matrix must be 1"):
+    with pytest.raises(ArgumentValueError, match="times the matrix it must be 1"):
         MatrixDesign(["a", "b"], [[0.5, 0.25], [0.5, 0.75]], inverse=inverse)
 
 
@@ -399,7 +399,7 @@ def test_many_labels_are_not_listed():
     frame = pd.DataFrame(np.full((50, 2), 0.02), columns=["no", "yes"])
     with pytest.raises(ArgumentValueError, match=r"not expected \[0, 1, .* 5, \.\.\. 50 in all\]"):
         MatrixDesign(["no", "yes"], frame, reports=[f"r{i}" for i in range(50)])
-    with pytest.raises(ArgumentValueError, match=r"lengths \[1, 2, .* 6, \.\.\. 30 in all\]"):
+    with pytest.raises(ArgumentValueError, match=r"30 rows of \[1, 2, .* 6, \.\.\. 30 in all\]"):
         MatrixDesign(["no", "yes"], [[0.5] * n for n in range(1, 31)])
 
 
@@ -434,7 +434,7 @@ def test_bad_reports(reports, kind, message):
 def test_a_transposed_frame(index, columns):
     """A frame whose columns are not the categories is told which axis holds what."""
     frame = pd.DataFrame(np.full((2, len(columns)), 0.5), index=index, columns=columns)
-    with pytest.raises(ArgumentValueError, match="rows are reports and columns are true answers"):
+    with pytest.raises(ArgumentValueError, match="rows are reports, columns true answers"):
         MatrixDesign(["no", "yes"], frame)
     named = MatrixDesign(["no", "yes"], frame.T * 2 / len(columns))
     assert named.report_space.k == len(columns)

@@ -201,35 +201,27 @@ def _exact(rows: Rows) -> Entries:
 
 def _check_inverse(channel: MatrixChannel) -> None:
     """Raise unless a design's own left inverse is one, up to rounding."""
-    if channel.left_inverse.shape != (channel.k, channel.m):
-        raise ArgumentValueError(
-            f"inverse must have {channel.k} rows (categories) of {channel.m} numbers (reports)"
-        )
-    found = channel.left_inverse @ channel.matrix
+    fits = [len(row) for row in channel.inverse or ()] == [channel.m] * channel.k
+    found = channel.left_inverse @ channel.matrix if fits else 0.0
     if not np.allclose(found, recode_matrix(channel), rtol=0, atol=1e-9):
         raise ArgumentValueError(
-            "inverse times the matrix must be 1 where a truth shows a category and 0 elsewhere"
+            f"inverse must have {channel.k} rows (categories) of {channel.m} numbers (reports); "
+            "times the matrix it must be 1 where a truth shows a category and 0 elsewhere"
         )
 
 
 def _rows(matrix: Any, name: str) -> Rows:
-    """Rows of numbers of equal length."""
     given = check_instance(matrix, name, Iterable, "rows of numbers or a DataFrame")
-    rows = tuple(numbers(row, name) for row in given)
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) != 1:
-        raise ArgumentValueError(
-            f"{name} must have rows of equal length, found lengths {quote_list(lengths)}"
-        )
-    return rows
+    return tuple(numbers(row, name) for row in given)
 
 
 def _check_matrix(rows: Rows, domain: Categories) -> None:
     """Raise unless there is a column of probabilities for each true answer."""
-    if len(rows) < 2 or len(rows[0]) != domain.k:
+    lengths = sorted({len(row) for row in rows})
+    if len(rows) < 2 or lengths != [domain.k]:
         raise ArgumentValueError(
             f"{_NAME} must have at least 2 rows (reports) and a column for each of the {domain.k} "
-            f"categories {domain.describe()}, found {len(rows)} rows and {len(rows[0])} columns"
+            f"categories {domain.describe()}, found {len(rows)} rows of {quote_list(lengths)}"
         )
     for truth, column in zip(domain.categories, zip(*rows, strict=True), strict=True):
         if not all(0 <= entry <= 2 for entry in column):
@@ -265,31 +257,31 @@ def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
     return space
 
 
-def _places(named: Categories, wanted: Categories, what: str) -> list[int]:
-    """The place of each wanted label among the named ones; raises unless they are the same set."""
+def _places(found: Any, wanted: Categories, name: str, rule: str) -> list[int]:
+    """The place of each wanted label among others; raises unless they are the same set."""
+    named = labels_of(found, name)
     extra = [label for label in named.categories if wanted.code(label) >= wanted.k]
     absent = [label for label in wanted.categories if named.code(label) >= named.k]
     if extra or absent:
         raise ArgumentValueError(
-            f"{what}: missing {quote_list(absent)}, not expected {quote_list(extra)} "
-            "(1 and '1' are different labels; rows are reports and columns are true answers)"
+            f"{name} must be {rule}: missing {quote_list(absent)}, not expected "
+            f"{quote_list(extra)} (1 and '1' differ; rows are reports, columns true answers)"
         )
     return [named.code(label) for label in wanted.categories]
 
 
-def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any, list[Hashable]]:
+def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any, Any]:
     """The numbers of a labelled matrix in the order of the labels, and the reports."""
-    index = labels_of(frame.index, "the index of matrix")
-    named = labels_of(frame.columns, "the columns of matrix")
-    columns = _places(named, domain, "the columns of matrix must be the categories")
+    columns = _places(frame.columns, domain, "the columns of matrix", "the categories")
     if reports is not None:
         space = labels_of(reports, "reports")
     else:
-        codes = {domain.code(label) for label in index.categories}
-        space = domain if codes == set(range(domain.k)) else index
-    rows = _places(index, space, "the index of matrix must be the reports")
+        space = labels_of(frame.index, "the index of matrix")
+        if sorted(map(domain.code, space.categories)) == list(range(domain.k)):
+            space = domain
+    rows = _places(frame.index, space, "the index of matrix", "the reports")
     values = frame.to_numpy(dtype=object)
-    return values[np.ix_(rows, columns)].tolist(), list(space.categories)
+    return values[np.ix_(rows, columns)].tolist(), space.categories
 
 
 # -- numbers in documents -----------------------------------------------------------------------

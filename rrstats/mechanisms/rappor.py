@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -146,6 +145,7 @@ class Rappor(UnaryEncoding):
     f: float
     p: float
     q: float
+    permanent: UnaryEncoding
 
     def __init__(self, categories: object, f: float, p: float, q: float) -> None:
         coin = "it is the probability that a kept bit is a coin"
@@ -160,12 +160,7 @@ class Rappor(UnaryEncoding):
         # Fractions, as no double need be the product of both rounds.
         own, other = (cast("float", prob) for prob in mixed)
         self._set(kept.domain.declared, own, other, "Rappor")
-        vars(self).update(f=f, p=p, q=q)
-
-    @cached_property
-    def permanent(self) -> UnaryEncoding:
-        """The first round: its reports are drawn once for each answer of a person, and kept."""
-        return UnaryEncoding.symmetric(self.domain.declared, float(1 - Fraction(self.f) / 2))
+        vars(self).update(f=f, p=p, q=q, permanent=kept)
 
     @property
     def epsilon_lifetime(self) -> float:

@@ -56,8 +56,10 @@ POLICIES = {
 }
 """Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
 
-_FACTS = {"unknown": str, "missing": str, "simulated": bool, "keyed": bool}
-_KEYS: dict[str, type] = {"name": object, "mechanism": dict, **_FACTS}
+_FACTS: dict[str, tuple[Any, ...]] = {
+    **POLICIES,
+    **dict.fromkeys(("simulated", "keyed"), (False, True)),
+}
 
 
 @dataclass(frozen=True)
@@ -166,23 +168,19 @@ class ColumnRecord:
     def from_dict(cls, document: Any) -> ColumnRecord:
         """The record that `to_dict` described; MetadataError for anything else."""
         _check_depth(document)
-        if not isinstance(document, dict) or not {"name", "mechanism"} <= set(document):
+        found = dict(document) if isinstance(document, Mapping) else {}
+        if "name" not in found or not isinstance(found.pop("mechanism", None), dict):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
-        (name,) = categories_from_json([document["name"]])
-        for key, value in document.items():
-            if key not in _KEYS:
+        (name,) = categories_from_json([found.pop("name")])
+        for key, value in found.items():
+            allowed = _FACTS.get(key, ())
+            if not any(
+                value is one or (value == one and isinstance(value, str)) for one in allowed
+            ):
+                rule = f"must be one of {list(allowed)}, found {cut(value)}"
                 raise MetadataError(
-                    f"unknown key {cut(key)} of column {cut(name)}; known are {', '.join(_KEYS)}"
-                )
-            if not isinstance(value, _KEYS[key]):
-                raise MetadataError(
-                    f"{key!r} of column {cut(name)} must be a {_KEYS[key].__name__}, found "
-                    f"{cut(value)}"
-                )
-            if value not in POLICIES.get(key, (value,)):
-                raise MetadataError(
-                    f"{key!r} of column {cut(name)} must be one of {list(POLICIES[key])}, found "
-                    f"{cut(value)}"
+                    f"{cut(key)} of column {cut(name)} "
+                    + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
                 )
         return cls(**copy.deepcopy(document) | {"name": name})
 
@@ -402,12 +400,9 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
         return self._said == other._said if isinstance(other, Mechanisms) else super().__eq__(other)
 
     def __repr__(self) -> str:
-        short = "<{}: only a fingerprint of its categories is kept>"
-        said = ", ".join(
-            f"{name!r}: {short.format(r.mechanism.get('type')) if r.is_shortened else self[name]}"
-            for name, r in self._records.items()
-        )
-        return f"{{{said}}}"
+        short = "only a fingerprint of its categories is kept"
+        every = self._records.items()
+        return repr({name: short if one.is_shortened else self[name] for name, one in every})
 
 
 # -- after a merge ------------------------------------------------------------------------------

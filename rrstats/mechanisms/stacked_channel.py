@@ -123,7 +123,8 @@ class StackedChannel(MatrixForm):
         if self.is_separable:
             people = np.ones(self.m) if sizes is None else sizes
             with np.errstate(invalid="ignore"):
-                return self._each_alone * (people / people[list(self.bounds[:-1])].sum())
+                shares = people / people[list(self.bounds[:-1])].sum()
+            return np.asarray(self._each_alone * shares)
         alike = left_inverse(self.matrix, recode_matrix(self))  # raises for the design itself
         if sizes is None:
             return alike
