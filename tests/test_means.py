@@ -18,7 +18,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.analysis_columns import Variable, ordinary, variable
+from rrstats.estimation.analysis_columns import ordinary, variable
 from rrstats.estimation.means import means, sums_of
 from rrstats.mechanisms import MatrixDesign, Samples, surveys
 
@@ -114,24 +114,6 @@ def test_the_variance_is_that_of_the_scores_of_each_row(name, target):
     assert (size**2 / (s**2).sum(0)).tolist() == pytest.approx(found.effective_n.tolist())
 
 
-class RowsAlone(Variable):
-    is_multinomial = False
-
-
-def test_rows_and_cells_are_two_ways_to_the_same_sums():
-    """What unary reports go through gives for k-RR what its cells give."""
-    y, _, reports = _data(THREE)
-    grouped, w = variable(reports, THREE), np.random.default_rng(1).uniform(size=len(y))
-    out = np.arange(len(y)) % 7 == 0
-    y[out] = w[out] = 0.0
-    one, _ = sums_of(grouped, y, w, out)
-    alone = RowsAlone(None, grouped.categories, grouped.rows, grouped.reports)
-    other, _ = sums_of(alone, y, w, out)
-    assert one.rows.tolist() == other.rows.tolist() == [int((~out).sum())]
-    for part in ("rows", "first", "own", "second", "fourth", "pairs"):
-        assert getattr(one, part) == pytest.approx(getattr(other, part), rel=1e-10)
-
-
 def test_the_interval_is_every_mean_that_the_rows_do_not_refuse():
     """At each end the sum of scores times the distance is just as far off as noise goes."""
     y, _, reports = _data(THREE, n=2000)
@@ -186,30 +168,22 @@ def test_a_whole_weight_moves_a_mean_like_so_many_rows():
     assert one.means.tolist() == pytest.approx(other.means.tolist(), rel=1e-12)
 
 
-def test_rows_that_lack_something_are_left_out_and_counted():
+@pytest.mark.parametrize("name", ["coin", "unary"])
+def test_rows_that_lack_something_are_left_out_and_counted(name):
     """A missing value, report or weight takes the row out; nothing else changes."""
-    y, _, reports = _data(COIN)
+    mechanism = CASES[name]
+    y, _, reports = _data(mechanism)
     told = pd.Series(list(reports), dtype=object)
     w = np.ones(len(y))
     y[3], told[5], w[7] = np.nan, None, np.nan
-    found = means(y, told, COIN, weights=w)
+    found = means(y, told, mechanism, weights=w)
     kept = np.delete(np.arange(len(y)), [3, 5, 7])
-    plain = means(y[kept], told[kept].tolist(), COIN, weights=w[kept])
+    plain = means(y[kept], told[kept].tolist(), mechanism, weights=w[kept])
     assert 3 == found.n_missing
     assert 0 == plain.n_missing
     pd.testing.assert_frame_equal(plain.to_frame(), found.to_frame(), rtol=1e-12)
     with pytest.raises(ArgumentValueError, match="3 of 400 rows lack"):
-        means(y, told, COIN, weights=w, missing="raise")
-
-
-def test_missing_unary_reports_are_left_out_too():
-    """A report that names several groups and is missing takes its row out."""
-    mechanism = CASES["unary"]
-    y, _, reports = _data(mechanism)
-    told = pd.Series(list(reports), dtype=object)
-    told[5] = None
-    found = means(y, told, mechanism)
-    assert (399, 1) == (found.n, found.n_missing)
+        means(y, told, mechanism, weights=w, missing="raise")
 
 
 def test_samples_with_probabilities_of_their_own_are_read_together():
@@ -242,21 +216,13 @@ def test_samples_that_need_one_another_may_differ_in_size():
 
 
 def test_samples_that_need_one_another_give_means_together():
-    """Two samples with a stochastic lie detector are solved together, about the right means."""
+    """Neither about just these rows, nor with a sample of nobody."""
     design = surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes")
-    rng = np.random.default_rng(6)
-    n = 40_000
-    codes, group = rng.integers(0, 2, n), np.array(design.groups)[rng.integers(0, 2, n)]
-    y = 1.0 + 2 * codes + rng.normal(size=n)
-    honest = [("yes", "honest") if code else ("no", "honest") for code in codes]
-    told = rr.simulate(pd.Series(honest), design, seed=2, group=group)
-    found = means(y, told, design, group=group)
-    low, high = found.interval(1 - 1e-6)
-    assert ((low < [1, 3]) & ([1, 3] < high)).all()
+    y, told, group = [1.0, 2.0, 3.0, 4.0], ["no", "yes"] * 2, list(design.groups) * 2
     with pytest.raises(ArgumentValueError, match="need one another"):
         means(y, told, design, group=group, target="rows")
     with pytest.raises(NotIdentifiableError):
-        means(y[:5], told[:5], design, group=[group[0]] * 5)
+        means(y, told, design, group=group[:1] * 4)
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -281,18 +247,8 @@ def test_the_frame_has_a_line_for_each_group():
     """Columns are named for what they hold, labels are those of the design."""
     y, _, reports = _data(THREE)
     table = means(y, reports, THREE).to_frame(0.9)
-    heads = [
-        "category",
-        "n",
-        "proportion",
-        "effective_n",
-        "naive",
-        "mean",
-        "std_error",
-        "low",
-        "high",
-    ]
-    assert heads == list(table)
+    heads = "category n proportion effective_n naive mean std_error low high"
+    assert heads.split() == list(table)
     assert ["a", "b", "c"] == table["category"].tolist()
 
 
@@ -311,20 +267,6 @@ def test_one_row_says_nothing_of_a_population(mechanism):
     assert (-np.inf, np.inf) == (apart.low, apart.high)
     rows = _quiet([37.0], ["no"], surveys.direct(["no", "yes"]), target="rows")
     assert (37.0, 37.0) == (rows.interval().low[0], rows.interval().high[0])
-
-
-def test_what_means_keep_cannot_be_written_to():
-    """Otherwise standard errors and intervals could be made to disagree."""
-    y, _, reports = _data(THREE)
-    found = means(y, reports, THREE)
-    for name in ("_moments", "std_error", "effective_n", "naive"):
-        getattr(found, name)
-    kept = [held for held in vars(found).values() if isinstance(held, np.ndarray)]
-    assert 5 == len(kept)  # with the sizes and the centred means
-    assert not any(held.flags.writeable for held in (*kept, *found._moments))
-    frame = found.to_frame()
-    frame.loc[0, "naive"] = 7.0
-    assert found.naive[0] != 7.0
 
 
 def test_no_rows_say_nothing():
@@ -362,15 +304,6 @@ def test_series_must_share_an_index():
     told = pd.Series(["no", "yes", "no"], index=[1, 2, 3])
     with pytest.raises(ArgumentValueError, match="another index"):
         means(pd.Series([1.0, 2.0, 3.0]), told, COIN)
-
-
-@pytest.mark.parametrize(
-    "values", [[True, False, True], pd.array([1, 0, 1], dtype="Int64"), np.array([1, 0, 1.0])]
-)
-def test_true_and_false_count_as_1_and_0(values):
-    """Booleans, nullable integers and floats are numbers alike."""
-    found = _quiet(values, ["yes", "no", "yes"], COIN)
-    assert pytest.approx(1.0 * 3 / 2.5) == found.means[1]
 
 
 def test_groups_out_of_the_design_are_refused():

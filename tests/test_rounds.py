@@ -126,19 +126,6 @@ def test_a_lifetime_of_reports_tells_no_more_than_the_kept_answer():
     assert chain.first.epsilon <= 1.5
 
 
-def test_law_of_both_rounds():
-    """Every stream of tiny words through both rounds: the product's law for each truth."""
-    chain = two_rounds(list("abc"), epsilon_lifetime=2.0, epsilon_first_report=1.0)
-    recorded = Recorded(Counting(0))
-    chain.randomize(np.zeros(50, dtype=np.uint8), recorded, 0)
-    for truth in range(3):
-        source = every_stream(2, dict.fromkeys(recorded.streams(), 2))
-        codes = np.full(source.rows, truth, dtype=np.uint8)
-        law = source.law(chain.randomize(codes, source, 0), 3)
-        assert law.brackets([row[truth] for row in chain.channel.entries])
-        assert law.undecided <= Fraction(1, 3)
-
-
 def test_two_waves_from_one_kept_answer():
     """The kept answers are drawn once, each wave anew, and estimated with the whole chain."""
     chain = two_rounds(["no", "yes"], epsilon_lifetime=6.0, epsilon_first_report=3.0)
@@ -155,6 +142,7 @@ def test_two_waves_from_one_kept_answer():
     ("request_", "words"),
     [
         (0.0, "above 0, by as much as a double prob can express"),
+        (1e-300, "above 0, by as much as a double prob can express"),
         (2.0, "without a second round"),
         (3.0, "below the lifetime's"),
         (-1.0, "finite number of at least 0"),
@@ -166,13 +154,6 @@ def test_epsilons_out_of_range(request_, words):
     """A first report's epsilon is above 0 and below the lifetime's; the message says so."""
     with pytest.raises(ArgumentValueError, match=words):
         two_rounds(list("abc"), epsilon_lifetime=2.0, epsilon_first_report=request_)
-
-
-@pytest.mark.parametrize("k", [2, 3, 10])
-def test_no_second_round_without_information(k):
-    """A request of the size of a rounding error is refused, not answered with pure noise."""
-    with pytest.raises(ArgumentValueError, match="above 0, by as much as a double"):
-        two_rounds(range(k), epsilon_lifetime=2.0, epsilon_first_report=1e-300)
 
 
 # -- RAPPOR -------------------------------------------------------------------------------------
@@ -374,10 +355,8 @@ def test_simulated_noise_is_said():
     ("arguments", "error", "words"),
     [
         ((0.0, 0.25, 0.75), ArgumentValueError, r"f must be in \(0, 1\), got 0.0"),
-        ((1.0, 0.25, 0.75), ArgumentValueError, "f must be in"),
         ((math.nan, 0.25, 0.75), ArgumentValueError, "f must be in"),
         ((0.5, 0.75, 0.25), ArgumentValueError, r"q must be in \(0.75, 1\), got 0.25"),
-        ((0.5, 0.5, 0.5), ArgumentValueError, r"q must be in \(0.5, 1\)"),
         ((0.5, 0.0, 0.5), ArgumentValueError, r"p must be in \(0, 1\)"),
         ((0.5, 0.5, 1.0), ArgumentValueError, r"q must be in \(0.5, 1\)"),
         (("half", 0.5, 0.75), ArgumentTypeError, "f must be a number"),
