@@ -110,8 +110,8 @@ def reports_of(
     values: Any,
     mechanism: Any = None,
     prob: float | None = None,
-    *,
     epsilon: float | None = None,
+    *,
     group: Any = None,
     times: NDArray[np.int64] | None = None,
 ) -> Reports:

@@ -43,7 +43,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.analysis_columns import ReportModel, Reports, Variable, blocks, variables
 from rrstats.estimation.arrays import check_possible, fixed, level_of_each
-from rrstats.estimation.engine_frames import condensed_rows, is_frame, refuse_unopened
+from rrstats.estimation.engine_frames import grouped_rows, is_frame
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
     ConstrainedProportions,
@@ -1366,12 +1366,11 @@ def crosstab(
     Of all people, about 15% smoke and live in the north.
     """
     if not is_frame(data):
-        refuse_unopened(data, text=True)
         check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas or of an engine")
     check_columns(columns, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame, beside, times, summed = condensed_rows(data, columns, mechanisms, group, design=design)
+    frame, beside, times, summed = grouped_rows(data, columns, group, design=design)
     rows = len(frame) if times is None else int(times.sum())
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)

@@ -8,9 +8,8 @@ it fails is not repeated: engines put cells into their messages.
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -29,10 +28,6 @@ from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read, wr
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 
-_UNOPENED = {"RecordBatchReader", "ParquetFile", "DuckDBPyConnection", "SparkSession"}
-_UNOPENED |= {"Dataset", "FileSystemDataset", "InMemoryDataset", "UnionDataset"}
-"""Types of engines that hold a frame and are none."""
-
 MOST = 1 << 20
 """Combinations that are fetched at most."""
 
@@ -43,10 +38,9 @@ _UNKNOWN = 1000
 def is_frame(data: Any) -> bool:
     """Tell a frame of pandas or of an engine that narwhals knows.
 
-    Raises MissingPackageError for a frame of another engine where narwhals is not installed;
-    ArgumentTypeError for what must be opened first, ArgumentValueError for names there twice.
+    Raises MissingPackageError for a frame of another engine where narwhals is not installed,
+    ArgumentValueError for names there twice.
     """
-    refuse_unopened(data)
     return isinstance(data, pd.DataFrame) or _understood(data) is not None
 
 
@@ -143,28 +137,6 @@ def told(engine: str, ask: Callable[[], Any]) -> Any:
             f"here, as it may quote answers: {step}"
         )
     raise failed  # here, so that the engine's own is not its context
-
-
-def refuse_unopened(data: Any, *, text: bool = False) -> None:
-    """Raise ArgumentTypeError, with the step to take, for what holds a frame and is none.
-
-    text : whether text is meant as a path, and not as an answer.
-    """
-    if isinstance(data, os.PathLike) or (text and isinstance(data, str)):
-        step = (
-            "count one column of a file with rr.files.tally_file(path, 'name'), or open it as a "
-            "frame, as pandas.read_parquet does"
-        )
-    elif _package(data) in _ENGINES and type(data).__name__ in _UNOPENED:
-        step = (
-            "open it: .to_table(), .read_all() or .read() in Arrow, con.table('name') in DuckDB, "
-            "spark.table('name') in Spark"
-        )
-    else:
-        return
-    raise ArgumentTypeError(
-        f"data must be a frame, or a column of one, found {type(data).__name__}; {step}"
-    )
 
 
 def _package(data: Any) -> str:
@@ -371,8 +343,6 @@ def resolve_columns(
         raise ArgumentTypeError("columns must name at least one column, found an empty list")
     for name in named:
         place_of(header, name)
-    if twice := [name for place, name in enumerate(named) if name in named[:place]]:
-        raise ArgumentValueError(f"columns must name each column once, found {twice[0]!r} again")
     if not isinstance(mechanism, Mapping) or not any(name in mechanism for name in named):
         if not single and not more and _is_one_report(mechanism, len(named)):
             return [(named, mechanism)], True
@@ -412,15 +382,12 @@ def _is_one_report(mechanism: Any, columns: int) -> bool:
 
 def check_names(header: pd.DataFrame, by: Any, group: Any, design: SampleDesign) -> None:
     """Raise for what is no name of a column of the frame."""
-    if isinstance(by, list) and not by:
-        raise ArgumentTypeError("by must name at least one column, found an empty list")
     labels = [("by", name) for name in listed(by)] + [("group", name) for name in listed(group)]
     for argument, name in [*labels, *design.columns.items()]:
         if isinstance(name, pd.Index) or not isinstance(name, Hashable):
-            several = " or a list of names" if argument == "by" else ""
             raise ArgumentTypeError(
-                f"with a frame, {argument} is the name of one of its columns{several}, "
-                f"found {type(name).__name__}"
+                f"with a frame, {argument} is the name of one of its columns, found "
+                f"{type(name).__name__}"
             )
         place_of(header, name)
 
@@ -435,12 +402,8 @@ def reports_in(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]
     columns = [column_of(frame, name) for name in names]
     if len(columns) == 1:
         return columns[0]
-    absent = np.logical_or.reduce([column.isna().to_numpy() for column in columns])
-    pairs = [
-        None if lost else pair
-        for lost, pair in zip(absent.tolist(), zip(*columns, strict=True), strict=True)
-    ]
-    return pd.Series(pairs, index=frame.index, dtype=object)
+    pairs = pd.Series(list(zip(*columns, strict=True)), index=frame.index, dtype=object)
+    return pairs.mask(pd.concat(columns, axis=1).isna().any(axis=1), None)
 
 
 def most_of(mechanism: Mechanism) -> int:
@@ -449,10 +412,9 @@ def most_of(mechanism: Mechanism) -> int:
     return codec.domain.k + 2 + _UNKNOWN if codec.is_label else MOST
 
 
-def condensed_rows(
+def grouped_rows(
     data: Any,
     columns: Sequence[Hashable],
-    mechanisms: Mapping[Any, Any] | None,
     labels: Any,
     *,
     design: SampleDesign,
@@ -466,22 +428,8 @@ def condensed_rows(
     frame, times, weights = open_frame(data), None, None
     check_names(header_of(frame), None, None, design)
     if isinstance(frame, EngineFrame):
-        refuse_by_row(frame, (mechanisms or {}).values())
         names = [*columns, *listed(labels), *listed(design.strata), *listed(design.clusters)]
         frame, times, weights = group_counts(frame, names, design, most)
         design = replace(design, weights=None, probabilities=None)  # they are summed up already
     held: dict[str, Any] = {name: column_of(frame, one) for name, one in design.columns.items()}
     return frame, replace(design, **held), times, weights
-
-
-def refuse_by_row(frame: EngineFrame, mechanisms: Iterable[Any]) -> None:
-    """Raise for a column of mechanisms, whose rows belong to none of an engine's."""
-    for one in mechanisms:
-        if isinstance(one, pd.Series) or (
-            isinstance(one, list | tuple) and any(map(is_mechanism, one))
-        ):
-            raise ArgumentTypeError(
-                f"a column of mechanisms cannot be matched with the rows of {frame.engine}, which "
-                "have no order; name in group= the column that tells which mechanism made a row, "
-                "and give a mapping from its labels to mechanisms"
-            )

@@ -256,23 +256,19 @@ def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
 
 def _cells(reports: Any, rows: int, design: SampleDesign, times: Counts | None) -> Numbered:
     """The (stratum, cluster) of each row; a cluster belongs to its stratum."""
-    columns = []
-    for name in ("strata", "clusters"):
-        if name not in design.columns:
-            continue
-        columns.append(_aligned(reports, rows, design.columns[name], name))
-        lost = columns[-1].missing()
-        if lost.any():
-            often = np.ones(rows, dtype=np.int64) if times is None else times
+    given = {
+        name: design.columns[name] for name in ("strata", "clusters") if name in design.columns
+    }
+    columns = {name: _aligned(reports, rows, one, name) for name, one in given.items()}
+    often = np.ones(rows, dtype=np.int64) if times is None else times
+    for name, column in columns.items():
+        if lost := int(often[column.missing()].sum()):
             raise ArgumentValueError(
-                f"{name} must be known of every row, found {often[lost].sum()} of {often.sum()} "
-                "missing"
+                f"{name} must be known of every row, found {lost} of {often.sum()} missing"
             )
-    codes, labels = numbered(columns)
-    if design.clusters is None:
-        labels = [(label, None) for label in labels]
-    elif design.strata is None:
-        labels = [(None, label) for label in labels]
+    codes, labels = numbered(list(columns.values()))
+    if len(columns) == 1:
+        labels = [(label, None) if "strata" in columns else (None, label) for label in labels]
     return Numbered(codes, labels)
 
 

@@ -316,20 +316,18 @@ def count_reports(
     plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
     if plain or not frames.is_frame(reports):
         if columns is not None:
-            frames.refuse_unopened(reports, text=True)
             raise ArgumentTypeError(
                 f"columns are names of a frame's, found reports in a {type(reports).__name__}; "
-                "give the frame, or leave columns out"
+                "give the frame, as pandas.read_parquet opens it, or leave columns out"
             )
-        told: dict[str, Any] = {"group": group, "by": by, "design": design, "observed": observed}
-        found, rows = _tallied(reports, made, **told)
+        own: Any = {"group": group, "by": by, "design": design, "observed": observed}
+        found, rows = _tallied(reports, *made, **own)
         return {None: found}, None if by is None else group_names(by), True, rows
     frame = frames.open_frame(reports)
     header, more = frames.header_of(frame), prob is not None or epsilon is not None
     asked, single = frames.resolve_columns(header, columns, mechanism, more=more)
     frames.check_names(header, by, group, design)
-    if isinstance(frame, frames.EngineFrame):  # asked for its mechanisms before it computes
-        frames.refuse_by_row(frame, [given for _, given in asked])
+    if not isinstance(frame, pd.DataFrame):  # asked for its mechanisms before it computes
         asked = [
             (names, mechanism_of(frames.reports_in(header, names), given, prob, epsilon))
             for names, given in asked
@@ -338,28 +336,22 @@ def count_reports(
     beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
         most = frames.most_of(given) if is_mechanism(given) and not beside else frames.MOST
-        table, *read = frames.condensed_rows(frame, names, None, beside, design=design, most=most)
-        told = dict(zip(("design", "times", "weights"), read, strict=True))
-        told["by"] = [column_of(table, name) for name in frames.listed(by)] or None
-        told["group"] = None if group is None else column_of(table, group)
+        table, *read = frames.grouped_rows(frame, names, beside, design=design, most=most)
+        own = dict(zip(("design", "times", "weights"), read, strict=True))
+        own["by"] = [column_of(table, name) for name in frames.listed(by)] or None
+        own["group"] = None if group is None else column_of(table, group)
         name = names[0] if len(names) == 1 else tuple(names)
         column = frames.reports_in(table, names)
-        tallies[name], rows = _tallied(column, (given, prob, epsilon), observed=observed, **told)
+        tallies[name], rows = _tallied(column, given, prob, epsilon, observed=observed, **own)
     return tallies, tuple(frames.listed(by)) or None, single, rows
 
 
 def _tallied(
-    reports: Any,
-    made: tuple[Any, Any, Any],
-    *,
-    group: Any,
-    times: Counts | None = None,
-    **told: Any,
+    reports: Any, *made: Any, group: Any, times: Counts | None = None, **beside: Any
 ) -> tuple[Any, int]:
     """A tally of one column, or a dict with one for each group; and the rows of the data."""
-    mechanism, prob, epsilon = made
-    opened = reports_of(reports, mechanism, prob, epsilon=epsilon, group=group, times=times)
-    placed = rows_of(reports, opened.rows, times=times, **told)
+    opened = reports_of(reports, *made, group=group, times=times)
+    placed = rows_of(reports, opened.rows, times=times, **beside)
     return counted_parts(opened, placed), opened.rows if times is None else int(times.sum())
 
 
