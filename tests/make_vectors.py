@@ -329,10 +329,9 @@ def keyed_vector(mechanism, answer, ids, group=None):
     value = object() if answer is None else mechanism.domain.categories[answer]
     sample = 0 if group is None else mechanism.groups.index(group)
     number = (k if answer is None else answer) + sample * (k + 1)
-    rows = keyed.KeyedColumn(KEY, categories_to_json([COLUMN])[0], mechanism.to_dict()).rows(
-        [identity([i]) for i in ids]
-    )
-    source = Logged(rows.words(slice(0, 1), np.array([number])))
+    column = keyed.KeyedColumn(KEY, categories_to_json([COLUMN])[0], mechanism.to_dict())
+    words = column.words([identity([i]) for i in ids], slice(0, 1), np.array([number]))
+    source = Logged(words)
     options = {} if group is None else {"group": group}
     report = rr.client.report(mechanism, value, rng=source, **options)
     made = {

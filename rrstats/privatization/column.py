@@ -30,7 +30,7 @@ from rrstats.errors import (
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.records import POLICIES, ColumnRecord
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
-from rrstats.randomness.keyed import KeyedColumn, KeyedRows
+from rrstats.randomness.keyed import Identity, KeyedColumn
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
     BLOCK_ROWS,
@@ -130,7 +130,7 @@ class Answers(NamedTuple):
 
     column: Column
     samples: NDArray[np.intp] | None
-    keyed: KeyedRows | None
+    ids: list[Identity]
 
 
 class ColumnRelease(Unpicklable):
@@ -232,14 +232,14 @@ class ColumnRelease(Unpicklable):
         reports, who each answer is of: a column, or a list of columns.
         """
         column = open_column(values)
-        samples = keyed = None
+        samples, found = None, []
         if group is not None or self.mechanism.groups is not None:
             samples = sample_codes(self.mechanism, group, len(column.cells), values)
         if self._keyed is not None:
-            keyed = self._rows_of(self._keyed, ids, len(column.cells), values)
+            found = self._identities(ids, len(column.cells), values)
         elif ids is not None:
             raise ArgumentTypeError("ids belong to keyed reports; give key= too")
-        return Answers(column, samples, keyed)
+        return Answers(column, samples, found)
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
         """The reports of the next answers, in the container that came in; see `open`."""
@@ -247,12 +247,12 @@ class ColumnRelease(Unpicklable):
 
     def draw(self, answers: Answers) -> Any:
         """The reports of the next answers, in the container that came in."""
-        column, samples, keyed = answers
+        column, samples, ids = answers
         keep, k = self.facts["missing"] == "keep", self.mechanism.domain.k
         builder = self._layout.builder(len(column.cells))
         n = len(column.cells)
         blocks = [slice(at, min(at + BLOCK_ROWS, n)) for at in range(0, n, BLOCK_ROWS)]
-        first = self._take_blocks(len(blocks)) if keyed is None else 0
+        first = self._take_blocks(len(blocks)) if self._keyed is None else 0
         parts = list(enumerate(blocks, first))
         fresh: Any = self._source
 
@@ -262,11 +262,11 @@ class ColumnRelease(Unpicklable):
             found = len(encoded.outside), len(encoded.absent)
             mine = None if samples is None else samples[rows]
             source = fresh
-            if keyed is not None:  # unknown and missing answers are one value more
+            if self._keyed is not None:  # unknown and missing answers are one value more
                 asked = np.minimum(encoded.codes.astype(np.uint64), k)
                 if mine is not None:
                     asked += mine.astype(np.uint64) * np.uint64(k + 1)
-                source = keyed.words(rows, asked)
+                source = self._keyed.words(ids, rows, asked)
             codes = randomize_block(self.mechanism, encoded, source, block, samples=mine)
             builder.write(rows, codes, encoded.absent if keep else None)
             return found
@@ -294,8 +294,8 @@ class ColumnRelease(Unpicklable):
             return first
 
     @staticmethod
-    def _rows_of(keyed: KeyedColumn, ids: Any, rows: int, values: Any) -> KeyedRows:
-        """Rows whose words depend on ids; raises unless there are ids of all of them."""
+    def _identities(ids: Any, rows: int, values: Any) -> list[Identity]:
+        """Whose each row is; raises unless all rows have ids."""
         if ids is None:
             raise ArgumentTypeError(
                 "keyed reports need to know of whom each answer is: give id= (or leave key= out "
@@ -311,7 +311,7 @@ class ColumnRelease(Unpicklable):
             raise ArgumentValueError(
                 f"id must have one value for each of the {rows} answers, found {unlike[0]}"
             )
-        return keyed.rows(found)
+        return found
 
     def add(self, rows: int, unknown: int, missing: int) -> None:
         """Count answers, of which some are unknown or missing."""

@@ -75,12 +75,6 @@ class Key(bytes):
 
     __str__ = __repr__
 
-    def __format__(self, specification: str) -> str:
-        return format(repr(self), specification)
-
-    def __bytes__(self) -> bytes:
-        return self[:]
-
     def save(self, path: Path | str) -> None:
         """Write the key to a new file that only its owner may read.
 
@@ -203,29 +197,13 @@ class KeyedColumn(Unpicklable):
         text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self._key, text.encode("ascii"), hashlib.sha256).digest()
 
-    def rows(self, ids: Sequence[Identity]) -> KeyedRows:
-        """Return the words of rows with ids; several columns of ids name a person together."""
-        if not 1 <= len(ids) <= MOST_ID_COLUMNS:
-            raise ArgumentValueError(f"id must be 1 to {MOST_ID_COLUMNS} columns, found {len(ids)}")
-        first, second = (self._subkey(purpose, len(ids)) for purpose in ("id", "words"))
-        return KeyedRows(first, second, ids)
-
-    def __repr__(self) -> str:
-        return "KeyedColumn()"
-
-
-class KeyedRows(Unpicklable):
-    """The words of rows with known ids, block by block."""
-
-    def __init__(self, first: bytes, second: bytes, ids: Sequence[Identity]) -> None:
-        self._encrypt_id, self._encrypt = cipher_blocks(first), cipher_blocks(second)
-        self._ids = list(ids)
-
-    def words(self, rows: slice, values: NDArray[Any]) -> KeyedWords:
+    def words(self, ids: Sequence[Identity], rows: slice, values: NDArray[Any]) -> KeyedWords:
         """Return the source of words of some rows.
 
         Parameters
         ----------
+        ids : sequence of Identity
+            Whose each row is; several columns of ids name a person together.
         rows : slice
             Which rows.
         values : ndarray of int of shape (n,)
@@ -235,19 +213,20 @@ class KeyedRows(Unpicklable):
         -------
         KeyedWords
         """
-        state: Blocks | None = None
-        kinds: NDArray[np.uint32] | None = None
-        for identity in self._ids:
+        if not 1 <= len(ids) <= MOST_ID_COLUMNS:
+            raise ArgumentValueError(f"id must be 1 to {MOST_ID_COLUMNS} columns, found {len(ids)}")
+        encrypt_id = cipher_blocks(self._subkey("id", len(ids)))
+        state, kinds = ids[0].read(rows)
+        for identity in ids[1:]:
             blocks, mine = identity.read(rows)
-            if state is not None and kinds is not None:
-                blocks ^= state
-                mine |= kinds << np.uint32(8)
-            state, kinds = self._encrypt_id(blocks), mine
-        assert state is not None
-        assert kinds is not None
+            state, kinds = encrypt_id(state) ^ blocks, kinds << np.uint32(8) | mine
+        state = encrypt_id(state)
         state[:, 0] ^= values.astype(np.uint64)
         state[:, 1] ^= kinds.astype(np.uint64) << np.uint64(32)
-        return KeyedWords(self._encrypt, state)
+        return KeyedWords(cipher_blocks(self._subkey("words", len(ids))), state)
+
+    def __repr__(self) -> str:
+        return "KeyedColumn()"
 
 
 class KeyedWords(Unpicklable):
@@ -275,8 +254,6 @@ class KeyedWords(Unpicklable):
     def _blocks(self, state: Blocks, address: tuple[int, int]) -> NDArray[np.uint32]:
         """(n, 4) words of 32 bits."""
         group, turn = address
-        if max(address) >> 32:
-            raise ArgumentValueError("a keyed report has no words beyond round or stream 2**32")
         blocks = state ^ np.array([turn << 32, group], dtype=np.uint64)
         words: NDArray[np.uint32] = self._encrypt(blocks).view("<u4")
         return words.reshape(-1, _WORDS_OF_A_BLOCK)

@@ -118,8 +118,6 @@ def below(
     # The narrowest word that is rejected in at most one draw of 64.
     narrow = (b for b in (8, 16) if bound <= 1 << b and (1 << b) % bound <= 1 << (b - 6))
     bits = source.bits or next(narrow, 32)
-    if bits > 32 or bound > 1 << bits:
-        raise ArgumentTypeError(f"integers below {bound} cannot be drawn from {bits}-bit words")
     length = (1 << bits) // bound
     words = source.words(stream, block, rows, round=0, bits=bits)
     run = words.dtype.type(length)
@@ -281,24 +279,14 @@ def independent_bits(
         _bits_of_words(source, block, rows, prob, bits=bits, column=column, columns=len(sizes))
         for column, bits in enumerate(sizes)
     ]
-    last = columns[-1]
-    last &= last.dtype.type((1 << (k - sum(sizes[:-1]))) - 1)
-    if source.bits is None or source.bits in (8, 16, 32, 64):
-        # The words side by side, their lowest byte first, and no more of the last than there is.
-        form = np.dtype(
-            [(f"{place}", c.dtype.newbyteorder("<")) for place, c in enumerate(columns)]
-        )
-        side_by_side = np.empty(rows, dtype=form)
-        for place, words in enumerate(columns):
-            side_by_side[f"{place}"] = words
-        packed = side_by_side.view(np.uint8).reshape(rows, form.itemsize)
-        return np.ascontiguousarray(packed[:, : -(-k // 8)])
-    single = [
-        (words >> words.dtype.type(bit)) & words.dtype.type(1)
-        for words, bits in zip(columns, sizes, strict=True)
-        for bit in range(bits)
-    ]
-    return np.packbits(np.stack(single[:k], axis=1), axis=1, bitorder="little")
+    columns[-1] &= columns[-1].dtype.type((1 << (k - sum(sizes[:-1]))) - 1)
+    # The words side by side, their lowest byte first.
+    lowest_first = [c.astype(c.dtype.newbyteorder("<"), copy=False) for c in columns]
+    packed = np.rec.fromarrays(lowest_first).view(np.uint8).reshape(rows, -1)
+    if source.bits is not None and source.bits % 8:
+        bits = np.unpackbits(packed, axis=1, bitorder="little").reshape(rows, len(columns), -1)
+        return np.packbits(bits[:, :, : source.bits].reshape(rows, -1)[:, :k], 1, bitorder="little")
+    return np.ascontiguousarray(packed[:, : -(-k // 8)])
 
 
 def _word_sizes(k: int, fixed: int | None) -> list[int]:
