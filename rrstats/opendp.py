@@ -34,8 +34,6 @@ __all__ = ["from_json", "to_json"]
 FUNCTION, MODULE, KWARGS, VERSION = "__function__", "__module__", "__kwargs__", "__version__"
 CATEGORICAL, BOOLEAN = "make_randomized_response", "make_randomized_response_bool"
 
-ACCEPTED = {CATEGORICAL: {"prob", "categories", "T"}, BOOLEAN: {"prob", "constant_time"}}
-
 
 def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
     """A mechanism as the JSON from which OpenDP makes a measurement of the same probabilities.
@@ -148,35 +146,27 @@ def from_json(text: str | bytes) -> KRR:
     check_instance(text, "text", (str, bytes), "what opendp.prelude.serialize(measurement) gives")
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ArgumentValueError("text is not JSON, or nested too deeply") from None
-    document = document if isinstance(document, dict) else {}
-    function: Any = document.get(FUNCTION)
-    called = document.get(KWARGS)
-    known = document.get(MODULE) == "measurements" and function in [*ACCEPTED]
-    if not known or not isinstance(called, dict):
-        raise ArgumentValueError(
-            f"text must be OpenDP's {CATEGORICAL} or {BOOLEAN}, as opendp.prelude.serialize "
-            "writes it; of a chain serialize the measurement in it"
-        )
-    strange = set(document) - {FUNCTION, MODULE, KWARGS, VERSION} | set(called) - ACCEPTED[function]
-    if strange:
-        raise ArgumentValueError(
-            f"text has {min(strange)[:60]!r}, which this rrstats does not know"
-        )
-    prob = check_number(called.get("prob"), "prob")
-    return KRR([False, True] if function == BOOLEAN else _categories(called), prob)
-
-
-def _categories(called: dict[str, Any]) -> list[Any]:
-    """The categories, if they are of a type that OpenDP has."""
-    listed = called.get("categories")
+    except (ValueError, RecursionError):  # no JSON, or nested too deeply
+        document = None
+    given: dict[str, Any] = document if isinstance(document, dict) else {}
+    called: Any = given.get(KWARGS)
+    called = called if isinstance(called, dict) else {}
+    boolean, listed = given.get(FUNCTION) == BOOLEAN, called.get("categories")
     if isinstance(listed, dict):
         listed = listed.get("__tuple__")
-    if not isinstance(listed, list) or not listed:
-        raise ArgumentValueError(f"categories of {CATEGORICAL} must be a list")
+    accepted = {"prob", "constant_time"} if boolean else {"prob", "categories", "T"}
+    strange = set(given) - {FUNCTION, MODULE, KWARGS, VERSION} | set(called) - accepted
+    known = boolean or (given.get(FUNCTION) == CATEGORICAL and listed and isinstance(listed, list))
+    if strange or not known or given.get(MODULE) != "measurements":
+        raise ArgumentValueError(
+            f"text must be the JSON of OpenDP's {CATEGORICAL} or {BOOLEAN}, with the arguments "
+            "that opendp.prelude.serialize writes; of a chain serialize the measurement in it"
+        )
+    prob = check_number(called.get("prob"), "prob")
+    if boolean:
+        return KRR([False, True], prob)
     _type_of(listed)
-    return listed
+    return KRR(listed, prob)
 
 
 def __dir__() -> list[str]:
