@@ -460,29 +460,6 @@ def plot_bars(
 # -- what all pictures share -------------------------------------------------------------------
 
 
-def stacked_axes(rows: Sequence[int]) -> list[Axes]:
-    """Axes below one another in a figure that no window shows, for pictures to be saved.
-
-    Parameters
-    ----------
-    rows : sequence of int
-        Numbers of rows that are to be drawn on each.
-
-    Returns
-    -------
-    list of Axes
-        From top to bottom; ``axes[0].figure.savefig(path)`` writes them.
-    """
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    heights = [0.5 * count + 1.3 for count in rows]
-    figure = Figure(figsize=(8, sum(heights)), layout="constrained")
-    FigureCanvasAgg(figure)
-    return list(figure.subplots(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0])
-
-
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The Axes given, or new ones."""
     require_matplotlib()

@@ -130,7 +130,7 @@ HELP = {
     "estimate": "--level --method --target --format example",
     "check": "--categories release example",
     "describe": "--statement --format example",
-    "demo": "--prob --epsilon --plot 0.75 example",
+    "demo": "--prob --epsilon 0.75 example",
 }
 
 
@@ -144,26 +144,6 @@ def test_help_fits_a_terminal(capsys, command):
     assert max(map(len, page.splitlines())) <= 80
     for word in HELP[command].split():
         assert word in page
-
-
-# -- pictures ------------------------------------------------------------------------------
-
-
-def test_plot_draws_a_picture(capsys, tmp_path):
-    """--plot works with --epsilon, writes the file that it names, and says so."""
-    pytest.importorskip("matplotlib")
-    file = tmp_path / "shares.png"
-    page = demo(capsys, "--epsilon", "0.1", "--plot", str(file))
-    assert page.endswith(f"\nDrawn: {file}\n")
-    assert b"\x89PNG" == file.read_bytes()[:4]
-
-
-def test_a_missing_matplotlib_is_one_line_and_code_1(capsys, monkeypatch):
-    """Without matplotlib nothing is computed or printed, and the line says what to install."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, line = refused(capsys, "--plot", "shares.png")
-    assert 1 == code
-    assert "pip install matplotlib" in line
 
 
 # -- bad arguments -------------------------------------------------------------------------
@@ -195,27 +175,6 @@ def test_bad_values_are_one_line_and_code_2(capsys, tmp_path, monkeypatch, argum
     code, line = refused(capsys, *arguments)
     assert 2 == code
     assert said in line
-
-
-@pytest.mark.parametrize(
-    ("file", "code", "said"),
-    [
-        ("shares", 2, "a file such as shares.png"),
-        (".", 2, "a file such as shares.png"),
-        ("shares.xyz", 2, "png"),
-        ("nowhere/shares.png", 1, "cannot write nowhere/shares.png: No such file"),
-    ],
-)
-def test_a_picture_that_cannot_be_saved_is_one_line(
-    capsys, tmp_path, monkeypatch, file, code, said
-):
-    """An ending that matplotlib does not know is code 2, a file that cannot be written 1."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-    found, line = refused(capsys, "--plot", file)
-    assert code == found
-    assert said in line
-    assert [] == list(tmp_path.iterdir())
 
 
 def test_no_command_is_help(capsys):

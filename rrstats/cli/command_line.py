@@ -457,7 +457,7 @@ def _demo(command: argparse.ArgumentParser) -> None:
 
     Examples:
       rrstats demo
-      rrstats demo --prob 0.9 --plot shares.png
+      rrstats demo --prob 0.9
       rrstats demo --epsilon 0.1      strong privacy: shares below 0% can occur
 
     Each run draws fresh noise from the operating system, so the numbers differ
@@ -470,8 +470,3 @@ def _demo(command: argparse.ArgumentParser) -> None:
         "weak",
     }
     _add(command.add_mutually_exclusive_group(), amounts, type=float)
-    plot = (
-        "also draw naive shares, debiased shares with intervals, and the truth; the ending may be "
-        ".png, .svg or .pdf (needs matplotlib)"
-    )
-    _add(command, {"--plot FILE.png": plot})

@@ -1,19 +1,17 @@
 """``rrstats demo`` does the main job on embedded real data; and the tables of its estimates.
 
-Nothing is printed before all is computed and drawn, so that an error is the only line there is.
 `share_table` and `share_note` are also what ``rrstats estimate`` prints.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from rrstats import datasets, plots
+from rrstats import datasets
 from rrstats._display import chance, columns, label, percent, percent_range, wrap
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.estimate import Estimate
@@ -26,7 +24,7 @@ _LEVEL = 0.95
 
 
 def page(options: argparse.Namespace) -> str:
-    """Privatize, estimate, draw; returns the page to be printed."""
+    """Privatize and estimate; returns the page to be printed."""
     plan = _plan(options.prob, options.epsilon)
     data = datasets.load_rand_health()
     released = data.rr.privatize(plan)
@@ -35,8 +33,6 @@ def page(options: argparse.Namespace) -> str:
         name: data[name].value_counts(normalize=True).reindex(mechanism.categories, fill_value=0.0)
         for name, mechanism in plan.items()
     }
-    if options.plot is not None:
-        _save_picture(estimates, truths, options.plot)
     parts = [
         wrap(
             f"RAND Health Insurance Experiment: {len(data):,} rows, each a person-year. Most "
@@ -61,8 +57,7 @@ def page(options: argparse.Namespace) -> str:
     records = [ColumnRecord.of(name, mechanism) for name, mechanism in plan.items()]
     reading = f"Reading: {estimates['health'].interpret('poor', _LEVEL)}."
     parts += map(wrap, [note, reading, *row_protection(records)])
-    drawn = [] if options.plot is None else [f"Drawn: {options.plot}"]
-    return "\n\n".join([*parts, *drawn]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
@@ -80,19 +75,6 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
             "reports would be pure noise"
         ) from None
     return plan
-
-
-def _save_picture(estimates: Mapping[str, Any], truths: Mapping[str, Any], file: str) -> None:
-    """Draw the estimates below one another and save them; the file's ending says how."""
-    axes = plots.stacked_axes([estimate.k for estimate in estimates.values()])
-    for (name, estimate), ax in zip(estimates.items(), axes, strict=True):
-        title = f"{name}: {estimate.n:,} reports"
-        estimate.plot(ax, level=_LEVEL, truth=truths[name], title=title)
-    figure: Any = axes[0].figure
-    try:
-        figure.savefig(file, dpi=150, format=Path(file).suffix[1:])
-    except ValueError as error:
-        raise ArgumentValueError(f"--plot must name a file such as shares.png: {error}") from None
 
 
 # -- tables --------------------------------------------------------------------------------
