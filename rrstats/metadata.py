@@ -1,8 +1,9 @@
-"""Metadata of privatized columns: read, write, find, and `carry` after a merge."""
+"""Metadata of privatized columns: read, find, and `carry` after a merge."""
 
-from rrstats.mechanisms.records import carry, find, read, write
+from rrstats.mechanisms.records import carry, find, read
+from rrstats.mechanisms.records import write as write  # unlisted: a record is made by privatize
 
-__all__ = ["carry", "find", "read", "write"]
+__all__ = ["carry", "find", "read"]
 
 
 def __dir__() -> list[str]:

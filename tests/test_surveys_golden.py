@@ -9,10 +9,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import public as rr
 import pytest
 from public import MatrixDesign, ask, most_likely, surveys
 from scipy import stats
+
+from rrstats.errors import ArgumentValueError
 
 NO_YES = [0, 1]
 F = Fraction
@@ -312,6 +315,33 @@ def test_glmmrr_parameters(m, c, d):
     base, top = m.channel.matrix[1]
     assert c == pytest.approx(base, rel=1e-14)
     assert d == pytest.approx(top - base, rel=1e-14)
+
+
+def test_glmmrr_designs_by_row():
+    """The names and numbers of GLMMRR's getRRparameters give its c and d, in each row."""
+    p1, p2 = 0.75, 0.25
+    expected = {
+        "DQ": (0, 1),
+        "Warner": (1 - p1, 2 * p1 - 1),
+        "Forced": ((1 - p1) * p2, p1),
+        "UQM": ((1 - p1) * p2, p1),
+        "Crosswise": (1 - p1, 2 * p1 - 1),
+        "Triangular": (p1, 1 - p1),
+        "Kuk": (p2, p1 - p2),
+    }
+    names = [*expected, *expected]
+    found = surveys.by_row(NO_YES, names, [p1] * 14, [p2] * 14, yes=1)
+    for name, m in zip(names, found, strict=True):
+        base, top = m.channel.matrix[m.report_space.code(1)]
+        assert (base, top - base) == expected[name]
+    alone = surveys.by_row(NO_YES, pd.Series(["DQ", "Warner"]), pd.Series([np.nan, 0.75]), yes=1)
+    assert [found[0], found[1]] == alone
+    with pytest.raises(ArgumentValueError, match="equal lengths, found 2, 1, 1"):
+        surveys.by_row(NO_YES, ["DQ", "DQ"], [None], yes=1)
+    with pytest.raises(ArgumentValueError, match="design must be one of"):
+        surveys.by_row(NO_YES, ["warner"], [0.7], yes=1)
+    with pytest.raises(ArgumentValueError, match="p2"):
+        surveys.by_row(NO_YES, ["Forced"], [0.7], [2], yes=1)
 
 
 @pytest.mark.parametrize(

@@ -290,8 +290,11 @@ def by_row(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, list[int] | None
 
     Rows with equal mechanisms are one sample; where all are equal there are no samples.
     """
-    places: dict[Mechanism, int] = {}
-    groups = [places.setdefault(mechanism, len(places)) for mechanism in mechanisms]
+    listed, places = list(mechanisms), dict[Mechanism, int]()
+    # Rows share objects, and equal ones need not be the same: each object is compared once.
+    objects = {id(mechanism): mechanism for mechanism in listed}
+    place = {one: places.setdefault(held, len(places)) for one, held in objects.items()}
+    groups = [place[id(mechanism)] for mechanism in listed]
     if len(places) == 1:
         return next(iter(places)), None
     return Samples({place: mechanism for mechanism, place in places.items()}), groups

@@ -1332,6 +1332,83 @@ def _stochastic_lie_detector_sample(
     return question.single([*says_yes.values()], [*says_yes])
 
 
+def by_row(
+    categories: object,
+    design: Sequence[str],
+    p1: Sequence[float],
+    p2: Sequence[float] | None = None,
+    *,
+    yes: Hashable = None,
+) -> list[SurveyDesign]:
+    """One design for each row, from columns as GLMMRR has them.
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The possible answers.
+    design : sequence of n str
+        "DQ" (direct questioning), "Warner", "Forced", "UQM" (unrelated question), "Crosswise",
+        "Triangular" or "Kuk".
+    p1, p2 : sequences of n numbers
+        The numbers of GLMMRR: for Warner P(the sensitive statement); forced P(truth) and P(yes)
+        among forced answers; UQM P(the sensitive question) and P(yes) to the other; crosswise and
+        triangular P(yes) to the unrelated question; Kuk P(red) for yes and for no.  What a design
+        does not take may be missing.
+    yes : hashable, optional
+        The sensitive category; True where the categories are booleans.
+
+    Returns
+    -------
+    list of n SurveyDesign
+        For ``mechanism=`` of `rr.estimate`, `rr.logit` and the others.
+
+    Raises
+    ------
+    ArgumentValueError
+        A design has another name, or the columns have different lengths.
+
+    References
+    ----------
+    Fox, Veen and Klotzke (2018).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> found = by_row([0, 1], ["DQ", "Crosswise"], [None, 0.25], yes=1)
+    >>> rr.estimate([1, 0], found).n
+    2
+    """
+    unused: Sequence[Any] = [None] * len(p1)
+    columns = [list(column) for column in (design, p1, unused if p2 is None else p2)]
+    if len({len(column) for column in columns}) > 1:
+        found = ", ".join(str(len(column)) for column in columns)
+        raise ArgumentValueError(f"design, p1 and p2 must have equal lengths, found {found}")
+    known = [[None if one != one else one for one in column] for column in columns]
+    cells: list[Any] = list(zip(*known, strict=True))
+    made = {cell: _of_glmmrr(categories, yes, *cell) for cell in set(cells)}
+    return [made[cell] for cell in cells]
+
+
+def _of_glmmrr(categories: object, yes: Hashable, design: str, p1: Any, p2: Any) -> SurveyDesign:
+    """One design by its name in GLMMRR; with Kuk's cards red is a yes."""
+    domain = Categories(categories)
+    sensitive = _sensitive_code(domain, yes)
+    no_yes = [domain.categories[1 - sensitive], domain.categories[sensitive]]
+    if design == "DQ":
+        return direct(categories)
+    if design == "UQM":
+        return unrelated_question(categories, p1, p2, yes=yes)
+    if design == "Kuk":
+        return kuk(categories, p1, p2, yes=yes, reports=no_yes)
+    if design == "Forced":
+        truth, forced_yes = _probability(p1, "p1", "[]"), _probability(p2, "p2", "[]")
+        forced = [(1 - truth) * (1 - forced_yes), (1 - truth) * forced_yes]
+        return forced_response(categories, truth, dict(zip(no_yes, forced, strict=True)))
+    by_name = {"Warner": warner, "Crosswise": crosswise, "Triangular": triangular}
+    made = by_name[check_one_of(design, "design", ["DQ", *by_name, "UQM", "Kuk", "Forced"])]
+    return made(categories, p1, yes=yes)
+
+
 def _made(kind: str) -> dict[str, Callable[..., Any]]:
     """The functions above that return a kind of mechanism, by name."""
     named = globals().items()
@@ -1548,6 +1625,7 @@ def _by_label(value: Any, name: str, domain: Categories | None = None) -> dict[A
 
 
 __all__ = sorted(n for n in (_made("SurveyDesign") | _made("Samples")) if not n.startswith("_"))
+__all__ += ["by_row"]
 
 
 def __dir__() -> list[str]:
