@@ -271,44 +271,6 @@ def test_rows_of_every_type_stay_whole(tmp_path, monkeypatch, rows_of_a_bucket):
     assert [] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("expected", [0, 10**4, 10**12])
-def test_a_wrong_expectation_costs_only_time(tmp_path, monkeypatch, expected):
-    """Too few buckets are shuffled again, too many hold little."""
-    tiny_buckets(monkeypatch, 20)
-    depths = []
-    real = Shuffle._emptied
-
-    def watched(self, bucket):
-        depths.append(self._depth)
-        return real(self, bucket)
-
-    monkeypatch.setattr(Shuffle, "_emptied", watched)
-    rows = 2000
-    assert list(range(rows)) == sorted(order(tmp_path, rows, expected=expected, size=300))
-    assert (max(depths) >= 1) == (expected < 10**12)
-
-
-def test_no_bucket_is_held_that_is_much_too_large(tmp_path, monkeypatch):
-    """What is ordered in memory at once is bounded, whatever was expected."""
-    tiny_buckets(monkeypatch, 50)
-    held = []
-    real = permutation
-    monkeypatch.setattr(
-        shuffling, "permutation", lambda *given: held.append(given[-1]) or real(*given)
-    )
-    assert 6000 == len(set(order(tmp_path, 6000, expected=0, size=40)))
-    assert 6000 == sum(held)
-    assert max(held) <= 100
-
-
-def test_one_huge_row_is_not_shuffled_for_ever(tmp_path, monkeypatch):
-    """A bucket that cannot be divided is taken as it is."""
-    tiny_buckets(monkeypatch, 1)
-    table = pa.table({"text": ["x" * 100_000, "y" * 100_000, "z"]})
-    out = shuffled(tmp_path, table, expected=table.nbytes, size=1)
-    assert sorted(table["text"].to_pylist()) == sorted(out["text"].to_pylist())
-
-
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_rows_and_one_row(tmp_path, rows):
     """Nothing comes of nothing."""

@@ -2,8 +2,8 @@
 
 Row by row, each goes to one of B buckets, uniformly and independently; then each bucket is
 permuted uniformly in memory, and the buckets follow one another.  That is a uniform permutation
-of all rows (Rao 1961; Sandelius 1962).  B is such that a bucket is about 32 MiB; one that turns
-out much larger is shuffled in the same way again.
+of all rows (Rao 1961; Sandelius 1962).  B is such that a bucket is about 32 MiB, as far as the
+size of all rows is known; beyond 32 GiB buckets grow.
 
 The words come from `randomness` and know nothing of the rows.  What is spilled lies in a nameless
 file in the target's folder, so that nothing of it remains, however the process ends.
@@ -33,11 +33,8 @@ from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
 BUCKET_BYTES = 32 << 20
-MOST_BUCKETS = 128
-"""If more are needed, buckets are shuffled again."""
-
-DEEPEST = 4
-"""So often at most; 128 buckets four times over are enough for any disk."""
+MOST_BUCKETS = 1024
+"""Each takes part of every 32 MiB that are spilled, so that more of them would be slow."""
 
 ORDER_BYTES = 24
 """Memory to order one row, whatever is in it."""
@@ -46,15 +43,11 @@ BUCKET_STREAM = 0xFFF0
 ORDER_STREAM = 0xFFF1
 
 
-_Part = tuple[int, int, int]
-"""Some spilled rows of a bucket: place and size of a message of Arrow's in the file, and weight."""
-
-
 class Shuffle:
     """Take batches by `add`, then give all rows in random order by `batches`, once.
 
     folder : where to spill, the folder of the target.  schema : of all batches.
-    bytes_expected : about how large all rows are in memory; a wrong number costs only time.
+    bytes_expected : about how large all rows are in memory; buckets follow from it.
     declared : the columns whose dictionaries were declared, and keep their order.
     rng : as in `privatize`.
     Raises FileError where spilling fails, or where a column's type cannot be moved by rows.
@@ -73,7 +66,6 @@ class Shuffle:
         self._folder = folder
         self._source = open_source(rng)
         self._declared = declared
-        self._depth = 0
         for field in schema:
             if _holds_dictionary(field.type):
                 raise FileError(
@@ -90,7 +82,10 @@ class Shuffle:
             self._plain = self._plain.set(place, schema.field(place).with_type(pa.int32()))
         grown = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
         wished = math.ceil(bytes_expected * grown / BUCKET_BYTES)
-        self._buckets: list[list[_Part]] = [[] for _ in range(min(MOST_BUCKETS, max(1, wished)))]
+        # Of each bucket's rows the place and size of messages of Arrow's in the file.
+        self._buckets: list[list[tuple[int, int]]] = [
+            [] for _ in range(min(MOST_BUCKETS, max(1, wished)))
+        ]
         self._waiting: list[pa.RecordBatch] = []
         self._weight = 0
         self._blocks = itertools.count()  # each draw of words has a block of its own
@@ -112,7 +107,7 @@ class Shuffle:
                 for place, column in enumerate(batch.columns)
             ]
             self._waiting.append(pa.RecordBatch.from_arrays(columns, schema=self._plain))
-            self._weight += _weight(self._waiting[-1])
+            self._weight += self._waiting[-1].nbytes + ORDER_BYTES * batch.num_rows
             if self._weight >= BUCKET_BYTES:
                 self._spill()
 
@@ -126,7 +121,7 @@ class Shuffle:
                 return
             self._spill()
             while self._buckets:
-                yield from self._emptied(self._buckets.pop())
+                yield from self._ordered([self._read(*part) for part in self._buckets.pop()])
 
     def _spill(self) -> None:
         """Send each waiting row to its bucket.
@@ -146,24 +141,9 @@ class Shuffle:
                 for batch in sorted_rows.slice(first, last - first).to_batches():
                     place = self._file.tell()
                     size = self._file.write(batch.serialize())
-                    bucket.append((place, size, _weight(batch)))
+                    bucket.append((place, size))
 
-    def _emptied(self, bucket: list[_Part]) -> Iterator[pa.RecordBatch]:
-        """The rows of one bucket in random order."""
-        weight = sum(part[-1] for part in bucket)
-        rows = map(self._read, bucket)
-        if weight <= 2 * BUCKET_BYTES or self._depth == DEEPEST:
-            yield from self._ordered(list(rows))
-            return
-        with Shuffle(self._folder, self._plain, weight) as again:
-            again._source, again._blocks = self._source, self._blocks
-            again._depth = self._depth + 1
-            for batch in rows:
-                again.add(batch)
-            yield from map(self._restored, again.batches())
-
-    def _read(self, part: _Part) -> pa.RecordBatch:
-        place, size, _ = part
+    def _read(self, place: int, size: int) -> pa.RecordBatch:
         self._file.seek(place)
         return pa.ipc.read_record_batch(pa.py_buffer(self._file.read(size)), self._plain)
 
@@ -196,11 +176,6 @@ class Shuffle:
                 f"these rows cannot be shuffled: pyarrow {pa.__version__} does not move rows of "
                 f"one of their types ({types})"
             ) from None
-
-
-def _weight(rows: pa.RecordBatch) -> int:
-    """The memory that it takes to hold and to order rows."""
-    return int(rows.nbytes) + ORDER_BYTES * len(rows)
 
 
 def _holds_dictionary(type: pa.DataType) -> bool:
