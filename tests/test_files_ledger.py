@@ -432,9 +432,8 @@ def test_ctrl_c_before_publishing_takes_both_back_and_after_it_neither(source, m
     with pytest.raises(KeyboardInterrupt):
         run(before=True, after=False)
     assert ["survey.csv"] == names(source.parent)
-    with pytest.raises(KeyboardInterrupt) as caught:
+    with pytest.raises(KeyboardInterrupt):
         run(before=False, after=True)
-    assert [f"{target} was published before the interrupt"] == caught.value.__notes__
     assert (True, 1) == (target.exists(), len(ledger.releases))
 
 

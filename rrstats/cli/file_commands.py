@@ -288,7 +288,7 @@ def check(options: argparse.Namespace) -> str:
 def _releases(options: argparse.Namespace, column: str) -> str:
     """The earlier releases of a column that the ledger knows."""
     ledger, name = Ledger.of(options.file, options.ledger), label(column)
-    known = [*ledger.releases, *ledger.related]
+    known = ledger.known
     earlier = [release for release in known if column in release.epsilon]
     if not earlier:
         return f"{name}: no earlier release of this column is known."

@@ -27,7 +27,7 @@ import math
 import os
 import stat
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -108,17 +108,13 @@ class Ledger:
         return self._read().releases
 
     @property
-    def related(self) -> list[LedgerEntry]:
-        """Releases of the folders that the source is in, and of the files and folders in it."""
-        return [release for _, release in self._related()]
+    def known(self) -> list[LedgerEntry]:
+        """All releases, and those of the folders around the source and of what is in it."""
+        return [*self.releases, *(release for _, release in self._related())]
 
     def epsilon(self, column: Hashable) -> float:
-        """Epsilon of all releases of a column together, rounded up; 0 where there was none.
-
-        Those of a folder that the source is in count too, and of the files in it.
-        """
-        releases = [*self.releases, *self.related]
-        return total_epsilon(r.epsilon[column] for r in releases if column in r.epsilon)
+        """Epsilon of all known releases of a column together, rounded up; 0 without any."""
+        return total_epsilon(spent(self.known, column))
 
     def refuse(self, records: Sequence[ColumnRecord], again: bool) -> None:
         """Raise SecondReleaseError where a column was released before, unless ``again``.
@@ -149,40 +145,33 @@ class Ledger:
         too few.  Ctrl-C waits until both are done, or neither.
         Gives all releases that are known, this one and related ones too.
         """
-        published = False
-        try:
-            with self._locked():
-                book = self._read().keyed()
-                # The same reports, saved once more, spend nothing.
-                is_saved = release != "" and release in [each.release for each in book.releases]
-                new = LedgerEntry(
-                    datetime.now(UTC),
-                    tuple(records),
-                    {record.name: record.epsilon for record in records},
-                    str(Path(target).absolute()),
-                    book.sealed(digest),
-                    rows,
-                    release=release,
-                )
-                known = book.releases if is_saved else [*book.releases, new]
+        with self._locked():
+            book = self._read().keyed()
+            # The same reports, saved once more, spend nothing.
+            is_saved = release != "" and release in [each.release for each in book.releases]
+            new = LedgerEntry(
+                datetime.now(UTC),
+                tuple(records),
+                {record.name: record.epsilon for record in records},
+                str(Path(target).absolute()),
+                book.sealed(digest),
+                rows,
+                release=release,
+            )
+            known = book.releases if is_saved else [*book.releases, new]
+            if not is_saved:
+                self._refuse(book, records, again, digest)
+                self._write(replace(book, releases=known))
+            try:
+                # Once more: of two runs for a folder and a file in it, each with a lock of
+                # its own, one at least sees the entry of the other.
+                self._refuse(book, records, again or is_saved, digest)
+                yield [*known, *(other for _, other in self._related())]
+            except BaseException as error:
                 if not is_saved:
-                    self._refuse(book, records, again, digest)
-                    self._write(replace(book, releases=known))
-                try:
-                    # Once more: of two runs for a folder and a file in it, each with a lock of
-                    # its own, one at least sees the entry of the other.
-                    self._refuse(book, records, again or is_saved, digest)
-                    yield [*known, *self.related]
-                except BaseException as error:
-                    if not is_saved:
-                        self._take_back(book.text, error)
-                    raise
-                published = True
-                done()
-        except BaseException as error:
-            if published:
-                error.add_note(f"{target} was published before the interrupt")
-            raise
+                    self._take_back(book.text, error)
+                raise
+            done()
 
     # -- the file --
 
@@ -286,28 +275,24 @@ class Ledger:
         if again:
             return
         columns = {record.name for record in records}
-        own = [release for release in book.releases if columns & set(release.epsilon)]
-        others = {path: r for path, r in related if columns & set(r.epsilon)}
-        earlier = [*own, *(release for _, release in related)]
+        earlier = [*((self.path, release) for release in book.releases), *related]
+        earlier = [(path, release) for path, release in earlier if columns & set(release.epsilon)]
+        own = [release for path, release in earlier if path == self.path]
         found = [
             _tell(record, known)
             for record in records
-            if (known := [release for release in earlier if record.name in release.epsilon])
+            if (known := [release for _, release in earlier if record.name in release.epsilon])
         ]
-        if others:
-            places = list(map(str, others))
-            more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+        if others := {str(path): None for path, _ in earlier if path != self.path}:
             found.append(
                 "a folder and the files in it hold the same answers, so what "
-                f"{', '.join(places[:3])}{more} knows counts too"
+                f"{', '.join(list(others)[:3])} knows counts too"
             )
-        if own:
-            last = max(own, key=lambda release: release.when)
-            if book.sealed(digest or digest_of(self.source)) != last.digest:
-                found.append(
-                    "the source has changed since, and what it tells of the same people adds up "
-                    "all the same"
-                )
+        if own and book.sealed(digest or digest_of(self.source)) != own[-1].digest:
+            found.append(
+                "the source has changed since, and what it tells of the same people adds up all "
+                "the same"
+            )
         if found:
             raise SecondReleaseError(
                 f"{'; '.join(found)}; again=True (--again) releases all the same"
@@ -329,18 +314,21 @@ class Ledger:
                 yield from ((path, release) for release in other.releases)
 
 
+def spent(releases: Iterable[LedgerEntry], column: Hashable) -> list[float]:
+    """Epsilon of each release of a column."""
+    return [release.epsilon[column] for release in releases if column in release.epsilon]
+
+
 def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     """Earlier releases of a column in words, and the sum with one more."""
-    spent = [release.epsilon[record.name] for release in earlier]
-    total = total_epsilon([*spent, record.epsilon])
-    times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
-    shown = ", ".join(round_up(value) for value in spent[:10])
-    more = ", ..." if len(spent) > 10 else ""
+    each = spent(earlier, record.name)
+    times = "once" if len(each) == 1 else f"{len(each)} times"
+    shown = ", ".join(round_up(value) for value in each[:10]) + ", ..." * (len(each) > 10)
     when = max(release.when for release in earlier).astimezone(UTC)
     return (
         f"column {record.name!r} was released {times} before, last on {when:%Y-%m-%d %H:%M} UTC "
-        f"(epsilon {shown}{more}); with this one ({round_up(record.epsilon)}) all sum to epsilon "
-        f"{round_up(total)}, as the noise averages out"
+        f"(epsilon {shown}); with this one ({round_up(record.epsilon)}) all sum to epsilon "
+        f"{round_up(total_epsilon([*each, record.epsilon]))}, as the noise averages out"
     )
 
 

@@ -54,7 +54,7 @@ from rrstats.files.formats import (
     format_of,
     open_source,
 )
-from rrstats.files.ledger import Ledger, digest_of
+from rrstats.files.ledger import Ledger, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
@@ -410,8 +410,8 @@ def _published(
         publication.publish()
     account = {}
     for record in records:
-        spent = [entry.epsilon[record.name] for entry in known if record.name in entry.epsilon]
-        account[str(record.name)] = (len(spent), total_epsilon(spent))
+        each = spent(known, record.name)
+        account[str(record.name)] = (len(each), total_epsilon(each))
     return account
 
 
