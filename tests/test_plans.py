@@ -89,7 +89,6 @@ def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path):
     assert "answer" == plans.read_plan(write(tmp_path, "\ufeff" + json.dumps(plan())))[0].name
 
 
-TWICE = '{"v": 1, "columns": [{"name": "answer", "name": "b", "mechanism": {}}]}'
 BAD = {
     "another version": (plan() | {"v": 2}, "version 2"),
     "no version": ({"columns": plan()["columns"]}, "write v = 1 first"),
@@ -116,7 +115,6 @@ BAD = {
         plan(mechanism={"type": "KRR", "prob": 0.5, "k": 3, "categories_digest": "sha256:0"}),
         "'answer' .*fingerprint",
     ),
-    "a key twice": (TWICE, "'name' stands twice"),
     "no JSON": ('{"v": 1,\n "columns": [}', "not JSON: .* line 2 column"),
     "a list": ([], "must hold 'v'"),
     "deep": ("[" * 100_000, "too deep|not JSON"),
@@ -206,12 +204,11 @@ FITTING = [
     (pa.int64(), ["-9223372036854775808"], [-(2**63)]),
     (pa.float64(), ["0.1", "1", "-2.5e3", "inf"], [0.1, 1.0, -2500.0, float("inf")]),
     (pa.float32(), ["0.1", "16777216"], [0.10000000149011612, 16777216.0]),
-    (pa.float16(), ["0.1", "2048"], [0.0999755859375, 2048.0]),
     (pa.bool_(), ["true", "False", None], [True, False, None]),
     (pa.date32(), ["2026-01-31"], [DAY]),
     (pa.date64(), ["2026-01-31"], [DAY]),
 ]
-"""0.1 is 13421773 / 2**27 as a 32-bit and 1638 / 2**14 as a 16-bit float, by hand."""
+"""0.1 is 13421773 / 2**27 as a 32-bit float, by hand."""
 
 
 @pytest.mark.parametrize(("type", "words", "values"), FITTING, ids=lambda item: str(item)[:30])
@@ -231,7 +228,6 @@ WRONG = [
         ["nan", "1e400", "0x1p3", "1,5", "9007199254740993", ".", "infinity", ""],
     ),
     (pa.float32(), ["1e39", "16777217"]),
-    (pa.float16(), ["65520", "2049"]),
     (pa.bool_(), ["1", "0", "yes", "t", ""]),
     (pa.date32(), ["20260131", "2026-02-30", "2026-W05-6", "31.01.2026", "2026-1-31", ""]),
 ]

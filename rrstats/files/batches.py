@@ -454,15 +454,13 @@ def _check_once(name: str, names: Sequence[str], where: str = "", *, shown: bool
 
 def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> list[str]:
     """The columns that tell whose answer it is; none for fresh noise."""
-    if (key is None) != (id is None):
-        given, absent = ("id", "key") if key is None else ("key", "id")
+    names = id if isinstance(id, list) else [] if id is None else [id]
+    if (key is None) != (not names):
         raise ArgumentTypeError(
-            f"{given} needs {absent} too: keyed reports follow from a key of rr.new_key() and "
-            "from the column that tells whose answer it is; for fresh noise give neither"
+            f"{'id needs key' if key is None else 'key needs id'} too: keyed reports follow from a "
+            "key of rr.new_key() and from the column that tells whose answer it is; for fresh "
+            "noise give neither"
         )
-    names = [] if id is None else id if isinstance(id, list) else [id]
-    if id == [] or not all(isinstance(name, str) for name in names):
-        raise ArgumentTypeError(f"id must be the name of a column, or a list of names, got {id!r}")
     for name in names:
         _check_once(name, schema.names)
         if name in private:

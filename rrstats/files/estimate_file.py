@@ -26,7 +26,7 @@ from rrstats.files import file_metadata
 from rrstats.files.batches import Piece
 from rrstats.files.csv import SIDECAR
 from rrstats.files.formats import FileSource, open_source
-from rrstats.files.plan import check_one_sample, is_document, read_document, resolved
+from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import ColumnRecord, read
@@ -109,7 +109,7 @@ def estimate_file(
         names = [str(record.name) for record in records]
         if not names:
             raise ArgumentTypeError(
-                f"{path} does not say which columns hold reports{_unsaid(source)} name the column "
+                f"{path} does not say which columns hold reports{silence(source)}; name the column "
                 "and give its mechanism, or categories and prob; true answers must be privatized "
                 "first"
             )
@@ -139,29 +139,22 @@ def _made_by(
 ) -> tuple[Mechanism, ColumnRecord | None, str]:
     """The mechanism that made the reports of a column, the record that says so, and its place."""
     own = source.record_of(name)
-    told = _told(name, given) if isinstance(given, list) else None
-    mechanism = None if isinstance(given, list) else given
+    if isinstance(given, list):
+        told = _told(name, given)
+        if own is None:
+            return told.resolve(), told, "given"
+        if told.is_shortened:
+            told.resolve(own.resolve())  # raises where they disagree
+        given = None if told.is_shortened else told.resolve()
     if own is not None:
-        if told is not None and told.is_shortened:
-            told.resolve(resolved(own))  # raises where they disagree
-        elif told is not None:
-            mechanism = resolved(told)
         where = "in the file" if document_beside(source) is None else "beside the file"
-        return own.resolve(mechanism), own, where
-    if told is not None:
-        return resolved(told), told, "given"
-    if mechanism is None:
+        return own.resolve(given), own, where
+    if given is None:
         raise ArgumentTypeError(
-            f"{source.path} does not say how column {name!r} was made{_unsaid(source)} give the "
+            f"{source.path} does not say how column {name!r} was made{silence(source)}; give the "
             "mechanism, or categories and prob, that made it; true answers must be privatized first"
         )
-    return mechanism, None, ""
-
-
-def _unsaid(source: FileSource) -> str:
-    """Words between the complaint that a file says nothing and the next step."""
-    why = silence(source)
-    return f"{why}; otherwise" if why else ";"
+    return given, None, ""
 
 
 def _told(name: str, records: list[ColumnRecord]) -> ColumnRecord:
@@ -227,7 +220,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     source = open_source(path)
     name = source.check_column(column)
     if is_document(categories):
-        categories = resolved(_told(name, read_document(categories)))
+        categories = _told(name, read_document(categories)).resolve()
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     unknown: Counter[Hashable] = Counter()
     missing = left_out = 0

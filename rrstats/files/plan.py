@@ -31,7 +31,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
@@ -91,7 +90,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
         )
     else:
         found = [
-            ColumnRequest(record.name, resolved(record), record.unknown, record.missing)
+            ColumnRequest(record.name, record.resolve(), record.unknown, record.missing)
             for record in map(_followed, read_document(columns))
         ]
     names = [wanted.name for wanted in found]
@@ -123,7 +122,7 @@ def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> li
     """
     with _reading(path):
         return [
-            replace(_followed(record), mechanism=resolved(record).to_dict())
+            replace(_followed(record), mechanism=record.resolve().to_dict())
             for record in _described(_parsed(Path(path)), policies)
         ]
 
@@ -153,7 +152,7 @@ def _reading(path: Path | str) -> Iterator[None]:
 
 def _parsed(path: Path) -> Any:
     """Contents of a document's file."""
-    readers: dict[str, Callable[[str], Any]] = {".json": _json, ".toml": tomllib.loads}
+    readers: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ArgumentValueError(f"a plan must be a .json or .toml file, got {str(path)!r}")
@@ -188,18 +187,6 @@ def _described(document: Any, policies: Mapping[str, str] | None = None) -> list
     return records
 
 
-def _json(text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        document = dict(pairs)
-        if len(document) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-            raise MetadataError(f"the key {twice!r} stands twice in one object")
-        return document
-
-    return json.loads(text, object_pairs_hook=once)
-
-
 def _tagged(value: Any) -> Any:
     """TOML's dates as the document writes them."""
     if isinstance(value, dict):
@@ -217,16 +204,6 @@ def _followed(record: ColumnRecord) -> ColumnRecord:
             "which no plan can ask for: it says how noise was drawn; leave it out"
         )
     return record
-
-
-def resolved(record: ColumnRecord) -> Mechanism:
-    """The record's mechanism; an error names the column."""
-    try:
-        return record.resolve()
-    except MetadataError as error:
-        if f"column {record.name!r}" in str(error):
-            raise
-        raise MetadataError(f"column {record.name!r}: {error}") from None
 
 
 # -- words ---------------------------------------------------------------------------------
@@ -301,11 +278,7 @@ def _cast(word: str, type: pa.DataType) -> Hashable:
     if _is_text(type):
         return word
     try:
-        if pa.types.is_float16(type):  # which Arrow does not read from text
-            with np.errstate(over="ignore"):
-                value = float(np.float16(word))
-        else:
-            value = pa.array([word], pa.string()).cast(type)[0].as_py()
+        value = pa.array([word], pa.string()).cast(type)[0].as_py()
     except (pa.ArrowException, ValueError):
         return None
     if pa.types.is_boolean(type):

@@ -130,7 +130,10 @@ class ColumnRecord:
                 f"column {cut(self.name)} has more than {MOST_CATEGORIES} categories, so the "
                 "data hold only a fingerprint of them; give the mechanism"
             )
-        return from_dict(self.mechanism)
+        try:
+            return from_dict(self.mechanism)
+        except MetadataError as error:
+            raise MetadataError(f"column {cut(self.name)}: {error}") from None
 
     @property
     def is_shortened(self) -> bool:
