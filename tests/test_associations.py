@@ -356,7 +356,7 @@ def test_bad_input_says_what_to_do():
         (lambda: cramers_v(table.margin("x")), r"of two columns.*table\.margin"),
         (lambda: correlation(table), "values of column 'x' must be 3 finite"),
         (lambda: correlation(table, values={"x": {"a": 1}}), "'x' must be 3 finite"),
-        (lambda: correlation(table, values={"z": [1, 2]}), "values name"),
+        (lambda: correlation(table, values={"z": [1, 2]}), "values must be of the columns"),
         (lambda: phi(table, categories="ab"), "two, one of each column"),
         (lambda: phi(table, categories=("d", "yes")), "'d' is not among the categories of col"),
         (lambda: correlations(frame, "x", "y"), "values of column 'x' must be 3 finite"),

@@ -452,9 +452,9 @@ def variables(
     return found
 
 
-def check_asked(mechanisms: Iterable[Any], named: list[Any]) -> None:
-    """Raise for a mechanism of a column that is not asked for."""
-    if strange := [name for name in mechanisms if name not in named]:
+def check_asked(given: Iterable[Any], named: list[Any], what: str = "mechanisms") -> None:
+    """Raise for something given of a column that is not asked for."""
+    if strange := [name for name in given if name not in named]:
         raise ArgumentValueError(
-            f"mechanisms must be of the columns asked for, {named}, found also {strange}"
+            f"{what} must be of the columns asked for, {named}, found also {strange}"
         )

@@ -30,7 +30,7 @@ from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, blocks, numbers, variables
+from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, numbers, variables
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import FORMATS, Result, place_of
@@ -119,8 +119,7 @@ def _given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
     """The numbers that are given for some of the columns, by column."""
     rule = "a mapping from column to the numbers of its categories"
     given = dict(check_instance({} if values is None else values, "values", Mapping, rule))
-    if strange := [name for name in given if name not in names]:
-        raise ArgumentValueError(f"values name {strange}, but the columns are {list(names)}")
+    check_asked(given, list(names), "values")
     return given
 
 

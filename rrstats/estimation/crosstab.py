@@ -59,6 +59,7 @@ from rrstats.estimation.sample_design import (
     Rows,
     SampleDesign,
     design_of,
+    refuse_missing,
     rows_of,
 )
 from rrstats.estimation.tally import Cell, Tally, counted_parts
@@ -724,11 +725,6 @@ class Crosstab(CellProportions):
         values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MOST_VALUES
 
-    @property
-    def default_method(self) -> str:
-        """The method of intervals where none is named."""
-        return METHODS[0] if self.has_likelihood else METHODS[1]
-
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
     ) -> Interval:
@@ -760,7 +756,7 @@ class Crosstab(CellProportions):
         each); Wald's falls to 38%, 67% and 91%.  Among just these rows 94.5% at n = 50 and 200.
         """
         level = level_of_each(level, simultaneous, self.size)
-        method = check_one_of(method or self.default_method, "method", METHODS)
+        method = check_one_of(method or METHODS[not self.has_likelihood], "method", METHODS)
         if self.n < 2:
             return Interval(np.zeros(self.shape), np.ones(self.shape))
         if self.combined is not None:
@@ -885,7 +881,7 @@ class Crosstab(CellProportions):
         of_names, given_names = self._listed(of), self._listed(given)
         asked = sorted(self._places((*of_names, *given_names)))
         table = self.margin(*(self.names[place] for place in asked))
-        return ConditionalProportions(table, given_names)
+        return ConditionalProportions(table.names, table.categories, table.n, table, given_names)
 
     def _listed(self, names: Any) -> tuple[Hashable, ...]:
         if isinstance(names, list) or (isinstance(names, tuple) and names not in self.names):
@@ -990,15 +986,14 @@ class Crosstab(CellProportions):
         """
         if (within := self._normalized(normalize)) is not None:
             return within.to_frame(level)
-        low, high = self.interval(level, method=method, simultaneous=simultaneous)
+        ends = self.interval(level, method=method, simultaneous=simultaneous)
         known = not np.isnan(self.reported).any()
         held: dict[str, NDArray[Any]] = {
             "reported": np.rint(self.reported).astype(np.int64) if known else self.reported,
             "naive": self.naive,
             "proportion": self.proportions,
             "std_error": self.std_error,
-            "low": low,
-            "high": high,
+            **ends._asdict(),
             "count": self.counts,
         }
         return long_frame(self.names, self.categories, held)
@@ -1105,29 +1100,23 @@ class ConditionalProportions(CellProportions):
 
     Attributes
     ----------
+    names : tuple of hashables
+        The columns.
+    categories : tuple of tuples of hashables
+        The categories of each column.
+    n : int
+        The number of rows.
     crosstab : Crosstab
         Of these columns and no others.
     given : tuple of hashables
         The given columns.
     """
 
+    names: tuple[Hashable, ...]
+    categories: tuple[tuple[Hashable, ...], ...]
+    n: int
     crosstab: Crosstab
     given: tuple[Hashable, ...]
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """The columns."""
-        return self.crosstab.names
-
-    @property
-    def categories(self) -> tuple[tuple[Hashable, ...], ...]:
-        """The categories of each column."""
-        return self.crosstab.categories
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return self.crosstab.n
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
@@ -1224,9 +1213,9 @@ class ConditionalProportions(CellProportions):
         DataFrame
             The columns' categories, proportion, std_error, low and high.
         """
-        low, high = self.interval(level)
         held = {"proportion": self.proportions, "std_error": self.std_error}
-        return long_frame(self.names, self.categories, {**held, "low": low, "high": high})
+        ends = self.interval(level)._asdict()
+        return long_frame(self.names, self.categories, {**held, **ends})
 
     def wide(self) -> pd.DataFrame:
         """The proportions with the last column's categories side by side.
@@ -1381,11 +1370,8 @@ def crosstab(
         placed = rows_of(frame.index.to_series(), len(frame), **own)
         tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
-    if missing == "raise" and found.n_missing:
-        raise ArgumentValueError(
-            f"{found.n_missing} of {rows} rows have something missing in the columns "
-            f"{list(columns)}; missing='drop' leaves them out"
-        )
+    lack = f"have something missing in the columns {list(columns)}"
+    refuse_missing(missing, found.n_missing, rows, lack)
     _warn_of_noise(found)
     return found
 

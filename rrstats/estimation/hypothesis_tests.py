@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import permutations, product
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -578,17 +578,16 @@ def _against_common(given: list[Estimate], pooled: Floats) -> Outcome:
     k, g = given[0].k, len(given)
     own = [null_covariance(one, project_to_simplex(pooled)) for one in given]
     moved = [with_known_sum(one.proportions, its) for one, its in zip(given, own, strict=True)]
-    joint, method = np.zeros((g, k, g, k)), "Wald test against common shares"
-    for i, j in product(range(g), repeat=2):
-        shared = None if i == j else given[i].covariance_with(given[j])
-        if i == j:
-            joint[i, :, j] = moved[i][1]
-        elif shared is not None:
-            joint[i, :, j] = known_sum_map(own[i]) @ shared @ known_sum_map(own[j]).T
+    joint = scipy.linalg.block_diag(*(covariance for _, covariance in moved))
+    method = "Wald test against common shares"
+    for i, j in permutations(range(g), 2):
+        if (shared := given[i].covariance_with(given[j])) is not None:
+            block = known_sum_map(own[i]) @ shared @ known_sum_map(own[j]).T
+            joint[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
             method = "Wald test against common shares of groups of one sample"
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
     shift = contrast @ np.concatenate([values for values, _ in moved])
-    total = contrast @ joint.reshape(g * k, g * k) @ contrast.T
+    total = contrast @ joint @ contrast.T
     each = zip(np.split(contrast, g, axis=1), moved, strict=True)
     parts = [block @ covariance @ block.T for block, (_, covariance) in each]
     return by_wald(method, shift, total, covariance_df(given, parts))
@@ -1265,7 +1264,6 @@ class Difference(Result):
             Columns category, first, second (the proportions), difference, std_error, low, high, z,
             p_value.
         """
-        low, high = self.interval(level, simultaneous=simultaneous)
         return pd.DataFrame(
             {
                 "category": label_column(self.categories),
@@ -1273,8 +1271,7 @@ class Difference(Result):
                 "second": self.second.proportions,
                 "difference": self.differences,
                 "std_error": self.std_error,
-                "low": low,
-                "high": high,
+                **self.interval(level, simultaneous=simultaneous)._asdict(),
                 "z": self.z,
                 "p_value": self.p_value,
             }

@@ -30,7 +30,7 @@ from rrstats.estimation import arrays
 from rrstats.estimation.analysis_columns import Variable, blocks, numbers, refuse_reports, variable
 from rrstats.estimation.arrays import fixed
 from rrstats.estimation.result import FORMATS, Result, label_column, place_of, proportion_rows
-from rrstats.estimation.sample_design import refuse_weights
+from rrstats.estimation.sample_design import refuse_missing, refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target
 from rrstats.mechanisms.samples import check_aligned
@@ -376,7 +376,6 @@ class Means(Result):
         DataFrame
             Columns category, n, proportion, effective_n, naive, mean, std_error, low and high.
         """
-        low, high = self.interval(level)
         return pd.DataFrame(
             {
                 "category": label_column(self.categories),
@@ -386,8 +385,7 @@ class Means(Result):
                 "naive": self.naive,
                 "mean": self.means,
                 "std_error": self.std_error,
-                "low": low,
-                "high": high,
+                **self.interval(level)._asdict(),
             }
         )
 
@@ -544,11 +542,7 @@ def means(
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = sums_of(grouped, y, w, out)
     absent = grouped.rows - (n := round(float(sums.rows.sum())))
-    if absent and missing == "raise":
-        raise ArgumentValueError(
-            f"{absent} of {grouped.rows} rows lack a value, a report or a weight; missing='drop' "
-            "leaves them out"
-        )
+    refuse_missing(missing, absent, grouped.rows, "lack a value, a report or a weight")
     if len(sums.rows) > 1 and target == "rows":
         raise ArgumentValueError(
             "target must be 'population' for a mechanism whose samples need one another"

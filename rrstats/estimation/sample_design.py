@@ -286,6 +286,12 @@ def check_weights(given: Any, rows: int, reports: Any = None, *, name: str = "we
     return found if name == "weights" else np.asarray(1 / found)
 
 
+def refuse_missing(missing: str, absent: int, rows: int, lack: str) -> None:
+    """Raise for rows that lack something, where missing is "raise"."""
+    if missing == "raise" and absent:
+        raise ArgumentValueError(f"{absent} of {rows} rows {lack}; missing='drop' leaves them out")
+
+
 def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
     """Raise ArgumentValueError for weights, or probabilities, that are outside their limits.
 
