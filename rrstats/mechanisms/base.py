@@ -128,13 +128,14 @@ class Mechanism(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The numbers of the design by name, as documents and calls have them."""
-        given = ((name, getattr(self, name)) for name in getattr(self, "__dataclass_fields__", ()))
-        return {name: one for name, one in given if isinstance(one, int | float | Fraction)}
+        numbers = int | float | Fraction
+        return {name: x for name, x in self._arguments.items() if isinstance(x, numbers)}
 
     @property
     def _arguments(self) -> dict[str, Any]:
         """The arguments by name, as documents have them."""
-        return {"categories": self.domain} | self.parameters
+        names = [n for n in getattr(self, "__dataclass_fields__", ()) if n != "domain"]
+        return {"categories": self.domain} | {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON, which `mechanisms.from_dict` reads.

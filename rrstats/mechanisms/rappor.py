@@ -196,6 +196,5 @@ class Rappor(UnaryEncoding):
         return low | (more & codes)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The probabilities of both rounds."""
-        return {"f": self.f, "p": self.p, "q": self.q}
+    def _arguments(self) -> dict[str, Any]:
+        return {"categories": self.domain, "f": self.f, "p": self.p, "q": self.q}

@@ -18,6 +18,7 @@ Nothing that a document says makes us recurse or count without bound.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -89,12 +90,18 @@ class ColumnRecord:
 
     @classmethod
     def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
-        """The record of a column that a mechanism made.
+        """The record of a column that a mechanism made; many categories as their fingerprint.
 
         Raises ArgumentValueError where name or categories have no JSON form, and where the
         mechanism has more rounds than a document holds.
         """
-        record = cls(name, _shorten(mechanism.to_dict()), **facts)
+        described = mechanism.to_dict()
+        for part in _walk(described):
+            listed = part.get("categories")
+            if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
+                del part["categories"]
+                part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
+        record = cls(name, described, **facts)
         _check_depth(write([record]))
         return record
 
@@ -117,7 +124,9 @@ class ColumnRecord:
             and none was given.
         """
         if given is not None:
-            mine = _fingerprint(given)
+            mine = None
+            with contextlib.suppress(ArgumentValueError):  # no JSON form
+                mine = ColumnRecord.of(self.name, given).mechanism
             if mine != self.mechanism and (self.is_shortened or given != self.resolve()):
                 raise MetadataError(
                     f"the mechanism given for column {cut(self.name)} contradicts what the data "
@@ -209,28 +218,6 @@ def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
         for part in value if key == "parts" and isinstance(value, list) else [value]:
             if isinstance(part, dict):
                 yield from _walk(part)
-
-
-def _shorten(description: dict[str, Any]) -> dict[str, Any]:
-    """The description, with a fingerprint in place of categories where there are many.
-
-    description : fresh from ``to_dict``; changed.
-    """
-    for part in _walk(description):
-        listed = part.get("categories")
-        if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
-            del part["categories"]
-            part["k"] = len(listed)
-            part["categories_digest"] = categories_digest(listed)
-    return description
-
-
-def _fingerprint(given: Mechanism) -> dict[str, Any] | None:
-    """The part of a document that a mechanism would be; None where it has no JSON form."""
-    try:
-        return _shorten(given.to_dict())
-    except (ArgumentValueError, ArgumentTypeError):
-        return None
 
 
 def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:

@@ -272,12 +272,12 @@ class UnaryEncoding(BitReports):
         return reports
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The probabilities that documents and calls have."""
+    def _arguments(self) -> dict[str, Any]:
+        given = {"categories": self.domain}
         if self.kind == "SymmetricUnary":
-            return {"prob": self.prob_own}
+            return given | {"prob": self.prob_own}
         own = {"prob_own": self.prob_own} if self.kind == "UnaryEncoding" else {}
-        return own | {"prob_other": self.prob_other}
+        return given | own | {"prob_other": self.prob_other}
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON, with the stored word for its kind."""
