@@ -282,7 +282,8 @@ def independent_bits(
     columns[-1] &= columns[-1].dtype.type((1 << (k - sum(sizes[:-1]))) - 1)
     # The words side by side, their lowest byte first.
     lowest_first = [c.astype(c.dtype.newbyteorder("<"), copy=False) for c in columns]
-    packed = np.rec.fromarrays(lowest_first).view(np.uint8).reshape(rows, -1)
+    width = sum(c.itemsize for c in columns)
+    packed = np.rec.fromarrays(lowest_first).view(np.uint8).reshape(rows, width)
     if source.bits is not None and source.bits % 8:
         bits = np.unpackbits(packed, axis=1, bitorder="little").reshape(rows, len(columns), -1)
         return np.packbits(bits[:, :, : source.bits].reshape(rows, -1)[:, :k], 1, bitorder="little")
