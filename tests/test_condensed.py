@@ -16,7 +16,7 @@ from catalogue import EXAMPLES
 import rrstats as rr
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import ordinary, reports_of, variable, variables
+from rrstats.estimation.analysis_columns import ordinary, variable, variables
 from rrstats.estimation.crosstab import count_rows
 from rrstats.estimation.engine_frames import is_frame
 from rrstats.estimation.sample_design import check_weights, powers, rows_of
@@ -92,7 +92,7 @@ def test_multiples_are_so_many_rows(mechanism, design, weighted):
         reports, by, strata, clusters, samples = columns
         beside = {"by": by, "strata": strata, "clusters": clusters}
         group = samples if mechanism.groups else None
-        opened = reports_of(reports, mechanism, group=group, times=times)
+        opened = variable(reports, mechanism, group=group, times=times)
         named = {name: beside[name] for name in design}
         by, own = named.pop("by"), None if times is not None else powered
         held = {} if times is None else {"times": times, "weights": powered}
@@ -121,7 +121,7 @@ def test_tables_of_multiples(mechanism):
 def test_unknown_reports_are_counted_as_rows():
     """The error counts rows of the data, of all their rows, and not combinations."""
     reports, times = pd.Series(["secret", "once", None]), np.array([5, 7, 11])
-    opened = reports_of(reports, M, times=times)
+    opened = variable(reports, M, times=times)
     with pytest.raises(ArgumentValueError, match="5 of 23 reports") as caught:
         counted_parts(opened, rows_of(reports, 3))
     assert "secret" not in str(caught.value)

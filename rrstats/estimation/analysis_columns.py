@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.data.columns import (
-    Column,
     Encoded,
     Reader,
     codec_of,
@@ -46,104 +46,6 @@ _NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", 
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
     """All rows, in blocks that stay in cache."""
     return [slice(start, start + size) for start in range(0, rows, size)]
-
-
-@dataclass(frozen=True, eq=False)
-class Reports:
-    """Reports of one mechanism, opened but not yet read.
-
-    times : (rows,) how many reports of the data each stands for; None where that is 1.
-    """
-
-    mechanism: Mechanism
-    container: Column
-    reader: Reader
-    samples: NDArray[np.intp] | None
-    times: NDArray[np.int64] | None = None
-
-    @property
-    def rows(self) -> int:
-        """The number of reports that are held, missing ones among them."""
-        return self.container.rows
-
-    def read(self, part: slice) -> Encoded:
-        """The reports of some rows, coded."""
-        return self.reader(self.container.cells[part])
-
-    def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
-        """The reports among some rows, without what is unknown or missing, for the channel."""
-        outside = encoded.outside
-        codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
-        if self.samples is None:
-            return codes
-        mine = np.delete(self.samples[part], outside)
-        return cast(Samples, self.mechanism).cells(codes, mine)
-
-    def flat(self, codes: NDArray[Any]) -> tuple[Any, NDArray[np.intp]]:
-        """Of which report each cell is, all where each report has one; and the cells."""
-        codec = codec_of(self.mechanism.report_space)
-        if codec.is_label:
-            return ALL, codes.astype(np.intp)
-        reports, cells = np.nonzero(codec.decode(codes))
-        return (ALL if self.mechanism.channel.is_multinomial else reports), cells
-
-    def unknown(self, encoded: Encoded, part: slice) -> int:
-        """The number of reports, among some rows, that the mechanism cannot have made."""
-        if self.times is None or not encoded.unknown:
-            return encoded.unknown
-        times = self.times[part]
-        return int(times[encoded.outside].sum() - times[encoded.absent].sum())
-
-    def refuse(self, unknown: int) -> None:
-        """Raise ArgumentValueError for reports that the mechanism cannot have made."""
-        if unknown:
-            every = self.rows if self.times is None else int(self.times.sum())
-            space = self.mechanism.report_space
-            what = "categories" if space == self.mechanism.domain else "possible reports"
-            raise ArgumentValueError(
-                f"{unknown} of {every} reports are not among the {what} "
-                f"{space.describe()}; give the mechanism that made them (were they privatized?)"
-            )
-
-
-def reports_of(
-    values: Any,
-    mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
-    *,
-    group: Any = None,
-    times: NDArray[np.int64] | None = None,
-) -> Reports:
-    """Reports with what made them; the arguments are those of `tally`.
-
-    times : (n,) how many reports of the data each stands for, where they were counted already.
-    """
-    if not is_mechanism(mechanism):
-        check_aligned(values, mechanism, "mechanism")
-        if (listed := _by_row(mechanism, open_column(values).rows)) is not None:
-            mechanism, group = listed
-    described = mechanism_of(values, mechanism, prob, epsilon)
-    container, reader = open_reports(values, described.report_space)
-    samples = None
-    if group is not None or described.groups is not None:
-        samples = sample_codes(described, group, container.rows, values)
-    return Reports(described, container, reader, samples, times)
-
-
-def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
-    """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
-    if isinstance(mechanism, pd.Series | np.ndarray):
-        mechanism = mechanism.tolist()
-    if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
-        return None
-    if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
-        absent = sum(not is_mechanism(one) for one in mechanism)
-        raise ArgumentValueError(
-            f"a column of mechanisms must have one for each of the {rows} reports, found "
-            f"{len(mechanism)}, {absent} of them no mechanism"
-        )
-    return by_row(mechanism)
 
 
 def mechanism_of(
@@ -213,35 +115,75 @@ class ReportModel:
         return np.eye(self.k) if self.channel is None else transition_matrix(self.channel)
 
     @property
-    def shown(self) -> Floats:
+    def recode(self) -> Floats:
         """(k, classes) 1 where a latent class belongs to a category."""
         return np.eye(self.k) if self.channel is None else recode_matrix(self.channel)
 
 
 @dataclass(frozen=True, eq=False)
 class Variable(ReportModel):
-    """One column for analysis.
+    """One column for analysis, opened but not yet read; rows of several go together by position.
 
     name : of the column, or None.  categories : the k true answers; of an ordinary column its
-    levels.  rows : its length.  mechanism : what made its reports; None for an ordinary column.
-    Rows of several variables belong together by position.
+        levels.  rows : its length.
+    cells, reader : the column, and what codes some of it.
+    mechanism : what made its reports; None for an ordinary column.
+    samples : (rows,) the sample of each report; None where there is one.
+    times : (rows,) how many rows of the data each stands for; None where that is 1.
     """
 
     name: Hashable
     categories: tuple[Hashable, ...]
     rows: int
-    reports: Reports | None = None
-    levels: NDArray[Any] | None = None
-
-    @property
-    def mechanism(self) -> Mechanism | None:
-        """The mechanism of the reports; None for an ordinary column."""
-        return None if self.reports is None else self.reports.mechanism
+    cells: Any
+    reader: Reader
+    mechanism: Mechanism | None = None
+    samples: NDArray[np.intp] | None = None
+    times: NDArray[np.int64] | None = None
 
     @property
     def private(self) -> bool:
         """True where the column holds reports."""
-        return self.reports is not None
+        return self.mechanism is not None
+
+    def read(self, part: slice) -> Encoded:
+        """The reports of some rows, coded."""
+        return self.reader(self.cells[part])
+
+    def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
+        """The reports among some rows, without what is unknown or missing, for the channel."""
+        outside = encoded.outside
+        codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
+        if self.samples is None:
+            return codes
+        mine = np.delete(self.samples[part], outside)
+        return cast(Samples, self.mechanism).cells(codes, mine)
+
+    def flat(self, codes: NDArray[Any]) -> tuple[Any, NDArray[np.intp]]:
+        """Of which report each cell is, all where each report has one; and the cells."""
+        codec = None if self.mechanism is None else codec_of(self.mechanism.report_space)
+        if codec is None or codec.is_label:
+            return ALL, codes.astype(np.intp)
+        reports, cells = np.nonzero(codec.decode(codes))
+        return (ALL if self.is_multinomial else reports), cells
+
+    def unknown(self, encoded: Encoded, part: slice) -> int:
+        """The number of reports, among some rows, that the mechanism cannot have made."""
+        if self.times is None or not encoded.unknown:
+            return encoded.unknown
+        times = self.times[part]
+        return int(times[encoded.outside].sum() - times[encoded.absent].sum())
+
+    def refuse(self, unknown: int) -> None:
+        """Raise ArgumentValueError for reports that the mechanism cannot have made."""
+        if unknown and self.mechanism is not None:
+            every = self.rows if self.times is None else int(self.times.sum())
+            space = self.mechanism.report_space
+            what = "categories" if space == self.mechanism.domain else "possible reports"
+            raise ArgumentValueError(
+                f"{unknown} of {every} reports are not among the {what} "
+                f"{space.describe()}; give the mechanism that made them (were they privatized?)"
+            )
 
     def codes(self, part: slice = ALL) -> NDArray[np.intp]:
         """(rows,) the cell of each row, and m where it is missing."""
@@ -249,69 +191,85 @@ class Variable(ReportModel):
             raise ArgumentValueError(
                 "a report that names several categories falls into no single cell; use scores"
             )
-        if self.reports is None:
-            codes = np.asarray(self.levels)[part].astype(np.intp)
-            codes[codes < 0] = self.k
-            return codes
-        reports = self.reports
-        return self._answers(part, self.m, lambda codes: reports.flat(codes)[1])
+        return self._answers(part, self.m, lambda codes: self.flat(codes)[1])
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
-        return self._answers(part, np.nan, lambda codes: self._told(codes, "scores"))
+        return self._answers(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
 
     def likelihood(self, part: slice = ALL) -> Floats:
         """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
-        return self._answers(part, np.nan, lambda codes: self._told(codes, "likelihood"))
+        return self._answers(part, np.nan, lambda codes: self._of_channel(codes, "likelihood"))
 
     def missing(self) -> NDArray[np.bool_]:
         """(rows,) where nothing was reported."""
-        _, outside, rows = self._read(ALL)
-        found = np.zeros(rows, dtype=np.bool_)
-        found[outside] = True
-        return found
+        return self._answers(ALL, True, lambda codes: np.zeros(len(codes), dtype=np.bool_))
 
-    def _told(self, codes: NDArray[Any], asked: str) -> Floats:
+    def _of_channel(self, codes: NDArray[Any], asked: str) -> Floats:
         """Scores or likelihoods of reports that are there; of an ordinary column indicators."""
         if self.mechanism is None:
             return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
         decoded = codec_of(self.mechanism.report_space).decode(codes)
         return np.asarray(getattr(self.mechanism.channel, asked)(decoded))
 
-    def _read(self, part: slice) -> tuple[NDArray[Any], NDArray[np.intp], int]:
-        """The codes of the rows that are there, the places of the others, and how many are both."""
-        if self.reports is None:
-            codes = self.codes(part)
-            outside = np.flatnonzero(codes == self.k)
-            return np.delete(codes, outside), outside, len(codes)
-        encoded = self.reports.read(part)
-        self.reports.refuse(self.reports.unknown(encoded, part))
-        return self.reports.given(encoded, part), encoded.outside, len(encoded.codes)
-
     def _answers(self, part: slice, absent: Any, ask: Callable[[Any], Any]) -> NDArray[Any]:
         """Answers about the rows that are there, in their places."""
-        codes, outside, rows = self._read(part)
-        known = np.asarray(ask(codes))
+        encoded = self.read(part)
+        self.refuse(self.unknown(encoded, part))
+        known, outside = np.asarray(ask(self.given(encoded, part))), encoded.outside
         if not outside.size:
             return known
-        found = np.full((rows, *known.shape[1:]), absent, dtype=known.dtype)
-        found[np.delete(np.arange(rows), outside)] = known
+        found = np.full((len(encoded.codes), *known.shape[1:]), absent, dtype=known.dtype)
+        found[np.delete(np.arange(len(found)), outside)] = known
         return found
 
 
-def variable(values: Any, *made: Any, name: Hashable = None, **options: Any) -> Variable:
+def variable(
+    values: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    epsilon: float | None = None,
+    *,
+    group: Any = None,
+    times: NDArray[np.int64] | None = None,
+    name: Hashable = None,
+) -> Variable:
     """A private column; the arguments are those of `tally`.
 
-    name : by default that of a Series.  made, options : as for `reports_of`.
+    name : by default that of a Series.
 
     >>> import rrstats as rr
     >>> found = variable(["yes", None, "no"], ["no", "yes"], 0.75)
     >>> found.codes(), found.score_table.tolist()
     (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
     """
-    reports = reports_of(values, *made, **options)
-    named = getattr(values, "name", None) if name is None else name
-    return Variable(named, reports.mechanism.categories, reports.rows, reports)
+    if not is_mechanism(mechanism):
+        check_aligned(values, mechanism, "mechanism")
+        if (listed := _by_row(mechanism, open_column(values).rows)) is not None:
+            mechanism, group = listed
+    made = mechanism_of(values, mechanism, prob, epsilon)
+    column, reader = open_reports(values, made.report_space)
+    samples = None
+    if group is not None or made.groups is not None:
+        samples = sample_codes(made, group, column.rows, values)
+    name = getattr(values, "name", None) if name is None else name
+    held = column.rows, column.cells, reader
+    return Variable(name, made.categories, *held, made, samples, times)
+
+
+def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
+    """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
+    if isinstance(mechanism, pd.Series | np.ndarray):
+        mechanism = mechanism.tolist()
+    if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
+        return None
+    if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
+        absent = sum(not is_mechanism(one) for one in mechanism)
+        raise ArgumentValueError(
+            f"a column of mechanisms must have one for each of the {rows} reports, found "
+            f"{len(mechanism)}, {absent} of them no mechanism"
+        )
+    return by_row(mechanism)
 
 
 def refuse_reports(column: Any, name: str, way: str) -> None:
@@ -370,16 +328,27 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     column = _series(values)
     named = column.name if name is None else name
     if isinstance(column.dtype, pd.CategoricalDtype):
-        categories = tuple(column.cat.categories.tolist())
-        return Variable(named, categories, len(column), levels=column.cat.codes.to_numpy())
+        codes, levels = column.cat.codes.to_numpy(), column.cat.categories
+        return _leveled(named, codes, levels)
     for sort in (True, False):  # values that have no order keep that of the rows
         with suppress(TypeError):
-            codes, levels = pd.factorize(column, sort=sort)
-            return Variable(named, tuple(levels.tolist()), len(codes), levels=codes)
+            return _leveled(named, *pd.factorize(column, sort=sort))
     raise ArgumentTypeError(
         "an ordinary column must hold values that can be told apart (hashable), found others, such "
         "as lists"
     )
+
+
+def _leveled(name: Hashable, codes: NDArray[Any], levels: pd.Index[Any]) -> Variable:
+    """An ordinary column, by its codes; -1 is missing."""
+    reader = partial(_read_levels, len(levels))
+    return Variable(name, tuple(levels.tolist()), len(codes), codes, reader)
+
+
+def _read_levels(k: int, codes: NDArray[Any]) -> Encoded:
+    found = codes.astype(np.intp)
+    found[found < 0] = k + 1
+    return Encoded.of(found, k)
 
 
 def _series(values: Any) -> pd.Series[Any]:

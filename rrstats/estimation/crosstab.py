@@ -34,14 +34,14 @@ from rrstats._checks import check_count, check_instance, check_level, check_one_
 from rrstats._display import label, percent_range
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import Encoded, open_column
+from rrstats.data.columns import Encoded
 from rrstats.errors import (
     ArgumentValueError,
     ImplausibleReportsWarning,
     LowPrecisionWarning,
     warn,
 )
-from rrstats.estimation.analysis_columns import ReportModel, Reports, Variable, blocks, variables
+from rrstats.estimation.analysis_columns import ReportModel, Variable, blocks, variables
 from rrstats.estimation.arrays import check_possible, fixed, level_of_each
 from rrstats.estimation.engine_frames import grouped_rows, is_frame
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
@@ -371,9 +371,10 @@ def joint_tally(
     size = prod(shape)
     cells = np.full([column.m + 1 for column in columns], size + 1)  # which is missing
     cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
-    codes = open_column(cells.ravel()[_places(columns, slice(None))])
-    reports = Reports(mechanism, codes, partial(Encoded.of, k=size), None, times)
-    found: Tally = counted_parts(reports, rows)
+    codes = cells.ravel()[_places(columns, slice(None))]
+    reader = partial(Encoded.of, k=size)
+    held = None, mechanism.categories, len(codes), codes, reader, mechanism
+    found: Tally = counted_parts(Variable(*held, times=times), rows)
     return found
 
 
@@ -930,7 +931,7 @@ class Crosstab(CellProportions):
         square = all(axis.likelihood_table.shape == (axis.k, axis.k) for axis in self.axes)
         if self.n and not (square and (found > 0).all()):
             classes = most_likely_table([axis.likelihood_table for axis in self.axes], self.counted)
-            found = fixed(contract(classes, [axis.shown.T for axis in self.axes]))
+            found = fixed(contract(classes, [axis.recode.T for axis in self.axes]))
         return self._constrained(found, "maximum likelihood")
 
     def project(self) -> ConstrainedProportions:

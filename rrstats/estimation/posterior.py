@@ -179,9 +179,9 @@ def posterior(
 
 def _labels(column: Variable) -> pd.Index:
     """The reports, where the probabilities follow from their labels alone."""
-    reports: Any = column.reports
-    codec = codec_of(reports.mechanism.report_space)
-    if not codec.is_label or reports.samples is not None:
+    made: Any = column.mechanism
+    codec = codec_of(made.report_space)
+    if not codec.is_label or column.samples is not None:
         return pd.RangeIndex(column.rows, name="report")
     labels = [*codec.domain.labels, "(missing)"]
     told = [labels[code] for code in column.codes()]

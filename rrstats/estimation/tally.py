@@ -21,7 +21,7 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation import engine_frames as frames
-from rrstats.estimation.analysis_columns import Reports, blocks, mechanism_of, reports_of
+from rrstats.estimation.analysis_columns import Variable, blocks, mechanism_of, variable
 from rrstats.estimation.sample_design import (
     EVERYONE,
     Rows,
@@ -350,17 +350,17 @@ def _tallied(
     reports: Any, *made: Any, group: Any, times: Counts | None = None, **beside: Any
 ) -> tuple[Any, int]:
     """A tally of one column, or a dict with one for each group; and the rows of the data."""
-    opened = reports_of(reports, *made, group=group, times=times)
+    opened = variable(reports, *made, group=group, times=times)
     placed = rows_of(reports, opened.rows, times=times, **beside)
     return counted_parts(opened, placed), opened.rows if times is None else int(times.sum())
 
 
-def counted_parts(opened: Reports, rows: Rows) -> Any:
+def counted_parts(opened: Variable, rows: Rows) -> Any:
     """A tally, or a dict with one for each group."""
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else rows.cells.labels
-    m = len(opened.mechanism.channel.samples)
-    if len(labels) * len(keys) * m > _MOST_SUMS:
+    mechanism = cast(Mechanism, opened.mechanism)
+    if len(labels) * len(keys) * opened.m > _MOST_SUMS:
         raise ArgumentValueError(
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
             "at once; give fewer groups, or tally each by itself"
@@ -377,17 +377,17 @@ def counted_parts(opened: Reports, rows: Rows) -> Any:
             if rows.weights is not None:
                 sums = weights[:, at, place], powers[:, at, place]
                 own[key] = Cell(n, reported[at, place], *sums, more)
-        tallies[label] = Tally(opened.mechanism, own, int(missing[at].sum()))
+        tallies[label] = Tally(mechanism, own, int(missing[at].sum()))
     return tallies[None] if rows.groups is None else tallies
 
 
-def _sums(opened: Reports, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
+def _sums(opened: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
     """Reports and missing ones by group and (stratum, cluster), and reports by report cell.
 
     Then (2, ...) sums of weights and of their squares by report cell, too; and (4, ...) sums of
     powers of the weights.
     """
-    described, m = opened.mechanism, len(opened.mechanism.channel.samples)
+    m, mechanism = opened.m, cast(Mechanism, opened.mechanism)
     there, missing = np.zeros((2, *shape), dtype=np.int64)
     reported, unknown = np.zeros((*shape, m), dtype=np.int64), 0
     weights, powers = np.zeros((2, *shape, m)), np.zeros((4, *shape))
@@ -397,7 +397,7 @@ def _sums(opened: Reports, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[
         unknown += opened.unknown(encoded, part)
         codes, outside, absent = opened.given(encoded, part), encoded.outside, encoded.absent
         if plain:  # the mechanism counts faster
-            reported[1, 0] += described.count(codes)
+            reported[1, 0] += mechanism.count(codes)
             there[1] += len(codes)
             missing[1] += len(absent)
             continue

@@ -295,7 +295,7 @@ def outcome_of(
         tuple(variable.categories[code] for code in order),
         variable.likelihood_table if single else variable.likelihood(),
         variable.codes() if single else None,
-        np.argmax(variable.shown[order], axis=0),
+        np.argmax(variable.recode[order], axis=0),
         variable.categories if mechanism is None else mechanism.domain.categories,
         family,
         len(getattr(mechanism, "groups", None) or [None]),

@@ -26,7 +26,6 @@ from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import (
-    Reports,
     Variable,
     numbers,
     variable,
@@ -64,11 +63,7 @@ class PrivateCovariates:
     def __getstate__(self) -> dict[str, Any]:
         """The columns without their reports, which have open readers; a fit is done with them."""
         gone: Any = None
-        kept = [
-            one if one.reports is None
-            else replace(one, reports=Reports(one.reports.mechanism, gone, gone, gone))
-            for one in self.columns
-        ]  # fmt: skip
+        kept = [replace(one, cells=gone, reader=gone, samples=gone) for one in self.columns]
         return {"columns": tuple(kept)}
 
     @property
@@ -90,7 +85,7 @@ class PrivateCovariates:
     def class_of(self) -> NDArray[np.intp]:
         """(C,) the profile that each combination of classes shows; they are profiles mostly."""
         place = {profile: code for code, profile in enumerate(self.profiles)}
-        shown = [np.argmax(column.shown, axis=0).tolist() for column in self.columns]
+        shown = [np.argmax(column.recode, axis=0).tolist() for column in self.columns]
         return np.array([place[combination] for combination in itertools.product(*shown)])
 
     @property
@@ -101,8 +96,8 @@ class PrivateCovariates:
     def class_names(self) -> list[str]:
         """Names of the classes in a table."""
         answers = [
-            [labels[code] for code in np.argmax(column.shown, axis=0)]
-            if column.mechanism is None or column.shown.shape[1] == column.k
+            [labels[code] for code in np.argmax(column.recode, axis=0)]
+            if column.mechanism is None or column.recode.shape[1] == column.k
             else _texts(column.mechanism.domain.categories)
             for column, labels in zip(self.columns, self.labels, strict=True)
         ]
