@@ -23,6 +23,7 @@ for simulated p-values.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import combinations
@@ -45,6 +46,9 @@ _GAP = 1e-14
 
 _CENTRE = 1e-20
 """How near the boundary of the simplex the inside is followed, where rounding hides the gap."""
+
+_HELD = 1e-6
+"""So little holds proportions where they are in the last step."""
 
 _STEPS = 100
 """Newton steps at most; random problems of 2 to 30 classes took 5 to 25."""
@@ -85,7 +89,7 @@ def most_likely(matrix: Any, counts: Any) -> Floats:
     -------
     ndarray of shape (c,)
         A square design whose linear solution lies inside has it as its maximum; otherwise an
-        interior-point method, then Newton's with exact zeros.  The gradient is at most
+        interior-point method, then a last step with exact zeros.  The gradient is at most
         n (1 + 1e-9) everywhere, and n where a proportion is positive, to rounding.  Where they
         are not identified (latent classes, no reports) one of the maximizers, always the same.
 
@@ -140,42 +144,19 @@ def _gain(matrix: Floats, rates: Floats, proportions: Floats) -> float:
 
 
 def _settle(matrix: Floats, rates: Floats, near: Floats) -> Floats:
-    """The maximum with exact zeros, from proportions near it, by Newton's method on an active set.
+    """The maximum with exact zeros, from proportions near it.
 
-    Maximizes the log-likelihood per report minus the sum of proportions, over proportions >= 0: its
-    maximum sums to 1 of itself.  A share that would become negative is set to 0 for good.
+    One step of Newton's method for the log-likelihood per report minus half the squared sum of
+    proportions >= 0, whose maximum sums to 1 of itself: non-negative least squares.  The last rows
+    keep what is not identified where it is.
     """
-    proportions = near.copy()
-    free = proportions > 1 - _gradient(matrix, rates, proportions)
-    # Nor may a report lose what explains it.
-    lost = matrix @ np.where(free, 0.0, proportions) > 1e-6 * (matrix @ proportions)
-    free |= matrix[lost].any(axis=0)
-    proportions[~free] = 0.0
-    for _ in range(4 * len(proportions) + 20):
-        fitted = matrix @ proportions
-        if not (fitted > 0).all():
-            return near
-        scaled = matrix[:, free] * (np.sqrt(rates) / fitted)[:, None]
-        slope = _gradient(matrix, rates, proportions) - 1
-        sizes = np.sqrt((scaled**2).sum(axis=0))
-        scaled /= sizes
-        hessian, wanted = scaled.T @ scaled, slope[free] / sizes
-        step = np.linalg.lstsq(hessian, wanted, rcond=1e-14)[0]
-        missed = wanted - hessian @ step
-        if np.abs(missed * sizes).max() > 1e-11:
-            step = missed * 1e9  # no curvature that way: climb until a proportion ends
-        step /= sizes
-        falling = step < 0
-        room = proportions[free][falling] / -step[falling]
-        if room.size and room.min() < 1:
-            proportions[free] += room.min() * step
-            proportions[np.flatnonzero(free)[falling][room.argmin()]] = 0.0
-            free &= proportions > 0
-            continue
-        proportions[free] += step
-        if (np.abs(step) <= 1e-20 + 1e-9 * proportions[free]).all():
-            break
-    return np.asarray(proportions / proportions.sum())
+    scaled = matrix * (np.sqrt(rates) / (matrix @ near))[:, None]
+    held = _HELD * np.eye(len(near))
+    rows = np.vstack([scaled, np.ones(len(near)), held])
+    known = np.concatenate([2 * np.sqrt(rates), [0.0], _HELD * near])
+    with contextlib.suppress(RuntimeError):  # of SciPy before 1.15: too many steps
+        near = scipy.optimize.nnls(rows, known)[0]
+    return np.asarray(near / near.sum())
 
 
 def _climb(matrix: Floats, rates: Floats, shows: Booleans, part: Floats) -> Floats:
