@@ -157,10 +157,9 @@ def check_level(value: object) -> float:
 def check_one_of(value: object, name: str, options: Iterable[Any]) -> Any:
     """One of some named options."""
     listed = list(options)
-    if not isinstance(value, str):
-        raise ArgumentTypeError(f"{name} must be one of {listed}, found {type_name(value)}")
-    if value not in listed:
-        raise ArgumentValueError(f"{name} must be one of {listed}, got {quote(value)}")
+    if not isinstance(value, str) or value not in listed:
+        error = ArgumentValueError if isinstance(value, str) else ArgumentTypeError
+        raise error(f"{name} must be one of {listed}, got {quote(value)}")
     return value
 
 
@@ -244,11 +243,7 @@ def check_weights(values: Any, name: str, rows: int) -> Floats:
 
 def check_k(value: object) -> int:
     """The number of categories, at least 2."""
-    name = "k, the number of categories,"
-    found = check_whole_number(value, name, 2)
-    if found > MOST_CATEGORIES:
-        raise ArgumentValueError(f"{name} must be at most 2**63")
-    return found
+    return check_whole_number(value, "k, the number of categories,", 2, MOST_CATEGORIES)
 
 
 def check_prob(value: object, categories: int, *, lowest: float | None = None) -> float:

@@ -340,7 +340,7 @@ def test_shares_as_a_mapping():
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "words"),
     [
-        ((1, 1.0), {}, ArgumentValueError, "k, the number of categories, must be at least 2"),
+        ((1, 1.0), {}, ArgumentValueError, "k, the number of categories, must be in .2, "),
         (("ab", 1.0), {}, ArgumentTypeError, "must be a list"),
         ((10**9, 1.0), {}, ArgumentValueError, "categories must be at most"),
         ((5, 0.0), {}, ArgumentValueError, "above 0, got 0"),

@@ -136,15 +136,12 @@ def _check_type(categories: Categories, dtype: Any) -> None:
     held, kind = kind_of_type(dtype), categories.kind
     if held in ("any", kind) or (held == "float" and isinstance(dtype, np.dtype)):
         return  # NumPy and pandas make floats of a column in which everybody is missing
-    if all(isinstance(c, tuple) for c in categories.categories if c is not None):
+    tuples = all(isinstance(c, tuple) for c in categories.categories if c is not None)
+    if tuples or (kind != "other" and {held, kind} != {"int", "float"}):
         raise ArgumentTypeError(
-            f"the true answers of this design are tuples, {categories.describe()}, but the answers "
-            f"are of kind {held}; give a column of such tuples"
-        )
-    if kind != "other" and {held, kind} != {"int", "float"}:
-        raise ArgumentTypeError(
-            f"categories {categories.describe()} are of kind {kind}, but the answers are of kind "
-            f"{held}; declare the categories in the answers' type, or convert the answers"
+            f"categories {categories.describe()} are {'tuples' if tuples else f'of kind {kind}'}, "
+            f"but the answers are of kind {held}; declare the categories in the answers' type, or "
+            "convert the answers"
         )
 
 
@@ -329,11 +326,7 @@ def _of_chunk(categories: Categories, dtype: Any) -> Encoder:
         of_values, zero = _of_type(categories, storage), pa.array(np.zeros(1, storage))[0]
         return lambda cells: of_values(cells.fill_null(zero).to_numpy(zero_copy_only=False))
     if kind != "str":
-        of_objects = _of_objects(categories)
-        if pa.types.is_nested(dtype):
-            return of_objects
-        of_dictionary = _of_encoded(categories, of_objects)
-        return lambda cells: of_dictionary(cells.dictionary_encode())
+        return _of_objects(categories)
     # Text that is not Unicode (half a surrogate pair) cannot be in an Arrow array.
     texts = [(c, code) for c, code in categories.value_codes.items() if isinstance(c, str)]
     words = {c: code for c, code in texts if c == c.encode(errors="ignore").decode()}
@@ -599,6 +592,12 @@ class Column(NamedTuple):
         return list(self.cells.take(places))
 
 
+_NO_COLUMNS: dict[type, str] = {
+    pd.DataFrame: "give one column, such as df['answer'], or use df.rr with its name",
+    pd.MultiIndex: "pick one level",
+    np.ma.MaskedArray: "masked cells would be answers; give values.astype(object).filled(None)",
+}
+
 _SCALARS = (str, bytes, np.generic, numbers.Number, enum.Enum, datetime.date, datetime.timedelta)
 
 
@@ -619,18 +618,11 @@ def open_column(values: Any) -> Column:
     ArgumentTypeError
         The container is one that reports cannot be given back in.
     """
-    if isinstance(values, pd.DataFrame):
-        raise ArgumentTypeError(
-            "values must be one column, found a DataFrame; give one column, such as "
-            "df['answer'], or use df.rr with its name"
-        )
-    if isinstance(values, pd.MultiIndex):
-        raise ArgumentTypeError("values must be one column, found a MultiIndex; pick one level")
-    if isinstance(values, np.ma.MaskedArray):
-        raise ArgumentTypeError(
-            "values must not be a masked array: what is masked would be taken for an answer; "
-            "convert it, for example with values.astype(object).filled(None)"
-        )
+    for kind, advice in _NO_COLUMNS.items():
+        if isinstance(values, kind):
+            raise ArgumentTypeError(
+                f"values must be one column, found {type(values).__name__}; {advice}"
+            )
     if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         return _open_pandas(values)
     if isinstance(values, np.ndarray):

@@ -178,12 +178,8 @@ def with_known_sum(values: Floats, covariance: Floats, total: float = 1.0) -> tu
 
     As they are where their estimated sum does not vary.
     """
-    with_sum = covariance.sum(axis=1)
-    varying = with_sum.sum()
-    if not varying > _NO_VARIANCE * np.trace(covariance):
-        return values, covariance
-    moved = values - with_sum * ((values.sum() - total) / varying)
-    return moved, covariance - np.outer(with_sum, with_sum) / varying
+    kept, centre = known_sum_map(covariance), total / len(values)
+    return kept @ (values - centre) + centre, kept @ covariance
 
 
 def wald_statistic(shift: Floats, covariance: Floats) -> tuple[float, int]:
