@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of, check_whole_number
 from rrstats.data.arrow import arrow_type
-from rrstats.data.categories import Categories, categories_to_json
+from rrstats.data.categories import categories_to_json
 from rrstats.data.columns import Column, Encoded, codec_of, kind_of_type, open_column, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import (
@@ -63,16 +63,6 @@ def randomize_block(
     return mechanism.randomize(codes, source, block)
 
 
-def _check_policies(unknown: object, missing: object, domain: Categories) -> None:
-    check_one_of(unknown, "unknown", POLICIES["unknown"])
-    check_one_of(missing, "missing", POLICIES["missing"])
-    if domain.missing_code is not None and missing not in ("unknown", "uniform"):
-        raise ArgumentValueError(
-            f"missing={missing!r} contradicts the categories, which have a missing value: there, "
-            "not answering is an answer like any other; leave missing= out"
-        )
-
-
 def _threads_for(column: Column, threads: object) -> int:
     """Threads that share a large column; by default several for text alone.
 
@@ -83,8 +73,7 @@ def _threads_for(column: Column, threads: object) -> int:
         return check_whole_number(threads, "threads", 1)
     if arrow_type(column.dtype) is None or kind_of_type(column.dtype) != "str":
         return 1
-    affinity = getattr(os, "sched_getaffinity", None)
-    return min(4, len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
+    return min(4, os.cpu_count() or 1)
 
 
 def _chained(
@@ -108,21 +97,6 @@ def _chained(
             "answer; give missing='keep' again, so that those rows stay out of the counts"
         )
     return Chain(record.resolve(), mechanism)
-
-
-def _keyed_column(
-    key: Any, question: Hashable, mechanism: Mechanism, *, rng: Any, before: Any
-) -> KeyedColumn:
-    if rng is not None:
-        raise ArgumentTypeError("key and rng both say where the noise comes from; give one")
-    if question is None:
-        raise ArgumentTypeError(
-            "keyed reports need a name of what was asked, so that no two columns share noise: give "
-            "a Series that has a name, or question="
-        )
-    # Both raise for what has no JSON form: words must follow from the same document tomorrow.
-    (asked,) = categories_to_json([question])
-    return KeyedColumn(key, asked, mechanism.to_dict(), before)
 
 
 class Answers(NamedTuple):
@@ -174,11 +148,26 @@ class ColumnRelease(Unpicklable):
         again: bool = False,
     ) -> None:
         opened = open_column(like)
-        _check_policies(unknown, missing, mechanism.domain)
+        policies = {"unknown": unknown, "missing": missing}
+        for name, policy in policies.items():
+            check_one_of(policy, name, POLICIES[name])
+        if mechanism.domain.missing_code is not None and missing not in ("unknown", "uniform"):
+            raise ArgumentValueError(
+                f"missing={missing!r} contradicts the categories, which have a missing value: "
+                "there, not answering is an answer like any other; leave missing= out"
+            )
         self._keyed = None
-        if key is not None:  # words of a second round must differ by those before
+        if key is not None:
+            if question is None or rng is not None:
+                raise ArgumentTypeError(
+                    "keyed reports take no rng, and need a name of what was asked, so that no two "
+                    "columns share noise: give a Series that has a name, or question="
+                )
+            # Words of a second round must differ by those before.  What has no JSON form raises:
+            # words must follow from the same document tomorrow.
             before = record.mechanism if record is not None else "unsaid" if again else None
-            self._keyed = _keyed_column(key, question, mechanism, rng=rng, before=before)
+            (asked,) = categories_to_json([question])
+            self._keyed = KeyedColumn(key, asked, mechanism.to_dict(), before)
         self._threads = _threads_for(opened, threads)
         self.mechanism = self.recorded = mechanism
         self._read = reader(mechanism.domain, opened.cells)
@@ -191,7 +180,6 @@ class ColumnRelease(Unpicklable):
         self.secure = self._source is None or self._source.secure
         # Who has the key of an earlier round sees through it.
         keyed = key is not None or (record is not None and record.keyed)
-        policies = {"unknown": unknown, "missing": missing}
         self.facts = {**policies, "simulated": not self.secure, "keyed": keyed}
         self._process, self._blocks = os.getpid(), 0
         self._one_at_a_time = threading.Lock()
@@ -252,7 +240,15 @@ class ColumnRelease(Unpicklable):
         builder = self._layout.builder(len(column.cells))
         n = len(column.cells)
         blocks = [slice(at, min(at + BLOCK_ROWS, n)) for at in range(0, n, BLOCK_ROWS)]
-        first = self._take_blocks(len(blocks)) if self._keyed is None else 0
+        first = 0
+        if self._keyed is None:
+            if os.getpid() != self._process:
+                raise ArgumentTypeError(
+                    "a ColumnRelease cannot go on in a forked process: both would draw the same "
+                    "noise; create one in each process"
+                )
+            with self._one_at_a_time:  # nobody else gets these, even if drawing them fails
+                first, self._blocks = self._blocks, self._blocks + len(blocks)
         parts = list(enumerate(blocks, first))
         fresh: Any = self._source
 
@@ -281,17 +277,6 @@ class ColumnRelease(Unpicklable):
         outside, missing = (sum(counts) for counts in zip((0, 0), *found, strict=True))
         self.add(n, outside - missing, missing)
         return column.wrap(builder.reports())
-
-    def _take_blocks(self, count: int) -> int:
-        """The first of the next blocks, which nobody else gets, even if drawing them fails."""
-        if os.getpid() != self._process:
-            raise ArgumentTypeError(
-                "a ColumnRelease cannot go on in a forked process: both would draw the same noise; "
-                "create one in each process"
-            )
-        with self._one_at_a_time:
-            first, self._blocks = self._blocks, self._blocks + count
-            return first
 
     @staticmethod
     def _identities(ids: Any, rows: int, values: Any) -> list[Identity]:

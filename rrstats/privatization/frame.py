@@ -113,15 +113,9 @@ def column_mechanisms(
                 "categories must be declared: they are part of the design and never taken from "
                 "data; for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
             )
-        if isinstance(columns, set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
-            raise ArgumentTypeError(
-                "columns must be one column's name, a list of names, or a mapping from column to "
-                f"mechanism, found {type_name(columns)}"
-            )
-        listed = columns if isinstance(columns, list) else [columns]
-        found = dict.fromkeys(listed, as_mechanism(categories, prob, epsilon))
-        if len(found) < len(listed):
-            raise ArgumentValueError("columns must name each column once")
+        several = pd.api.types.is_list_like(columns) and not isinstance(columns, tuple)
+        mechanism = as_mechanism(categories, prob, epsilon)
+        found = dict.fromkeys(columns if several else [columns], mechanism)
     if not found:
         raise ArgumentValueError("columns must name at least one column, found none")
     return found
@@ -224,8 +218,6 @@ def privatize(
     """
     options: dict[str, Any] = {"unknown": unknown, "missing": missing, "threads": threads}
     options |= {"again": again, "key": key, "rng": rng}
-    if question is not None and key is None:
-        raise ArgumentTypeError("question belongs to keyed reports; give key= too")
     if isinstance(values, pd.DataFrame) or is_table(values):
         plan = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
@@ -279,8 +271,6 @@ def _prepared(
     for name, column in zip([*names, group], [*(ids or []), samples], strict=True):
         if column is not None and (label := getattr(column, "name", name)) in prepared:
             raise ArgumentValueError(f"{label!r} must be a public column, and is to be privatized")
-    if samples is not None and all(one.answers.samples is None for one in prepared.values()):
-        raise ArgumentValueError("group must be a public column that some mechanism here needs")
     return prepared
 
 
