@@ -500,16 +500,17 @@ class LikelihoodResult(RegressionResult):
         level : float
             Confidence of the intervals.
         method : {"wald", "profile-likelihood"}
-            From the standard errors, or all values that a likelihood-ratio test does not reject:
-            better where reports are few or prevalence is near 0 or 1.  An end of these is infinite
-            where the likelihood falls too little, or has another maximum on the way.
+            From the standard errors, or all values that a likelihood-ratio test does not reject
+            ("profile" for short, as in R): better where reports are few or prevalence is near 0 or
+            1.  An end of these is infinite where the likelihood falls too little, or has another
+            maximum on the way.
 
         Returns
         -------
         DataFrame
             Columns low and high.
         """
-        if check_one_of(method, "method", ("wald", "profile-likelihood")) == "wald":
+        if check_one_of(method, "method", ("wald", "profile-likelihood", "profile")) == "wald":
             return super().conf_int(level)
         self._check_likelihood("a profile likelihood interval")
         ends = profile_intervals(self.fit, confidence(level))
