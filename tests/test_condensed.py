@@ -19,7 +19,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, variable, variables
 from rrstats.estimation.crosstab import count_rows
 from rrstats.estimation.engine_frames import is_frame
-from rrstats.estimation.sample_design import check_weights, powers, rows_of
+from rrstats.estimation.sample_design import check_weights, powers_of, rows_of
 from rrstats.estimation.tally import counted_parts, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
@@ -60,14 +60,12 @@ def _rows(mechanism):
 
 
 def _condensed(rows):
-    """The combinations of all but weights; how often each, and its sums of powers of weights."""
+    """The combinations, and how often each occurs."""
     held = defaultdict(list)
-    for *labels, weight in rows:
-        held[tuple(map(repr, labels))].append((labels, weight))
-    combinations = [alike[0][0] for alike in held.values()]
-    times = np.array([len(alike) for alike in held.values()], dtype=np.int64)
-    sums = [powers(np.array([w for _, w in alike])).sum(axis=1) for alike in held.values()]
-    return combinations, times, np.array(sums).T
+    for row in rows:
+        held[tuple(map(repr, row))].append(row)
+    combinations = [alike[0] for alike in held.values()]
+    return combinations, np.array([len(alike) for alike in held.values()], dtype=np.int64)
 
 
 def _columns(rows):
@@ -77,27 +75,22 @@ def _columns(rows):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("design", [("by",), ("by", "strata", "clusters")])
 def test_multiples_are_so_many_rows(mechanism, design, weighted):
-    """Combinations with their multiplicity and sums of weights make the tally of the rows.
+    """Combinations with their multiplicity make the tally of the rows.
 
     Exactly: the weights are powers of 2, or 0.
     """
     rows = _rows(mechanism)
-    *given, weights = _columns(rows)
-    combinations, often, sums = _condensed(rows)
+    combinations, often = _condensed(rows)
     found = []
-    for columns, times, powered in (
-        (given, None, weights if weighted else None),
-        (_columns(combinations), often, sums if weighted else None),
-    ):
-        reports, by, strata, clusters, samples = columns
+    for held, times in ((rows, None), (combinations, often)):
+        reports, by, strata, clusters, samples, weights = _columns(held)
         beside = {"by": by, "strata": strata, "clusters": clusters}
         group = samples if mechanism.groups else None
         opened = variable(reports, mechanism, group=group, times=times)
         named = {name: beside[name] for name in design}
-        by, own = named.pop("by"), None if times is not None else powered
-        held = {} if times is None else {"times": times, "weights": powered}
+        by, own = named.pop("by"), weights if weighted else None
         sample = rr.SampleDesign(weights=own, **named)
-        placed = rows_of(reports, opened.rows, by=by, design=sample, **held)
+        placed = rows_of(reports, opened.rows, by=by, design=sample, times=times)
         found.append(counted_parts(opened, placed))
     assert found[0] == found[1]
     assert list(found[0]) == list(found[1])
@@ -107,7 +100,7 @@ def test_tables_of_multiples(mechanism):
     """Joint tables count combinations as often as they occur, of labels and of subsets alike."""
     rows = _rows(mechanism)
     counted = []
-    for held, times in ((rows, None), _condensed(rows)[:2]):
+    for held, times in ((rows, None), _condensed(rows)):
         reports, by, *_, samples = _columns([row[:5] for row in held])
         asked = {"group": samples} if mechanism.groups else {}
         columns = [variable(reports, mechanism, times=times, **asked), ordinary(by)]
@@ -134,7 +127,7 @@ def test_unknown_reports_are_counted_as_rows():
 
 def test_powers_of_weights():
     """w, w^2, 1/w and 1/w^2; a weight of 0 is nobody, of infinite inverse."""
-    found = powers(np.array([4.0, 0.0]))
+    found = powers_of(np.array([4.0, 0.0]))
     assert [[4, 0], [16, 0], [0.25, np.inf], [0.0625, np.inf]] == found.tolist()
     assert [4.0, 1.0] == check_weights([0.25, 1], 2, name="probabilities").tolist()
     with pytest.raises(ArgumentValueError, match=r"found 2 of 3 outside or missing"):

@@ -1360,15 +1360,14 @@ def crosstab(
     check_columns(columns, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame, beside, times, summed = grouped_rows(data, columns, group, design=design)
+    frame, beside, times = grouped_rows(data, columns, group, design=design)
     rows = len(frame) if times is None else int(times.sum())
     read = variables(frame, columns, mechanisms, group=group, times=times)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
     found = replace(found, n_missing=rows - found.n)._checked()
     if design is not SIMPLE:
-        own: Any = {"design": beside, "times": times, "weights": summed}
-        placed = rows_of(frame.index.to_series(), len(frame), **own)
+        placed = rows_of(frame.index.to_series(), len(frame), design=beside, times=times)
         tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
     lack = f"have something missing in the columns {list(columns)}"

@@ -7,7 +7,6 @@ it fails is not repeated: engines put cells into their messages.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats._typing import Counts, Floats
+from rrstats._typing import Counts
 from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-from rrstats.estimation.analysis_columns import check_asked, refuse_reports
-from rrstats.estimation.sample_design import LIMITS, SampleDesign, refuse_weights
+from rrstats.estimation.analysis_columns import check_asked
+from rrstats.estimation.sample_design import SampleDesign
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read, write
@@ -115,7 +114,7 @@ def _understood(data: Any) -> Any:
     return found if isinstance(found, nw.DataFrame | nw.LazyFrame) else None
 
 
-def told(engine: str, ask: Callable[[], Any]) -> Any:
+def ask_engine(engine: str, ask: Callable[[], Any]) -> Any:
     """An engine's answer; raises without its words where it fails, as they may hold cells."""
     failed: Exception
     try:
@@ -154,8 +153,8 @@ class EngineFrame:
 
     def __init__(self, frame: Any) -> None:
         self.native, self.engine = frame.to_native(), str(frame.implementation.value)
-        self.frame, self.names = told(self.engine, lambda: _placed(self.engine, frame))
-        self.types = told(self.engine, lambda: tuple(self.frame.collect_schema().values()))
+        self.frame, self.names = ask_engine(self.engine, lambda: _placed(self.engine, frame))
+        self.types = ask_engine(self.engine, lambda: tuple(self.frame.collect_schema().values()))
 
     @cached_property
     def header(self) -> pd.DataFrame:
@@ -183,32 +182,9 @@ class EngineFrame:
                 found.setdefault(record.name, record)
         return list(found.values())
 
-    def type_of(self, name: Hashable) -> Any:
-        """The type of a column that can be grouped by; raises for another."""
-        import narwhals as nw
-
-        dtype = self.types[place_of(self.header, name)]
-        if not isinstance(name, str):
-            raise ArgumentTypeError(
-                f"a column must have text for a name to be counted by {self.engine}, found {name!r}"
-            )
-        if isinstance(dtype, nw.List | nw.Array | nw.Struct):
-            raise ArgumentTypeError(
-                f"column {name!r} holds several values in each row ({dtype}), which cannot be "
-                "counted; reports that name several categories are kept as packed bytes (binary)"
-            )
-        return dtype
-
-    def check_numbers(self, name: Hashable, argument: str) -> None:
-        """Raise unless it is the name of a column of ordinary numbers."""
-        refuse_reports(column_of(self.header, name), argument, "weigh by what is known of everyone")
-        dtype = self.type_of(name)
-        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
-            raise ArgumentTypeError(f"{argument} must be numbers, found a column of type {dtype}")
-
-    def levels(self, name: str) -> list[Any] | None:
+    def levels(self, name: Hashable) -> list[Any] | None:
         """The declared levels of a column in their order; None where it has none or no order."""
-        dtype = self.type_of(name)
+        dtype = self.types[place_of(self.header, name)]
         if hasattr(dtype, "categories"):
             return list(dtype.categories)
         if str(dtype) == "Categorical" and self.engine == "dask":
@@ -224,21 +200,15 @@ class EngineFrame:
 
 
 def group_counts(
-    frame: EngineFrame, names: Sequence[Hashable], design: SampleDesign, most: int = MOST
-) -> tuple[pd.DataFrame, Counts, Floats | None]:
+    frame: EngineFrame, names: Sequence[Hashable], most: int = MOST
+) -> tuple[pd.DataFrame, Counts]:
     """The combinations of values of some columns, and how many rows of the data each stands for.
 
-    The frame has one row each, the columns under their names, with what is said of them; last come
-    (4, rows) sums of the powers of the weights, or None.
+    The frame has one row each, the columns under their names, with what is said of them.
     most : so many are fetched, and ArgumentValueError is raised where there are more.
     """
-    asked = {name: f"key{place}" for place, name in enumerate(dict.fromkeys(names))}
-    for name in asked:
-        frame.type_of(name)
-    given = {name: one for name, one in design.columns.items() if name in LIMITS}
-    for name, one in given.items():
-        frame.check_numbers(one, name)
-    found = told(frame.engine, lambda: _query(frame, asked, given, most))
+    asked = {name: place_of(frame.header, name) for name in names}
+    found = ask_engine(frame.engine, lambda: _query(frame, list(asked.values()), most))
     times = np.array(found["times"], dtype=np.int64)
     if len(times) > most:
         raise ArgumentValueError(
@@ -246,72 +216,34 @@ def group_counts(
             "counts are fetched: are these reports, and labels of groups? (free text and numbers "
             "not cut into ranges are neither); otherwise add the tallies of parts of the data"
         )
-    columns = {name: _column(frame, str(name), found[key]) for name, key in asked.items()}
+    columns = {name: _column(frame, name, found[f"key{at}"]) for at, name in enumerate(asked)}
     table = pd.DataFrame(columns, index=pd.RangeIndex(len(times)))
     records = read(frame.header.attrs)
     if kept := [one for one in records if one.name in asked or one.name not in frame.names]:
         table.attrs[KEY] = write(kept)
-    if not given:
-        return table, times, None
-    powers = np.array([found[f"power{place}"] for place in range(4)], dtype=np.float64)
-    refused = sum(map(int, found["refused"]))
-    (name,) = given
-    refuse_weights(name, int(times.sum()), refused, float(powers[0].sum()))
-    powers[2:, np.array(found["nobody"], dtype=np.int64) > 0] = math.inf
-    return table, times, powers
+    return table, times
 
 
-def _query(
-    frame: EngineFrame, asked: dict[Hashable, str], given: dict[str, Any], most: int
-) -> dict[str, list[Any]]:
-    """The engine's answer: from key, and from sum, to its values."""
+def _query(frame: EngineFrame, places: list[int], most: int) -> dict[str, list[Any]]:
+    """The engine's answer about the columns in these places: the values of each key, and times."""
     import narwhals as nw
 
     lazy = frame.frame
     if frame.engine == "pyarrow":  # chunks with dictionaries of their own cannot be grouped
         lazy = nw.from_native(frame.native.unify_dictionaries())
-    kept, sums = [], [nw.len().alias("times")]
-    for name, key in asked.items():
-        column = nw.nth(place_of(frame.header, name))
-        if frame.type_of(name).is_float():  # two kinds of missing would be two groups
+    keys: dict[str, Any] = {}
+    for place in places:
+        column = nw.nth(place)
+        if frame.types[place].is_float():  # two kinds of missing would be two groups
             column = nw.when(~column.is_nan()).then(column)
-        kept.append(column.alias(key))
-    for one in given.values():
-        number = nw.nth(place_of(frame.header, one))
-        kept.append(number.cast(nw.Float64).fill_null(math.inf).alias("number"))
-    lazy = lazy.lazy().select(*kept)
-    if given:
-        lazy = lazy.with_columns(*_terms(nw.col("number"), *given))
-        sums += [nw.col(name).sum() for name in _TERMS]
-    lazy = lazy.group_by(list(asked.values())).agg(*sums).head(most + 1)
+        keys[f"key{len(keys)}"] = column
+    lazy = lazy.lazy().select(**keys).group_by(list(keys))
     options = {"engine": "streaming"} if frame.engine == "polars" else {}
-    return dict(lazy.collect(**options).to_dict(as_series=False))
+    counted = lazy.agg(nw.len().alias("times")).head(most + 1).collect(**options)
+    return dict(counted.to_dict(as_series=False))
 
 
-_TERMS = ("power0", "power1", "power2", "power3", "refused", "nobody")
-
-
-def _terms(number: Any, name: str) -> list[Any]:
-    """Powers of the weight of each row as in `powers`, and 1 where it is refused or is nobody.
-
-    A missing, infinite or NaN number is told by comparisons without null, on which all engines
-    agree: NaN is within no bounds, or above all.  Nothing is divided by 0, an error in some.
-    """
-    import narwhals as nw
-
-    least, most = LIMITS[name]
-    good, nobody = (number >= least) & (number <= most), number == 0
-    weight, safe = (nw.when(good).then(number).otherwise(other) for other in (0.0, 1.0))
-    inverse = 1.0 / safe
-    if name == "probabilities":
-        weight, inverse, nobody = inverse, safe, number < -math.inf
-    refused = ~(good | nobody)
-    terms = (weight, weight * weight, inverse, inverse * inverse)
-    told_apart = (one.cast(nw.Int64) for one in (refused, nobody))
-    return [one.alias(name) for one, name in zip((*terms, *told_apart), _TERMS, strict=True)]
-
-
-def _column(frame: EngineFrame, name: str, values: list[Any]) -> Any:
+def _column(frame: EngineFrame, name: Hashable, values: list[Any]) -> Any:
     """Values as a column, with the declared levels where the engine's type has them."""
     levels = frame.levels(name)
     held = pd.Series(values, dtype=object)
@@ -419,17 +351,16 @@ def grouped_rows(
     *,
     design: SampleDesign,
     most: int = MOST,
-) -> tuple[pd.DataFrame, SampleDesign, Counts | None, Floats | None]:
-    """A frame whose columns can be read, its design, how many rows each row is, and their weights.
+) -> tuple[pd.DataFrame, SampleDesign, Counts | None]:
+    """A frame whose columns can be read, its design, and how many rows of the data each row is.
 
     Of pandas it is the frame itself, and None; of an engine what `group_counts` gives.
     labels : names of further columns.
     """
-    frame, times, weights = open_frame(data), None, None
+    frame, times = open_frame(data), None
     check_names(header_of(frame), None, None, design)
     if isinstance(frame, EngineFrame):
-        names = [*columns, *listed(labels), *listed(design.strata), *listed(design.clusters)]
-        frame, times, weights = group_counts(frame, names, design, most)
-        design = replace(design, weights=None, probabilities=None)  # they are summed up already
+        names = [*columns, *listed(labels), *design.columns.values()]
+        frame, times = group_counts(frame, names, most)
     held: dict[str, Any] = {name: column_of(frame, one) for name, one in design.columns.items()}
-    return frame, replace(design, **held), times, weights
+    return frame, replace(design, **held), times

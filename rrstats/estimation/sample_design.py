@@ -3,7 +3,7 @@
 A `SampleDesign` names them, or holds them.  A `Rows` gives each row a number for its group and one
 for its (stratum, cluster), and its weight, by which tallies count.  Labels come from the rows
 themselves: they are public.  A row may stand for several alike, as those that an engine groups do:
-then it says how many, and what the powers of their weights add up to.
+then it says how many.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Rows(NamedTuple):
 
     groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
     is one stratum and every row is a cluster by itself.
-    weights : (rows,), or (4, rows) sums of their powers; None where nothing is weighted.
+    weights : (rows,); None where nothing is weighted.
     """
 
     groups: Numbered | None = None
@@ -153,11 +153,6 @@ class Rows(NamedTuple):
         """True where something is said of how the rows were sampled."""
         return self.cells is not None or self.weights is not None
 
-    def powers_of(self, part: slice, outside: Codes) -> Floats:
-        """(4, n) powers of the weights of some rows, less those outside; see `powers`."""
-        mine = np.delete(np.asarray(self.weights)[..., part], outside, axis=-1)
-        return powers(mine) if mine.ndim == 1 else mine
-
 
 def rows_of(
     reports: Any,
@@ -167,20 +162,19 @@ def rows_of(
     design: SampleDesign | None = None,
     observed: bool = True,
     times: Counts | None = None,
-    weights: Floats | None = None,
 ) -> Rows:
     """Groups, strata, clusters and weights, each checked against the reports they belong to.
 
-    times, weights : where each row stands for several; then the design has no weights.
+    times : (rows,) how many rows of the data each stands for; None where that is 1.
     """
     design = design or SIMPLE
     if by is None and design is SIMPLE:
-        return Rows(weights=weights)
+        return Rows()
     labels = [] if by is None else columns_of(by)
     # One labelled column is enough to tell which rows belong together.
     given = [reports, *labels, *design.columns.values()]
     reports = next((one for one in given if isinstance(one, pd.Series)), reports)
-    groups = cells = None
+    groups = cells = weights = None
     if labels:
         read = [_aligned(reports, rows, column, "by") for column in labels]
         groups = numbered(read, observed=observed)
@@ -188,7 +182,7 @@ def rows_of(
         cells = _cells(reports, rows, design, times)
     for name in LIMITS:
         if name in design.columns:
-            weights = check_weights(design.columns[name], rows, reports, name=name)
+            weights = check_weights(design.columns[name], rows, reports, times, name=name)
     if design.population is not None and cells is None and weights is None:
         # One stratum, so that rows outside a group count as sampled.
         cells = Numbered(np.zeros(rows, dtype=np.intp), [(0, None)])
@@ -272,7 +266,14 @@ def _cells(reports: Any, rows: int, design: SampleDesign, times: Counts | None) 
     return Numbered(codes, labels)
 
 
-def check_weights(given: Any, rows: int, reports: Any = None, *, name: str = "weights") -> Floats:
+def check_weights(
+    given: Any,
+    rows: int,
+    reports: Any = None,
+    times: Counts | None = None,
+    *,
+    name: str = "weights",
+) -> Floats:
     """(rows,) weights of at least 0, or 1 / probabilities; raises for anything else.
 
     >>> check_weights([0.5, 1.0, 0.25], 3, name="probabilities")
@@ -282,7 +283,8 @@ def check_weights(given: Any, rows: int, reports: Any = None, *, name: str = "we
     refuse_reports(given, name, "weigh by what is known of everybody")
     found, (least, most) = numbers(given, name, rows, finite=False), LIMITS[name]
     good = (found >= least) & (found <= most) | (found == 0) & (name == "weights")
-    refuse_weights(name, rows, int((~good).sum()), float(found.sum()))
+    often = np.ones(rows, dtype=np.int64) if times is None else times
+    refuse_weights(name, int(often.sum()), int(often[~good].sum()), float(found.sum()))
     return found if name == "weights" else np.asarray(1 / found)
 
 
@@ -313,10 +315,10 @@ def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
         raise ArgumentValueError("weights must not all be 0")
 
 
-def powers(weights: Floats) -> Floats:
+def powers_of(weights: Floats) -> Floats:
     """(4, n) the weights, their squares, and the reciprocals of both; infinite for a weight of 0.
 
-    >>> powers(np.array([0.5])).ravel().tolist()
+    >>> powers_of(np.array([0.5])).ravel().tolist()
     [0.5, 0.25, 2.0, 4.0]
     """
     with np.errstate(divide="ignore"):

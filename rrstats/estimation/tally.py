@@ -28,6 +28,7 @@ from rrstats.estimation.sample_design import (
     SampleDesign,
     design_of,
     group_names,
+    powers_of,
     rows_of,
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
@@ -335,9 +336,10 @@ def count_reports(
         prob = epsilon = None
     beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
-        most = frames.most_of(given) if is_mechanism(given) and not beside else frames.MOST
+        alone = is_mechanism(given) and not beside and not design.columns
+        most = frames.most_of(given) if alone else frames.MOST
         table, *read = frames.grouped_rows(frame, names, beside, design=design, most=most)
-        own = dict(zip(("design", "times", "weights"), read, strict=True))
+        own = dict(zip(("design", "times"), read, strict=True))
         own["by"] = [column_of(table, name) for name in frames.listed(by)] or None
         own["group"] = None if group is None else column_of(table, group)
         name = names[0] if len(names) == 1 else tuple(names)
@@ -413,7 +415,7 @@ def _sums(opened: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray
         flat = places[each] * m + cells
         _add(reported, flat, times[each])
         if rows.weights is not None:
-            given = rows.powers_of(part, outside)
+            given = powers_of(np.delete(rows.weights[part], outside)) * times
             for sums, values in zip(weights, given[:2, each], strict=True):
                 _add(sums, flat, values)
             for sums, values in zip(powers, given, strict=True):
