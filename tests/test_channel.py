@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -15,7 +14,7 @@ from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsErro
 from rrstats.estimation.arrays import most_likely
 from rrstats.mechanisms.channel import check_target, expected_rates
 from rrstats.mechanisms.matrix_channel import MatrixChannel
-from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance
+from rrstats.mechanisms.support_channel import KRRChannel, report_variance
 
 THETA = np.array([0.5, 0.3, 0.2])
 SQUARE = channel_of([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
@@ -173,39 +172,6 @@ def test_binomial_rates():
 # -- supports of several categories -------------------------------------------------------------
 
 
-def unary(k, keep, flip):
-    """Each category is reported apart: yes with ``keep`` if true, with ``flip`` if not."""
-    ratio = keep * (1 - flip) / (flip * (1 - keep))
-    return SupportChannel(k, keep, flip, keep * flip, flip * flip, ratio)
-
-
-@pytest.mark.parametrize("k", [2, 3, 4])
-def test_unary_support(k):
-    """The four numbers of a unary design, against the sum over all its 2**k reports."""
-    keep, flip = Fraction(3, 4), Fraction(1, 5)
-    channel = unary(k, keep, flip)
-    reports = np.array(list(itertools.product([False, True], repeat=k)))
-    rates = np.where(np.eye(k, dtype=bool), float(keep), float(flip))
-    law = np.prod(np.where(reports[:, None, :], rates, 1 - rates), axis=2)  # report, truth
-    scores = channel.scores(reports)
-    assert np.allclose(np.eye(k), law.T @ scores)
-    theta = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
-    sampled, rows = np.zeros((k, k)), np.zeros((k, k))
-    for truth, report in itertools.product(range(k), range(len(reports))):
-        chance = theta[truth] * law[report, truth]
-        off, noise = scores[report] - theta, scores[report] - np.eye(k)[truth]
-        sampled += chance * np.outer(off, off)
-        rows += chance * np.outer(noise, noise)
-    assert np.allclose(sampled, channel.covariance(theta, "population"))
-    assert np.allclose(rows, channel.covariance(theta, "rows"))
-    ratios = channel.likelihood(reports)
-    assert np.allclose(law / law.sum(axis=1, keepdims=True), ratios / ratios.sum(1, keepdims=True))
-    worst = max((row.max() / row.min()) for row in law)
-    assert float(channel.max_likelihood_ratio) == pytest.approx(worst)
-    assert not channel.binomial_rates.complementary
-    assert not channel.is_multinomial
-
-
 def test_truth_and_nothing_else():
     """prob 1 and prob 0 have infinite ratios; their likelihoods rule truths out."""
     direct, never = (KRRChannel.of(3, Fraction(prob)) for prob in (1, 0))
@@ -242,23 +208,6 @@ def test_no_information_at_one_kth():
     assert min(both.values()) > 10
 
 
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        [[0.5, 0.5], [0.5, 0.5]],
-        [[0.6, 0.6, 0.1], [0.4, 0.4, 0.9]],
-        [[0.5, 0.2, 0.35], [0.3, 0.4, 0.35], [0.2, 0.4, 0.3]],
-        [[0.2, 0.3, 0.5], [0.8, 0.7, 0.5]],
-    ],
-)
-def test_matrix_without_information(matrix):
-    """Truths that are reported alike cannot be told apart, and the condition number says so."""
-    channel = channel_of(matrix)
-    with pytest.raises(NotIdentifiableError, match="condition number") as caught:
-        channel.solve(np.full(channel.m, 1 / channel.m))
-    assert isinstance(caught.value, ValueError)
-
-
 def test_impossible_reports():
     """A report that the channel never makes has no score, and counts of it are refused."""
     channel = channel_of([[0.8, 0.3], [0, 0], [0.2, 0.7]])
@@ -271,17 +220,6 @@ def test_impossible_reports():
 
 
 # -- bad input ----------------------------------------------------------------------------------
-
-
-def test_nearly_one_is_normalized_exactly():
-    """Within 1e-9 a column is normalized; sampler and epsilon use that same rational."""
-    tenths = [[0.7, 0.1], [0.1, 0.8], [0.2, 0.1]]
-    assert sum(map(Fraction, (0.7, 0.1, 0.2))) != 1
-    for matrix in (tenths, [[0.75 + 4e-10, 0.25], [0.25, 0.75]]):
-        columns = zip(*channel_of(matrix).entries, strict=True)
-        assert [1, 1] == [sum(column) for column in columns]
-    with pytest.raises(ArgumentValueError, match="2e-09 too much"):
-        channel_of([[0.75 + 2e-9, 0.25], [0.25, 0.75]])
 
 
 @pytest.mark.parametrize("target", ["Population", "row", None, 1, ["rows"]])

@@ -381,15 +381,6 @@ def test_other_types_are_refused(reports):
     assert "reports" in str(caught.value)
 
 
-def test_posterior():
-    """P(truth | report) by Bayes' rule over the bits: likelihood odds for those that are set."""
-    reports = UNARY.unpack([GOOD])
-    found = rr.posterior(reports, UNARY, np.full(K, 1 / K))
-    odds = float(UNARY.channel.max_likelihood_ratio)
-    weights = np.where(reports, odds, 1.0)
-    assert np.allclose(weights / weights.sum(), found, rtol=1e-12)
-
-
 # -- counting -------------------------------------------------------------------------------------
 
 

@@ -76,25 +76,6 @@ def test_shipped_reports(name):
         check_shipped(design, vector)
 
 
-def test_shipped_primitives():
-    """Coins, integers and cells come out as the vectors say, of the words that they say."""
-    for vector in PRIMITIVES["coin"]:
-        source = told(vector)
-        heads = samplers.coin(source, 0, 0, 1, prob=Fraction(vector["prob"]))
-        assert [vector["heads"]] == heads.tolist()
-        assert vector["words"] == source.asked
-    for vector in PRIMITIVES["below"]:
-        source = told(vector)
-        values = samplers.below(source, 0, 0, 1, bound=vector["bound"])
-        assert [vector["value"]] == values.tolist()
-        assert vector["words"] == source.asked
-    for vector in PRIMITIVES["cells"]:
-        source = told(vector)
-        cells = samplers.cells(source, 0, 0, 1, cuts=[Fraction(cut) for cut in vector["cuts"]])
-        assert [vector["cell"]] == cells.tolist()
-        assert vector["words"] == source.asked
-
-
 # -- a client in another language ------------------------------------------------------------------
 
 
@@ -115,20 +96,34 @@ def test_plain_reports(name):
         check_plain(DESIGNS[name], vector)
 
 
-def test_plain_primitives():
-    """Its coins, integers and cells come out as the vectors say, and use all their words."""
-    for vector in PRIMITIVES["coin"]:
-        words = plain_client.Words(vector["words"])
-        assert vector["heads"] == plain_client.coin(words, 0, Fraction(vector["prob"]))
-        assert set(vector["words"]) == words.used
-    for vector in PRIMITIVES["below"]:
-        words = plain_client.Words(vector["words"])
-        assert vector["value"] == plain_client.below(words, 0, vector["bound"])
-        assert set(vector["words"]) == words.used
-    for vector in PRIMITIVES["cells"]:
-        words = plain_client.Words(vector["words"])
-        cuts = [Fraction(cut) for cut in vector["cuts"]]
-        assert vector["cell"] == plain_client.cells(words, 0, cuts)
+PRIMITIVE = {
+    "coin": (
+        "heads",
+        lambda words, v: samplers.coin(words, 0, 0, 1, prob=Fraction(v["prob"])),
+        lambda words, v: plain_client.coin(words, 0, Fraction(v["prob"])),
+    ),
+    "below": (
+        "value",
+        lambda words, v: samplers.below(words, 0, 0, 1, bound=v["bound"]),
+        lambda words, v: plain_client.below(words, 0, v["bound"]),
+    ),
+    "cells": (
+        "cell",
+        lambda words, v: samplers.cells(words, 0, 0, 1, cuts=[*map(Fraction, v["cuts"])]),
+        lambda words, v: plain_client.cells(words, 0, [*map(Fraction, v["cuts"])]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PRIMITIVE)
+def test_primitives(kind):
+    """Both make what the vectors say, of the words that they say, and use all of these."""
+    result, shipped, plain = PRIMITIVE[kind]
+    for vector in PRIMITIVES[kind]:
+        source, words = told(vector), plain_client.Words(vector["words"])
+        assert [vector[result]] == shipped(source, vector).tolist()
+        assert vector["words"] == source.asked
+        assert vector[result] == plain(words, vector)
         assert set(vector["words"]) == words.used
 
 
