@@ -53,10 +53,8 @@ from rrstats.randomness.sources import secret_bytes
 
 try:
     import pyarrow as pa
-    from pyspark import TaskContext
     from pyspark.accumulators import AccumulatorParam
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql import functions as F
     from pyspark.sql import types as T
     from pyspark.sql.pandas.types import from_arrow_type
 except ImportError:
@@ -163,7 +161,7 @@ def _uncutting(spark: Any) -> Any:
     for name in ("maxPartitionBytes", "openCostInBytes"):
         session.conf.set(f"spark.sql.files.{name}", str(WHOLE_BYTES))
     session.conf.unset("spark.sql.files.maxPartitionNum")
-    # The newer reader does not tell where a row lies.
+    # The newer reader does not tell which files its tasks read.
     session.conf.set("spark.sql.sources.useV1SourceList", "parquet")
     return session
 
@@ -317,14 +315,12 @@ class Task:
     """Work of an attempt on the batches of one partition, on any machine, under keys of its own.
 
     names : of the columns, by place.  seen : where to add what was seen, if anywhere.
-    files : where to add which file this was, if batches have its mark.
     """
 
     names: list[str]
     wanted: list[ColumnRequest]
     options: dict[str, Any]
     seen: Any = None
-    files: Any = None
 
     def reports(self, batches: Batches) -> Batches:
         """The batches with reports in the place of answers; what Spark lacks is bytes there."""
@@ -341,11 +337,8 @@ class Task:
         yield from ()
 
     def _opened(self, batches: Batches) -> Iterator[tuple[BatchRelease, pa.RecordBatch]]:
-        release, rows = None, 0
+        release = None
         for batch in batches:
-            if self.files is not None:
-                batch = self._unmarked(batch, first=not rows)
-            rows += batch.num_rows
             named = batch.rename_columns(self.names)
             if release is None:
                 schema = named.schema.remove_metadata()
@@ -354,39 +347,23 @@ class Task:
         if release is not None and self.seen is not None:
             self.seen.add(release.seen())
 
-    def _unmarked(self, batch: pa.RecordBatch, *, first: bool) -> pa.RecordBatch:
-        """The batch without its last column, which names the file in the first row of each."""
-        *names, last = batch.schema.names
-        marks = batch.column(last)
-        if len(marks) and (first or marks.null_count < len(marks)):
-            task = TaskContext.get()
-            assert task is not None  # as this is one
-            whole = first and marks[0].is_valid and marks.null_count == len(marks) - 1
-            self.files.add([(task.partitionId(), str(marks[0]) if whole else None)])
-        return batch.select(names)
 
+def file_places(reports: Any) -> dict[int, int]:
+    """For each task the place of its file in the order of names, as Spark planned them.
 
-def marked(frame: Any) -> Any:
-    """The frame with a last column that names the file in the first row of each file."""
-    row = frame.metadataColumn("_metadata")
-    name = F.when(row["row_index"] == 0, row["file_path"])
-    return frame.select("*", name)
-
-
-def in_order(files: Mapping[int, str | None]) -> dict[int, int]:
-    """For each task with rows the place of its part, in the order of the files' names.
-
-    Raises FileError where a task was not one file from its first row to its last.
+    Raises FileError where a task is not one file from its first row to its last.
     """
-    if None in files.values():
-        raise FileError(
-            "this Spark cuts files and packs the pieces by their bytes, which follow from answers; "
-            "nothing was published; give a DataFrame in an order that tells nothing, such as "
-            "spark.read.parquet(...).orderBy(F.rand())"
-        )
-    # Without rows there is one part without rows.
-    ordered = sorted(files, key=lambda task: str(files[task]))
-    return {task: place for place, task in enumerate(ordered)} or {0: 0}
+    files: dict[int, str] = {}
+    for task in reports._jdf.queryExecution().toRdd().partitions():
+        file, *others = task.files()
+        if others or file.length() < file.fileSize():
+            raise FileError(
+                "this Spark cuts files and packs the pieces by their bytes, which follow from "
+                "answers; nothing was published; give a DataFrame in an order that tells nothing, "
+                "such as spark.read.parquet(...).orderBy(F.rand())"
+            )
+        files[task.index()] = str(file.urlEncodedPath())
+    return {task: place for place, task in enumerate(sorted(files, key=lambda one: files[one]))}
 
 
 def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
@@ -438,8 +415,8 @@ def privatize_parquet(
     src : a path that Spark reads as Parquet (text as Spark takes it, a `Path` of this machine),
         or a Spark DataFrame, which is computed once (twice where answers may be refused).
     dst : the directory; any Hadoop file system.  Each file of a path is one task and one part, in
-        the order of their names and with its rows in their order (without rows it has none); each
-        partition of a DataFrame is one part, as it stands.
+        the order of their names and with its rows in their order (without rows it may have none);
+        each partition of a DataFrame is one part, as it stands.
     plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
     spark : the session, for a path; by default the active one.
     unknown, missing, again : as for `rr.files.privatize_file`; again=True privatizes reports once
@@ -510,13 +487,11 @@ def _write(
 ) -> int:
     """Write all reports; how many rows there are.  by_file : each task is to be one file."""
     spark = frame.sparkSession
-    places: list[tuple[int, str | None]] = []
-    files = spark.sparkContext.accumulator(places, Adding()) if by_file else None
     with _counted(spark, release) as seen:
-        writing = replace(task, seen=seen, files=files)
-        reports = mapped(marked(frame) if by_file else frame, writing.reports, schema)
+        reports = mapped(frame, replace(task, seen=seen).reports, schema)
+        places = file_places(reports) if by_file else None
         reports.write.mode("append").options(**WRITING).parquet(staging.data)
-    staging.close(None if files is None else in_order(dict(files.value)))
+    staging.close(places)
     rows: int = spark.read.parquet(staging.data).count()
     release.confirm(rows)
     document = json.dumps(write(release.records), indent=1)
