@@ -26,7 +26,6 @@ from __future__ import annotations
 import json
 import re
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -81,7 +80,7 @@ def retold(text: str, work: Callable[[], Result]) -> Result:
     except RRStatsError:
         raise
     except Exception as error:
-        kind, step = _kind(error), _next_step(error)
+        kind, step = _kind(error)
     # Raised out here, so that it does not carry the other one along.
     raise FileError(
         f"{text}: {kind}, whose message may quote an answer and is not told (Spark's own log has "
@@ -89,26 +88,22 @@ def retold(text: str, work: Callable[[], Result]) -> Result:
     )
 
 
-def _kind(error: Any) -> str:
-    kind = type(error).__name__
+def _kind(error: Any) -> tuple[str, str]:
+    """The kind of an error, and help against the commonest, by words that no cell can bring in."""
+    kind, step = type(error).__name__, ""
     with suppress(Exception):
         kind = str(error.java_exception.getClass().getSimpleName())
     with suppress(Exception):  # an identifier of Spark's own, such as PATH_NOT_FOUND
         kind += f" ({error.getCondition()})" if error.getCondition() else ""
-    return kind
-
-
-def _next_step(error: Any) -> str:
-    """Help against the commonest cause, told by words that no cell can bring in."""
     with suppress(Exception):
         said = str(error)
         for package in ("rrstats", "pyarrow", "numpy", "pandas", "cryptography"):
             if f"ModuleNotFoundError: No module named '{package}'" in said:
-                return (
+                step = (
                     f"; an executor cannot import {package}: install it there, and set "
                     "PYSPARK_PYTHON to a Python that has it before the session starts"
                 )
-    return ""
+    return kind, step
 
 
 def _location(path: object, argument: str) -> str:
@@ -282,10 +277,8 @@ def reports_schema(schema: Any, release: BatchRelease) -> Any:
     records = {str(record.name): record for record in release.records}
     for field in schema.fields:
         if (column := release.columns.get(field.name)) is not None:
-            same = release.declared(field.name) == column.type
             bits = pa.types.is_fixed_size_binary(column.type)
-            made = pa.binary() if bits else column.type
-            kind = field.dataType if same else from_arrow_type(made)
+            kind = from_arrow_type(pa.binary() if bits else column.type)
             metadata = {KEY: json.dumps(write([records[field.name]]))}
             field = T.StructField(field.name, kind, True, metadata)
         fields.append(field)
@@ -370,10 +363,7 @@ def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
     """The lazy frame of what the work makes of each partition."""
     # By place, because Spark takes a dot in a name for a field of a structure.
     placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
-    with warnings.catch_warnings():
-        # No pandas is used here; executors say it to their own logs.
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
-        return placed.mapInArrow(lambda batches: work(batches), schema)
+    return placed.mapInArrow(lambda batches: work(batches), schema)
 
 
 def prepare(
@@ -570,7 +560,7 @@ class Staging:
     """
 
     def __init__(self, spark: Any, target: str, *, overwrite: bool = False) -> None:
-        self._jvm, self._overwrite, self._name = spark._jvm, overwrite, target
+        self._spark, self._overwrite, self._name = spark, overwrite, target
         self._target, self._system = _opened(spark, target)
         parent, name = self._target.getParent(), self._target.getName()
         if parent is None or not name:
@@ -579,22 +569,18 @@ class Staging:
         mark = secret_bytes(8).hex()
         self._part = self._path(parent, f".{name}.{mark}.part")
         self._old = self._path(parent, f".{name}.{mark}.old")
-        self._data = self._path(self._part, "data")
+        self.data = str(self._path(self._part, "data"))
         self._closed = self._path(self._part, secret_bytes(8).hex())
-
-    @property
-    def data(self) -> str:
-        return str(self._data)
 
     def _failed(self, why: str) -> FileError:
         return FileError(f"cannot write {self._name}: {why}; nothing was published")
 
     def _path(self, folder: Any, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(folder, name)
+        return self._spark._jvm.org.apache.hadoop.fs.Path(folder, name)
 
     def __enter__(self) -> Staging:
         self._check()
-        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
+        permission = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission
         # While tasks are tried again, two draws of the same rows lie here.
         if not self._system.mkdirs(self._part, permission("700")):
             raise self._failed("its folder cannot be written to")
@@ -616,23 +602,20 @@ class Staging:
         places : for each task the number that its part is to have; others' are dropped.
         """
         self._system.mkdirs(self._closed)
-        for entry in self._system.listStatus(self._data):
+        for entry in self._system.listStatus(_opened(self._spark, self.data)[0]):
             name = entry.getPath().getName()
-            made = MADE.fullmatch(name)
-            if made is not None and places is not None:
+            if (made := MADE.fullmatch(name)) and places is not None:
                 place = places.get(int(made[1]))
                 name = "" if place is None else f"part-{place:05}{made[2]}"
-            elif made is None and name != "_SUCCESS":
-                continue
-            if not name or not entry.isFile():
+            if not (entry.isFile() and (name == "_SUCCESS" or (made and name))):
                 continue
             if not self._system.rename(entry.getPath(), self._path(self._closed, name)):
                 raise self._failed("renaming failed")
-        self._data = self._closed
+        self.data = str(self._closed)
 
     def write(self, name: str, data: bytes) -> None:
         """A small file in the directory."""
-        with closing(self._system.create(self._path(self._data, name), False)) as stream:
+        with closing(self._system.create(self._path(self._closed, name), False)) as stream:
             stream.write(bytearray(data))
 
     def publish(self) -> None:
