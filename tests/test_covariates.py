@@ -743,6 +743,9 @@ def test_bad_data_is_refused_with_counts():
         linear(y, frame.assign(v=2 * frame["z"]), **how)
     with pytest.raises(ArgumentValueError, match="without any error"):
         linear(1.0 + 2.0 * codes, frame[["x"]], **how, method="likelihood")
+    for constant in (0.0, 3.7):  # rounding is no error
+        with pytest.raises(ArgumentValueError, match="without any error"):
+            linear(np.full(600, constant), frame, **how, method="likelihood")
     y[:3] = np.nan
     told = frame.assign(x=frame["x"].where(frame.index != 5))
     with pytest.raises(ArgumentValueError, match="3 in the outcome, 1 in covariate 'x'"):

@@ -229,7 +229,7 @@ def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
     The intercept was told as -11.91 with a standard error of 20,435.
     """
     how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
-    with pytest.warns(ConvergenceWarning, match="a share of 0% of 1"):
+    with pytest.warns(ConvergenceWarning, match="fewer reports of the event than the design"):
         found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
     assert -np.inf == found.params["Intercept"]
     assert found.bse.isna().all()
@@ -368,7 +368,7 @@ def test_intervals_of_the_slope_hold_their_level():
 def test_fewer_reports_than_the_design_makes_are_said():
     """10% yes where dice alone make 16.7%: no number with an enormous standard error."""
     reports, x = np.repeat([0, 1], [900, 100]), np.tile([0.0, 1.0, 2.0, 3.0], 250)
-    with pytest.warns(ConvergenceWarning, match=r"reported 10\.0%.* between 16\.7% and 83\.3%"):
+    with pytest.warns(ConvergenceWarning, match="fewer reports of the event than the design"):
         found = logit(reports, x, mechanism=FORCED, intercept=True)
     assert -np.inf == found.params["Intercept"]
     assert np.isnan(found.params["x1"])

@@ -146,7 +146,7 @@ def test_every_mechanism_must_be_of_a_column(people, given):
     """A mechanism that no column was found for is not passed over."""
     data = people[["smoker"]].set_axis([2020], axis=1)
     data.attrs.clear()
-    with pytest.raises(ArgumentValueError, match=r"each once, \[2020\], found also"):
+    with pytest.raises(ArgumentValueError, match=r"each once, \[2020\], found"):
         rr.linear(people.pay, data, covariates=given, intercept=True)
 
 
@@ -335,7 +335,7 @@ def test_an_unknown_event_is_not_answered_with_cells(people):
     with pytest.raises(ArgumentValueError, match="event must be one of the 2 categories") as caught:
         rr.logit(outcome, people[["drinker"]], intercept=True, event="maybe")
     assert SECRET not in str(caught.value)
-    with pytest.raises(ArgumentValueError, match=r"2 categories \['no', 'yes'\] of"):
+    with pytest.raises(ArgumentValueError, match=r"2 categories \['no', 'yes'\]"):
         rr.logit(people.smoker, people[["age"]], intercept=True, event="maybe")
 
 

@@ -73,7 +73,7 @@ def mechanism_of(
         raise ArgumentTypeError(
             f"{whose} not say how they were made: {silence}.  Give the mechanism, or categories "
             f"and prob, or put it back: df = rr.metadata.carry(df, reports{named}); true answers "
-            "must be privatized first"
+            "must be privatized first, or are mechanism=rr.surveys.direct([...])"
         )
     return given
 

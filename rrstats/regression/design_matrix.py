@@ -517,23 +517,22 @@ def covariates(
 # -- rows and values of people -------------------------------------------------------------------
 
 
-def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Booleans | None:
-    """The rows that are used; None for all of them.
+def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Booleans:
+    """(rows,) those that are used.
 
     missing : "raise" or "drop", what to do where something is missing.
     absent : for each thing that rows need, where it is missing.
     """
     check_one_of(missing, "missing", ("raise", "drop"))
     counts = {name: int(where.sum()) for name, where in absent.items() if where.any()}
-    if not counts:
-        return None
-    if missing == "raise":
+    if counts and missing == "raise":
         told = ", ".join(f"{count} in {name}" for name, count in counts.items())
         raise ArgumentValueError(
             f"some of the {rows} rows have missing values: {told}; missing='drop' leaves these "
             "rows out (then the fit speaks of the others only)"
         )
-    return np.asarray(~np.logical_or.reduce([absent[name] for name in counts]))
+    gaps = [absent[name] for name in counts]
+    return np.asarray(~np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *gaps]))
 
 
 def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) -> Any:

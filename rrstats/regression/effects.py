@@ -194,9 +194,9 @@ def marginal(people: Population) -> Iterator[tuple[str, str, Floats, Floats]]:
     for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
         ends = []
         for code in range(len(labels)):
-            profiles = np.array(private.profiles)[private.class_of]
-            profiles[:, place] = code
-            first = np.array([private.first_class(tuple(one)) for one in profiles.tolist()])
+            shown = private.shown.copy()
+            shown[:, place] = code
+            first = private.first_class[private.numbered(shown)]
             ends.append(people.total(people.fit.model, people.weights, first))
         for label, end in zip(labels[1:], ends[1:], strict=True):
             changes.append((str(name), f"{labels[0]} to {label}", ends[0], end))

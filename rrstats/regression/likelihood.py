@@ -34,13 +34,18 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable
 from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
 from rrstats.regression.design_matrix import orthonormal, principal_axes
-from rrstats.regression.links import Family, MultinomialFamily
+from rrstats.regression.links import Family
 
 _BLOCK = 1 << 13
 """Rows times classes that are worked on at once, which stay in cache."""
 
 _NO_ERROR = -12.0
 """Logarithm of an error deviation below which an outcome has no error."""
+
+_SAME_NUMBER = 1e-12
+"""Errors below this part of the largest outcome are rounding."""
+
+_EXACT = "the outcome follows from its covariates without any error; leave out what determines it"
 
 # -- the outcome -------------------------------------------------------------------------------
 
@@ -234,25 +239,15 @@ class ReportedOutcome:
         cells = np.empty(0, dtype=np.intp) if self.cells is None else self.cells
         return np.asarray(cells // self.width * self.width)
 
-    def counts(self, weights: Floats) -> Floats:
-        """(cells,) the weight of the reports of each cell."""
-        if self.cells is None:
-            return weights
-        return np.asarray(np.bincount(self.cells, weights, minlength=len(self.table)), np.float64)
-
-    def proportions(self, weights: Floats, steps: int = 3000) -> Floats:
-        """(classes,) the likeliest for everyone, by expectation-maximization."""
-        counts = self.counts(weights)
-        found = np.full(len(self.class_of), 1 / len(self.class_of))
-        for _ in range(steps):
-            rate = self.table @ found
-            found = found * (self.table.T @ (counts / np.where(rate > 0, rate, 1.0)))
-            found /= found.sum()
-        return found
-
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
         """The same probability for everyone, kept inside."""
-        classes = self.proportions(weights, 30)
+        if self.cells is not None:
+            weights = np.bincount(self.cells, weights, len(self.table)).astype(np.float64)
+        classes = np.full(len(self.class_of), 1 / len(self.class_of))
+        for _ in range(30):  # the likeliest for everyone, by expectation-maximization
+            rate = self.table @ classes
+            classes = classes * (self.table.T @ (weights / np.where(rate > 0, rate, 1.0)))
+            classes /= classes.sum()
         classes = 0.98 * classes + 0.02 / len(classes)
         shares = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
         psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
@@ -276,23 +271,20 @@ def outcome_of(
     first : the category that is to come first, the baseline.  last : that which is to come last,
         the event.
     """
+    categories, order = list(variable.categories), list(range(variable.k))
     for name, category in (("baseline", first), ("event", last)):
-        if category is not None and category not in variable.categories:
+        if category is not None and category not in categories:
             # Categories that no mechanism declares are cells.
-            known = f" {list(variable.categories)}" if variable.private else ""
+            known = f" {categories}" if variable.private else ""
             raise ArgumentValueError(
-                f"{name} must be one of the {variable.k} categories{known} of the outcome, got "
-                f"{category!r}"
+                f"{name} must be one of the {variable.k} categories{known}, got {category!r}"
             )
-
-    def place(code: int) -> int:
-        category = variable.categories[code]
-        return (last is not None and category == last) - (first is not None and category == first)
-
-    order = sorted(range(variable.k), key=place)
+        if category is not None:
+            order.remove(code := categories.index(category))
+            order.insert(0 if name == "baseline" else variable.k, code)
     mechanism, single = variable.mechanism, variable.is_multinomial
     return ReportedOutcome(
-        tuple(variable.categories[code] for code in order),
+        tuple(categories[code] for code in order),
         variable.likelihood_table if single else variable.likelihood(),
         variable.codes() if single else None,
         np.argmax(variable.recode[order], axis=0),
@@ -405,7 +397,7 @@ class Likelihood:
         """(C, rows) the logarithm of P(class | z)."""
         gamma, shares = self.split(theta)[2], self.shares[rows]
         logits = np.vstack([np.zeros(len(shares)), gamma @ shares.T])
-        return np.asarray(logits - _log_sum(logits))
+        return np.asarray(scipy.special.log_softmax(logits, axis=0))
 
     def _after(self, theta: Floats, rows: slice) -> tuple[Floats, Floats, Floats, Terms]:
         """(C, rows) P(class | all), P(class | z); (rows,) log-likelihoods; the outcome's terms."""
@@ -416,7 +408,7 @@ class Likelihood:
         log_shares = self.log_shares(theta, rows)
         with np.errstate(divide="ignore"):
             joint = np.log(self.given[rows].T) + log_shares + terms.log
-        each = _log_sum(joint)
+        each = scipy.special.logsumexp(joint, axis=0)
         with np.errstate(invalid="ignore"):
             return np.exp(joint - each), np.exp(log_shares), each, terms
 
@@ -526,13 +518,6 @@ class Likelihood:
         return weight @ scores, found
 
 
-def _log_sum(logs: Floats) -> Floats:
-    """(rows,) the logarithm of the sum of (C, rows) exponentials."""
-    top = logs.max(axis=0)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0)))
-
-
 # -- the maximum -------------------------------------------------------------------------------
 
 
@@ -638,40 +623,37 @@ class Fit:
                 f"vcov {kind!r} takes weights for numbers of people; with probability weights use "
                 "'robust' or 'clustered', and give counts of equal rows as frequencies="
             )
-        model, theta = self.model, self.theta
-        if kind == "clustered":
-            if data.clusters is None:
-                raise ArgumentValueError("vcov 'clustered' needs a design with clusters")
-            each = pd.DataFrame(model.scores(theta) * model.weights[:, None])
-            sums = self.bread @ each.groupby(data.clusters).sum().to_numpy().T
-            groups = sums.shape[1]
-            factor = groups / (groups - 1) * (data.people - 1) / max(data.people - model.size, 1)
-            return np.asarray(factor * sums @ sums.T)
-        if kind in ("robust", "opg"):
-            scores = model.scores(theta)
-            products = (scores.T * (model.squares if kind == "robust" else model.weights)) @ scores
-            least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
-            sandwich = self.bread @ products @ self.bread
-            return sandwich if kind == "robust" else split_information(products, least)[0]
+        model, theta, bread = self.model, self.theta, self.bread
+        if kind == "observed":
+            return bread
         if kind == "expected":
             if model.classes > 1 or not len(getattr(model.outcome, "first", [])):
                 raise ArgumentValueError(
-                    "vcov 'expected' needs a mean over all reports, and these name several "
-                    "categories, or belong to covariates, so that there are too many; use "
-                    "'observed'"
+                    "vcov 'expected' needs a mean over all reports, and of these there are too "
+                    "many; use 'observed'"
                 )
             return split_information(model.expected(theta))[0]
-        return self.bread
+        scores = model.scores(theta)
+        if kind == "clustered":
+            if data.clusters is None:
+                raise ArgumentValueError("vcov 'clustered' needs a design with clusters")
+            each = pd.DataFrame(scores * model.weights[:, None])
+            sums = bread @ each.groupby(data.clusters).sum().to_numpy().T
+            groups = sums.shape[1]
+            factor = groups / (groups - 1) * (data.people - 1) / max(data.people - model.size, 1)
+            return np.asarray(factor * sums @ sums.T)
+        products = (scores.T * (model.squares if kind == "robust" else model.weights)) @ scores
+        least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
+        return (
+            bread @ products @ bread if kind == "robust" else split_information(products, least)[0]
+        )
 
 
 def check_columns(same: Floats, varying: Floats, names: Sequence[str], parameters: int) -> None:
     """Raise for columns that follow from others over all rows and profiles, and for few rows."""
     principal_axes([np.hstack([same, part]) for part in varying], names, len(same))
-    if len(same) <= max(parameters, len(names)):
-        raise ArgumentValueError(
-            f"{len(same)} rows cannot tell {max(parameters, len(names))} parameters apart; leave "
-            "covariates out"
-        )
+    if len(same) <= (most := max(parameters, len(names))):
+        raise ArgumentValueError(f"{len(same)} rows cannot tell {most} parameters apart")
 
 
 def fitted(
@@ -694,10 +676,7 @@ def fitted(
         others = [one.value for one in lower]
     own = standard.split(found.parameters)[1]
     if isinstance(model.outcome, NormalOutcome) and own[0] < _NO_ERROR:
-        raise ArgumentValueError(
-            "the outcome is a linear function of its covariates without any error, so that there "
-            "is no likelihood to maximize; leave out what determines it"
-        )
+        raise ArgumentValueError(_EXACT)
     least = _NOTHING * found.scale if found.endless is not None else 0.0
     bread, unknown = split_information(-found.hessian, least)
     signs = _signs(standard, found, back, unknown)
@@ -716,10 +695,10 @@ def _standardized(
     lengths = np.sqrt((model.varying**2).mean(axis=(0, 1)))
     inner[cut:, cut:], varying = np.diag(1 / lengths), model.varying / lengths
     if isinstance(outcome, NormalOutcome):
-        heavy = np.sqrt(model.weights)
-        first = np.linalg.lstsq(same * heavy[:, None], outcome.y * heavy, rcond=None)[0]
-        left = outcome.y - same @ first
-        scale = float(np.sqrt((left**2 * model.weights).sum() / model.weights.sum())) or 1.0
+        left = outcome.y - same @ np.linalg.lstsq(same, outcome.y, rcond=None)[0]
+        scale = float(np.sqrt(np.average(left**2, weights=model.weights)))
+        if scale <= _SAME_NUMBER * np.abs(outcome.y).max():
+            raise ArgumentValueError(_EXACT)
         outcome = NormalOutcome(outcome.y, scale)
         inner *= scale
     head = [inner[np.argsort(order)]] * outcome.predictors
@@ -795,42 +774,30 @@ def _mixture_maxima(model: Likelihood) -> list[Maximum]:
 def _starts(model: Likelihood) -> list[Floats]:
     """Effects of the class by its expected value, none, the opposite, and large ones.
 
-    Source of the first: regression calibration (Carroll et al. 2006, chapter 4).
+    Expected by its reports alone, all classes being alike (regression calibration, Carroll et al.
+    2006, chapter 4).  Where classes are far apart the error is half as large.
     """
-    alone = replace(
-        _of_one_class(model, model.shares),
-        outcome=ReportedOutcome(
-            tuple(range(model.classes)),
-            model.given,
-            None,
-            np.arange(model.classes),
-            (),
-            MultinomialFamily(model.classes),
-        ),
-        offset=None,
-    )
-    gamma = np.clip(alone.maximize(np.zeros(alone.size), steps=20).parameters, -4.0, 4.0)
-    every = slice(None)
-    after = alone.outcome.posterior(every, alone.eta(gamma, every), gamma[:0])
-    expected = np.einsum("rc,crv->rv", after, model.varying)
+    expected = np.einsum("rc,crv->rv", model.given, model.varying)
+    expected /= model.given.sum(axis=1, keepdims=True)
     single = _of_one_class(model, np.hstack([model.same, expected]))
     outcome = single.maximize(start_of(single), steps=30).parameters
-    if not isinstance(model.outcome, NormalOutcome):
-        outcome = np.clip(outcome, -8.0, 8.0)
-    start = np.concatenate([outcome, gamma])
-    cut, b = model.same.shape[1], model.columns
+    normal = isinstance(model.outcome, NormalOutcome)
+    start = np.zeros(model.size)
+    start[: len(outcome)] = outcome if normal else np.clip(outcome, -8.0, 8.0)
     # The ordinary columns take over what the class no longer explains.
-    beta = model.split(start)[0]
+    cut, beta = model.same.shape[1], model.split(start)[0]
     moved = np.linalg.lstsq(model.same, expected @ beta[:, cut:].T, rcond=None)[0].T
     largest = float(np.abs(model.varying @ beta[:, cut:].T).max(initial=0.0))
-    apart = _APART / largest if largest > 0 else 1.0
     found = []
-    for factor in (1.0, 0.0, -1.0, apart, -apart):
+    for factor in (1.0, 0.0, -1.0, np.inf, -np.inf):
         other = start.copy()
-        changed = other[: model.head].reshape(-1, b)
-        changed[:, cut:] *= factor
-        if abs(factor) != apart:
+        changed = model.split(other)[0]
+        if np.isfinite(factor):
+            changed[:, cut:] *= factor
             changed[:, :cut] += (1 - factor) * moved
+        else:
+            changed[:, cut:] *= np.copysign(_APART / (largest or _APART), factor)
+            other[model.head : len(outcome)] -= np.log(2) * normal
         found.append(other)
     return found
 

@@ -304,10 +304,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     reports = reports if data.keep is None else reports.take(data.keep)
     each = reports.table if reports.cells is None else reports.cells
     if not latent and (each == each[0]).all():
-        raise ArgumentValueError(
-            f"all {len(each)} reports are the same, so nothing can be said of what the answer "
-            "depends on"
-        )
+        raise ArgumentValueError(f"all {len(each)} reports are the same: nothing can be said")
     name = "the answer" if seen.name is None else repr(seen.name)
     title = f"{link.capitalize()} regression of {name} being {reports.categories[-1]!r}"
     if seen.k > 2:
@@ -334,15 +331,7 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
     known = getattr(request.record, "mechanism", None) if given is None else given
     sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
     group = request.column("group", request.group, rows) if sampled or not latent else None
-    try:
-        return variable(values, given, request.prob, epsilon=request.epsilon, group=group)
-    except ArgumentTypeError as error:
-        if request.described:
-            raise
-        raise ArgumentTypeError(
-            f"{error}, or where people answered directly say so: mechanism=rr.surveys.direct([...])"
-            " with the possible answers"
-        ) from None
+    return variable(values, given, request.prob, epsilon=request.epsilon, group=group)
 
 
 def linear(
@@ -440,8 +429,7 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     """Regression of ordinary numbers on covariates that may be private."""
     if request.record is not None:
         raise ArgumentValueError(
-            f"the outcome {request.values.name!r} is privatized, and linear needs ordinary "
-            "numbers; for a privatized answer of two categories use logit"
+            f"the outcome {request.values.name!r} is privatized; for such an answer use logit"
         )
     request.check_outcome()
     values, frame = request.values, request.frame
@@ -451,8 +439,7 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
         request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
     ):
         raise ArgumentValueError(
-            "covariate_model, and a vcov that is not robust, are for method='likelihood'; scores "
-            "need no model of the covariate and no distribution of the errors"
+            "covariate_model, and a vcov that is not robust, are for method='likelihood'"
         )
     data = open_model(request, len(y), {"the outcome": np.isnan(y)})
     y = y if data.keep is None else y[data.keep]
@@ -479,9 +466,8 @@ def _skewed(fit: LikelihoodResult, y: Floats, opened: ModelData) -> str | None:
         return None
     worst = str(apart.idxmax())
     return (
-        f"by scores, which do not take errors for normal, {worst} is {other.params[worst]:.4g} "
-        f"and not {fit.params[worst]:.4g}, {apart[worst]:.1f} standard errors apart: errors are "
-        "skewed or have long tails, and pass for groups of people; use method='scores'."
+        f"by scores {worst} is {other.params[worst]:.4g} and not {fit.params[worst]:.4g}, "
+        f"{apart[worst]:.1f} standard errors apart: errors are not normal; use method='scores'."
     )
 
 
@@ -509,8 +495,7 @@ def _fit(
         varying = varying[private.class_of]
         if never := int((~given.any(axis=1)).sum()):
             raise ArgumentValueError(
-                f"{never} of {rows} rows hold reports that their design never makes; give the "
-                "mechanism that made them"
+                f"{never} of {rows} rows hold reports that their design never makes"
             )
     model = Likelihood(
         outcome, given, data.same, varying, columns, data.weights, data.squares, data.offset

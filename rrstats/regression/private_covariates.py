@@ -11,8 +11,9 @@ all profiles are looked through, and those that follow from others are left out.
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -76,46 +77,50 @@ class PrivateCovariates:
         """The categories of each covariate as text, no two alike."""
         return tuple(_texts(column.categories) for column in self.columns)
 
-    @cached_property
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of categories of each."""
+        return tuple(column.k for column in self.columns)
+
+    @property
     def profiles(self) -> list[tuple[int, ...]]:
         """All combinations of categories, the first category of all first."""
-        return list(itertools.product(*(range(column.k) for column in self.columns)))
+        return list(np.ndindex(*self.shape))
+
+    @cached_property
+    def shown(self) -> NDArray[np.intp]:
+        """(C, columns) the categories that each combination of classes shows."""
+        codes = [np.argmax(column.recode, axis=0).tolist() for column in self.columns]
+        return np.array(list(itertools.product(*codes)), dtype=np.intp)
+
+    def numbered(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The profile of (..., columns) categories, by its place."""
+        sizes = [math.prod(self.shape[place + 1 :]) for place in range(len(self.shape))]
+        return np.asarray(codes @ np.array(sizes, dtype=np.intp))
 
     @cached_property
     def class_of(self) -> NDArray[np.intp]:
-        """(C,) the profile that each combination of classes shows; they are profiles mostly."""
-        place = {profile: code for code, profile in enumerate(self.profiles)}
-        shown = [np.argmax(column.recode, axis=0).tolist() for column in self.columns]
-        return np.array([place[combination] for combination in itertools.product(*shown)])
+        """(C,) the profile of each class; they are profiles mostly."""
+        return self.numbered(self.shown)
 
-    @property
-    def classes(self) -> int:
-        """C."""
-        return len(self.class_of)
+    @cached_property
+    def first_class(self) -> NDArray[np.intp]:
+        """(profiles,) the first class of each."""
+        return np.unique(self.class_of, return_index=True)[1]
 
     def class_names(self) -> list[str]:
         """Names of the classes in a table."""
-        answers = [
-            [labels[code] for code in np.argmax(column.recode, axis=0)]
+        return self.joined(
+            labels
             if column.mechanism is None or column.recode.shape[1] == column.k
             else _texts(column.mechanism.domain.categories)
             for column, labels in zip(self.columns, self.labels, strict=True)
-        ]
-        pairs = [zip(self.names, labels, strict=True) for labels in itertools.product(*answers)]
+        )
+
+    def joined(self, labels: Iterable[Sequence[str]]) -> list[str]:
+        """Names of all combinations of labels of the covariates."""
+        pairs = (zip(self.names, each, strict=True) for each in itertools.product(*labels))
         return [", ".join(f"{name}={label}" for name, label in pair) for pair in pairs]
-
-    def label_of(self, profile: Sequence[int]) -> str:
-        """A profile in words."""
-        named = zip(self.names, self.labels, profile, strict=True)
-        return ", ".join(f"{name}={labels[code]}" for name, labels, code in named)
-
-    def first_class(self, profile: tuple[int, ...]) -> int:
-        """The first class of a profile."""
-        return int(np.argmax(self.class_of == self.profiles.index(profile)))
-
-    def having(self, place: int, code: int) -> Booleans:
-        """(C,) the classes in which a covariate has one category."""
-        return np.asarray(np.array(self.profiles)[self.class_of][:, place] == code)
 
     def missing(self) -> dict[str, Booleans]:
         """Rows of missing reports, for each covariate that has such rows."""
@@ -129,8 +134,8 @@ class PrivateCovariates:
         """
         if scores and not self.has_scores:
             raise ArgumentValueError(
-                "some reports have no scores one by one, as the samples of their mechanism need "
-                "one another; use method='likelihood'"
+                "some reports have no scores one by one, as samples need one another; use "
+                "method='likelihood'"
             )
         found = np.ones((rows, 1))
         for column in self.columns:
@@ -168,18 +173,17 @@ class PrivateCovariates:
 
     def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
         """(rows,) the profile of people whose true categories stand in the frame."""
-        found = np.zeros(len(frame), dtype=np.intp)
-        for column, name in zip(self.columns, self.names, strict=True):
-            place = {category: code for code, category in enumerate(column.categories)}
-            codes = np.array([place.get(answer, -1) for answer in column_of(frame, name).tolist()])
+        found = np.empty((len(frame), len(self.columns)), dtype=np.intp)
+        for place, (column, name) in enumerate(zip(self.columns, self.names, strict=True)):
+            codes = pd.Index(column.categories).get_indexer(pd.Index(column_of(frame, name)))
             if bad := int((codes < 0).sum()):
                 # Of an ordinary column categories are cells.
                 named = f" {list(column.categories)[:8]}" if column.private else ""
                 raise ArgumentValueError(
                     f"{bad} of {len(frame)} rows of {name!r} are none of the true categories{named}"
                 )
-            found = found * column.k + codes.astype(np.intp)
-        return found
+            found[:, place] = codes
+        return self.numbered(found)
 
     def check_informative(self) -> None:
         """Raise NotIdentifiableError for reports without information, and for too many classes."""
@@ -187,10 +191,10 @@ class PrivateCovariates:
             if column.mechanism is not None:
                 channel = column.mechanism.channel
                 channel.solve(np.zeros(len(channel.samples)))
-        if self.classes > MOST_CLASSES:
+        if len(self.shown) > MOST_CLASSES:
             raise ArgumentValueError(
                 f"privatized covariates may have at most {MOST_CLASSES} combinations of true "
-                f"answers, these have {self.classes}; leave some out, or merge categories"
+                f"answers, these have {len(self.shown)}; leave some out"
             )
 
 
@@ -210,17 +214,13 @@ def open_private(
     wanted : the columns that the model uses, by their labels in the frame.
     """
     named = check_instance(given or {}, "covariates", Mapping, "a mapping from column to mechanism")
-    labels = {
-        key: key if key in wanted else next((one for one in wanted if str(one) == str(key)), None)
-        for key in named
-    }
-    every = list(labels.values())
-    if strange := [key for key, label in labels.items() if label is None or every.count(label) > 1]:
+    texts = {str(one): one for one in wanted}
+    described = {one if one in wanted else texts.get(str(one)): named[one] for one in named}
+    if None in described or len(described) < len(named):
         raise ArgumentValueError(
             "covariates must be columns that the model uses, each once, "
-            f"{list(wanted)[:20]}, found also {strange}"
+            f"{list(wanted)[:20]}, found {list(named)}"
         )
-    described = {labels[key]: how for key, how in named.items()}
     recorded = [record.name for record in read(getattr(data, "attrs", None) or {})]
     private = [name for name in wanted if name in described or name in recorded]
     if isinstance(data, pd.DataFrame):
@@ -340,18 +340,17 @@ class ModelRequest:
     @property
     def described(self) -> bool:
         """Something says how the outcome was privatized."""
-        told = (self.mechanism, self.prob, self.epsilon, self.record)
-        return any(one is not None for one in told)
+        return (self.mechanism, self.prob, self.epsilon, self.record) != (None,) * 4
 
     @property
     def columns(self) -> dict[str, Any]:
         """Weights, clusters, frequencies and offset, where they are given."""
         design = design_of(self.weights, self.design)
-        if strange := sorted(set(design.columns) - {"weights", "clusters"}) or design.finite:
-            told = "a population" if strange is True else strange[0]
+        strange = set(design.columns) - {"weights", "clusters"}
+        if strange or design.finite:
             raise ArgumentValueError(
-                f"the design of a regression has weights and clusters, found {told} too; give "
-                "weights that say it, such as 1 / probabilities"
+                "the design of a regression has weights and clusters, found "
+                f"{', '.join(strange) or 'a population'}; give weights that say it"
             )
         found = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
         return {name: column for name, column in found.items() if column is not None}
@@ -460,8 +459,7 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
     gaps |= {name: np.isnan(column) for name, column in numeric.items()}
     if labels is not None:
         gaps["clusters"] = np.asarray(pd.isna(pd.Series(labels)))
-    keep = whole_rows(request.missing, gaps, rows)
-    kept, weight, frequency = _people(numeric, keep, rows)
+    kept, weight, frequency = _people(numeric, whole_rows(request.missing, gaps, rows), rows)
     keep = None if kept.all() else kept
     design = opened.made(keep)
     frames = (private.framed(design.frame, one) for one in private.profiles)
@@ -487,26 +485,22 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
 def _numbers(column: Any, name: str, rows: int) -> Floats:
     """A column of numbers, NaN where missing."""
     found = numbers(column, name, rows)
-    if name == "offset":
-        return found
-    rule, wrong = "finite numbers of at least 0", found < 0
-    if name == "frequencies":
-        rule = "whole numbers of at least 0, how many people a row stands for"
-        wrong |= (found != np.round(found)) & ~np.isnan(found)
+    wrong = (found < 0) & (name != "offset")
+    wrong |= (name == "frequencies") & (found != np.round(found)) & ~np.isnan(found)
     if wrong.any():
+        rule = "whole" if name == "frequencies" else "finite"
         raise ArgumentValueError(
-            f"{name} must be {rule}, found {int(wrong.sum())} of {rows} others"
+            f"{name} must be {rule} numbers of at least 0, found {int(wrong.sum())} others"
         )
     return found
 
 
 def _people(
-    numeric: Mapping[str, Floats], keep: Booleans | None, rows: int
+    numeric: Mapping[str, Floats], kept: Booleans, rows: int
 ) -> tuple[Booleans, Floats, Floats]:
     """(rows,) the people that take part, and their (used rows,) weights and frequencies."""
-    kept = np.ones(rows, dtype=np.bool_) if keep is None else keep.copy()
     weight, frequency = (numeric.get(name, np.ones(rows)) for name in ("weights", "frequencies"))
-    kept[kept] = (weight * frequency > 0)[kept]  # rows that stand for nobody take no part
+    kept = kept & (weight * frequency > 0)  # rows that stand for nobody take no part
     if not kept.any():
         raise ArgumentValueError(
             f"no row is left: all {rows} have a missing value, a weight or a frequency of 0"

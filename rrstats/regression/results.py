@@ -50,7 +50,6 @@ from rrstats.regression.likelihood import (
     Fit,
     Likelihood,
     NormalOutcome,
-    ReportedOutcome,
     fitted,
     profile_intervals,
     ratio_statistic,
@@ -676,8 +675,7 @@ class LikelihoodResult(RegressionResult):
                 "(their true categories), or none"
             )
         if there:
-            profiles = private.codes(frame)
-            known = np.array([private.first_class(private.profiles[one]) for one in profiles])
+            known = private.first_class[private.codes(frame)]
         shift = offset_of(offset, data, len(frame))
         if (shift is None) != (model.offset is None):
             missing = "is needed: the fit has one; give that of data"
@@ -760,7 +758,9 @@ class LikelihoodResult(RegressionResult):
             return pd.DataFrame(after, index=index, columns=names)
         after, private, single = model.posterior(theta), self.private, len(self.private.names) == 1
         found = {
-            label if single else (name, label): after[:, private.having(place, code)].sum(axis=1)
+            label if single else (name, label): after[:, private.shown[:, place] == code].sum(
+                axis=1
+            )
             for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True))
             for code, label in enumerate(labels)
         }
@@ -786,7 +786,7 @@ class LikelihoodResult(RegressionResult):
         people, rows = self._people, []
         for place, column in enumerate(self.private.columns):
             for code, category in enumerate(column.categories):
-                value, error = class_proportion(people, self.private.having(place, code))
+                value, error = class_proportion(people, self.private.shown[:, place] == code)
                 low, high = logit_interval(np.array(value), quantile * error)
                 rows.append((column.name, category, value, error, float(low), float(high)))
         heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
@@ -852,9 +852,8 @@ class LikelihoodResult(RegressionResult):
         """
         after = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
         private = self.private
-        totals = np.bincount(private.class_of, after, minlength=len(private.profiles))
-        names = [private.label_of(profile) for profile in private.profiles]
-        return pd.Series(totals, index=pd.Index(names, dtype=object), name="people")
+        names = pd.Index(private.joined(private.labels), dtype=object)
+        return pd.Series(np.bincount(private.class_of, after), index=names, name="people")
 
     @property
     def _header(self) -> list[tuple[str, str]]:
@@ -935,7 +934,7 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
 
 
 def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
-    """Say which boundary it is: of all reports together, or of those of some covariates."""
+    """Say that no maximum was found, or which parameters have none."""
     fit, lost = result.fit, result.fit.signs != 0
     if not result.converged:
         size = float(np.abs(fit.maximum.gradient).max())
@@ -946,42 +945,15 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
         )
     if not lost.any():
         return
-    known = result._latent or result._number
-    where = None if known else _everywhere(fit.model.outcome, fit.model.weights)
-    if where is not None:
-        yield (
-            f"{where}; so {int(lost.sum())} of {len(lost)} parameters have no finite maximum; were "
-            "these answers privatized, by this mechanism?",
-            ConvergenceWarning,
-        )
-        return
     # Of several categories names are pairs; those of factors have a cell behind the name.
     names = [str(name[-1] if isinstance(name, tuple) else name) for name in result.index[lost]]
     yield (
         f"{int(lost.sum())} parameters have no finite maximum, and the likelihood keeps rising as "
         f"the parameters {', '.join(by_source(dict.fromkeys(names)))} grow (separation, or fewer "
         "reports of the event than the design alone makes): these are infinite or not known, and "
-        "have no standard errors; merge levels, or leave the covariate out",
+        "have no standard errors; merge levels, leave the covariate out, or see whether answers "
+        "were privatized by this mechanism",
         ConvergenceWarning,
-    )
-
-
-def _everywhere(reports: ReportedOutcome, weights: Floats) -> str | None:
-    """A sentence where all reports together are likeliest without a category, or with it alone."""
-    shares = np.bincount(reports.class_of, reports.proportions(weights), minlength=reports.k)
-    edges = np.flatnonzero((shares < 1e-4) | (shares > 1 - 1e-4))
-    edges = edges[edges > 0] if reports.k == 2 else edges
-    if not edges.size:
-        return None
-    floor = ""
-    if reports.cells is not None and len(reports.table) == 2 and not reports.own:
-        rate = reports.counts(weights)[1] / weights.sum()
-        low, high = sorted(reports.table[1].tolist())
-        floor = f" (reported {rate:.1%}, which the design keeps between {low:.1%} and {high:.1%})"
-    return (
-        f"all reports together are best explained by a share of {shares[edges[0]]:.0%} of "
-        f"{reports.categories[edges[0]]!r}: the design alone makes as many such reports as were "
-        f"found, or more{floor}"
     )
 
 
