@@ -303,16 +303,15 @@ class BatchRelease(ReleasedColumns, Unpicklable):
     def reports(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with reports in the place of answers; it refers to no answer.
 
-        Raises UnknownAnswersError as asked, before anything is drawn for this batch, and
-        ArgumentTypeError where the batch is not of the declared schema.
+        Raises UnknownAnswersError as asked, before a column is drawn, and ArgumentTypeError where
+        the batch is not of the declared schema.
         """
         self._check(batch)
-        for name in self.columns:
-            self._refuse(name, batch.column(name))
-        arrays, ids = list(batch.columns), [batch.column(name) for name in self.id]
-        for name in self.columns:
-            place = batch.schema.get_field_index(name)
-            arrays[place] = self._drawn(name, batch.column(place), ids)
+        ids = [batch.column(name) for name in self.id]
+        arrays = [
+            self.column_reports(name, cells, *ids) if name in self.columns else cells
+            for name, cells in zip(batch.schema.names, batch.columns, strict=True)
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def column_reports(self, name: str, cells: pa.Array, *ids: pa.Array) -> pa.Array:
@@ -320,21 +319,18 @@ class BatchRelease(ReleasedColumns, Unpicklable):
 
         ids : in the keyed form the cells of the id columns.
         """
-        _check_type(name, cells.type, self.declared(name))
-        self._refuse(name, cells)
-        return self._drawn(name, cells, list(ids))
-
-    def _refuse(self, name: str, cells: pa.Array) -> None:
-        """Refuse answers of a batch that slipped through; they are counted apart."""
-        if self.columns[name].may_refuse:
-            looker = self._wanted[name].open(pa.nulls(0, self.declared(name)))
+        column, declared = self.columns[name], self.declared(name)
+        if cells.type != declared:
+            raise ArgumentTypeError(
+                f"column {name!r} of a batch has the type {cells.type}, and the schema says "
+                f"{declared}; write the data with one schema"
+            )
+        if column.may_refuse:  # answers that slipped through; they are counted apart
+            looker = self._wanted[name].open(pa.nulls(0, declared))
             looker.look(cells)
             looker.refuse()
-
-    def _drawn(self, name: str, cells: pa.Array, ids: list[pa.Array]) -> pa.Array:
-        if not self.id:
-            return self.columns[name].reports(cells)
-        return self.columns[name].reports(cells, ids=ids[0] if len(ids) == 1 else ids)
+        whose = {"ids": ids[0] if len(ids) == 1 else list(ids)} if ids else {}
+        return column.reports(cells, **whose)
 
     def look(self, batch: pa.RecordBatch) -> None:
         """Count what the policies may refuse; draws nothing."""
@@ -344,22 +340,12 @@ class BatchRelease(ReleasedColumns, Unpicklable):
                 column.look(batch.column(name))
 
     def _check(self, batch: pa.RecordBatch) -> None:
-        declared, found = self._source, batch.schema
-        if found.names != declared.names:
+        if batch.schema.names != self._source.names:
             raise ArgumentTypeError(
                 "batch must have the columns of the schema, in its order; found "
-                f"{len(found.names)} columns that are others than its {len(declared.names)}"
+                f"{len(batch.schema.names)} columns that are others than its "
+                f"{len(self._source.names)}"
             )
-        for name, here, there in zip(found.names, found.types, declared.types, strict=True):
-            _check_type(name, here, there)
-
-
-def _check_type(name: str, found: pa.DataType, declared: pa.DataType) -> None:
-    if found != declared:
-        raise ArgumentTypeError(
-            f"column {name!r} of a batch has the type {found}, and the schema says {declared}; "
-            "write the data with one schema"
-        )
 
 
 def careful(work: Callable[..., Result], *cells: Any) -> Result:

@@ -17,7 +17,7 @@ import gzip
 import io
 import itertools
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, cast
@@ -336,21 +336,18 @@ class Words:
             )
         domain = codec.domain
         known: list[Any] = [word for word in domain.categories if word is not None]
-        # What stands for every cell that is no category: one more value, equal to none of them.
-        # Text of a file never holds the character 0.
-        other: Hashable = "\0"
-        if domain.kind == "int":
-            other = next(n for n in range(len(known) + 1) if n not in known)
-        self._texts = pa.array([str(category) for category in known])
-        fits = domain.kind in ("str", "int") and not any(c == "" or "\0" in str(c) for c in known)
-        if domain.kind == "int":
-            fits = all(-(1 << 63) <= number < 1 << 63 for number in known)
-        if not fits:
+        whole = domain.kind == "int" and all(-(1 << 63) <= number < 1 << 63 for number in known)
+        plain = domain.kind == "str" and all(word and "\0" not in word for word in known)
+        if not whole and not plain:
             raise ArgumentTypeError(
                 "categories in a CSV file must be text, whole numbers of 64 bits, or None for an "
                 f"empty cell, found {domain.describe()}; declare them as the file writes them, for "
                 "example 'True' and 'False'"
             )
+        # What stands for every cell that is no category: one more value, equal to none of them.
+        # Text of a file never holds the character 0.
+        other = next(n for n in range(len(known) + 1) if n not in known) if whole else "\0"
+        self._texts = pa.array([str(category) for category in known])
         self._dictionary = pa.array([*known, other])
 
     def encode(self, texts: pa.Array) -> pa.DictionaryArray:

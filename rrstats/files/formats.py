@@ -15,6 +15,7 @@ the number of rows and the width of the public columns.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -434,17 +435,14 @@ def as_path(path: object, argument: str) -> Path:
 
 
 def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
-    differ = "its columns are others, or in another order"
-    if first.names == other.names:
-        fields = zip(first.names, first.fields, other.fields, strict=True)
-        unlike = [name for name, here, there in fields if here != there]
-        if not unlike:
-            return
-        differ = f"column {unlike[0]!r} has another type"
-    raise FileError(
-        f"the files of {path} do not have the same columns: {other.relative} differs from "
-        f"{first.relative}, {differ}; privatize them apart, or write them with one schema"
-    )
+    fields = itertools.zip_longest(first.fields, other.fields)
+    unlike = [str(getattr(here, "name", there)) for here, there in fields if here != there]
+    if unlike:
+        raise FileError(
+            f"the files of {path} do not have the same columns: {other.relative} differs from "
+            f"{first.relative} from column {unlike[0]!r} on; privatize them apart, or write them "
+            "with one schema"
+        )
 
 
 def _data_files(path: Path) -> list[Path]:

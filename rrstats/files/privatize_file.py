@@ -221,7 +221,7 @@ def privatize_file(
         origin,
         place,
         made,
-        look=partial(_look_at, origin, made),
+        look=partial(look, origin.files, made),
         write=partial(
             _write_all, origin, made, shuffle_rows=shuffle_rows, progress=progress, rng=rng
         ),
@@ -246,7 +246,7 @@ def preview_file(
     check_overwrite(place, overwrite, origin.is_directory)
     made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None)
     Ledger.of(origin.path, ledger).refuse(made.made, again)
-    _refuse(made, partial(_look_at, origin, made))
+    _refuse(made, partial(look, origin.files, made))
     return {
         "dry_run": True,
         "target": str(place),
@@ -415,11 +415,6 @@ def _published(
     return account
 
 
-def _look_at(origin: FileSource, columns: ReleasedColumns) -> None:
-    for file in origin.files:
-        look(file, columns)
-
-
 def _write_all(
     origin: FileSource,
     columns: ReleasedColumns,
@@ -453,11 +448,11 @@ def as_document(records: Iterable[ColumnRecord]) -> bytes:
     return json.dumps(write(records), indent=1).encode() + b"\n"
 
 
-def look(file: DataFile, columns: ReleasedColumns) -> None:
-    """Count the answers of a part that may be refused; nothing is drawn."""
+def look(files: Iterable[DataFile], columns: ReleasedColumns) -> None:
+    """Count the answers that may be refused; nothing is drawn."""
     careful = {name: one for name, one in columns.columns.items() if one.may_refuse}
     domains = {name: column.mechanism.domain for name, column in careful.items()}
-    for piece in file.pieces(domains, only=True) if careful else ():
+    for piece in (piece for file in files for piece in file.pieces(domains, only=True)):
         for name, column in careful.items():
             column.look(piece.cells(name))
 
@@ -543,7 +538,7 @@ class FileTask:
     def look(self) -> Seen:
         """Count what may be refused."""
         file, columns = self._opened()
-        look(file, columns)
+        look([file], columns)
         return columns.seen()
 
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
@@ -777,14 +772,8 @@ def _write_frame(
             frame.to_csv(file, **{**plain, "mode": "wb", "compression": packed, **options})
             return
         table = pa.Table.from_pandas(frame, preserve_index=index)
-        told = {**table.schema.metadata, file_metadata.ATTRS: _attributes(frame)}
+        # Without what JSON does not know.
+        attrs = json.dumps(frame.attrs, skipkeys=True, default=lambda _: None).encode()
+        told = {**table.schema.metadata, file_metadata.ATTRS: attrs}
         metadata = file_metadata.release_metadata(told, {}, records)
         pq.write_table(table.replace_schema_metadata(metadata), file, **options)
-
-
-def _attributes(frame: pd.DataFrame) -> bytes:
-    """Attrs as pandas keeps them in a file: all, or of odd ones the release alone."""
-    try:
-        return json.dumps(frame.attrs).encode()
-    except (TypeError, ValueError):
-        return json.dumps({RELEASE: frame.attrs[RELEASE]}).encode()
