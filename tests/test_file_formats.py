@@ -190,17 +190,6 @@ def test_what_was_said_of_the_private_column_stays_behind(tmp_path, ending):
     assert 3 == json.loads(schema.metadata[b"PANDAS_ATTRS"])["wave"]
 
 
-@pytest.mark.parametrize("key", ["columns", "index_columns", "attributes", "fields"])
-def test_a_description_with_a_number_for_a_list_is_passed_over(tmp_path, key):
-    """Such as a damaged one of pandas, or of Spark."""
-    said = json.dumps({key: 5}).encode()
-    extra = {b"pandas": said, b"org.apache.spark.sql.parquet.row.metadata": said}
-    data = pa.table({"answer": WORDS}).replace_schema_metadata(extra)
-    source = tmp_path / "source.parquet"
-    pq.write_table(data, source)
-    assert ["answer"] == list(files.estimate_file(privatize(source)))
-
-
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
 def test_a_column_becomes_nullable_only_where_reports_can_be_missing(tmp_path, ending):
     """By declaration: also where nobody is missing."""
@@ -227,16 +216,6 @@ def test_a_file_without_an_arrow_schema_gets_none(tmp_path):
     kept = pq.read_metadata(target).metadata
     assert {b"spark", b"rrstats", b"PANDAS_ATTRS"} == set(kept)
     assert "answer" in pd.read_parquet(target).rr.mechanisms
-
-
-def test_timestamps_of_old_engines_stay_so(tmp_path):
-    """INT96 stays INT96."""
-    source = tmp_path / "source.parquet"
-    data = pa.table({"answer": WORDS, "when": pa.array([1, 2, 3], pa.timestamp("ns"))})
-    pq.write_table(data, source, use_deprecated_int96_timestamps=True)
-    target = privatize(source)
-    assert ["BYTE_ARRAY", "INT96"] == [c["physical_type"] for c in chunks(target)[0].values()]
-    assert data.equals(pq.read_table(target).cast(data.schema))
 
 
 # -- pandas --------------------------------------------------------------------------------

@@ -63,17 +63,6 @@ def test_reports_follow_the_law_over_pieces(tmp_path, monkeypatch, ending):
     chance.assert_product(changed[:-1], changed[1:], [0.75, 0.25], [0.75, 0.25])
 
 
-def test_two_columns_have_noise_of_their_own(tmp_path):
-    """The same answers in two columns get independent reports."""
-    words = pa.array(["no", "yes"] * 40_000)
-    source = written(tmp_path, ".parquet", pa.table({"a": words, "b": words}))
-    m = rr.KRR(["no", "yes"], 0.75)
-    release(source, {"a": m, "b": m})
-    after = pq.read_table(tmp_path / "target.parquet")
-    lies = [pa.compute.not_equal(after.column(c), words).to_numpy().astype(int) for c in "ab"]
-    chance.assert_product(*lies, [0.75, 0.25], [0.75, 0.25])
-
-
 def test_shuffled_rows_stay_whole(tmp_path):
     """Each row keeps its cells, in a new order."""
     source = written(tmp_path, ".parquet")
@@ -217,15 +206,6 @@ def test_answers_are_refused_before_anything_is_drawn(tmp_path, ending):
         release(source, missing="raise")
 
 
-def test_the_named_warning_comes_after_the_file(tmp_path):
-    """With unknown answers, as in `privatize`; the file is there then."""
-    data = samples.table().set_column(1, "answer", pa.array([None] * 500, pa.string()))
-    source = written(tmp_path, ".parquet", data)
-    with pytest.warns(rr.errors.UnknownAnswersWarning):
-        release(source)
-    assert 500 == files.tally_file(tmp_path / "target.parquet", "answer").n
-
-
 def test_simulated_noise_is_marked(tmp_path):
     """A NumPy generator warns and marks; the same seed gives the same file."""
     source = written(tmp_path, ".parquet")
@@ -268,11 +248,6 @@ def test_documents_are_found_wherever_they_lie(tmp_path):
 
 
 # -- bad files and arguments ---------------------------------------------------------------
-
-
-def nested(kind):
-    data = {"list": [["never"]], "struct": [{"a": "never"}]}[kind]
-    return pa.table({"answer": pa.array(data)})
 
 
 def bad_files():
@@ -481,13 +456,6 @@ def test_bad_directories_are_refused(tmp_path, how, said):
         release(source, again=how == "reports")
     assert "never" not in str(error.value)
     assert before == paths_in(tmp_path)
-
-
-def test_a_partition_by_another_column_is_none_of_the_private_one(tmp_path):
-    """A name that only begins like it."""
-    source = written(tmp_path, "")
-    spoil_directory(source, "answers=never")
-    assert 503 == release(source).rows
 
 
 def test_an_empty_directory_is_refused(tmp_path):

@@ -187,13 +187,6 @@ def test_a_directory_that_holds_anything_else_is_never_replaced(tmp_path, foreig
     assert ["home"] == names(tmp_path)
 
 
-def test_an_orphaned_sidecar_is_replaced(tmp_path):
-    """Where the target was removed by hand, its sidecar describes nothing."""
-    (tmp_path / "out.csv.rrstats.json").write_bytes(b"orphan")
-    publish(tmp_path / "out.csv", sidecar=b"{}")
-    assert {"out.csv": b"new", "out.csv.rrstats.json": b"{}"} == tree(tmp_path)
-
-
 # -- refusals --------------------------------------------------------------------------------
 
 
@@ -231,13 +224,6 @@ def test_what_is_in_the_way_is_refused_and_left_alone(tmp_path, kind, options, s
         raise AssertionError("entered")
     assert before.st_ino == target.lstat().st_ino
     assert ["out"] == names(tmp_path)
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    """It is not made either: a slip in a path would go unnoticed."""
-    with pytest.raises(FileError, match=r"folder .* is not there"):
-        publish(tmp_path / "nowhere" / "out")
-    assert [] == names(tmp_path)
 
 
 def test_a_folder_that_refuses_the_part_names_the_target(tmp_path, monkeypatch):
@@ -463,37 +449,6 @@ def test_a_staging_directory_taken_away_before_it_was_locked_is_made_again(
     assert 2 == len(calls)
 
 
-@posix
-def test_many_runs_at_once_publish_one_after_another(tmp_path):
-    """Threads that write the same target: never two at once, and each file is whole."""
-    inside, worst, errors = [], [], []
-
-    def run(number):
-        for _ in range(40):
-            try:
-                with Publication(tmp_path / "out") as publication:
-                    inside.append(number)
-                    worst.append(len(inside))
-                    file = publication.open()
-                    file.write(b"x")
-                    file.flush()
-                    worst.append(os.fstat(file.fileno()).st_size)
-                    inside.remove(number)
-            except FileError:
-                continue
-            except BaseException as error:
-                errors.append(error)
-                raise
-
-    threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [] == errors
-    assert {1} == set(worst)
-
-
 # -- signals, kills and full disks, for real --------------------------------------------------
 
 HEAD = """
@@ -523,19 +478,6 @@ def until_writing(code, target):
     child = start(code, target)
     assert "writing\n" == child.stdout.readline()
     return child
-
-
-@posix
-@pytest.mark.parametrize("directory", [False, True])
-def test_ctrl_c_leaves_nothing(tmp_path, directory):
-    """SIGINT while writing: the process ends by KeyboardInterrupt and the folder is empty."""
-    code = WRITES_FOREVER.replace("DIRECTORY", str(directory))
-    child = until_writing(code, tmp_path / "out")
-    child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=20)
-    assert -signal.SIGINT == child.returncode
-    assert "KeyboardInterrupt" in errors
-    assert [] == names(tmp_path)
 
 
 @pytest.mark.slow
@@ -589,96 +531,6 @@ def test_a_full_disk_names_the_target_and_leaves_nothing(tmp_path, pieces):
         assert "written" == lines.pop(0)
     assert f"cannot write {tmp_path / 'out'}: file too large; nothing was published" == lines[0]
     assert "[]" == lines[1]
-
-
-def test_ctrl_c_waits_for_the_steps_of_publishing(tmp_path, monkeypatch):
-    """It is delivered before the first step or after the last one, never in between."""
-    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
-    for owner, step, published in ((os, "fsync", False), (Path, "replace", True)):
-        real, target = getattr(owner, step), tmp_path / step
-
-        def interrupted(*args, _real=real, **options):
-            signal.raise_signal(signal.SIGINT)
-            return _real(*args, **options)
-
-        with monkeypatch.context() as patched, Publication(target) as publication:
-            publication.open().close()
-            patched.setattr(owner, step, interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                publication.publish()
-        assert published == publication.published == target.exists()
-    assert ["replace"] == names(tmp_path)
-
-
-def test_ctrl_c_while_a_part_is_made_leaves_nothing(tmp_path, monkeypatch):
-    """The block is not entered then, so it cannot clean up."""
-    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
-    real = atomic._take
-
-    def interrupted(*args, **options):
-        signal.raise_signal(signal.SIGINT)
-        return real(*args, **options)
-
-    monkeypatch.setattr(atomic, "_take", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        publish(tmp_path / "out")
-    assert [] == names(tmp_path)
-
-
-def test_a_handler_that_raises_loses_no_other_signal():
-    """Both are delivered, and both handlers are back."""
-
-    def leave(*_):
-        raise SystemExit
-
-    def run():
-        with atomic.uninterrupted():
-            signal.raise_signal(signal.SIGTERM)
-            signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        with pytest.raises(KeyboardInterrupt) as caught:
-            run()
-        assert isinstance(caught.value.__context__, SystemExit)
-        assert signal.getsignal(signal.SIGTERM) is leave
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert ([], {}, []) == (atomic._waiting, atomic._handlers, atomic._blocks)
-
-
-def test_after_the_point_of_no_return_a_signal_waits_until_all_is_told():
-    """It ends the block that tells, not what came before."""
-    told = []
-
-    def run(done):
-        with atomic.uninterrupted(when_done=True):
-            told.append("begun")
-            with atomic.uninterrupted():
-                signal.raise_signal(signal.SIGINT)
-                if done:
-                    atomic.done()
-            told.append("returned")
-            with atomic.uninterrupted():
-                signal.raise_signal(signal.SIGINT)
-            told.append("told")
-
-    for options, expected in (
-        ({"done": False}, ["begun"]),
-        ({"done": True}, ["begun", "returned", "told"]),
-        ({"done": False}, ["begun"]),
-    ):
-        told.clear()
-        with pytest.raises(KeyboardInterrupt):
-            run(**options)
-        assert expected == told
-        assert ([], {}, []) == (atomic._waiting, atomic._handlers, atomic._blocks)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    told.clear()
-    with pytest.raises(KeyboardInterrupt), atomic.uninterrupted(when_done=True):
-        told.append(signal.raise_signal(signal.SIGINT))
-    assert [] == told
 
 
 def test_signals_wait_and_are_delivered_once():

@@ -101,15 +101,6 @@ def test_what_made_the_reports_in_every_form(tmp_path, ending):
         assert files.check_file(path, "answer", given).empty
 
 
-def test_a_sidecar_is_a_document(tmp_path):
-    """Where a CSV file and its sidecar were parted, the sidecar is given; simulated or not."""
-    path = reports(tmp_path, ".csv", simulated=True)
-    expected = files.tally_file(path, "answer")
-    beside = tmp_path / "source.csv.rrstats.json"
-    elsewhere = beside.rename(tmp_path / "elsewhere.json")
-    assert expected == files.tally_file(path, "answer", elsewhere)
-
-
 def test_several_columns_of_one_document(tmp_path):
     """A document may speak of all columns; without names those are estimated."""
     data = pa.table({"a": REPORTS, "b": REPORTS, "c": REPORTS})
@@ -121,20 +112,6 @@ def test_several_columns_of_one_document(tmp_path):
         files.estimate_file(path, ["a", "b"], document)
     with pytest.raises(MetadataError, match="not of column 'b'"):
         files.check_file(path, "b", document)
-
-
-@pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_what_is_given_must_not_contradict_the_file(tmp_path, ending):
-    """In each form another probability is refused, and the same is taken."""
-    path = reports(tmp_path, ending, missing="unknown")
-    other = ColumnRecord.of("answer", rr.KRR(WORDS, 0.8))
-    for given in (other, metadata.write([other]), other.resolve()):
-        with pytest.raises(MetadataError, match="contradicts"):
-            files.tally_file(path, "answer", given)
-        with pytest.raises(MetadataError, match="contradicts"):
-            files.estimate_file(path, mechanism=given, column="answer")
-    again = samples.document("answer", missing="unknown")
-    assert files.tally_file(path, "answer") == files.tally_file(path, "answer", again)
 
 
 def test_fingerprints_are_compared_too(tmp_path):
@@ -188,12 +165,6 @@ def test_the_page_of_a_file(tmp_path, ending, format):
     assert ("# Wave two\n" if format == "markdown" else "<h1>Wave two</h1>") in page
     is_text = ending.startswith((".csv", ".tsv"))
     assert is_text == (f"source{ending}.rrstats.json" in page.replace("\\", ""))
-
-
-def test_a_page_of_true_answers_is_refused(tmp_path):
-    """A file that says nothing has no page, in any form."""
-    with pytest.raises(FileError, match="does not say that any column was privatized"):
-        files.statement_of(reports(tmp_path, ".parquet"))
 
 
 def test_the_document_on_the_page_is_taken_again(tmp_path):

@@ -13,12 +13,11 @@ pytest.importorskip("pyarrow")  # rrstats.files reads and writes with it
 import pyarrow as pa
 import pyarrow.parquet as pq
 from answers import QUIET
-from file_samples import KRR, WORDS, document, paths_in
+from file_samples import KRR, WORDS, document
 
 import rrstats as rr
 from rrstats import files
-from rrstats.errors import DamagedDocumentError, FileError, MetadataError
-from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.mechanisms.records import ColumnRecord, write
 
 N = 300
@@ -67,29 +66,6 @@ def test_directory_document_speaks_for_all_files(tmp_path):
     page = files.statement_of(path)
     assert "300" in page
     assert all(word in page for word in WORDS)
-
-
-def test_directory_reports_are_no_answers(tmp_path):
-    """Its reports are refused as answers; again=True records both rounds in every part."""
-    path = directory(tmp_path / "reports", document("answer"))
-    target = tmp_path / "again"
-    with pytest.raises(MetadataError, match="holds reports already; again=True"):
-        files.privatize_file(path, target, {"answer": KRR})
-    assert not target.exists()
-    files.privatize_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
-    assert files.describe_file(target) == [ColumnRecord.of("answer", KRR.then(KRR))]
-    for part in sorted(target.glob("*.parquet")):
-        assert files.describe_file(part) == [ColumnRecord.of("answer", KRR.then(KRR))]
-
-
-def test_another_column_keeps_what_is_said(tmp_path):
-    """Privatizing another column adds to the document and to epsilon; nothing is forgotten."""
-    path = directory(tmp_path / "reports", document("answer"))
-    target = tmp_path / "more"
-    receipt = files.privatize_file(path, target, {"grade": GRADE}, rng=QUIET)
-    assert receipt.epsilon_per_row == total_epsilon([KRR.epsilon, GRADE.epsilon])
-    said = {record.name: record.resolve() for record in files.describe_file(target)}
-    assert said == {"answer": KRR, "grade": GRADE}
 
 
 def test_footers_and_document_add_up(tmp_path):
@@ -141,14 +117,6 @@ def test_damaged_documents(tmp_path, text, message):
         files.describe_file(path)
     with pytest.raises(DamagedDocumentError):
         files.tally_file(path, "answer", KRR)
-
-
-def test_a_document_that_is_no_file(tmp_path):
-    """What cannot be opened is told as a file's error."""
-    path = directory(tmp_path / "reports")
-    (path / "_rrstats.json").mkdir()
-    with pytest.raises(FileError, match=r"cannot read .*_rrstats.json"):
-        files.describe_file(path)
 
 
 # -- what no longer fits ------------------------------------------------------------------------
@@ -272,13 +240,20 @@ def test_spark_is_kept_true(tmp_path):
 
 @pytest.mark.parametrize(
     "described",
-    ["[]", "{", '{"fields": 3}', '{"fields": [3, {}, {"name": "answer"}, {"metadata": {}}]}'],
+    [
+        "[]",
+        "{",
+        '{"fields": 3, "columns": 3, "index_columns": 3, "attributes": 3}',
+        '{"fields": [3, {}, {"name": "answer"}, {"metadata": {}}], "columns": [3, {}]}',
+    ],
 )
 def test_descriptions_of_others_are_passed_over(tmp_path, described):
     """What Spark, or someone else, wrote there without a document is none of our business."""
-    path = tmp_path / "a.parquet"
-    pq.write_table(REPORTS.replace_schema_metadata({SPARK: described}), path)
+    path, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pq.write_table(REPORTS.replace_schema_metadata({SPARK: described, "pandas": described}), path)
     assert files.describe_file(path) == []
+    files.privatize_file(path, target, {"answer": KRR}, rng=QUIET)
+    assert ["answer"] == list(files.estimate_file(target))
 
 
 # -- nesting ------------------------------------------------------------------------------------
@@ -317,12 +292,3 @@ def test_nested_documents_are_refused_everywhere(tmp_path, levels):
     plan.write_text(text)
     with pytest.raises(MetadataError, match="nested too deeply"):
         files.privatize_file(tmp_path / "key.parquet", tmp_path / "x.parquet", plan)
-
-
-def test_other_files_are_not_read(tmp_path):
-    """The document of a directory is the one at its top, and it is no data."""
-    path = directory(tmp_path / "reports", document("answer"))
-    (path / "region=a").mkdir()
-    (path / "region=a" / "_rrstats.json").write_text("{")
-    assert files.describe_file(path) == [ColumnRecord.of("answer", KRR)]
-    assert "part-0.parquet" in paths_in(path)

@@ -180,23 +180,6 @@ def test_real_words_give_every_order(tmp_path):
     chance.assert_law(np.bincount(found, minlength=6), np.full(6, 1 / 6))
 
 
-def test_many_rows_go_anywhere(tmp_path, monkeypatch):
-    """Through files, a row comes out anywhere, whatever its place and its neighbour's.
-
-    Rows 2i and 2i + 1 are paired by the quarters of the result that they come to, and each row's
-    quarter with the eighth that it was in.  A correct shuffle fails twice in 1e9 runs (places
-    drawn without replacement vary less than the binomial law that they are compared with);
-    one with a pair of quarters off by 0.02 escapes once in 1e9.
-    """
-    tiny_buckets(monkeypatch, 1000)
-    rows = chance.sample_size(gap=0.02, false_alarm=1e-9, false_pass=1e-9, cells=16) * 2
-    place = np.argsort(order(tmp_path, rows, expected=rows * 8, size=5000))
-    quarter = place * 4 // rows
-    chance.assert_product(quarter[::2], quarter[1::2], np.full(4, 0.25), np.full(4, 0.25))
-    eighth = np.arange(rows) * 8 // rows
-    chance.assert_product(eighth, quarter, np.full(8, 0.125), np.full(4, 0.25))
-
-
 # -- what the order depends on ----------------------------------------------------------------
 
 

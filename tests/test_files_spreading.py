@@ -130,21 +130,6 @@ def test_every_mechanism_is_served_as_it_is_file_by_file(tmp_path, name):
     assert found[0] == found[1]
 
 
-def test_rows_of_each_part_may_be_shuffled(tmp_path):
-    """Then rows stay whole, in another order, in their part."""
-    source = written(tmp_path, "")
-    release(source, shuffle_rows=True)
-    before = pq.read_table(source / "z.parquet")
-    after = pq.read_table(tmp_path / "target" / "z.parquet")
-    assert before.column("id").to_pylist() != after.column("id").to_pylist()
-    assert (
-        before.drop_columns("answer")
-        .sort_by("id")
-        .equals(after.drop_columns("answer").sort_by("id"))
-    )
-    assert sorted([*OURS, *PARTS]) == paths_in(tmp_path / "target")
-
-
 def test_what_all_parts_say_of_other_columns_is_said_of_the_directory(tmp_path):
     """An earlier column of reports counts for the epsilon of a row."""
     source = tmp_path / "source"
@@ -287,19 +272,6 @@ def test_a_task_that_fails_leaves_nothing_and_stops_the_engine(tmp_path):
     assert ["closed"] == told
 
 
-def test_a_source_that_changes_is_not_released(tmp_path):
-    """A part that is replaced while tasks run is noticed before anything is published."""
-    source = written(tmp_path, "")
-
-    def run(calls):
-        yield from in_turn(calls)
-        pq.write_table(samples.table().slice(0, 166), source / "z.parquet")
-
-    with pytest.raises(FileError, match="was changed while it was read"):
-        release(source, run)
-    assert nothing_there(source)
-
-
 # -- refused before anything is drawn ------------------------------------------------------
 
 
@@ -397,15 +369,3 @@ def test_a_task_says_nothing_of_data_or_keys(tmp_path):
 
     with pytest.warns(rr.errors.UnknownAnswersWarning):
         release(source, run)
-
-
-def test_a_worker_that_does_not_see_the_source_says_so(tmp_path):
-    """By its path."""
-    source = written(tmp_path, "")
-
-    def elsewhere(calls):
-        source.rename(tmp_path / "unseen")
-        yield from in_turn(calls)
-
-    with pytest.raises(FileError, match=r"(?i)cannot read .*part-0\.parquet: .*no such file"):
-        release(source, elsewhere)

@@ -465,12 +465,9 @@ def _note(number: int, _: FrameType | None) -> None:
 
 def _restore() -> None:
     """Give the handlers back, that of Ctrl-C last, then deliver what came meanwhile."""
-    try:
-        while _handlers:
-            number, handler = _handlers.popitem()
-            signal.signal(number, handler)
-        while _waiting:
-            signal.raise_signal(_waiting.pop(0))
-    finally:
-        if _handlers or _waiting:  # a handler raised
-            _restore()
+    waiting, _waiting[:] = _waiting[:], []
+    while _handlers:
+        number, handler = _handlers.popitem()
+        signal.signal(number, handler)
+    for number in waiting:
+        signal.raise_signal(number)
