@@ -431,8 +431,9 @@ class FrameAccessor:
         **options
             ``source`` (the file of the true answers) or ``ledger`` names the ledger in which
             the release is entered, once however often it is saved; ``again`` and ``overwrite``
-            as for `rrstats.files.privatize_file`; all others are those of `DataFrame.to_csv`.
-            The index is left out unless ``index=True``.
+            as for `rrstats.files.privatize_file`; ``mechanisms`` maps a column of more than 100
+            categories, of which the frame has only a fingerprint, to its mechanism; all others
+            are those of `DataFrame.to_csv`.  The index is left out unless ``index=True``.
 
         Returns
         -------

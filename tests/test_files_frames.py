@@ -158,6 +158,22 @@ def test_answers_in_the_place_of_reports_are_refused(tmp_path, ending):
     assert [] == list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_reports_of_many_categories_are_saved_with_their_mechanism(tmp_path, ending):
+    """Of more than 100 categories the frame has a fingerprint, which no answer can be held to."""
+    many = rr.KRR([f"c{place}" for place in range(150)], 0.75)
+    frame = pd.DataFrame({"s": ["c1", "c2", "PRIVATE"] * 10})
+    released = frame.rr.privatize("s", many, unknown="uniform")
+    with pytest.raises(MetadataError, match=r"'s' has more than 100 .* give the mechanism"):
+        released.rr.to_csv(tmp_path / f"out{ending}")
+    overwritten = released.assign(s=frame["s"])
+    with pytest.raises(MetadataError, match="10 of 30 values in column 's' are none of"):
+        overwritten.rr.to_csv(tmp_path / f"out{ending}", mechanisms={"s": many})
+    assert [] == list(tmp_path.iterdir())
+    released.rr.to_csv(tmp_path / f"out{ending}", mechanisms={"s": many})
+    assert 30 == files.tally_file(tmp_path / f"out{ending}", "s", many).n
+
+
 def test_what_no_bit_report_or_missing_one_is_refused(tmp_path):
     """Raw answers in the place of packed bits, or missing ones where the policy leaves none."""
     frame = pd.DataFrame({"q": ["no", "yes"] * 20})

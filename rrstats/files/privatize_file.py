@@ -35,6 +35,7 @@ from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
     ReleasedColumns,
+    ReportSpace,
     Seen,
     ahead,
     anew,
@@ -681,8 +682,9 @@ def save_frame(
     again, overwrite
         As for `privatize_file`.
     **options
-        For `DataFrame.to_csv`, or for `pyarrow.parquet.write_table`; the index is left out
-        unless ``index=True``.
+        ``mechanisms`` maps each column of more than 100 categories, of which the frame has only a
+        fingerprint, to its mechanism.  All others are for `DataFrame.to_csv`, or for
+        `pyarrow.parquet.write_table`; the index is left out unless ``index=True``.
 
     Returns
     -------
@@ -702,8 +704,12 @@ def save_frame(
         raise ArgumentValueError(f"path must be of a Parquet, CSV or TSV file, got {str(path)!r}")
     if not all(isinstance(name, str) for name in frame.columns):
         raise ArgumentTypeError("the columns of a frame must be named by text to be saved")
+    known = options.pop("mechanisms", None) or {}
     for record in records:
-        _check_reports(frame, record, is_table)
+        space = record.resolve(known.get(record.name)).report_space
+        if not is_table:
+            Words(space)
+        _check_reports(frame, record, space)
     account = {str(record.name): (0, record.epsilon) for record in records}
     release, book = _release_of(frame, records), _ledger(source, ledger)
     with Publication(place, overwrite=overwrite) as publication:
@@ -720,13 +726,8 @@ def save_frame(
     return Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
 
 
-def _check_reports(frame: pd.DataFrame, record: ColumnRecord, is_table: bool) -> None:
-    """Raise where text cannot hold the reports of a column, or it holds what none of them is."""
-    if record.is_shortened and is_table:
-        return
-    space = record.resolve().report_space
-    if not is_table:
-        Words(space)
+def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:
+    """Raise where a column holds what none of its reports is."""
     column, read = open_reports(column_of(frame, record.name), space)
     found = read(column.cells)
     if other := len(found.outside) - (len(found.absent) if record.missing == "keep" else 0):
