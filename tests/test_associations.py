@@ -400,15 +400,6 @@ def test_values_that_are_no_numbers_are_not_quoted(values, error, words):
         assert caught.value.__context__ is None or "secret" not in str(caught.value.__context__)
 
 
-def test_mechanisms_of_other_columns_are_refused():
-    """A name with a slip of the pen does not make reports the truth."""
-    frame = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1.5, 2, 3, 4]})
-    with pytest.raises(ArgumentValueError, match=r"asked for, \['a', 'b'\], found also \['aa'\]"):
-        correlations(frame, "a", "b", mechanisms={"aa": rr.KRR([0, 1], 0.75)})
-    with pytest.raises(ArgumentValueError, match=r"found also \['aa'\]"):
-        crosstab(frame, "a", "b", mechanisms={"aa": rr.KRR([0, 1], 0.75)})
-
-
 @pytest.mark.parametrize("kind", ["float64", "Float64"])
 def test_infinite_numbers_are_counted_and_refused(kind):
     """They are no missing values; what is missing beside them is."""

@@ -757,6 +757,8 @@ def test_bad_input_says_what_to_do(smokers):
         (lambda: crosstab(frame), "at least one column, and each once; found 0"),
         (lambda: crosstab(frame, "x", "x"), "found 2, 1 different"),
         (lambda: crosstab(frame, "x", missing="ignore"), "missing must be one of"),
+        (lambda: crosstab(frame, "y", mechanisms={"z": made}), r"asked for, \['y'\], found also"),
+        (lambda: rr.correlations(frame, "index", mechanisms={"z": made}), r"found also \['z'\]"),
         (lambda: crosstab(frame, "x", target="sample"), "target must be"),
         (lambda: smokers.margin("age"), "columns of this table"),
         (lambda: smokers.conditional("smoker", given="smoker"), "each once"),
