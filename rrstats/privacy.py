@@ -27,7 +27,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, combinations, pairwise
 from typing import Any, NamedTuple, cast
 
@@ -240,7 +240,7 @@ class Composition:
     @cached_property
     def epsilon(self) -> float:
         """The plain sum of the epsilons of all reports, rounded up; infinite where one is."""
-        return _added([self._spent(release) for release in self.releases])
+        return self._spent(self.releases)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta with which an epsilon holds.
@@ -292,11 +292,11 @@ class Composition:
     @property
     def bounds(self) -> tuple[str, ...]:
         """Reasons why the curve is an upper bound, a sentence each; none where it is exact."""
-        found = [
-            f"{self._called(place)}: {loss.bound} stands for it"
-            for place, loss in enumerate(self._losses)
-            if loss.bound is not None
-        ]
+        found = []
+        for place, (release, loss) in enumerate(zip(self.releases, self._losses, strict=True)):
+            name = f"release number {place + 1}" if release.name is None else None
+            if loss.bound is not None:
+                found.append(f"{name or f'column {release.name!r}'}: {loss.bound} stands for it")
         return (*found, *self._curve.bounds)
 
     def to_frame(self, deltas: Iterable[float] = _DELTAS) -> pd.DataFrame:
@@ -337,7 +337,7 @@ class Composition:
             Columns name, epsilon_per_report, reports and epsilon.
         """
         rows = [
-            (one.name, one.mechanism.epsilon, self._times(one), _added([self._spent(one)]))
+            (one.name, one.mechanism.epsilon, self._times(one), self._spent([one]))
             for one in self.releases
         ]
         return pd.DataFrame(rows, columns=["name", "epsilon_per_report", "reports", "epsilon"])
@@ -345,18 +345,16 @@ class Composition:
     def _times(self, release: Release) -> int:
         return release.times * self.max_rows_per_person
 
-    def _spent(self, release: Release) -> Fraction | None:
-        """The exact sum of the epsilons of one release; None where they are infinite."""
-        epsilon = release.mechanism.epsilon
-        return None if epsilon == math.inf else Fraction(epsilon) * self._times(release)
+    def _spent(self, releases: Iterable[Release]) -> float:
+        """The sum of the epsilons of some releases, rounded up."""
+        parts = [(one.mechanism.epsilon, self._times(one)) for one in releases]
+        if math.inf in dict(parts):
+            return math.inf
+        return double_above(sum((Fraction(one) * times for one, times in parts), Fraction(0)))
 
     @cached_property
     def _curve(self) -> _Curve:
         return _privacy_curve(zip(self._losses, map(self._times, self.releases), strict=True))
-
-    def _called(self, place: int) -> str:
-        name = self.releases[place].name
-        return f"release number {place + 1}" if name is None else f"column {name!r}"
 
     def __repr__(self) -> str:
         reports = f"{self.reports} report{'s' if self.reports > 1 else ''} of one person"
@@ -365,12 +363,6 @@ class Composition:
             return f"<{reports}: {whole}>"
         found = f"{'' if self.is_exact else 'at most '}{round_up(self.epsilon_at(_DELTA))}"
         return f"<{reports}: {whole}, or {found} with delta {_DELTA:g}>"
-
-
-def _added(parts: Sequence[Fraction | None]) -> float:
-    """The sum, rounded up; None stands for infinite."""
-    known = [part for part in parts if part is not None]
-    return double_above(sum(known, Fraction(0))) if len(known) == len(parts) else math.inf
 
 
 def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
@@ -545,9 +537,8 @@ def privacy_loss(channel: Channel, times: int = 1) -> PrivacyLoss:
     if isinstance(channel, StackedChannel):
         parts = [privacy_loss(part) for part in channel.parts]
         found = worst_loss([loss.outcomes for loss in parts])
-        alike = [loss.bound for loss in parts if loss.outcomes == found.outcomes]
-        bound = found.bound or (None if None in alike else next(iter(alike), None))
-        found = PrivacyLoss(found.outcomes, bound)
+        bounds = filter(None, (found.bound, *(loss.bound for loss in parts)))
+        found = PrivacyLoss(found.outcomes, next(bounds, None))
     else:
         pairs = _different_pairs(cast(MultinomialChannel, channel).entries)
         found = worst_loss(pairs) if pairs else PrivacyLoss.of_ratio(ratio)
@@ -607,11 +598,10 @@ class _Masses(NamedTuple):
 
 
 class _Curve(NamedTuple):
-    """Delta at an epsilon; of an upper bound the reasons and the step of its grid."""
+    """Delta at an epsilon; of an upper bound the reasons."""
 
     delta: Callable[[float], float]
     bounds: tuple[str, ...] = ()
-    step: float = 0.0
 
 
 def _privacy_curve(losses: Iterable[tuple[PrivacyLoss, int]]) -> _Curve:
@@ -676,15 +666,18 @@ def _half_power(masses: Sequence[Fraction], times: int) -> list[Decimal]:
     return found[1:]
 
 
+def _product(one: _Masses, other: _Masses) -> _Masses:
+    """The masses of two independent losses together."""
+    with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
+        q = [mass * times for mass in one.q for times in other.q]
+    with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
+        p = [mass * times for mass in one.p for times in other.p]
+        return _Masses(p, q, one.infinite + other.infinite * (1 - one.infinite))
+
+
 def _exact_curve(pieces: Sequence[_Masses]) -> _Curve:
     """The curve of losses that are kept one by one: exact but for the last double."""
-    p, q, infinite = [Decimal(1)], [Decimal(1)], Decimal(0)
-    for piece in pieces:
-        with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
-            p = [one * other for one in p for other in piece.p]
-            infinite += piece.infinite * (1 - infinite)
-        with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
-            q = [one * other for one in q for other in piece.q]
+    p, q, infinite = reduce(_product, pieces)
     with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
         pairs = sorted(zip(p, q, strict=True), key=lambda pair: pair[1] / pair[0])
         above = list(accumulate((high for high, _ in pairs), initial=infinite))
@@ -709,22 +702,22 @@ def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
     All terms are positive, so a sum of doubles is off by so many ulps, and is raised by more
     (taking NumPy's ``expm1`` and ``exp`` to be within four ulps).
     """
-    infinite, lists = Decimal(0), []
+    infinite, parts = Decimal(0), []
     for piece in pieces:
-        losses, lost = _losses(piece)
-        lists.append(losses)
+        losses, masses, lost = _finite_losses(piece)
+        parts.append((losses, masses))
         with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
             infinite += lost * (1 - infinite)
     proof = double_above(infinite)
-    if not all(lists):  # some report always proves the truth
+    if not all(len(losses) for losses, _ in parts):  # some report always proves the truth
         return _Curve(lambda epsilon: proof)
-    width = sum(float(losses[0][0] - losses[-1][0]) for losses in lists)
-    largest = sum(float(max(abs(losses[0][0]), abs(losses[-1][0]))) for losses in lists)
+    width = sum(float(np.ptp(losses)) for losses, _ in parts)
+    largest = sum(float(np.abs(losses).max()) for losses, _ in parts)
     # A power of two, and not so fine that the number of a point is no 64-bit integer.
     step = 2.0 ** math.ceil(math.log2(max(width, largest / _GRID) / _GRID))
     mass, start, steps = np.ones(1), 0, 0
-    for losses in lists:
-        first, split = _split(losses, step)
+    for losses, masses in parts:
+        first, split = _split(losses, masses, step)
         mass, start = _convolved(mass, split), start + first
         steps += int(np.count_nonzero(split)) + 8
     # What underflowed on the way is less than 1e-300.
@@ -745,40 +738,31 @@ def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
         "so many different losses are put on a grid, which adds at most "
         f"{round_up(step * len(pieces), 2)} to epsilon at a given delta, usually far less"
     )
-    return _Curve(delta, (loose,), step)
+    return _Curve(delta, (loose,))
 
 
-def _losses(piece: _Masses) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
-    """Each loss with its P, the greatest first, and P of the infinite ones, from above."""
+def _finite_losses(piece: _Masses) -> tuple[Floats, Floats, Decimal]:
+    """Each loss, its P, and P of the infinite ones, all from above."""
     with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
-        pairs = sorted(((p / q, p) for p, q in zip(piece.p, piece.q, strict=True)), reverse=True)
-        kept = [(ratio, p) for ratio, p in pairs if p > _NEGLIGIBLE]
-        lost = sum((p for _, p in pairs if p <= _NEGLIGIBLE), piece.infinite)
+        kept = [(p / q, p) for p, q in zip(piece.p, piece.q, strict=True) if p > _NEGLIGIBLE]
+        lost = sum((p for p in piece.p if p <= _NEGLIGIBLE), piece.infinite)
         # The logarithm is rounded to nearest.
-        return [(ratio.ln().next_plus(), p) for ratio, p in kept], lost
+        losses = [double_above(ratio.ln().next_plus()) for ratio, _ in kept]
+    return np.array(losses), np.array([double_above(p) for _, p in kept]), lost
 
 
-def _split(losses: Sequence[tuple[Decimal, Decimal]], step: float) -> tuple[int, Floats]:
+def _split(losses: Floats, p: Floats, step: float) -> tuple[int, Floats]:
     """The first point of the grid, and P on all of them, where P and Q keep their sums.
 
     A loss l with P between the points a and b = a + h has P (1 - e^(a-l)) / (1 - e^-h) at b.
+    Differences to points are exact, as the step is a power of two.
     """
-    exact = Decimal(step)
-    with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
-        lows = [int((loss / exact).to_integral_value()) for loss, _ in losses]
-        above, below = np.array(
-            [
-                (float(loss - low * exact), float(max((low + 1) * exact - loss, Decimal(0))))
-                for (loss, _), low in zip(losses, lows, strict=True)
-            ]
-        ).T
-    p = np.array([double_above(p) for _, p in losses])
-    places = np.array(lows, dtype=np.int64)
-    first = int(places.min())
+    places = np.floor(losses / step).astype(np.int64)
+    above = losses - places * step
+    first, whole = int(places.min()), math.expm1(-step)
     mass = np.zeros(int(places.max()) - first + 2)
-    whole = math.expm1(-step)
     np.add.at(mass, places - first + 1, p * np.expm1(-above) / whole)
-    np.add.at(mass, places - first, p * np.exp(-above) * np.expm1(-below) / whole)
+    np.add.at(mass, places - first, p * np.exp(-above) * np.expm1(above - step) / whole)
     return first, mass
 
 
