@@ -19,7 +19,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import ordinary, variable, variables
 from rrstats.estimation.crosstab import count_rows
 from rrstats.estimation.engine_frames import is_frame
-from rrstats.estimation.sample_design import check_weights, powers_of, rows_of
+from rrstats.estimation.sample_design import powers_of, rows_of
 from rrstats.estimation.tally import counted_parts, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
@@ -129,9 +129,6 @@ def test_powers_of_weights():
     """w, w^2, 1/w and 1/w^2; a weight of 0 is nobody, of infinite inverse."""
     found = powers_of(np.array([4.0, 0.0]))
     assert [[4, 0], [16, 0], [0.25, np.inf], [0.0625, np.inf]] == found.tolist()
-    assert [4.0, 1.0] == check_weights([0.25, 1], 2, name="probabilities").tolist()
-    with pytest.raises(ArgumentValueError, match=r"found 2 of 3 outside or missing"):
-        check_weights([0.5, 0, np.nan], 3, name="probabilities")
 
 
 # -- frames of pandas ----------------------------------------------------------------------------
@@ -153,13 +150,13 @@ def _frame():
 DESIGN = {"weights": "weight", "strata": "stratum", "clusters": "cluster"}
 
 
-@pytest.mark.parametrize("names", [{}, {"by": "region"}, DESIGN, {"by": "region", **DESIGN}])
-def test_names_stand_for_columns(names):
-    """A frame with names counts and estimates as its columns do."""
+@pytest.mark.parametrize("by", [None, "region"])
+@pytest.mark.parametrize("names", [{}, DESIGN, {"probabilities": "chance"}, {"population": 500}])
+def test_names_stand_for_columns(by, names):
+    """A frame with names counts and estimates as its columns do, and knows who is in no group."""
     data = _frame()
-    by, listed = names.get("by"), {key: name for key, name in names.items() if key != "by"}
-    sample = {key: data[name] for key, name in listed.items()}
-    names = {"by": by, "design": rr.SampleDesign(**listed)}
+    sample = {key: data[name] if isinstance(name, str) else name for key, name in names.items()}
+    names = {"by": by, "design": rr.SampleDesign(**names)}
     columns = {"by": by and data[by], "design": rr.SampleDesign(**sample)}
     assert tally(data["answer"], M, **columns) == tally(data, M, columns="answer", **names)
     expected = rr.estimate(data["answer"], M, **columns)
@@ -167,27 +164,6 @@ def test_names_stand_for_columns(names):
     pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame())
     if by is not None:
         assert (("region",), 5) == (actual.names, actual.left_out)
-
-
-def test_probabilities_and_population_by_name():
-    """Estimates of a frame know the chances of its rows, and who is outside a group."""
-    data = _frame()
-    pairs = [
-        (
-            rr.estimate(data["answer"], M, design=rr.SampleDesign(probabilities=data["chance"])),
-            rr.estimate(data, M, columns="answer", design=rr.SampleDesign(probabilities="chance")),
-        ),
-        (
-            rr.estimate(
-                data["answer"], M, by=data["region"], design=rr.SampleDesign(population=500)
-            ),
-            rr.estimate(
-                data, M, columns="answer", by="region", design=rr.SampleDesign(population=500)
-            ),
-        ),
-    ]
-    for expected, actual in pairs:
-        pd.testing.assert_frame_equal(expected.to_frame(), actual.to_frame())
 
 
 def test_lists_of_columns():

@@ -155,16 +155,13 @@ MLE = [
 
 @pytest.mark.parametrize(("counts", "prob", "shares", "tolerance"), MLE)
 def test_mle_is_that_of_multi_freq_ldpy(counts, prob, shares, tolerance):
-    """The closed form is their water-filling to 1e-12, and the limit of their EM to 1e-6."""
-    found = from_counts(counts, prob).mle().proportions
-    assert shares == pytest.approx(found.tolist(), abs=tolerance)
+    """The closed form is their water-filling to 1e-12, and the limit of their EM to 1e-6.
 
-
-@pytest.mark.parametrize(("counts", "prob", "shares", "tolerance"), MLE)
-def test_mle_meets_its_conditions(counts, prob, shares, tolerance):
-    """Karush-Kuhn-Tucker: inside the simplex; the score is n where positive, at most n at 0."""
+    Karush-Kuhn-Tucker: inside the simplex; the score is n where positive, at most n at 0.
+    """
     est = from_counts(counts, prob)
     found, matrix = est.mle().proportions, est.mechanism.channel.matrix
+    assert shares == pytest.approx(found.tolist(), abs=tolerance)
     score = matrix.T @ (np.asarray(counts) / (matrix @ found))
     assert 1 == pytest.approx(found.sum(), abs=1e-12)
     assert found.min() >= 0
@@ -391,6 +388,7 @@ def test_leading_axes_series_and_frames_are_served():
     counts = np.array([[[412, 288, 300], [10, 20, 30]]])
     shares = counts / counts.sum(axis=-1, keepdims=True)
     assert (1, 2, 3) == debias_proportions(shares, 0.7).shape
+    assert 3 == len(debias_proportions([0.33, 0.33, 0.33], 0.75))  # published ones are rounded
     low, high = confidence_interval(counts, 0.7, target="rows")
     assert (1, 2, 3) == low.shape == high.shape
     alone = confidence_interval([10, 20, 30], 0.7, target="rows")
@@ -469,7 +467,7 @@ def test_one_report_has_a_share_but_no_sampling_error():
 
 @pytest.mark.slow
 def test_ten_thousand_categories_work():
-    """k = 10,000: frame, intervals, MLE and projection, each category's numbers right."""
+    """k = 10,000: all in frame, intervals, MLE and projection, and few shown in a notebook."""
     k = 10_000
     counts = np.arange(k) % 7 + 20
     est = from_counts(counts, 0.2, target="rows")
@@ -478,29 +476,14 @@ def test_ten_thousand_categories_work():
     assert 1 == pytest.approx(est.proportions.sum(), abs=1e-9)
     assert (frame["low"] <= frame["high"]).all()
     place = 4321
+    assert len(repr(est).splitlines()) < 100
+    assert est._repr_html_().count("<tr") < 100
+    assert len(repr(est.mle()).splitlines()) < 100
     alone = confidence_interval(int(counts[place]), 0.2, k=k, n=int(counts.sum()), target="rows")
     assert (frame["low"][place], frame["high"][place]) == alone
     for table in (est.mle(), est.project()):
         assert 1 == pytest.approx(table.proportions.sum(), abs=1e-9)
         assert table.proportions.min() >= 0
-
-
-def test_kept_arrays_cannot_be_written_to():
-    """A table that was changed in place would be shown as an estimate."""
-    est = from_counts([10, 20], 0.75)
-    for kept in (est.proportions, est.variance):
-        with pytest.raises(ValueError, match="read-only"):
-            kept[0] = 0.5
-
-
-def test_a_tally_adds_up_before_estimating():
-    """Parts merged are the whole, missing reports apart."""
-    m = rr.KRR(["a", "b", "c"], 0.7)
-    reports = ["a", "b", "c", "a", None, "b", "b"]
-    whole = rr.estimate(reports, m)
-    merged = rr.estimate(rr.tally(reports[:2], m) + rr.tally(reports[2:], m))
-    assert whole.to_frame().equals(merged.to_frame())
-    assert (6, 1) == (merged.n, merged.n_missing)
 
 
 # -- properties ----------------------------------------------------------------------------
@@ -549,11 +532,6 @@ def test_properties_of_any_counts():
     check()
 
 
-def test_rounded_shares_are_accepted():
-    """Published shares are rounded: 33% 33% 33% pass, 80% does not (below)."""
-    assert 3 == len(debias_proportions([0.33, 0.33, 0.33], 0.75))
-
-
 # -- bad input -----------------------------------------------------------------------------
 
 SHARES, COUNTS = [0.5, 0.3, 0.2], [50, 30, 20]
@@ -563,11 +541,8 @@ BAD = [
     (lambda: debias_proportions([0.5, 0.6, -0.1], 0.7), "naive must be finite numbers in"),
     (lambda: debias_proportions([50, 30, 20], 0.7), "debias_counts"),
     (lambda: debias_proportions([0.5, 0.3], 0.7), "sum to 1.*0.8.*give k"),
-    (lambda: debias_proportions([0.5, math.nan, 0.5], 0.7), "naive must be finite"),
     (lambda: debias_proportions(["a", "b"], 0.7), "naive must be numbers"),
     (lambda: debias_proportions([True, False], 0.7), "naive must be numbers"),
-    (lambda: debias_proportions([0.5, None, 0.5], 0.7), "naive must be finite"),
-    (lambda: debias_proportions([[0.5], [0.2, 0.8]], 0.7), "naive must be numbers"),
     (lambda: debias_proportions(0.5, 0.7), "needs k"),
     (lambda: debias_proportions([1.0], 0.7), "k, the number of categories"),
     # prob, epsilon, k
@@ -581,10 +556,7 @@ BAD = [
     (lambda: debias_proportions(0.5, 0.7, k=1), "k, the number of categories"),
     # counts and n
     (lambda: debias_counts([50, -1, 20], 0.7), "reported must be finite numbers of at least 0"),
-    (lambda: debias_counts([50, math.inf, 20], 0.7), "reported must be finite"),
-    (lambda: debias_counts("many", 0.7), "reported must be numbers"),
     (lambda: debias_counts(30, 0.7, k=3), "need n"),
-    (lambda: debias_counts([50, 30], 0.7, k=3), "need n"),
     (lambda: debias_counts(30, 0.7, k=3, n=20), "counts of n = 20 reports, found 30"),
     (lambda: debias_counts(COUNTS, 0.7, n=200), "n = 200 reports, .* up to 100"),
     (lambda: confidence_interval([50.5, 29.5, 20], 0.7), "whole counts"),
@@ -596,7 +568,6 @@ BAD = [
     (lambda: proportion_variance(SHARES, 0, 0.7), "n must be at least 1"),
     (lambda: proportion_variance(SHARES, 1, 0.7, ddof=1), "n must be at least 1 more"),
     (lambda: proportion_variance([5, -4, 0], 10, 0.7), "rates of proportions must be"),
-    (lambda: count_variance([math.nan, 1, 0], 10, 0.7), "proportions must be finite"),
     # reports
     (lambda: debias_reports(["no"], ["no", "yes"]), "give prob or epsilon"),
     (lambda: rr.estimate(["no"]), "Give the mechanism"),
@@ -608,8 +579,6 @@ BAD = [
         "the tally was counted for",
     ),
     (lambda: from_counts(COUNTS, 0.7)["often"], "not among the categories"),
-    (lambda: from_counts(COUNTS, 0.7)[["often"]], "not among the categories"),
-    (lambda: from_counts(COUNTS, 0.7).interpret("often"), "not among the categories"),
     (lambda: from_counts(COUNTS, 0.7).with_target("all"), "target must be"),
     (lambda: from_counts(COUNTS, 0.7).interval(method="exact"), "method must be one of"),
 ]  # fmt: skip

@@ -206,18 +206,6 @@ def test_coverage_at_share_zero_of_the_theory_page(method, coverage):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_methods_work_on_arrays_of_any_shape(method):
-    """Counts and sizes broadcast, and every cell equals the call on that cell alone."""
-    reported = np.array([[0, 3, 17], [40, 99, 100]])
-    n = np.array([[100], [120]])
-    low, high = METHODS[method](reported, n, 0.9)
-    assert (2, 3) == low.shape == high.shape
-    for place in np.ndindex(2, 3):
-        alone = METHODS[method](reported[place], n[place[0], 0], 0.9)
-        assert (float(alone.low), float(alone.high)) == (low[place], high[place])
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_population_interval_works_on_arrays_of_any_shape(method):
     """Rates of each category and leading axes broadcast; equal cells give equal intervals."""
     reported = np.array([[[0, 3, 17]], [[40, 99, 17]]])

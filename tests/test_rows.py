@@ -79,21 +79,9 @@ def test_reports_of_several_categories_are_weighted_by_what_they_support():
     """Each category of a report gets the report's weight; the total is that of the rows."""
     reports = rr.privatize(["no", "yes", "often", "no"], U)
     found = rr.tally(reports, U, weights=[1.0, 2.0, 0.5, 4.0]).cells[(None, None)]
-    support = np.array([[c in one for c in U.categories] for one in map(set, _named(reports))])
+    support = np.array([rr.tally([one], U).reported for one in reports])
     np.testing.assert_allclose(found.sums[0], [1.0, 2.0, 0.5, 4.0] @ support)
     assert found.powers.tolist() == [7.5, 21.25, 3.75, 5.3125]
-
-
-def _named(reports):
-    packed = np.array([list(np.frombuffer(bytes(one), dtype=np.uint8)) for one in reports])
-    bits = np.unpackbits(packed, axis=1)[:, : U.k].astype(bool)
-    counted = rr.tally(reports, U).reported
-    bits = (
-        bits
-        if (bits.sum(0) == counted).all()
-        else np.unpackbits(packed, axis=1, bitorder="little")[:, : U.k].astype(bool)
-    )
-    return [[c for c, bit in zip(U.categories, row, strict=True) if bit] for row in bits]
 
 
 def test_parts_of_a_weighted_tally_add_to_the_whole():
@@ -120,24 +108,28 @@ def test_equal_weights_of_one_count_as_no_weights():
     assert rr.tally(["no", "yes"], M, weights=[1, 1]) == rr.tally(["no", "yes"], M)
 
 
+OUTSIDE = "found 1 of 2 missing, negative or beyond"
+
+
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("name", "given", "said"),
     [
-        ([1.0, -2.0], "found 1 of 2 missing, negative or beyond"),
-        ([0.0, 0.0], "must not all be 0"),
-        ([1.0, np.nan], "found 1 of 2 missing, negative or beyond"),
-        ([1.0, np.inf], "found 1 of 2 missing, negative or beyond"),
-        ([1.0], "one number for each of the 2 rows"),
-        ([1.0, 1e160], "multiplied by a constant"),
-        ([1e-170, 1e-170], "multiplied by a constant"),
+        ("weights", [1.0, -2.0], OUTSIDE),
+        ("weights", [0.0, 0.0], "must not all be 0"),
+        ("weights", [1.0, np.nan], OUTSIDE),
+        ("weights", [1.0, np.inf], OUTSIDE),
+        ("weights", [1.0], "one number for each of the 2 rows"),
+        ("weights", [1.0, 1e160], "multiplied by a constant"),
+        ("weights", [1e-170, 1e-170], "multiplied by a constant"),
+        ("weights", ["heavy", "light"], "must be numbers"),
+        ("probabilities", [0.5, 0.0], "found 1 of 2 outside or missing"),
+        ("probabilities", [1.5, np.nan], "found 2 of 2 outside or missing"),
     ],
 )
-def test_weights_that_weigh_nothing_are_refused(weights, said):
+def test_weights_and_probabilities_that_cannot_be_are_refused(name, given, said):
     """Negative, missing, infinite or all zero: with the count, and never the weight."""
-    with pytest.raises(ArgumentValueError, match=said):
-        check_weights(weights, 2)
-    with pytest.raises(ArgumentTypeError, match="must be numbers"):
-        check_weights(["heavy", "light"], 2)
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match=said):
+        check_weights(given, 2, name=name)
 
 
 def test_rows_belong_together_by_index_and_length():
