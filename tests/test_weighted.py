@@ -17,7 +17,6 @@ import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.arrays import score_variances
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.sample_design import check_weights
 from rrstats.estimation.tally import Cell, Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
@@ -416,16 +415,6 @@ def test_two_groups_of_one_sample_go_together(mechanism, clustered):
     assert np.allclose(exact[k:, :k], other.covariance_with(one), rtol=1e-9, atol=1e-14)
 
 
-def test_groups_of_one_stratum_of_rows_are_uncorrelated():
-    """Without clusters and strata, shares of two groups have nothing to do with each other."""
-    codes, weights, _, _ = drawn(THREE, 60, 3)
-    parts = tally(
-        np.array(THREE.categories)[codes].tolist(), THREE, by=np.arange(60) % 2, weights=weights
-    )
-    one, other = (survey_estimate(parts[label]) for label in (0, 1))
-    assert np.allclose(0, one.covariance_with(other), atol=1e-16)
-
-
 def test_groups_of_a_finite_population_share_what_sampling_adds():
     """The sampled share is taken off the covariance of two groups, by number or probability."""
     codes, _, _, labels = drawn(THREE, 60, 5)
@@ -611,7 +600,7 @@ def test_equal_weights_change_nothing(name):
     if not channel.is_multinomial or score_variances(channel, reported) is not None:
         ordinary, found = rr.estimate(plain), survey_estimate(weighted)
         assert np.allclose(ordinary.proportions, found.proportions, rtol=1e-9)
-        assert np.allclose(ordinary.named[1], found.named[1], equal_nan=True)
+        assert np.allclose(ordinary.support[1], found.support[1], equal_nan=True)
         if channel.m == mechanism.k:
             assert np.allclose(ordinary.variance, found.variance, rtol=1e-6, atol=1e-15)
             assert np.allclose(1, found.design_effect, rtol=1e-6)
@@ -736,7 +725,7 @@ def test_few_clusters_widen_intervals():
     effect = max(found.design_effect[1], 1.0)  # not less than without clusters
     ratio = stats.t.ppf(0.975, 59) / stats.t.ppf(0.975, 3)
     size = 60 / effect * ratio**2
-    share = found.named[1][1]
+    share = found.support[1][1]
     low = (stats.beta.ppf(0.025, share * size, size - share * size + 1) - 0.25) / 0.5
     high = (stats.beta.ppf(0.975, share * size + 1, size - share * size) - 0.25) / 0.5
     assert max(low, 0) == pytest.approx(found.interval().low[1], abs=1e-9)
@@ -946,7 +935,7 @@ def test_the_frame_is_tidy():
 def test_designs_without_named_reports_show_no_naive_shares():
     """Three cards name no category: the table leaves out what nobody knows."""
     found = survey_estimate(counted(CARDS, *drawn(CARDS, 30, 19)[:2]))
-    assert not found.names_categories
+    assert not found.has_support
     assert "naive" not in repr(found)
     assert np.isnan(found.to_frame()["naive"]).all()
 
@@ -957,7 +946,7 @@ def test_estimates_can_be_drawn():
     codes, weights, _, _ = drawn(THREE, 60, 20)
     found = survey_estimate(counted(THREE, codes, weights))
     bars = found.plot(matplotlib.Figure().subplots()).patches
-    assert found.named[1] == pytest.approx([bar.get_width() for bar in bars])
+    assert found.support[1] == pytest.approx([bar.get_width() for bar in bars])
 
 
 def test_reports_that_name_several_categories_have_variances_alone():
@@ -1012,21 +1001,6 @@ def test_probabilities_differ_between_clusters_only():
     below = counted(COIN, [0, 1, 1], [0.5, 0.5, 0.25])
     with pytest.raises(ArgumentValueError, match="at least 1"):
         survey_estimate(below, probabilities=True)
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "error", "words"),
-    [
-        ([0.5, 0.0, 1.0], ArgumentValueError, "found 1 of 3"),
-        ([0.5, 1.5, np.nan], ArgumentValueError, "found 2 of 3"),
-        ([0.5, 1.0], ArgumentValueError, "each of the 3 rows"),
-        (["x", "y", "z"], ArgumentTypeError, "must be numbers"),
-    ],
-)
-def test_probabilities_are_checked(probabilities, error, words):
-    """A probability is in (0, 1]; messages count, and quote nothing."""
-    with pytest.raises(error, match=words):
-        check_weights(probabilities, 3, name="probabilities")
 
 
 def test_an_estimate_is_frozen():

@@ -19,6 +19,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype
 
 from rrstats._typing import Floats
 from rrstats.data.columns import (
@@ -39,8 +40,8 @@ from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)
 
-_NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
-"""What pandas calls objects that are numbers."""
+_NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
+"""Kinds of dtypes that are numbers, and what pandas calls objects that are."""
 
 
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
@@ -291,18 +292,15 @@ def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
     That is, where a privatized column is not there under its name, and all values of this one
     are reports of it: renamed, or put beside another wave by a merge.
     """
-    levels: tuple[Hashable, ...] | None = None
-    for record in read(frame.attrs):
-        if record.name in frame.columns:
-            continue
-        levels = ordinary(column_of(frame, name)).categories if levels is None else levels
-        if _may_be(record, levels):
-            raise MetadataError(
-                f"column {name!r} may hold reports: the frame speaks of a privatized column "
-                f"{record.name!r} that is not there (renamed, or merged?), and every value of "
-                f"{name!r} is one of its reports; give its mechanism, or "
-                "rr.surveys.direct(categories) where it holds true answers"
-            )
+    gone = [record for record in read(frame.attrs) if record.name not in frame.columns]
+    levels = ordinary(column_of(frame, name)).categories if gone else ()
+    if suspects := [record.name for record in gone if levels and _may_be(record, levels)]:
+        raise MetadataError(
+            f"column {name!r} may hold reports: the frame speaks of a privatized column "
+            f"{suspects[0]!r} that is not there (renamed, or merged?), and every value of "
+            f"{name!r} is one of its reports; give its mechanism, or "
+            "rr.surveys.direct(categories) where it holds true answers"
+        )
 
 
 def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
@@ -311,8 +309,8 @@ def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
     except MetadataError:  # only a fingerprint of it was kept
         return False
     if not codec.is_label:
-        return bool(levels) and all(isinstance(level, bytes) for level in levels)
-    return bool(levels) and all(codec.domain.code(level) < codec.domain.k for level in levels)
+        return all(isinstance(level, bytes) for level in levels)
+    return all(codec.domain.code(level) < codec.domain.k for level in levels)
 
 
 def ordinary(values: Any, *, name: Hashable = None) -> Variable:
@@ -368,16 +366,13 @@ def _series(values: Any) -> pd.Series[Any]:
 def numbers(values: Any, name: str, rows: int, *, finite: bool = True) -> Floats:
     """(rows,) floats, missing ones NaN; raises for what is no number, or infinite."""
     column = values if isinstance(values, pd.Series) else pd.Series(values)
-    if column.ndim != 1 or len(column) != rows:
+    if len(column) != rows:
         raise ArgumentValueError(
             f"{name} must have one number for each of the {rows} rows, found {len(column)}"
         )
-    kind = column.dtype
-    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
-    if pd.api.types.is_object_dtype(kind):
-        numeric = pd.api.types.infer_dtype(column, skipna=True) in _NUMERIC
-    if not numeric:
-        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {kind}")
+    kind = column.dtype.kind if column.dtype.kind in "biuf" else infer_dtype(column, skipna=True)
+    if kind not in _NUMERIC:
+        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {column.dtype}")
     found = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if finite and (infinite := int(np.isinf(found).sum())):
         raise ArgumentValueError(
@@ -407,17 +402,15 @@ def variables(
     check_asked(given, named)
     found = []
     for name in named:
-        column = column_of(frame, name)
+        column, made, labels = column_of(frame, name), given.get(name), None
         if name not in given and find(column.attrs, name) is None:
             refuse_renamed(frame, name)
             found.append(ordinary(column, name=name))
             continue
-        described, labels = given.get(name), None
-        by_row = described is not None and _by_row(described, len(column)) is not None
-        if group is not None and not by_row:
-            sampled = mechanism_of(column, described, None, None).groups is not None
+        if group is not None and _by_row(made, len(column)) is None:
+            sampled = mechanism_of(column, made, None, None).groups is not None
             labels = column_of(frame, group) if sampled else None
-        found.append(variable(column, described, name=name, group=labels, times=times))
+        found.append(variable(column, made, name=name, group=labels, times=times))
     return found
 
 

@@ -586,7 +586,7 @@ class Crosstab(CellProportions):
     def naive(self) -> Floats:
         """(Weighted) proportions of rows whose reports speak for each cell; for comparison only."""
         if self.combined is not None:
-            return self.combined.named[1].reshape(self.shape)
+            return self.combined.support[1].reshape(self.shape)
         with np.errstate(invalid="ignore"):
             return self.reported / np.float64(self.n)
 

@@ -178,7 +178,7 @@ class Estimate(Result):
             return np.asarray(self.reported / sizes)
 
     @cached_property
-    def named(self) -> tuple[Floats, Floats]:
+    def support(self) -> tuple[Floats, Floats]:
         """(k,) reports that support each category, and their (weighted) share; NaN if none do."""
         channel, survey = self.mechanism.channel, self._survey
         counts = channel.support_counts(self.reported)
@@ -189,9 +189,9 @@ class Estimate(Result):
             return counts, counts / np.float64(self.n)
 
     @property
-    def names_categories(self) -> bool:
+    def has_support(self) -> bool:
         """True where reports support categories, so that `to_frame` can say how many do."""
-        return not np.isnan(self.named[0]).any()
+        return not np.isnan(self.support[0]).any()
 
     # -- proportions and their variances ---------------------------------------------------
 
@@ -579,7 +579,7 @@ class Estimate(Result):
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
         if rates is not None and self._survey is None:
             options: Any = {"level": level, "method": method or METHOD, "target": target}
-            return interval_of_counts(self.named[0], self.n, rates, **options, k=self.k)
+            return interval_of_counts(self.support[0], self.n, rates, **options, k=self.k)
         if rates is None:
             return self._general_interval(level, method, target)
         return self._effective_interval(level, method or METHOD, rates)
@@ -590,7 +590,7 @@ class Estimate(Result):
         if check_one_of(method, "method", known) == "wald":
             return arrays.wald_interval(self, level)
         sizes = self._effective_sizes(level)
-        counts = np.where(sizes > 0, np.clip(self.named[1], 0, 1) * sizes, 0.0)
+        counts = np.where(sizes > 0, np.clip(self.support[1], 0, 1) * sizes, 0.0)
         low, high = rates.false_positive_rate, rates.true_positive_rate
         return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
 
@@ -649,7 +649,7 @@ class Estimate(Result):
         if survey is None or not (sizes > 0).all():
             return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
         if (rates := channel.binomial_rates) is not None:
-            counts = np.clip(self.named[1], 0, 1) * sizes
+            counts = np.clip(self.support[1], 0, 1) * sizes
             ends = rates.false_positive_rate, rates.true_positive_rate
             found = binomial.carry(binomial.wilson_rates(counts, sizes, level), *ends)
         elif not channel.is_multinomial:
@@ -898,11 +898,11 @@ class Estimate(Result):
 
         ends : of the proportions and, without a design, perhaps of those among the rows.
         """
-        reported = self.named[0][at]  # whole numbers where there are such
+        reported = self.support[0][at]  # whole numbers where there are such
         found = {
             "n": self.n,
-            "reported": reported.astype(np.int64) if self.names_categories else reported,
-            "naive": self.named[1][at],
+            "reported": reported.astype(np.int64) if self.has_support else reported,
+            "naive": self.support[1][at],
             "proportion": self.proportions[at],
             "std_error": self.std_error[at],
             "low": ends[0].low[at],
@@ -1067,8 +1067,8 @@ class Estimate(Result):
         """
         ends = self.interval(level, method=method, simultaneous=simultaneous)
         rows = proportion_rows(self.categories, self.proportions, ends)
-        if self.names_categories:
-            rows["naive"] = self.named[1]
+        if self.has_support:
+            rows["naive"] = self.support[1]
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
         whom = "these rows" if self.target == "rows" else "the population"

@@ -214,7 +214,7 @@ class GroupEstimates(_Several):
         if rates is None or apart or any(one.designed for one in ones):
             options: Any = {"method": method, "simultaneous": simultaneous}
             return [one.interval(level, **options) for one in ones]
-        counts, sizes = np.array([one.named[0] for one in ones]), [[float(one.n)] for one in ones]
+        counts, sizes = np.array([one.support[0] for one in ones]), [[float(one.n)] for one in ones]
         found = interval_of_counts(
             counts, np.array(sizes), rates, level=level, simultaneous=simultaneous, k=first.k
         )
