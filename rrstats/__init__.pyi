@@ -34,9 +34,9 @@ from rrstats.mechanisms.epsilon import epsilon_from_prob as epsilon_from_prob
 from rrstats.mechanisms.epsilon import prob_from_epsilon as prob_from_epsilon
 from rrstats.mechanisms.krr import KRR as KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign as MatrixDesign
-from rrstats.mechanisms.rappor import Rappor as Rappor
 from rrstats.mechanisms.samples import Samples as Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection as SubsetSelection
+from rrstats.mechanisms.unary import Rappor as Rappor
 from rrstats.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from rrstats.privacy import explain as explain
 from rrstats.privatization import rounds as rounds

@@ -56,8 +56,7 @@ from rrstats.mechanisms.epsilon import (
     rounded,
     written,
 )
-from rrstats.mechanisms.matrix_channel import Entries
-from rrstats.mechanisms.stacked_channel import StackedChannel
+from rrstats.mechanisms.matrix_channel import Entries, StackedChannel
 from rrstats.mechanisms.support_channel import SupportChannel
 
 __all__ = ["compose", "epsilon_from_prob", "explain", "prob_from_epsilon"]

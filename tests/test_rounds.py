@@ -16,7 +16,8 @@ from scripted import Counting, Recorded, every_stream
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
 from rrstats.mechanisms.matrix_channel import MatrixChannel
-from rrstats.mechanisms.rappor import Rappor, two_rounds
+from rrstats.mechanisms.unary import Rappor
+from rrstats.privatization.rounds import two_rounds
 
 
 def log_is_at_most(ratio, limit):

@@ -55,8 +55,11 @@ from rrstats.mechanisms.channel import (
 )
 from rrstats.mechanisms.epsilon import prob_from_epsilon
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.matrix_channel import score_covariance
-from rrstats.mechanisms.stacked_channel import StackedChannel, covariance_within
+from rrstats.mechanisms.matrix_channel import (
+    StackedChannel,
+    covariance_within,
+    score_covariance,
+)
 from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance
 
 

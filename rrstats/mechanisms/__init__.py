@@ -1,8 +1,8 @@
 """Mechanisms: one file a family; `krr` is the model that the others imitate.
 
-Families: `krr`, `unary`, `subset_selection`, `rappor` (two rounds), `matrix_design`, `surveys` and
+Families: `krr`, `unary` (RAPPOR too), `subset_selection`, `matrix_design`, `surveys` and
 `samples`, on the base class in `base`.  `channel` is all that statistics need of them, in the forms
-of `support_channel`, `matrix_channel` and `stacked_channel`.  `epsilon` rounds towards privacy,
+of `support_channel` and `matrix_channel`.  `epsilon` rounds towards privacy,
 `records` says how columns were made, `serialization` reads a mechanism's document.
 A new mechanism is one file here, its name in ``__all__``, one line in `serialization`, one public
 name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
@@ -11,12 +11,11 @@ name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden v
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
-from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.serialization import from_dict
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.surveys import SurveyDesign
-from rrstats.mechanisms.unary import UnaryEncoding
+from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
 __all__ = [
     "KRR",

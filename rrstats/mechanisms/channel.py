@@ -4,7 +4,7 @@ Three forms cover every design.  A `support_channel.SupportChannel` has reports 
 categories and treats all categories alike, so that every operation takes O(k); k-ary randomized
 response is the one whose reports support one category.  A `matrix_channel.MatrixChannel` has
 ``matrix[report, truth]``, whose columns sum to 1.  Samples with a channel each are a
-`stacked_channel.StackedChannel`.
+`matrix_channel.StackedChannel`.
 
 Probabilities are exact fractions (a double is one); floats appear only when data are debiased.
 Proportions are those of the k categories, except where a design tells latent classes apart that

@@ -1,4 +1,4 @@
-"""A channel given by its matrix: one column of probabilities for each true answer.
+"""Channels given by a matrix, a product of two, or those of several samples: exact fractions.
 
 ``matrix[report, truth]`` has m rows and a column for each class of true answers; columns sum
 to 1.  The unbiased estimate is a left inverse of it times the rates of the reports: a design's
@@ -7,6 +7,14 @@ the reports where all classes are equally common, which is the inverse where P i
 
 A design may tell latent classes apart that are finer than its categories: people with a trait who
 say so and others who deny it are one category.  Then only the categories need to be identified.
+
+Several samples of the same people stand on top of one another in a `StackedChannel`; a tally of it
+knows the size of every sample, which counts as given, and people as assigned to samples by chance.
+In mixed designs every sample alone identifies the proportions (versions of a questionnaire, waves
+with other parameters, some who answer directly): the estimate is the mean of the scores of all
+respondents, each debiased by their own channel.  In two-sample designs only all samples together
+do (an unrelated question of unknown prevalence, cheater detection): the estimate is one left
+inverse of the stacked matrix.
 Sources: van den Hout and van der Heijden (2002); Chaudhuri (2011) for scores.
 """
 
@@ -23,11 +31,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import NotIdentifiableError
+from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
     MultinomialChannel,
     check_target,
+    has_latent_classes,
     recode_matrix,
 )
 
@@ -284,3 +293,141 @@ def kept(array: Floats) -> Floats:
     """An array that is kept and handed out, so nobody may write to it."""
     array.flags.writeable = False
     return array
+
+
+# -- several samples ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StackedChannel(MatrixForm):
+    """The channels of several samples, over the same classes of true answers.
+
+    parts : one multinomial channel for each sample.
+    class_of : the category of each class; by default the classes are the categories.
+    Where the sizes of samples are not given they count as equal.
+
+    >>> from rrstats.mechanisms.support_channel import KRRChannel
+    >>> parts = (KRRChannel.of(2, Fraction(3, 4)), KRRChannel.of(2, Fraction(9, 10)))
+    >>> StackedChannel(parts, (0, 1)).solve([0.4, 0.6, 0.15, 0.85]).round(3)
+    array([0.181, 0.819])
+    """
+
+    parts: tuple[MultinomialChannel, ...]
+    class_of: tuple[int, ...]
+
+    @cached_property
+    def bounds(self) -> tuple[int, ...]:
+        """The first cell of each part, and the end of the last part."""
+        return tuple(np.cumsum([0, *(part.m for part in self.parts)]).tolist())
+
+    @cached_property
+    def samples(self) -> NDArray[np.intp]:
+        """(m,) the sample of each cell."""
+        return np.repeat(np.arange(len(self.parts)), [part.m for part in self.parts])
+
+    @property
+    def max_likelihood_ratio(self) -> Fraction | float:
+        """The largest ratio within any sample."""
+        return max(part.max_likelihood_ratio for part in self.parts)
+
+    @cached_property
+    def is_separable(self) -> bool:
+        """True where every sample identifies the categories by itself."""
+        if has_latent_classes(self):
+            return False
+        try:
+            for part in self.parts:
+                part.solve(np.zeros(part.m))
+        except NotIdentifiableError:
+            return False
+        return True
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(m, classes) ``matrix[report, truth]``; columns sum to 1 within each sample."""
+        return kept(np.vstack([part.matrix for part in self.parts]))
+
+    @property
+    def entries(self) -> Entries:
+        """The exact matrix, one part on top of the other."""
+        return tuple(row for part in self.parts for row in part.entries)
+
+    def split(self, values: ArrayLike) -> list[Any]:
+        """Values of the cells, along the last axis, for each part."""
+        return np.split(np.asarray(values, dtype=np.float64), self.bounds[1:-1], axis=-1)
+
+    def support_counts(self, counts: ArrayLike) -> Floats:
+        """(..., k) the sum over samples; NaN where the reports of one support no category."""
+        pairs = zip(self.parts, self.split(counts), strict=True)
+        total = sum(part.support_counts(block) for part, block in pairs)
+        if has_latent_classes(self):
+            return np.full((*np.shape(counts)[:-1], self.k), np.nan)
+        return np.asarray(total)
+
+    def solve(self, rates: ArrayLike, sizes: Floats | None = None) -> Floats:
+        """(..., m) rates within each sample to (..., k) unbiased proportions.
+
+        sizes : (m,) the size of each cell's sample; NaN comes out where one that is needed is
+            empty.
+        """
+        return np.asarray(rates, dtype=np.float64) @ self._weights(sizes).T
+
+    @cached_property
+    def _each_alone(self) -> Floats:
+        """(k, m) the left inverses of the samples, side by side."""
+        return np.hstack([part.solve(np.eye(part.m)).T for part in self.parts])
+
+    def _weights(self, sizes: Floats | None) -> Floats:
+        """(k, m) the left inverse of all samples together."""
+        if self.is_separable:
+            people = np.ones(self.m) if sizes is None else sizes
+            with np.errstate(invalid="ignore"):
+                shares = people / people[list(self.bounds[:-1])].sum()
+            return np.asarray(self._each_alone * shares)
+        alike = left_inverse(self.matrix, recode_matrix(self))  # raises for the design itself
+        if sizes is None:
+            return alike
+        try:
+            if sizes.any():
+                return left_inverse(self.matrix, recode_matrix(self), sizes)
+        except NotIdentifiableError:  # a needed sample is empty, or next to nothing beside another
+            if sizes.all():
+                return alike
+        return np.full_like(alike, np.nan)
+
+    def covariance(self, proportions: ArrayLike, target: str) -> Floats:
+        """(..., k, k) n times the covariance of the estimate from n people in equal samples."""
+        rates, weights = (
+            np.asarray(proportions, dtype=np.float64) @ self.matrix.T,
+            self._weights(None),
+        )
+        sizes = np.full(len(self.parts), 1 / len(self.parts))
+        found = covariance_within(weights, rates, self.samples, sizes)
+        if check_target(target) == "population":
+            return found
+        mean = rates @ weights.T
+        return found - (mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :])
+
+    def scores(self, reports: NDArray[Any]) -> Floats:
+        """(n, k) unbiased values of coded reports, where every sample identifies the categories."""
+        if not self.is_separable:
+            raise ArgumentValueError(
+                "a single report has no score where samples need one another: the proportions "
+                "follow from all samples together"
+            )
+        return np.asarray(self._each_alone.T[reports])
+
+
+def covariance_within(
+    weights: Floats, rates: Floats, samples: NDArray[np.intp], sizes: Floats
+) -> Floats:
+    """(..., k, k) covariance of ``weights @ rates`` where samples are multinomial.
+
+    weights : (k, m).  rates : (..., m) within each sample.  sizes : (samples,).
+    """
+    total: Any = 0.0
+    for sample, size in enumerate(sizes):
+        mine = samples == sample
+        own = score_covariance(weights[:, mine].T, rates[..., mine], "population")
+        total = total + own / size
+    return np.asarray(total)

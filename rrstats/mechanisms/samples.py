@@ -24,7 +24,7 @@ from rrstats.data.columns import codec_of, open_column, reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, warn_if_uninformative
 from rrstats.mechanisms.channel import MultinomialChannel
-from rrstats.mechanisms.stacked_channel import StackedChannel
+from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
 
 _MOST_STAGES = 4000
@@ -74,7 +74,7 @@ class Samples(Mechanism):
     Notes
     -----
     Where every sample identifies the proportions alone, the estimate is the mean of all
-    respondents' scores; otherwise that of all samples together (`stacked_channel`).
+    respondents' scores; otherwise that of all samples together (`matrix_channel`).
 
     Examples
     --------

@@ -13,10 +13,9 @@ from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
-from rrstats.mechanisms.rappor import Rappor
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.unary import UnaryEncoding
+from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
 _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Chain": Chain,

@@ -5,6 +5,7 @@ reports every bit through a coin of its own: their own category's as 1 with prob
 ``prob_own``, each other one with ``prob_other``.  Bits are independent;
 epsilon = ln(p (1 - q) / ((1 - p) q)) with p for the truth and q elsewhere.
 For few categories do not use it: k-RR needs fewer people, and its reports are one category.
+`Rappor` keeps what was drawn once, and randomizes that anew for each report.
 Sources: Erlingsson, Pihur and Korolova (2014), basic RAPPOR; Wang, Blocki, Li and Jha (2017),
 sect. 4.2 and 4.3.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from rrstats.mechanisms.base import Mechanism, check_codes
 from rrstats.mechanisms.epsilon import LARGEST_PROB, nearest_to_epsilon
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness.samplers import coin, independent_bits
-from rrstats.randomness.sources import Source
+from rrstats.randomness.sources import Source, Substream
 
 COIN_STREAM = 0
 
@@ -286,6 +287,107 @@ class UnaryEncoding(BitReports):
     def _call(self, name: str = "") -> str:
         made = {"SymmetricUnary": ".symmetric", "OptimizedUnary": ".optimized"}.get(self.kind, "")
         return super()._call(f"{name or type(self).__name__}{made}")
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Rappor(UnaryEncoding):
+    """Basic RAPPOR: a bit for every category, kept once randomized, and randomized each time.
+
+    Parameters
+    ----------
+    categories : sequence of hashables
+        As for `UnaryEncoding`; one bit for each, no Bloom filter.
+    f : float
+        P(the permanent round replaces a bit by a fair coin), in (0, 1).
+    p, q : float
+        P(the instantaneous round reports a kept 0 as 1) and P(a kept 1 as 1); 0 < p < q < 1.
+
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        From these arguments alone, never from data.
+
+    Notes
+    -----
+    ``permanent`` is the mechanism of the first round, whose reports a person keeps;
+    `rounds.instantaneous` makes the reports of one wave from them.  As a mechanism of its own it
+    is both rounds at once, the unary encoding with P(1 | own bit) = q (1 - f/2) + p f/2 and
+    P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly, with nothing kept.
+    ``epsilon`` is that of one report seen alone, ``epsilon_lifetime`` that of all reports of one
+    unchanged answer: two people's bits differ in two places, one of each.  Published figures
+    are h times these for Bloom filters of h hashes, which set h bits for each answer.
+
+    References
+    ----------
+    Erlingsson, Pihur and Korolova (2014), sect. 2 and 3.
+
+    Examples
+    --------
+    >>> m = Rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75)
+    >>> round(m.epsilon, 4), round(m.epsilon_lifetime, 4)
+    (0.5371, 2.1972)
+    >>> import rrstats as rr
+    >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
+    >>> m.unpack(rr.rounds.instantaneous(kept, m)).shape
+    (3, 3)
+    """
+
+    f: float
+    p: float
+    q: float
+    permanent: UnaryEncoding
+
+    def __init__(self, categories: object, f: float, p: float, q: float) -> None:
+        coin = "it is the probability that a kept bit is a coin"
+        f = check_number(f, "f", 0.0, 1.0, ends="()", hint=coin)
+        p = check_number(p, "p", 0.0, 1.0, ends="()", hint="a kept 0 is reported as 1 with it")
+        q = check_number(q, "q", p, 1.0, ends="()", hint="a kept 1 is reported as 1 with it")
+        kept = UnaryEncoding.symmetric(categories, float(1 - Fraction(f) / 2))
+        mixed = (
+            Fraction(bit) * Fraction(q) + (1 - Fraction(bit)) * Fraction(p)
+            for bit in (kept.prob_own, kept.prob_other)
+        )
+        # Fractions, as no double need be the product of both rounds.
+        own, other = (cast("float", prob) for prob in mixed)
+        self._set(kept.domain.declared, own, other, "Rappor")
+        vars(self).update(f=f, p=p, q=q, permanent=kept)
+
+    @property
+    def epsilon_lifetime(self) -> float:
+        """Epsilon of all reports of one unchanged answer together, in nats, rounded up."""
+        return self.permanent.epsilon
+
+    def randomize_kept(
+        self, codes: NDArray[np.uint8], source: Source, block: int = 0
+    ) -> NDArray[np.uint8]:
+        """The second round of one block of packed reports, drawn without looking at them.
+
+        Parameters
+        ----------
+        codes : array of shape (rows, width)
+            Kept reports; see `rounds.instantaneous`.
+        source, block
+            As for `Mechanism.randomize`.
+
+        Returns
+        -------
+        array of shape (rows, width)
+
+        Notes
+        -----
+        Stages begin at 1: the first round has drawn in stage 0.
+        """
+        p, q = Fraction(self.p), Fraction(self.q)
+        low, more = (
+            independent_bits(Substream(source, stage), block, len(codes), k=self.k, prob=prob)
+            for stage, prob in enumerate([p, (q - p) / (1 - p)], start=1)
+        )
+        # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.
+        return low | (more & codes)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        return {"categories": self.domain, "f": self.f, "p": self.p, "q": self.q}
 
 
 def _ratio(own: Fraction, other: Fraction) -> Fraction:

@@ -1,23 +1,101 @@
-"""Two rounds: a permanent answer that is kept, and the reports of each wave from it.
+"""Two rounds: a permanent answer that a person keeps, and a new report of it each time.
 
-The designs are in `mechanisms.rappor`; here the kept bits of RAPPOR become reports.
+A person who is asked every week draws once, with a lifetime's epsilon, keeps what was drawn, and
+randomizes that anew for each report.  Whoever sees one report learns what the product of both
+rounds tells; whoever sees all reports of a lifetime learns at most what the kept answer tells.
+Averaging stops there.  It holds as long as the true answer stays the same: each further answer of
+a person costs a lifetime's epsilon again, and a kept answer makes its owner recognizable.
+
+    two_rounds(...)          k-RR kept, k-RR each time, for a lifetime's and a report's epsilon
+    instantaneous(...)       kept bits of `rr.Rappor`, turned round each time
+
+The channel is the product of both rounds; two k-RR are one, with p - q = (p1 - q1)(p2 - q2).
+The published second round of k-RR (Arcolezi et al., L-GRR) leaves out the k - 2 ways by which a
+report returns to the truth or comes to another answer over a third: it keeps its promise
+and needs up to 90 times the people (k = 100).  Do not copy it.
+Source: Erlingsson, Pihur and Korolova (2014), RAPPOR.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_epsilon, check_instance
 from rrstats.data.columns import open_reports
 from rrstats.errors import ArgumentValueError, SimulationWarning, warn
-from rrstats.mechanisms.rappor import Rappor, two_rounds
+from rrstats.mechanisms.base import Chain
+from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, last_double
+from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import find, record_columns
+from rrstats.mechanisms.support_channel import KRRChannel
+from rrstats.mechanisms.unary import Rappor
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source
 
 __all__ = ["instantaneous", "two_rounds"]
+
+
+def two_rounds(
+    categories: object, *, epsilon_lifetime: float, epsilon_first_report: float
+) -> Chain:
+    """k-RR drawn once and kept, and k-RR of what was kept for each report.
+
+    Parameters
+    ----------
+    categories : sequence of hashables
+        As for `KRR`.
+    epsilon_lifetime : float
+        Nats; for all reports of one unchanged answer together.
+    epsilon_first_report : float
+        Nats, below the lifetime's; for one report, seen alone.
+
+    Returns
+    -------
+    Chain
+        ``chain.first`` is the permanent round, ``chain.second`` the one of each report.
+        ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
+
+    Raises
+    ------
+    ArgumentValueError
+        For epsilons outside these ranges.
+
+    Notes
+    -----
+    Each wave is ``rr.privatize(kept, chain.second, again=True)`` and is estimated with ``chain``.
+    ``rr.privatize(values, chain)`` draws both rounds and keeps nothing: a second call of that is a
+    second permanent answer, and costs the lifetime's epsilon again.
+
+    Examples
+    --------
+    >>> chain = two_rounds(["no", "yes"], epsilon_lifetime=4.0, epsilon_first_report=1.0)
+    >>> import rrstats as rr
+    >>> kept = rr.privatize(["no", "yes", "no"], chain.first)
+    >>> wave = rr.privatize(kept, chain.second, again=True)
+    >>> rr.tally(wave, chain).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
+    (3, True, True)
+    """
+    first, request = KRR(categories, epsilon=epsilon_lifetime), check_epsilon(epsilon_first_report)
+    k = first.domain.k
+
+    def is_private(prob: float) -> bool:
+        both = first.channel.then(KRRChannel.of(k, Fraction(prob)))
+        return epsilon_from_ratio(both.max_likelihood_ratio) <= request
+
+    # More truth in the second round is more epsilon in the product.
+    least = prob = 1 / k
+    if 0 < request < first.epsilon and is_private(least):
+        prob = last_double(least, LARGEST_PROB, is_private)
+    if prob == least:
+        raise ArgumentValueError(
+            "epsilon_first_report must be above 0, by as much as a double prob can express, and "
+            f"below the lifetime's epsilon {first.epsilon!r}, got {request!r}; without a second "
+            "round each report has the lifetime's"
+        )
+    return Chain(first, KRR(categories, prob))
 
 
 def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
