@@ -557,5 +557,5 @@ def test_designs_of_pairs_refuse_single_answers(dtype):
     if dtype == "category" and column.cat.categories.dtype == object:
         column = column.astype(pd.CategoricalDtype(pd.Index(["no"], dtype="string")))
     lie_design = rr.surveys.stochastic_lie_detector(YES_NO, [0.2, 0.8], yes="yes")
-    with pytest.raises(ArgumentTypeError, match="true answers of this design are tuples"):
+    with pytest.raises(ArgumentTypeError, match="are tuples, but the answers are"):
         rr.privatize(column, lie_design, group=[1, 2])
