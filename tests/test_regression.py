@@ -253,10 +253,12 @@ def test_frequencies_are_rows_written_once():
 
 
 def test_the_sandwich_is_the_one_written_out():
-    """robust and clustered are inverse Hessian, sums of gradients, inverse Hessian."""
+    """robust and clustered are inverse Hessian, sums of gradients, inverse Hessian.
+
+    With up to 100 clusters the gradients of each are raised for its own part of the fit.
+    """
     frame = world(n=200)
     weights = 1 + frame["club"].to_numpy() / 2
-    labels = np.arange(200) % 17
     columns = np.column_stack([np.ones(200), frame["age"]])
     codes = (frame["answer"] == "yes").to_numpy().astype(int)
     found = logit(frame["answer"], columns, mechanism=DICE, weights=weights * 7)
@@ -276,14 +278,52 @@ def test_the_sandwich_is_the_one_written_out():
     assert bread @ scores.T @ scores @ bread == pytest.approx(
         found.cov_params().to_numpy(), rel=1e-3
     )
-    sums = np.array([scores[labels == label].sum(axis=0) for label in range(17)])
-    grouped = logit(
-        frame["answer"], columns, mechanism=DICE, design=rr.SampleDesign(weights, clusters=labels)
-    )
-    assert "clustered" == grouped.vcov
-    assert 17 / 16 * 199 / 198 * bread @ sums.T @ sums @ bread == pytest.approx(
-        grouped.cov_params().to_numpy(), rel=1e-3
-    )
+    for labels, reduced in ((np.arange(200) % 17, True), (np.arange(200) % 120, False)):
+        grouped = logit(
+            frame["answer"], columns, mechanism=DICE,
+            design=rr.SampleDesign(weights, clusters=labels),
+        )  # fmt: skip
+        assert "clustered" == grouped.vcov
+        errors = []
+        for label in np.unique(labels):
+            its = labels == label
+            bent = hessian(
+                lambda step, its=its: plain(
+                    beta + step * scale, logit, law, codes[its], columns[its], weights[its]
+                ),
+                np.zeros(2),
+                1e-2,
+            ) / np.outer(scale, scale)
+            left = np.eye(2) + bent @ bread  # I - information bread: CR2 takes its inverse root
+            raised = np.linalg.inv(scipy.linalg.sqrtm(left)) if reduced else np.eye(2)
+            errors.append(bread @ raised @ scores[its].sum(axis=0))
+        factor = 1 if reduced else 120 / 119 * 199 / 198
+        assert factor * np.transpose(errors) @ errors == pytest.approx(
+            grouped.cov_params().to_numpy(), rel=1e-3
+        )
+
+
+def test_few_clusters_are_allowed_for():
+    """CR2 of least squares: residuals of a cluster are multiplied by (I - its hat matrix)^(-1/2).
+
+    Two coefficients vary between clusters alone; unequal clusters, one of a single person.
+    """
+    rng = np.random.default_rng(7)
+    labels = np.repeat(np.arange(6), [1, 3, 5, 8, 20, 23])
+    x = np.column_stack([np.ones(60), rng.normal(size=6)[labels], rng.normal(size=60)])
+    y = x @ [1, 2, 3] + rng.normal(size=6)[labels] + rng.normal(size=60)
+    design = rr.SampleDesign(clusters=labels)
+    with pytest.warns(LowPrecisionWarning, match="few clusters"):
+        found = rr.linear(y, x, design=design)
+    bread = np.linalg.inv(x.T @ x)
+    residual = y - x @ bread @ x.T @ y
+    errors = []
+    for label in range(6):
+        its = x[labels == label]
+        raised = np.linalg.inv(scipy.linalg.sqrtm(np.eye(len(its)) - its @ bread @ its.T))
+        errors.append(bread @ its.T @ raised @ residual[labels == label])
+    expected = np.transpose(errors) @ errors
+    assert expected == pytest.approx(found.cov_params().to_numpy(), rel=1e-8)
 
 
 @pytest.mark.parametrize("method", ["logit", "scores", "likelihood"])

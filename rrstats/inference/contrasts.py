@@ -3,7 +3,7 @@
 The delta method and Fieller's set for a ratio, MOVER for a difference of two estimates with an
 interval each, Wald's test of shifts that sum to 0, and the projection onto the simplex.
 Sources: Fieller (1954); Newcombe (1998), method 10, and Zou and Donner (2008) for MOVER; Held,
-Wolfe and Crowder (1974) for the projection.
+Wolfe and Crowder (1974) for the projection; Bell and McCaffrey (2002) for few clusters.
 """
 
 from __future__ import annotations
@@ -229,3 +229,21 @@ def project_to_simplex(proportions: NDArray[Any]) -> Floats:
     kept = (falling * np.arange(1, proportions.shape[-1] + 1) > surplus).sum(-1, keepdims=True)
     shift = np.take_along_axis(surplus, kept - 1, axis=-1) / kept
     return np.asarray(np.maximum(proportions - shift, 0.0))
+
+
+def bias_reduced_sandwich(sums: Floats, informations: Floats, bread: Floats) -> Floats:
+    """(b, b) covariance of estimates from few clusters, CR2: unbiased where the model holds.
+
+    sums : (G, b) scores of the clusters.  informations : (G, b, b) their parts of the information,
+    of whose sum ``bread`` is the inverse.  The residuals of a cluster are shrunk by its own part
+    of the fit; its scores are raised by (I - information bread)^(-1/2).  A cluster that alone
+    decides a coefficient says nothing of its error.
+    """
+    values, vectors = np.linalg.eigh(bread)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    own, axes = np.linalg.eigh(root.T @ informations @ root)
+    left = 1 - own
+    raised = np.where(left > _NO_VARIANCE, np.maximum(left, _NO_VARIANCE) ** -0.5, 0.0)
+    each = (axes * raised[:, None]) @ (axes.swapaxes(1, 2) @ (sums @ root)[:, :, None])
+    errors = each[:, :, 0] @ root.T
+    return np.asarray(errors.T @ errors)

@@ -31,7 +31,7 @@ from rrstats.errors import (
 )
 from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import table_of
-from rrstats.regression.likelihood import check_columns
+from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import (
     LikelihoodResult,
@@ -146,10 +146,18 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         ) from None
     beta = bread @ np.einsum("crb,r->b", heavy, y)
     residual = y - design @ beta
-    meat, known = _products(design, scores, residual, data)
-    covariance = bread @ meat @ bread
+    each, noise = _equations(design, scores, residual, data.weights)
+    factor = n / (n - len(beta))
+    covariance = factor * bread @ each.T @ each @ bread
+    if data.clusters is not None:
+
+        def information(rows: Any) -> Floats:
+            part = np.einsum("crb,crd->bd", heavy[:, rows], design[:, rows], optimize=True)
+            return np.asarray((part + part.T) / 2)
+
+        covariance = clustered_covariance(each, data, bread, information)
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = np.diag(bread @ known @ bread) / np.diag(covariance)
+        parts = 1 - factor * np.diag(bread @ noise @ bread) / np.diag(covariance)
     # above 1 it is noise, or rounding; up to 0 it is not known
     effective_n = np.where(parts > 0, n * np.minimum(parts, 1.0), np.nan)
     signal = _signal(design, scores * data.weights, bread)
@@ -179,22 +187,15 @@ def _signal(design: Floats, heavy: Floats, bread: Floats) -> Floats:
         return np.asarray(total / np.sqrt((each**2).sum(axis=0) - total**2 / len(each)))
 
 
-def _products(
-    design: Floats, scores: Floats, residual: Floats, data: ModelData
+def _equations(
+    design: Floats, scores: Floats, residual: Floats, weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Two (b, b) sums of products of the equations of rows or clusters.
+    """(rows, b) the equations of the rows, and (b, b) what of their products is noise.
 
-    The second sum estimates what the first were if all categories were known: of a row by its
+    That is their sum of products less what it were if all categories were known: of a row by its
     scores, which are unbiased for that, too; products of two rows have the same mean in both.
     """
-    n, b = design.shape[1:]
-    left = data.weights * residual
+    left = weights * residual
     each = np.einsum("cr,crb->rb", scores * left, design)
     known = np.einsum("crb,crd->bd", (scores * left**2)[:, :, None] * design, design, optimize=True)
-    alone, factor = each.T @ each, n / (n - b)
-    meat = alone
-    if data.clusters is not None:
-        sums = pd.DataFrame(each).groupby(data.clusters).sum().to_numpy()
-        factor = len(sums) / (len(sums) - 1) * (n - 1) / (n - b)
-        meat = sums.T @ sums
-    return meat * factor, (meat - alone + known) * factor
+    return each, each.T @ each - known

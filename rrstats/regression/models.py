@@ -116,7 +116,8 @@ def logit(
         What to do with rows in which anything is missing.
     vcov : {"observed", "expected", "opg", "robust", "clustered"}, optional
         Inverse Hessian (the default), inverse mean Hessian, inverse products of gradients, sandwich
-        (HC0), or sandwich of clusters (CR1: times G/(G-1) (n-1)/(n-p)).
+        (HC0), or sandwich of clusters: CR2 (Bell and McCaffrey 2002) for up to 100, beyond that
+        CR1, times G/(G-1) (n-1)/(n-p).
     covariates : mapping from column to mechanism, optional
         Columns of ``data`` that hold reports themselves; a frame that says so needs none.
     covariate_model : {"logistic", "constant"}
