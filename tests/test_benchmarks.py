@@ -29,17 +29,15 @@ if START.exists():
     )
     sys.modules.setdefault("benchmarks", importlib.util.module_from_spec(_spec))
     from benchmarks import (
+        billion,
+        engines,
         files,
         inputs,
-        machine,
         measuring,
-        memory,
         page,
-        processes,
         records,
         rivals,
         running,
-        single,
         subsets,
         table,
         timing,
@@ -139,19 +137,6 @@ def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
     assert list("abc" + "bca" + "cab" + "abc") == ran == checked
 
 
-def test_a_wrong_result_stops_the_run_in_any_round():
-    """A way that is right in the warm-up and wrong afterwards is stopped too."""
-    results = iter([True, True, False])
-    way = measuring.Way(
-        "late",
-        lambda: next(results),
-        lambda right: measuring.stop_unless(right, "late", "wrong"),
-        1,
-    )
-    with pytest.raises(SystemExit, match="late: wrong"):
-        measuring.take_turns([way], rounds=5)
-
-
 # -- the table -----------------------------------------------------------------------------
 
 
@@ -189,22 +174,6 @@ def test_wishes_are_judged_by_ratio_or_by_our_number(ours, theirs, wish, reached
     ending = {True: "  yes", False: "  no", None: str(wanted)}[reached]
     assert table.printed(line).endswith(ending)
     assert not table.printed(line, judge=False).endswith(("yes", "no"))
-
-
-@pytest.mark.parametrize(
-    ("write", "value", "text"),
-    [
-        ("ratio_text", 10.04, "10 x"),
-        ("ratio_text", 14018.4, "14,018 x"),
-        ("ratio_text", 0.2, "1/5"),
-        ("number", 0.0123, "0.012"),
-        ("number", 9.996, "10.0"),
-        ("number", 66952.3, "66,952"),
-    ],
-)
-def test_numbers_are_read_without_arithmetic(write, value, text):
-    """Three digits and all of those before the point; less than one is one part of so many."""
-    assert getattr(table, write)(value) == text
 
 
 # -- the questions -------------------------------------------------------------------------
@@ -296,20 +265,6 @@ def test_an_absent_rival_gives_a_line_that_says_so(package, monkeypatch):
     assert [None] * 2 == [line.ratio for line in absent]
 
 
-def test_without_rivals_our_own_numbers_are_still_there(monkeypatch):
-    """One value, the correlation and subsets are measured, with a note where a rival would be."""
-    for package in ("opendp", "pure_ldp", "multi_freq_ldpy"):
-        monkeypatch.setitem(sys.modules, package, None)
-    settings = measuring.Settings(rows=1000, rounds=1, quick=True)
-    for line in (
-        next(single.lines(settings)),
-        next(timing.lines(settings)),
-        *subsets.lines(settings),
-    ):
-        assert line.ours
-        assert rivals.NOT_INSTALLED == line.note
-
-
 @pytest.mark.parametrize("package", RIVALS)
 @pytest.mark.parametrize("k", [2, 4])
 def test_installed_rivals_follow_the_law_with_our_parameters(package, k):
@@ -355,15 +310,7 @@ def test_wrong_subsets_are_not_timed(family):
         subsets.check_shares("wrong", codes, np.roll(np.eye(1, 100)[0], 99), mechanism)
 
 
-# -- memory, imports, timing ---------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_extra_memory_sees_what_a_call_takes():
-    """Textbook NumPy holds 8 bytes a row for its doubles or its lies at least: 8 MiB here."""
-    spent = processes.fresh("memory:extra", kind="uint8", rows=1 << 20, rival=True)
-    assert 8 < spent < 100
-    assert memory.LIMIT == 16
+# -- timing ----------------------------------------------------------------------------------
 
 
 def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
@@ -382,19 +329,6 @@ def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
 
 
 # -- the command ---------------------------------------------------------------------------
-
-
-def test_prints_machine_versions_and_one_table(capsys):
-    """A run says where it ran and with what, and asks the questions it was told to."""
-    assert running.main(["--quick", "--rows", "2000", "--only", "single"]) == 0
-    shown = capsys.readouterr().out
-    assert machine.machine() in shown
-    assert f"numpy {np.__version__}" in shown
-    assert "2,000 rows unless" in shown
-    assert running.QUICK_TEXT in shown
-    for case in ("a list of one", "the value"):
-        assert f"\n  {case}  " in shown
-    assert not any(row.endswith(("  yes", "  no")) for row in shown.splitlines())
 
 
 def test_writes_the_page(tmp_path, capsys):
@@ -426,19 +360,113 @@ def test_the_page_names_each_wish_that_was_not_reached():
     assert page.verdict([fine]).startswith("All 1 wishes")
 
 
+# -- engines -------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_plain_loop_is_measured_and_every_other_engine_is_named_where_it_is_absent(monkeypatch):
+    """Seconds and counts beside the copy; a line says which package an engine lacks."""
+    pytest.importorskip("pyarrow")
+    lacking = {"polars", "dask", "pyspark"}
+    find = engines.find_spec
+    monkeypatch.setattr(engines, "find_spec", lambda name: None if name in lacking else find(name))
+    lines = list(engines.lines(measuring.Settings(rows=5000, rounds=1, quick=True)))
+    cases = [(line.case, line.unit, line.rival) for line in lines if line.ours]
+    assert [
+        ("plain loop, privatize", "s", engines.COPY),
+        ("plain loop, count", "ms", engines.COUNT),
+    ] == cases
+    notes = {line.case: line.note for line in lines if not line.ours}
+    assert ["Polars", "Dask", "Spark"] == list(notes)
+    for note, package in zip(notes.values(), ("polars", "dask", "pyspark"), strict=True):
+        assert note.startswith("skipped: without ")
+        assert package in note
+
+
+def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
+    """A release is stopped for rows that are not there once, and for parts with one noise."""
+    pytest.importorskip("pyarrow")
+    size = 3000
+    for part in range(engines.PARTS):
+        files.make(tmp_path / f"{part}.parquet", size, part * size)
+    rows = size * engines.PARTS
+    truth = engines.read(tmp_path, rows)
+    reports = inputs.textbook(truth, 4)
+    engines.check_release("right", truth, reports)
+    with pytest.raises(SystemExit, match="a row is lost or there twice"):
+        engines.read(tmp_path, rows + 1)
+    files.make(tmp_path / "0.parquet", size, size)  # the ids of the second part
+    with pytest.raises(SystemExit, match="a row is lost or there twice"):
+        engines.read(tmp_path, rows)
+    noise = (reports - truth) % 4
+    noise[size : 2 * size] = noise[:size]
+    with pytest.raises(SystemExit, match="two parts share their noise"):
+        engines.check_release("shared", truth, ((truth + noise) % 4).astype(np.int8))
+
+
+# -- the large run -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _small(monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(billion, "PART", 10_000)
+    monkeypatch.setattr(billion, "BLOCK", 4096)
+
+
+def _phases(folder, rows, names=None):
+    places = str(folder / "answers"), str(folder / "reports")
+    return {name: billion.phase(name, rows, *places) for name in names or billion.PHASES}
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_small_large_run_passes_its_own_checks(tmp_path):
+    """Three parts, the last one smaller: made, released, checked, estimated near the truth."""
+    found = _phases(tmp_path, 23_000)
+    assert ["make the answers", "privatize", "check every row", "estimate"] == list(found)
+    counts = found["make the answers"]["counts"]
+    assert 23_000 == sum(counts)
+    assert all(phase["seconds"] > 0 and phase["work"] > 0 for phase in found.values())
+    shown = list(billion._compared(counts, found["estimate"]["estimate"], 23_000))
+    assert 5 == len(shown)
+    assert 3 == len(list((tmp_path / "reports").glob("*.parquet")))
+    with pytest.raises(SystemExit, match="too far from the truth"):
+        list(billion._compared(counts[::-1], found["estimate"]["estimate"], 23_000))
+
+
+def _write(folder, noise, *, first=0):
+    """Reports with this noise, in the place of a release; ids from ``first`` on."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder / "reports").mkdir()
+    for part, lies in enumerate(noise):
+        table = pq.read_table(folder / "answers" / f"part-{part:05d}.parquet")
+        codes = [inputs.WORDS.index(word) for word in table["answer"].to_pylist()]
+        reports = np.array(inputs.WORDS)[(np.array(codes) + lies) % 4]
+        changed = {"answer": pa.array(reports), "id": pa.array(table["id"].to_numpy() + first)}
+        for name, column in changed.items():
+            table = table.set_column(table.column_names.index(name), name, column)
+        pq.write_table(table, folder / "reports" / f"part-{part:05d}.parquet")
+
+
+@pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--rows", "10"], "at least 1000"),
-        (["--rounds", "-1"], "at least 1"),
-        (["--quick", "--markdown", "x.md"], "measures nothing"),
-        (["--quick", "--large"], "contradict"),
-        (["--only", "nothing"], "invalid choice"),
-    ],
-)
-def test_refuses_arguments_that_measure_nothing(arguments, said, capsys):
-    """So few rows that nothing can be timed, and contradictions, are refused."""
-    with pytest.raises(SystemExit) as stopped:
-        running.main(arguments)
-    assert 2 == stopped.value.code
-    assert said in capsys.readouterr().err
+    ("fault", "said"),
+    [("none", ""), ("no noise", "follow the law"), ("shared", "two parts share their noise"),
+     ("other ids", "other columns")],
+)  # fmt: skip
+def test_the_large_run_stops_at_a_wrong_release(tmp_path, fault, said):
+    """The truth itself, one noise for two parts, and changed ids do not pass its check."""
+    rows = 10_000 if fault == "no noise" else 20_000  # one part, or two
+    _phases(tmp_path, rows, ["make the answers"])
+    zeros = np.zeros(rows, np.int64)
+    noise = (zeros if fault == "no noise" else inputs.textbook(zeros, 4)).reshape(-1, 10_000)
+    if fault == "shared":
+        noise[1] = noise[0]
+    _write(tmp_path, noise, first=int(fault == "other ids"))
+    if not said:
+        _phases(tmp_path, rows, ["check every row"])
+        return
+    with pytest.raises(SystemExit, match=said):
+        _phases(tmp_path, rows, ["check every row"])

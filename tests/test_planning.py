@@ -233,13 +233,6 @@ def test_many_categories_take_little_memory():
         tracemalloc.stop()
 
 
-def test_equal_variances_are_krr():
-    """Where subset selection has size 1 it is k-RR, and k-RR is what is recommended."""
-    advice = recommend(4, 2.0)
-    assert "KRR" == advice.best
-    assert "SubsetSelection of size 1 is the same design" in advice.reason
-
-
 def test_the_best_is_built_over_categories():
     """The recommended design at the epsilon asked for, and never above it."""
     labels = [f"town {i}" for i in range(50)]
@@ -270,18 +263,6 @@ def test_what_a_report_costs():
     )
     assert 2 == by_name(recommend(300, 4.0))["bytes"]["KRR"]
     assert 1 == by_name(recommend(256, 4.0))["bytes"]["KRR"]
-
-
-def test_people_for_the_same_precision():
-    """With that many people each design reaches the best one's standard error."""
-    n = 5_000
-    table = by_name(recommend(30, 1.0, n))
-    goal = table["std_error"].min()
-    assert n == table["people"].min()
-    for name in NAMES:
-        people = int(table["people"][name])
-        variance = table["variance_population"][name]
-        assert variance / people <= goal**2 * (1 + 1e-12) < variance / (people - 1)
 
 
 def test_times_direct_is_the_design_effect():
@@ -330,13 +311,6 @@ def test_how_it_is_shown():
     assert "target &#x27;rows&#x27;" in page
 
 
-def test_shares_as_a_mapping():
-    """Shares by category are the same numbers."""
-    expected = recommend(2, 1.0, 100, proportions=[0.9, 0.1]).to_frame()
-    for given in ({"no": 0.9, "yes": 0.1}, np.array([0.9, 0.1])):
-        assert expected.equals(recommend(2, 1.0, 100, proportions=given).table)
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "words"),
     [
@@ -344,14 +318,9 @@ def test_shares_as_a_mapping():
         (("ab", 1.0), {}, ArgumentTypeError, "must be a list"),
         ((10**9, 1.0), {}, ArgumentValueError, "categories must be at most"),
         ((5, 0.0), {}, ArgumentValueError, "above 0, got 0"),
-        ((5, math.inf), {}, ArgumentValueError, "finite number"),
         ((5, 100.0), {}, ArgumentValueError, "largest possible is 3[0-9]"),
         ((5, 1.0, 0), {}, ArgumentValueError, "n, a number of people, must be in"),
-        ((5, 1.0, 10.5), {}, ArgumentValueError, "whole number"),
         ((2, 1.0), {"proportions": [0.5, 0.6]}, ArgumentValueError, "sum to 1, got 1.1"),
-        ((2, 1.0), {"proportions": [1.5, -0.5]}, ArgumentValueError, "at least 0"),
-        ((2, 1.0), {"proportions": [1.0]}, ArgumentValueError, "must have 2 numbers, found 1"),
-        ((2, 1.0), {"target": "people"}, ArgumentValueError, "target must be"),
     ],
 )
 def test_bad_questions(arguments, options, error, words):
@@ -484,22 +453,13 @@ def test_an_attack_moves_the_estimate_by_that_much():
             ArgumentValueError,
             "n, a number of people, must be in",
         ),
-        (lambda m: influence(m, 1.5), ArgumentValueError, "whole number"),
         (lambda m: influence(0.75, 10), ArgumentTypeError, "mechanism"),
-        (lambda m: influence(type(m), 10), ArgumentTypeError, "mechanism"),
         (
             lambda m: worst_case_bias(m, 1.2),
             ArgumentValueError,
             r"proportion_of_attackers must be in \[0, 1\]",
         ),
-        (lambda m: worst_case_bias(m, math.nan), ArgumentValueError, "proportion_of_attackers"),
-        (lambda m: worst_case_bias(m, 0.1, 0), ArgumentValueError, r"must be in \[1, 3\], got 0"),
         (lambda m: worst_case_bias(m, 0.1, 4), ArgumentValueError, r"must be in \[1, 3\], got 4"),
-        (
-            lambda m: worst_case_bias(m, 0.1, 1, -0.1),
-            ArgumentValueError,
-            r"true_total must be in \[0, 1\]",
-        ),
         (lambda m: influence(rr.KRR(["a", "b"], 0.5), 10), NotIdentifiableError, "no information"),
     ],
 )

@@ -25,7 +25,6 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import (
-    check_bool,
     check_exactly_one,
     check_number,
     check_one_of,
@@ -322,11 +321,10 @@ class _Test:
         check_probability(self.null or 0.0, "null")
         check_probability(self.alpha, "alpha", "()")
         check_number(self.ratio, "ratio", 0, math.inf, ends="()")
-        check_bool(self.exact or False, "exact")
-        if self.other is None and (self.null is not None or self.ratio != 1):
-            raise ArgumentTypeError("null and ratio are of two groups; leave them out")
-        if self.null is not None and self.exact:
-            raise ArgumentTypeError("null is for the normal formula; leave null or exact out")
+        if self.null is not None and (self.other is None or self.exact):
+            raise ArgumentTypeError(
+                "null is of two groups, and for the normal formula; leave null or exact out"
+            )
         if self.exact is None and (self.null is not None or self.question.rates is None):
             object.__setattr__(self, "exact", False)
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import scipy
@@ -68,8 +68,6 @@ _NORMAL = 250
 
 _AHEAD, _MOST_AHEAD = 40, 500
 """With an assurance, so many larger n must hold as well: counts are whole numbers."""
-
-_CATEGORY = ("category", "mix")
 
 _NO_EPSILON = 1e-12
 """Below it a width that suffices is that of the noise alone."""
@@ -202,11 +200,8 @@ def plan(
     kind: Callable[..., Plan], proportion: float, mechanism: tuple[Any, ...], options: Any
 ) -> Plan:
     """A plan from what all questions share; the mechanism with its prob and epsilon."""
-    known = [*_CATEGORY, *(field.name for field in fields(cast(Any, kind))[2:])]
-    if unknown := [name for name in options if name not in known]:
-        raise ArgumentTypeError(f"unknown option {unknown[0]!r}; the options are {known}")
     rest = dict(options)
-    category, mix = (rest.pop(name, None) for name in _CATEGORY)
+    category, mix = rest.pop("category", None), rest.pop("mix", None)
     return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
 
 
