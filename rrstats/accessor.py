@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
@@ -234,7 +234,7 @@ class FrameAccessor:
     def means(
         self,
         values: Hashable,
-        by: Hashable,
+        by: Any,
         mechanism: Any = None,
         *,
         group: Hashable = None,
@@ -267,7 +267,7 @@ class FrameAccessor:
         """
         return means(
             column_of(self._data, values),
-            self._reports(by),
+            reports_in(self._data, by if isinstance(by, list) else [by]),
             self._mechanisms_of(mechanism),
             group=None if group is None else column_of(self._data, group),
             weights=None if weights is None else column_of(self._data, weights),
@@ -305,14 +305,6 @@ class FrameAccessor:
         """
         given = {**locals()}
         return tally(given.pop("self")._data, given.pop("categories"), **given)
-
-    def _reports(self, column: Any) -> pd.Series[Any]:
-        """One column of reports; of a list of names, the tuples of what stands in them."""
-        if not isinstance(column, list):
-            return column_of(self._data, column)
-        if not column:
-            raise ArgumentTypeError("column must name at least one column, found an empty list")
-        return reports_in(self._data, column)
 
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """A mechanism, or the column of them that a name stands for."""

@@ -201,10 +201,8 @@ def check_truth(truth: Any, labels: Sequence[Hashable], missing: float = np.nan)
 
     Raises
     ------
-    ArgumentTypeError
-        `truth` is neither, or holds something else than numbers.
     ArgumentValueError
-        It has other labels, or another size.
+        `truth` is neither, or has other labels, or another size.
     """
     if hasattr(truth, "to_dict"):
         truth = truth.to_dict()
@@ -215,11 +213,11 @@ def check_truth(truth: Any, labels: Sequence[Hashable], missing: float = np.nan)
     try:
         found = [float(value) for value in truth]
     except (TypeError, ValueError):
-        raise ArgumentTypeError(
-            f"truth must be a mapping or a list of numbers, found {type(truth).__name__}"
-        ) from None
+        found = []
     if len(found) != len(labels):
-        raise ArgumentValueError(f"truth must have {len(labels)} numbers, found {len(found)}")
+        raise ArgumentValueError(
+            f"truth must be a mapping or {len(labels)} numbers, found {type(truth).__name__}"
+        )
     return found
 
 

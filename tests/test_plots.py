@@ -84,15 +84,11 @@ def test_an_estimate_is_drawn_as_it_is(options):
         assert "1,000 reports" == ax.get_title(loc="left")
 
 
-@pytest.mark.parametrize(
-    ("truth", "error"),
-    [([0.5], ValueError), ({"z": 1.0}, ValueError), ("ab", TypeError), (3, TypeError)],
-)
-def test_a_truth_that_does_not_fit_is_refused(truth, error):
+@pytest.mark.parametrize("truth", [[0.5], {"z": 1.0}, "ab", 3])
+def test_a_truth_that_does_not_fit_is_refused(truth):
     """It is named before anything is drawn."""
-    with pytest.raises(error, match="truth") as found:
+    with pytest.raises(ArgumentValueError, match="truth"):
         health().plot(truth=truth)
-    assert isinstance(found.value, rr.errors.RRStatsError)
 
 
 def test_a_category_that_the_truth_leaves_out_has_nobody():

@@ -3,7 +3,6 @@
 import datetime
 import html.parser
 import json
-import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -16,10 +15,8 @@ import rrstats as rr
 from rrstats import _display as pages
 from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
-from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
-from rrstats.mechanisms.matrix_channel import MatrixChannel
+from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.records import ColumnRecord
-from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.statement import statement
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -158,16 +155,14 @@ def test_the_promise_ends_where_missing_answers_stay_missing():
 def test_the_promise_is_told_for_each_column():
     """Where only one column keeps missing answers, the others keep their promise."""
     page = paragraphs(record(missing="keep"), record(name="smoker"))
-    assert "where it stands (unless the rows were shuffled)" in page
-    assert (
-        f"declared category. {KEPT} In \u201csmoker\u201d, where no answer stayed missing, the"
-        in page
-    )
-    assert "of a row of a person who answered in \u201canswer\u201d can change the odds" in page
-    assert "\u201csmoker\u201d: epsilon 1.792. A reader of a report can change the odds" in page
-    assert (
-        "\u201canswer\u201d: epsilon 1.792. A reader of a report of a person who answered" in page
-    )
+    for said in (
+        "where it stands (unless the rows were shuffled)",
+        f"declared category. {KEPT} In \u201csmoker\u201d, where no answer stayed missing, the",
+        "of a row of a person who answered in \u201canswer\u201d can change the odds",
+        "\u201csmoker\u201d: epsilon 1.792. A reader of a report can change the odds",
+        "\u201canswer\u201d: epsilon 1.792. A reader of a report of a person who answered",
+    ):
+        assert said in page
 
 
 def test_simulated_noise_is_said_first_and_loudly():
@@ -286,66 +281,43 @@ def test_the_rounds_of_a_chain_are_on_the_page():
     assert "first round" not in paragraphs(record())
 
 
-class Stub:
-    """A mechanism of another family, as far as a page asks it."""
-
-    categories, k, rounds, groups = ("a", "b", "c"), 3, (), None
-    domain = rr.KRR(["a", "b", "c"], 0.9).domain
-
-    def __init__(self, channel, reports):
-        self.channel = channel
-        self.report_space = rr.KRR(reports, 0.9).domain
-        odds = channel.max_likelihood_ratio
-        self.epsilon = epsilon_from_ratio(odds)
-
-
-def stub_page(monkeypatch, mechanism, **options):
-    monkeypatch.setattr(ColumnRecord, "unlabelled", lambda _self: mechanism)
-    monkeypatch.setattr(ColumnRecord, "to_dict", lambda _self: {"name": "x"})
-    return statement([ColumnRecord("answer", {"type": "Stub"})], **options)
-
-
-def test_a_general_design_is_a_table(monkeypatch):
+def test_a_general_design_is_a_table():
     """A design with other reports than answers is shown truth by truth, never transposed."""
-    mechanism = Stub(catalogue.ASYMMETRIC, ["r", "s", "t", "u"])
-    page = words(stub_page(monkeypatch, mechanism))
+    mechanism = rr.MatrixDesign(list("abc"), catalogue.ASYMMETRIC.entries, reports=list("rstu"))
+    page = paragraphs(record(mechanism))
     assert "| true answer | report: r | report: s | report: t | report: u |" in page
     assert "| a | 60% | 20% | 15% | 5% |" in page
     assert "| b | 5% | 70% | 5% | 20% |" in page
-    assert "| answer | 3 | see below | 2.996 |" not in page
     assert f"| answer | 3 | see below | {round_up(mechanism.epsilon)} |" in page
 
 
-def test_a_design_that_favours_one_answer_is_not_called_even(monkeypatch):
+def test_a_design_that_favours_one_answer_is_not_called_even():
     """All truths told alike but one: the short sentence would be wrong, so there is a table."""
     rows = [["3/4", "1/8", "1/8"], ["1/8", "3/4", "1/4"], ["1/8", "1/8", "5/8"]]
-    channel = MatrixChannel(tuple(tuple(map(Fraction, row)) for row in rows))
-    page = words(stub_page(monkeypatch, Stub(channel, ["a", "b", "c"])))
+    law = [list(map(Fraction, row)) for row in rows]
+    page = paragraphs(record(rr.MatrixDesign(list("abc"), law)))
     assert "see below" in page
     assert "| c | 12.5% | 25% | 62.5% |" in page
 
 
-def test_reports_that_support_several_answers_are_called_so(monkeypatch):
+def test_reports_that_support_several_answers_are_called_so():
     """Where probabilities of the cells add to more than 1, a report names several answers."""
-    truth, other = Fraction(1, 2), Fraction(3, 8)
-    channel = SupportChannel(3, truth, other, truth * other, other**2, Fraction(3))
-    page = words(stub_page(monkeypatch, Stub(channel, ["a", "b", "c"])))
+    page = paragraphs(record(rr.UnaryEncoding(list("abc"), 0.5, 0.375)))
     assert (
         "A report names, possibly among others, the true answer with probability 50%, and" in page
     )
     assert "each of the other 2 with probability 37.5%" in page
 
 
-def test_an_infinite_epsilon_is_no_protection(monkeypatch):
+def test_an_infinite_epsilon_is_no_protection():
     """Where some report proves an answer, the page opens with that."""
-    channel = catalogue.channel_of([[1, 0, 0], [0, 1, 0.5], [0, 0, 0.5]])
-    mechanism = Stub(channel, ["a", "b", "c"])
-    assert math.inf == mechanism.epsilon
-    page = stub_page(monkeypatch, mechanism)
+    law = [[1, 0, 0], [0, 1, 0.5], [0, 0, 0.5]]
+    said = record(rr.MatrixDesign(list("abc"), law))
+    page = statement([said])
     assert page.split("\n\n")[1].startswith("> **NO PROTECTION IS PROVEN for \u201canswer\u201d")
     assert "infinite: no protection is proven" in words(page)
     assert "| a | 100% | 0% | 0% |" in words(page)
-    assert "a true answer: no protection is proven" in words(statements.describe([record()]))
+    assert "a true answer: no protection is proven" in words(statements.describe([said]))
 
 
 def test_long_lists_of_categories_are_described_by_their_number():

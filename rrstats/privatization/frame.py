@@ -108,11 +108,6 @@ def column_mechanisms(
             )
         found = {name: as_mechanism(given) for name, given in columns.items()}
     else:
-        if categories is None:
-            raise ArgumentTypeError(
-                "categories must be declared: they are part of the design and never taken from "
-                "data; for example df.rr.privatize('answer', ['yes', 'no'], 0.75)"
-            )
         several = pd.api.types.is_list_like(columns) and not isinstance(columns, tuple)
         mechanism = as_mechanism(categories, prob, epsilon)
         found = dict.fromkeys(columns if several else [columns], mechanism)
@@ -254,11 +249,10 @@ def _prepared(
     samples = None if group is None else column_of(data, group)
     names = [] if id is None else id if isinstance(id, list) else [id]
     ids = None if id is None else [column_of(data, one) for one in names]
-    if question is not None and not isinstance(question, Mapping) and len(plan) > 1:
-        raise ArgumentTypeError("question must be a mapping from column to question")
     asked = question if isinstance(question, Mapping) else dict.fromkeys(plan, question)
-    if strange := [name for name in asked if name not in plan]:
-        raise ArgumentValueError(f"question must be of columns to privatize, found {strange[0]!r}")
+    shared = question is not None and asked is not question and len(plan) > 1
+    if shared or set(asked) - set(plan):
+        raise ArgumentTypeError("question must be a mapping from the private columns to questions")
     for turn, (name, mechanism) in enumerate(plan.items()):
         place = place_of(data, name)
         column = data.iloc[:, place] if isinstance(data, pd.DataFrame) else data[name]
