@@ -129,8 +129,6 @@ def test_share_among_refuses():
         est.share_among("a", among=["b", "c"])
     with pytest.raises(ArgumentValueError, match="not among the categories"):
         est.share_among("d", among=["d"])
-    with pytest.raises(ArgumentTypeError, match="tells classes apart"):
-        rr.estimate(["no"], rr.KRR(["no", "yes"], 0.75)).about()
 
 
 @pytest.mark.parametrize("mechanism", [KUK, GENERIC, DETECTOR], ids=["kuk", "generic", "detector"])

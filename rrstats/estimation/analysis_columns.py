@@ -353,12 +353,12 @@ def _series(values: Any) -> pd.Series[Any]:
     """Ordinary values in pandas; what stands under a mask is missing."""
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
-    if getattr(values, "ndim", 1) != 1:
-        raise ArgumentValueError(f"an ordinary column must have one axis, found {values.ndim}")
     if isinstance(values, pd.Series):
         return values
-    if isinstance(values, str | bytes | Mapping | set | frozenset) or not np.iterable(values):
-        raise ArgumentTypeError(f"an ordinary column must be values, found {type(values).__name__}")
+    if getattr(values, "ndim", 1) != 1 or isinstance(values, str | Mapping | set):
+        raise ArgumentTypeError(
+            f"an ordinary column must be values along one axis, found {type(values).__name__}"
+        )
     held: Any = values if hasattr(values, "dtype") else list(values)
     return pd.Series(held, dtype=None if len(held) else object)
 

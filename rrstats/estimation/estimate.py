@@ -420,13 +420,8 @@ class Estimate(Result):
         NotIdentifiableError
             The reports do not tell these categories apart.
         """
-        showing = getattr(self.mechanism, "showing", None)
-        if showing is None:
-            raise ArgumentTypeError(
-                "only a mechanism that tells classes apart can be read for other categories; "
-                f"found a {type(self.mechanism).__name__}"
-            )
-        found = replace(self, tally=replace(self.tally, mechanism=showing(shows)))
+        made: Any = self.mechanism
+        found = replace(self, tally=replace(self.tally, mechanism=made.showing(shows)))
         _ = found.proportions  # raises NotIdentifiableError now
         return found
 
@@ -946,15 +941,14 @@ class Estimate(Result):
     @property
     def header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
-        told = {"target": self.target, "n": f"{self.n:,}"}
-        told["missing"] = f"{self.n_missing:,}" * bool(self.n_missing)
+        found = [("target", self.target), ("n", f"{self.n:,}")]
+        found += [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
         if self._survey is not None:
             cells = self._survey.cells
-            strata, clusters = len(cells.labels), int(cells.units.sum())
-            told["strata"] = f"{strata:,}" * (strata > 1)
-            told["clusters"] = f"{clusters:,}" * (not cells.alone.all())
-            told["sum of weights"] = f"{self.weight:,.1f}"
-        return [(name, value) for name, value in told.items() if value]
+            found += [("strata", f"{len(cells.labels):,}")] * (len(cells.labels) > 1)
+            found += [("clusters", f"{int(cells.units.sum()):,}")] * (not cells.alone.all())
+            found.append(("sum of weights", f"{self.weight:,.1f}"))
+        return found
 
     @property
     def notes(self) -> Sequence[str]:
@@ -1027,11 +1021,11 @@ class Estimate(Result):
 
     def _whom(self, code: int) -> str:
         """The people of whom the estimate speaks, in words."""
-        one = self.n == 1
+        what = "row" if self.target == "rows" else "report"
+        these = f"this 1 {what}" if self.n == 1 else f"these {self.n:,} {what}s"
         if self.target == "rows":
-            with_report = " that have a report" if self.n_missing else ""
-            return f"{'this 1 row' if one else f'these {self.n:,} rows'}{with_report}"
-        found = f"the population behind {'this 1 report' if one else f'these {self.n:,} reports'}"
+            return these + " that have a report" * bool(self.n_missing)
+        found = f"the population behind {these}"
         if self.designed:
             size = f"{self.effective_n[code]:,.0f} of a simple random sample"
             found += f", which say as much as {size}"
@@ -1177,14 +1171,10 @@ def estimate(
     beside, found = {"by": by, "group": group, "observed": observed}, dict[Any, Any]()
     tallies, names, single, rows = count_reports(reports, made, columns, design=design, **beside)
     for name, counted in tallies.items():
-        if names is None:
-            found[name] = _checked(Estimate(counted, *settings))
-            continue
-        left_out = rows - sum(one.n + one.n_missing for one in counted.values())
-        each = {label: Estimate(one, *settings) for label, one in counted.items()}
-        for one in each.values():
-            _checked(one, alone=False)
-        found[name] = GroupEstimates(names, each, left_out)
+        parts, alone = ({None: counted}, True) if names is None else (counted, False)
+        each = {by: _checked(Estimate(one, *settings), alone=alone) for by, one in parts.items()}
+        counts = sum(one.n + one.n_missing for one in each.values())
+        found[name] = each[None] if names is None else GroupEstimates(names, each, rows - counts)
     return next(iter(found.values())) if single else Estimates(found)
 
 

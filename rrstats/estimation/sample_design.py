@@ -222,7 +222,8 @@ def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
 def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
     """Rows by the labels of one ordinary column, or by the tuples of several.
 
-    observed : whether only labels that occur are numbered; False keeps all declared ones.
+    observed : whether only labels that occur are numbered; False keeps all declared ones, but for
+        millions of combinations.
     """
     codes: Codes = np.zeros(1, dtype=np.intp)
     labels: list[tuple[Any, ...]] = [()]
@@ -231,11 +232,6 @@ def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
         size, absent = len(labels) * k, (codes < 0) | (mine == k)
         codes = codes * k + mine if len(labels) > 1 else mine
         codes[absent] = -1
-        used: Codes = np.arange(size if size <= _COMBINED else 0)
-        if size > _COMBINED and not observed:
-            raise ArgumentValueError(
-                f"observed=False would make more than {_COMBINED:,} groups; leave it out"
-            )
         if size > _COMBINED:
             used, at = np.unique(codes[~absent], return_inverse=True)
             codes[~absent] = at
@@ -244,6 +240,8 @@ def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
             table = np.full(size + 1, -1)
             table[used] = np.arange(len(used))
             codes = codes if len(used) == size else table[codes]
+        else:
+            used = np.arange(size)
         labels = [(*labels[one // k], column.categories[one % k]) for one in used.tolist()]
     return Numbered(codes, labels if len(columns) > 1 else [label[0] for label in labels])
 

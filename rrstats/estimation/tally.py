@@ -31,7 +31,7 @@ from rrstats.estimation.sample_design import (
     powers_of,
     rows_of,
 )
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.support_channel import SupportChannel
 
@@ -328,23 +328,18 @@ def count_reports(
     header, more = frames.header_of(frame), prob is not None or epsilon is not None
     asked, single = frames.resolve_columns(header, columns, mechanism, more=more)
     frames.check_names(header, by, group, design)
-    if not isinstance(frame, pd.DataFrame):  # asked for its mechanisms before it computes
-        asked = [
-            (names, mechanism_of(frames.reports_in(header, names), given, prob, epsilon))
-            for names, given in asked
-        ]
-        prob = epsilon = None
     beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
-        alone = is_mechanism(given) and not beside and not design.columns
-        most = frames.most_of(given) if alone else frames.MOST
-        table, *read = frames.grouped_rows(frame, names, beside, design=design, most=most)
-        own = dict(zip(("design", "times"), read, strict=True))
-        own["by"] = [column_of(table, name) for name in frames.listed(by)] or None
-        own["group"] = None if group is None else column_of(table, group)
+        own, most = (given, prob, epsilon), frames.MOST
+        if not isinstance(frame, pd.DataFrame):  # asked for its mechanism before it computes
+            own = mechanism_of(frames.reports_in(header, names), *own), None, None
+            most = frames.MOST if beside or design.columns else frames.most_of(own[0])
+        table, sample, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
+        held: Any = {"design": sample, "times": times, "observed": observed}
+        held["by"] = [column_of(table, name) for name in frames.listed(by)] or None
+        held["group"] = None if group is None else column_of(table, group)
         name = names[0] if len(names) == 1 else tuple(names)
-        column = frames.reports_in(table, names)
-        tallies[name], rows = _tallied(column, given, prob, epsilon, observed=observed, **own)
+        tallies[name], rows = _tallied(frames.reports_in(table, names), *own, **held)
     return tallies, tuple(frames.listed(by)) or None, single, rows
 
 
