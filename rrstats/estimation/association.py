@@ -43,9 +43,6 @@ _POWERS = np.arange(5)
 _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
 
-Found = tuple[float, float, float, float]
-"""A value, its standard error, and the ends of its interval."""
-
 
 @dataclass(frozen=True)
 class Association:
@@ -153,31 +150,35 @@ def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Fl
 # -- correlation -----------------------------------------------------------------------------
 
 
-def _product_moment(moments: Floats, covariance: Floats, level: float, df: float = np.inf) -> Found:
-    """A correlation, its standard error and interval, from moments and their covariance.
+def _product_moment(
+    measure: str, columns: Any, pair: Sequence[Floats], level: float, df: float = np.inf
+) -> Association:
+    """A correlation, from the moments of a pair of columns and their covariance.
 
-    moments : (5,) of xy, x, y, x^2 and y^2.  covariance : (5, 5) of their estimates.
+    pair : (5,) of xy, x, y, x^2 and y^2, and (5, 5) of their estimates.
     The interval holds all r in [-1, 1] for which C - r S is within its standard errors of 0, with C
     the covariance and S the product of the standard deviations of x and y; where the estimate
     lies outside, distances are taken from the nearest end, so that it is never empty.
     NaN, with the interval [-1, 1], where a variance is not estimated to be positive.
     """
-    xy, x, y, xx, yy = moments
+    (xy, x, y, xx, yy), covariance = pair
     of_x, of_y = xx - x * x, yy - y * y
     if not (of_x > 1e-12 * abs(xx) and of_y > 1e-12 * abs(yy)):
-        return np.nan, np.nan, -1.0, 1.0
+        note = "not defined: a column's estimated variance is not above 0"
+        return Association(measure, columns, np.nan, np.nan, -1.0, 1.0, level, note)
     top, bottom = xy - x * y, float(np.sqrt(of_x * of_y))
     top_slope = np.array([1.0, -y, -x, 0.0, 0.0])
     bottom_slope = bottom / 2 * np.array([0, -2 * x / of_x, -2 * y / of_y, 1 / of_x, 1 / of_y])
-    slopes = np.stack([top_slope, bottom_slope])
-    of_ratio = _ratio_moments(slopes, covariance)
+    of_ratio = _ratio_moments(np.stack([top_slope, bottom_slope]), covariance)
     found = float(top / bottom)
     error = float(np.sqrt(max(ratio_variance(found, of_ratio), 0.0)) / bottom)
-    limit, near = student_quantile(check_level(level), df) ** 2, float(np.clip(found, -1, 1))
+    limit, near = student_quantile(level, df) ** 2, float(np.clip(found, -1, 1))
     if near != found:
         limit += (top - near * bottom) ** 2 / max(ratio_variance(near, of_ratio), 1e-300)
-    low, high = np.clip(fieller(top, bottom, of_ratio, limit), -1, 1)
-    return found, error, float(low), float(high)
+    low, high = np.clip(fieller(top, bottom, of_ratio, limit), -1, 1).tolist()
+    outside = "outside -1 to 1, which is noise around a strong association"
+    note = outside * (abs(found) > 1 + 1e-12)
+    return Association(measure, columns, found, error, low, high, level, note)
 
 
 def _ratio_moments(slopes: Floats, covariance: Floats) -> tuple[float, float, float]:
@@ -194,13 +195,8 @@ def _correlated(
     functions = [np.vstack([constant, np.stack([0 * x, x, x**2], axis=1)]) for x in numbers_of]
     means, covariance = table.moments(functions)
     used = [4, 3, 1, 6, 2]  # xy, x, y, x^2 and y^2 of the nine
-    found = _product_moment(means.ravel()[used], covariance[np.ix_(used, used)], level, table.df)
-    note = ""
-    if np.isnan(found[0]):
-        note = "not defined: a column's estimated variance is not above 0"
-    elif abs(found[0]) > 1 + 1e-12:
-        note = "outside -1 to 1, which is noise around a strong association"
-    return Association(measure, table.names, *found, level, note)
+    pair = means.ravel()[used], covariance[np.ix_(used, used)]
+    return _product_moment(measure, table.names, pair, check_level(level), table.df)
 
 
 def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> Association:
@@ -392,20 +388,18 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     central = float((noise_covariance * noise_covariance.T).sum())
     along = float(away @ noise_covariance @ away) / max(seen, 1e-300)
     value = float(np.sqrt(max(seen - noise, 0.0) / scale))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(2 * central + 4 * along * seen) / (2 * scale * np.float64(value))
+    spread = float(np.sqrt(2 * central + 4 * along * seen))
+    error = spread / (2 * scale * value) if value else np.nan
     # Less than the noise that is expected is no sign of less than no association.
     ends = [
         _true_distance(sum_seen, tail, noise=noise, central=central, along=along)
         for sum_seen, tail in ((seen, (1 + level) / 2), (max(seen, noise), (1 - level) / 2))
     ]
-    low, high = np.clip(np.sqrt(np.array(ends) / scale), 0, 1)
+    low, high = np.clip(np.sqrt(np.array(ends) / scale), 0, 1).tolist()
     note = "no more than the noise explains" if value == 0 else ""
     if value > 1 + 1e-12:
         note = "above 1, which is noise around a strong association"
-    shown = float(error) if np.isfinite(error) else np.nan
-    span = float(low), float(high)
-    return Association("Cramer's V", table.names, value, shown, *span, level, note)
+    return Association("Cramer's V", table.names, value, error, low, high, level, note)
 
 
 def _residuals(means: Floats) -> tuple[Floats, Floats]:
@@ -482,13 +476,20 @@ class Correlations(Result):
     n_missing: int
     target: str
 
+    def _pairs(self, level: float) -> list[Association]:
+        """The correlation of each pair, in the order of the moments."""
+        level = check_level(level)
+        return [
+            _product_moment("correlation", (self.names[i], self.names[j]), pair, level)
+            for (i, j), pair in self.moments.items()
+        ]
+
     def _at(self, level: float) -> Floats:
         """(4, p, p) values, standard errors and both ends."""
         p = len(self.names)
         found = np.stack([np.eye(p), np.zeros((p, p)), np.eye(p), np.eye(p)])
-        for (i, j), pair in self.moments.items():
-            known = (np.nan, np.nan, -1.0, 1.0) if self.n < 2 else _product_moment(*pair, level)
-            found[:, i, j] = found[:, j, i] = known
+        for (i, j), one in zip(self.moments, self._pairs(level), strict=True):
+            found[:, i, j] = found[:, j, i] = one.value, one.std_error, one.low, one.high
         return fixed(found)
 
     @property
@@ -514,7 +515,7 @@ class Correlations(Result):
         Interval
             Two (p, p) arrays.
         """
-        return Interval(*self._at(check_level(level))[2:])
+        return Interval(*self._at(level)[2:])
 
     def table(self, values: str = "values") -> pd.DataFrame:
         """The matrix of one number.
@@ -547,16 +548,11 @@ class Correlations(Result):
         DataFrame
             Columns first, second, correlation, std_error, low, high.
         """
-        one, other = np.triu_indices(len(self.names), 1)
-        found = self._at(check_level(level))[:, one, other]
-        names = ("correlation", "std_error", "low", "high")
-        return pd.DataFrame(
-            {
-                "first": pd.Series([self.names[i] for i in one], dtype=object),
-                "second": pd.Series([self.names[j] for j in other], dtype=object),
-                **dict(zip(names, found, strict=True)),
-            }
-        )
+        names = ["first", "second", "correlation", "std_error", "low", "high"]
+        pairs = self._pairs(level)
+        rows = [(*one.columns, one.value, one.std_error, one.low, one.high) for one in pairs]
+        found = pd.DataFrame(rows, columns=names)
+        return found.astype(dict.fromkeys(names[:2], object) | dict.fromkeys(names[2:], float))
 
     def interpret(self) -> str:
         """The largest correlation in a sentence.
@@ -566,15 +562,12 @@ class Correlations(Result):
         str
             With its interval.
         """
-        frame = self.to_frame()
-        sizes = frame["correlation"].abs().to_numpy()
-        if not np.isfinite(sizes).any():
+        pairs = self._pairs(0.95)
+        known = [one for one in pairs if np.isfinite(one.value)]
+        if not known:
             return "nothing can be said of any correlation"
-        first, second, *found = frame.iloc[int(np.nanargmax(sizes))]
-        value, error, low, high = found
-        measure = f"largest of {len(frame)} correlations"
-        largest = Association(measure, (first, second), value, error, low, high, 0.95)
-        return f"the {largest.interpret()}"
+        largest = max(known, key=lambda one: abs(one.value))
+        return f"the largest of {len(pairs)} correlations is the {largest.interpret()}"
 
     @property
     def header(self) -> list[tuple[str, str]]:
@@ -668,8 +661,9 @@ def _moments(
             if target == "rows":  # less what is unbiased for the products of the truths
                 whole = powers[i].T @ powers[j]
                 second[at] -= whole[_X[:, None] + _X, _Y[:, None] + _Y]
-    mean = first / max(n, 1)
+    size = n if n > 1 else np.nan  # of one row nothing varies
+    mean = first / size
     if target == "population":
-        second -= n * mean[:, :, None] * mean[:, None, :]
-    second /= max(n, 1) * max(n - (target == "population"), 1)
+        second -= size * mean[:, :, None] * mean[:, None, :]
+    second /= size * (size - (target == "population"))
     return dict(zip(pairs, zip(mean, second, strict=True), strict=True)), n
