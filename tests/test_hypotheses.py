@@ -652,13 +652,6 @@ def test_tallies_with_a_design_are_tested_as_their_estimates():
     assert homogeneity(*pair) == homogeneity({"x": one, "y": other})
     assert change(*pair) == change(one, other)
     assert goodness_of_fit(pair[0], shares) == goodness_of_fit(one, shares)
-    plain = Tally.from_counts(one.reported, one.mechanism)
-    assert goodness_of_fit(plain, shares).statistic > 1.5 * goodness_of_fit(one, shares).statistic
-    villages = rr.SampleDesign(clusters=np.arange(60) // 6)
-    groups = rr.tally(["no", "yes"] * 30, CLEAR, design=villages, by=np.arange(60) // 2 % 2)
-    found = homogeneity(groups)
-    assert found == homogeneity({label: rr.estimate(each) for label, each in groups.items()})
-    assert "groups of one sample" in found.method
     codes = np.random.default_rng(3).integers(4, size=(12, 5))
     counts = [np.bincount(each, minlength=4) for each in codes]
     paired = Tally(PAIR, {(None, place): Cell(5, each) for place, each in enumerate(counts)})
@@ -683,13 +676,6 @@ def test_few_clusters_have_the_f_distribution():
     expected = stats.f.sf(fitted.statistic * 4 / (5 * 2), 2, 4)
     assert fitted.p_value == pytest.approx(expected, rel=1e-9)
     assert "F with 2 and 4 degrees" in fitted.method
-    # four contrasts of three samples: equal covariances would give 2.5 times those of one
-    many = homogeneity([rr.estimate(clustered(seed)) for seed in range(3)])
-    found_free = float(many.method.split(" and ")[1].split()[0]) + 3
-    assert 5 <= found_free <= 15
-    few = homogeneity([rr.estimate(clustered(seed, 2)) for seed in range(3)])
-    assert np.isnan(few.p_value)
-    assert "too few clusters" in few.notes[-1]
 
 
 def test_no_contrast_varies_less_than_weights_and_strata_make_it():
@@ -1030,12 +1016,6 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     plain = estimated([300, 200], CLEAR)
     exact = (v + plain.variance) ** 2 / (v**2 / 3 + plain.variance**2 / 499)
     assert np.allclose(exact, difference(a, plain).df)
-    # Wald's interval with these, where nothing is near 0 and 1
-    many = [estimated([3000, 2000], CLEAR), in_clusters(12, rng, 0.5)]
-    found = difference(*many)
-    low, high = found.interval()
-    reach = stats.t.ppf(0.975, found.df) * found.std_error
-    assert np.allclose(2 * reach, high - low, rtol=0.06)
     assert np.isinf(difference(plain, estimated([30, 20], COIN)).df).all()
     # regions of one sample have nobody in common
     region, place = np.repeat([0, 1], 150), np.repeat(np.arange(6), 50)
