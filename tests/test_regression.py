@@ -1113,14 +1113,12 @@ def test_a_wald_test_refuses_what_it_does_not_know(terms):
 
 
 def test_no_profile_has_no_prediction():
-    """A frame without rows gives one without rows; there is nothing to average."""
+    """A frame without rows gives one without rows."""
     pytest.importorskip("formulaic")
     frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
     found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
     told = found.predict(frame[:0])
     assert (0, list(found.predict(frame).columns)) == (len(told), list(told.columns))
-    with pytest.raises(ArgumentValueError, match="at least one profile"):
-        found.predict(frame[:0], average=True)
     frame = pd.DataFrame({"x": [0, 0, 0, 1, 1] * 40, "a": [0, 1, 0, 1, 0, 1, 1, 0] * 25})
     m = rr.KRR([0, 1], 0.9)
     both = rr.logit("a ~ x", frame, mechanism=m, covariates={"x": m})

@@ -696,7 +696,8 @@ def fitted(
     if model.classes == 1:
         found, edge = _best_alone(standard)
     else:
-        found, *lower = _mixture_maxima(standard)
+        climbs = [standard.maximize(start) for start in _starts(standard)]
+        found, *lower = distinct(climbs, _SAME * model.rows)
         others = [one.value for one in lower]
     own = standard.split(found.parameters)[1]
     if isinstance(model.outcome, NormalOutcome) and own[0] < _NO_ERROR:
@@ -754,7 +755,9 @@ def _best_alone(model: Likelihood) -> tuple[Maximum, float]:
     """
     start = start_of(model)
     first = model.maximize(start)
-    if model.size == 1 or model.rows > _MANY or _is_concave(model.outcome):
+    outcome = model.outcome
+    concave = isinstance(outcome, NormalOutcome) or (np.count_nonzero(outcome.table, 1) <= 1).all()
+    if model.size == 1 or model.rows > _MANY or concave:  # errors are normal, or reports are true
         return first, 0.0
     further = (model.maximize(other) for other in _further(model, first, start))
     found = [first, *(one for one in further if one.converged)]
@@ -781,18 +784,6 @@ def _further(model: Likelihood, first: Maximum, start: Floats) -> list[Floats]:
     each = _ALONG * np.eye(model.size)[: min(model.head, _AXES)]
     gentle = [start + size / model.furthest(way) * way for size in _GENTLER]
     return [*gentle, *(start + each), *(start - each)]
-
-
-def _is_concave(outcome: Any) -> bool:
-    """One maximum at most: each report tells the class, or errors are normal."""
-    if isinstance(outcome, NormalOutcome):
-        return True
-    return bool((np.count_nonzero(outcome.table, axis=1) <= 1).all())
-
-
-def _mixture_maxima(model: Likelihood) -> list[Maximum]:
-    """Maxima, the highest first, from all starts of a model with several classes."""
-    return distinct([model.maximize(start) for start in _starts(model)], _SAME * model.rows)
 
 
 def _starts(model: Likelihood) -> list[Floats]:
@@ -851,6 +842,44 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
         if found.value - model.maximize(held, inside).value < _GAIN:
             signs[place] = np.nan
     return np.where(lost, signs, 0.0)
+
+
+# -- nested models -------------------------------------------------------------------------------
+
+
+def check_nested(large: Fit, small: Fit, advice: str) -> None:
+    """Raise where one is no special case of the other, or has no chi-squared distribution."""
+    one, two = large.model, small.model
+    wide, narrow = (np.concatenate(list(model.design(slice(None)))) for model in (one, two))
+    families = [getattr(model.outcome, "family", None) for model in (one, two)]
+    why = ""
+    if type(one.outcome) is not type(two.outcome) or not (
+        _same(one.given, two.given)
+        and _same(one.weights, two.weights)
+        and all(map(_same, one.outcome.observed, two.outcome.observed))
+    ):
+        why = (
+            "must be of the same reports (were rows dropped in one of them?); for the effect of a "
+            "privatized covariate itself use wald_test"
+        )
+    elif families[0] != families[1] or not _same(one.offset, two.offset):
+        why = "must have the same link and the same offset"
+    elif one.size == two.size or not (_within(wide, narrow) and _within(one.shares, two.shares)):
+        why = f"must be nested, one a special case of the other; {advice}"
+    elif one.classes > 1 and (large.unknown.size or small.unknown.size):
+        why = "must have finite parameters, and some have none; leave covariates out"
+    if why:
+        raise ArgumentValueError(f"the two fits of a likelihood-ratio test {why}")
+
+
+def _within(wide: Floats, narrow: Floats) -> bool:
+    """Columns are combinations of others."""
+    rest = narrow - wide @ np.linalg.lstsq(wide.T @ wide, wide.T @ narrow, rcond=None)[0]
+    return bool((np.abs(rest).max(axis=0) <= 1e-6 * np.abs(narrow).max(axis=0)).all())
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (one is not None and bool(np.array_equal(one, other)))
 
 
 # -- profile likelihood intervals --------------------------------------------------------------

@@ -429,12 +429,9 @@ class ModelData:
         """
         labels = {str(label): label for label in profiles.columns}
         wanted = dict.fromkeys((*self.design.sources, *map(str, self.private.names)))
-        named = [labels[name] for name in wanted if name in labels]
-        held = {
-            f"profile_{name}" if name in found.columns else name: profiles[name].array
-            for name in named
-        }
-        return pd.concat([pd.DataFrame(held, index=found.index), found], axis=1)
+        held = profiles[[labels[name] for name in wanted if name in labels]]
+        held = held.rename(columns={name: f"profile_{name}" for name in found.columns})
+        return pd.concat([held.set_axis(found.index), found], axis=1)
 
 
 def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans]) -> ModelData:

@@ -4,6 +4,10 @@ In the manner of statsmodels: `params`, `bse`, `zvalues`, `pvalues`, `conf_int`,
 `aic`, `bic`, `summary`.  Coefficients speak of the true answer, never of the report.  A coefficient
 without a finite maximum is infinite and has no standard error, rather than a large number with a
 larger one.
+Of a person the mean is sum_c P(c | z) m_c, with m_c the mean in class c.  Standard errors carry
+those of the coefficients (delta method) and hold the covariates fixed.  Intervals of probabilities
+are made where they are nearly normal and carried back, so that they stay in [0, 1]: on the scale of
+the link where the class is known, else (of means, of several categories) on that of the logit.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import SummaryTable
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -29,27 +33,15 @@ from rrstats.errors import (
     LowPrecisionWarning,
     RRStatsWarning,
 )
-from rrstats.estimation.hypothesis_tests import TestResult
+from rrstats.estimation.hypothesis_tests import TestResult, few_expected
 from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.design_matrix import by_source, offset_of, table_of
-from rrstats.regression.effects import (
-    GoodnessOfFit,
-    Population,
-    check_nested,
-    class_proportion,
-    goodness,
-    interval,
-    logit_interval,
-    marginal,
-    predictions,
-    tested,
-    verdict,
-)
 from rrstats.regression.likelihood import (
     Fit,
     Likelihood,
     NormalOutcome,
+    check_nested,
     fitted,
     profile_intervals,
     ratio_statistic,
@@ -274,10 +266,8 @@ class RegressionResult:
         DataFrame
             A row for each parameter: coef, std_error, z, p, low, high.
         """
-        bounds = self.conf_int(level)
-        columns = [self.params, self.bse, self.zvalues, self.pvalues, bounds["low"], bounds["high"]]
-        names = ("coef", "std_error", "z", "p", "low", "high")
-        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+        tests = {"coef": self.params, "std_error": self.bse, "z": self.zvalues, "p": self.pvalues}
+        return pd.DataFrame({**tests, **self.conf_int(level)})
 
     @property
     def _header(self) -> list[tuple[str, str]]:
@@ -417,6 +407,25 @@ def _rounded(number: float, digits: int) -> str:
     return "" if np.isnan(number) else f"{number:.{digits}f}"
 
 
+_BLIND, _BLIND_ROW = 1e-8, 1e-4
+"""A mean that moves by more with what nothing is known of has no error; nor has a predictor of
+which this part does."""
+
+_STEP = 1e-5
+"""Step of a slope, in typical deviations of the covariate."""
+
+_SMALL = 5
+"""If most expected counts are below this there is no p-value: of true models with a profile for
+each of 800 people, tests at 5% rejected 100% (deviance) and 0% (Pearson)."""
+
+_LEFT_OUT = "here it is left out (NaN); "
+
+_COARSER = (
+    "fit coarser covariates (ages in classes), so that more people share a profile, or compare the "
+    "model with a larger one (compare)"
+)
+
+
 _FEW_DF = 15
 """Fewer clusters beyond the parameters deserve a warning: with 8 clusters and t 93 of 100 intervals
 of slopes held, and 83 to 88 by the normal distribution."""
@@ -432,6 +441,58 @@ _MANY, _MOST_PROFILES = 5000, 10
 
 _EDGE = 0.01
 """By so much the likelihood must be higher at the edge to deserve a word."""
+
+
+def _logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
+    """Interval of a probability on the logit scale; at 0 and 1 that of the probability."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle, margin = scipy.special.logit(value), half / (value * (1 - value))
+        low, high = scipy.special.expit(middle - margin), scipy.special.expit(middle + margin)
+    low = np.where(np.isnan(low), np.clip(value - half, 0, 1), low)
+    high = np.where(np.isnan(high), np.clip(value + half, 0, 1), high)
+    return low, high
+
+
+def verdict(statistic: float, df: int, p: float) -> str:
+    """A test by chi-squared in a line."""
+    return f"chi2({df}) = {statistic:.2f}, p = {p:.3g}"
+
+
+@dataclass(frozen=True, repr=False)
+class GoodnessOfFit:
+    """Counts of reports in groups of equal covariates against those that the model expects.
+
+    Attributes
+    ----------
+    pearson, deviance : float
+        Chi-squared statistics, on ``df`` degrees of freedom.
+    pearson_pvalue, deviance_pvalue : float
+        Their p-values; NaN where most expected counts are small.
+    groups : int
+        The number of groups.
+    smallest_expected : float
+        The smallest expected count.
+    notes : tuple of str
+        What is to be said where expected counts are too small for these p-values.
+    """
+
+    pearson: float
+    deviance: float
+    df: int
+    pearson_pvalue: float
+    deviance_pvalue: float
+    groups: int
+    smallest_expected: float
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = (
+            f"Fit of the model in {self.groups:,} groups of equal covariates, the smallest "
+            f"expected count {self.smallest_expected:.2g}:",
+            f"Pearson: {verdict(self.pearson, self.df, self.pearson_pvalue)}",
+            f"deviance: {verdict(self.deviance, self.df, self.deviance_pvalue)}",
+        )
+        return "\n".join([*lines, *self.notes])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -586,9 +647,109 @@ class LikelihoodResult(RegressionResult):
 
     # -- means and probabilities of people ----------------------------------------------------
 
+    def _likelihood_of(self, frame: pd.DataFrame, offset: Floats | None = None) -> Likelihood:
+        """Likelihood of other people, of whom nothing was reported."""
+        model, data = self.fit.model, self.data
+        cut, b = model.same.shape[1], model.columns
+        matrices = np.stack(data.matrices(frame))
+        columns = matrices @ (self.fit.back[:b, :b] / getattr(model.outcome, "scale", 1.0))
+        shares = np.empty((len(frame), model.shares.shape[1]))
+        if self.share_columns is not None and model.classes > 1:
+            turned = matrices[:, :, data.order]
+            shares = self.share_columns.of(turned[0][:, :cut], turned[:, :, cut:])
+            gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
+            shares = shares @ self.fit.back[gamma, gamma]
+        given, ones = np.ones((len(frame), model.classes)), np.ones(len(frame))
+        same, varying = columns[0][:, :cut], columns[:, :, cut:][data.private.class_of]
+        return Likelihood(model.outcome, given, same, varying, shares, ones, ones, offset)
+
+    def _means(
+        self,
+        model: Likelihood,
+        known: NDArray[np.intp] | None = None,
+        recode: NDArray[np.intp] | None = None,
+    ) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of (k, rows) expected outcomes and their (k, rows, size) slopes.
+
+        known : (rows,) classes of the people, where these are known.
+        recode : (C,) the class whose outcome each class is to have.
+        """
+        theta, q, b = self.fit.theta, model.outcome.predictors, model.columns
+        for rows in model.blocks():
+            eta, design = model.eta(theta, rows), model.design(rows)
+            if recode is not None:
+                eta, design = eta[:, recode], design[recode]
+            each, slopes = model.outcome.means(eta)
+            if known is None:
+                shares = np.exp(model.log_shares(theta, rows))
+            else:
+                shares = (np.arange(model.classes)[:, None] == known[rows]).astype(np.float64)
+            value = (shares * each).sum(axis=1)
+            gradient = np.zeros((*value.shape, model.size))
+            for a in range(q):
+                by = np.einsum("kcn,cnb->knb", shares * slopes[:, a], design)
+                gradient[:, :, a * b : a * b + b] = by
+            if known is None and model.classes > 1:
+                gains = (shares * (each - value[:, None]))[:, 1:]
+                wide = np.einsum("kcn,ng->kncg", gains, model.shares[rows])
+                gradient[:, :, model.head + model.outcome.own :] = wide.reshape(*value.shape, -1)
+            yield rows, value, gradient
+
+    def _total(
+        self, model: Likelihood, weights: Floats, recode: NDArray[np.intp] | None = None
+    ) -> tuple[Floats, Floats]:
+        """(k,) weighted sums of expected outcomes and their (k, size) slopes."""
+        parts = [
+            (each @ weights[rows], np.einsum("knp,n->kp", slopes, weights[rows]))
+            for rows, each, slopes in self._means(model, recode=recode)
+        ]
+        value, gradient = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
+        return value, gradient
+
+    def _errors_of(self, gradient: Floats) -> Floats:
+        """Standard errors of what has the (..., size) slopes; NaN where nothing is known."""
+        variance = np.einsum("...p,pq,...q->...", gradient, self.inner, gradient)
+        error = np.sqrt(np.maximum(variance, 0.0))
+        if self.fit.model.classes > 1 and self.fit.unknown.size:
+            blind = (np.abs(gradient @ self.fit.unknown) > _BLIND).any(axis=-1)
+            error = np.where(blind, np.nan, error)
+        return np.asarray(error)
+
+    def _blind(self, model: Likelihood) -> Booleans:
+        """(rows,) where some direction without information moves a predictor, of one class."""
+        unknown, every = self.fit.unknown, slice(None)
+        if not unknown.size or model.classes > 1:
+            return np.zeros(model.rows, dtype=np.bool_)
+        moved = sum((model.moved(way, every) ** 2).sum(axis=(0, 1)) for way in unknown.T)
+        return np.asarray(np.sqrt(moved) > _BLIND_ROW * np.linalg.norm(model.same, axis=1))
+
     @property
-    def _people(self) -> Population:
-        return Population(self.fit, self.inner, self.data, self.share_columns, self.df)
+    def _weights(self) -> Floats:
+        """(rows,) weights of the people of the fit, with a sum of 1."""
+        weights = self.fit.model.weights
+        return np.asarray(weights / weights.sum())
+
+    def _predictions(
+        self, model: Likelihood, level: float, known: NDArray[np.intp] | None = None
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """(k, rows) expected outcomes, their standard errors, and both ends of their intervals."""
+        each = [(value, self._errors_of(by)) for _, value, by in self._means(model, known)]
+        value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
+        error[:, self._blind(model)] = np.nan
+        family = getattr(model.outcome, "family", None)
+        if family is None or len(value) > 2 or (known is None and model.classes > 1):
+            return value, error, *self._ends(value, error, level)
+        every = model.eta(self.fit.theta, slice(None))[0]
+        eta = every[0 if known is None else known, np.arange(model.rows)][None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
+        half = student_quantile(level, self.df) * half
+        return value, error, family.shares(eta - half), family.shares(eta + half)
+
+    def _ends(self, value: Floats, error: Floats, level: float) -> tuple[Floats, Floats]:
+        """Intervals of numbers, or of probabilities on the logit scale."""
+        half = student_quantile(level, self.df) * error
+        return (value - half, value + half) if self._number else _logit_interval(value, half)
 
     def predict(
         self,
@@ -621,23 +782,19 @@ class LikelihoodResult(RegressionResult):
             categories one for each and category).  Intervals are made on the scale of the link, or
             of the logit, and hold the covariates fixed.  Profiles with missing values have NaN.
         """
-        level, people = confidence(level), self._people
+        level = confidence(level)
         frame, model, known = self._profiles(data, offset)
         if average:
-            if not model.rows:
-                raise ArgumentValueError(
-                    "data must have at least one profile to average, found none"
-                )
-            weights = people.weights if frame is None else np.full(model.rows, 1 / model.rows)
-            mean, gradient = people.total(model, weights)
-            error = people.errors(gradient) * np.where(people.blind(model).any(), np.nan, 1.0)
-            return self._framed(mean, error, *interval(people, mean, error, level))
-        table = self._framed(*predictions(people, model, level, known))
+            weights = self._weights if frame is None else np.full(model.rows, 1 / model.rows)
+            mean, gradient = self._total(model, weights)
+            error = self._errors_of(gradient) * np.where(self._blind(model).any(), np.nan, 1.0)
+            return self._framed(mean, error, *self._ends(mean, error, level))
+        table = self._framed(*self._predictions(model, level, known))
         index = self.data.design.frame.index if frame is None else frame.index
         places = np.arange(len(index)).repeat(len(self._shown))
         table.index = index if len(self._shown) == 1 else index[places]
-        if len(self._shown) == 1 and "category" in table:
-            del table["category"]
+        if len(self._shown) == 1:
+            table = table.drop(columns="category", errors="ignore")
         return table if frame is None else self.data.beside(frame.iloc[places], table)
 
     @property
@@ -668,20 +825,13 @@ class LikelihoodResult(RegressionResult):
         hidden = set(map(str, private.names))
         names = [name for name in design.sources if name not in hidden]
         frame = table_of(data, names) if private.columns else design.framed(data)
-        there = [name for name in private.names if name in frame.columns]
-        if there and len(there) < len(private.names):
-            raise ArgumentValueError(
-                f"data must have all of the privatized covariates {list(private.names)} "
-                "(their true categories), or none"
-            )
-        if there:
+        if any(name in frame.columns for name in private.names):
             known = private.first_class[private.codes(frame)]
         shift = offset_of(offset, data, len(frame))
         if (shift is None) != (model.offset is None):
-            missing = "is needed: the fit has one; give that of data"
-            needless = "must be left out: the fit has none"
-            raise ArgumentTypeError(f"offset {missing if shift is None else needless}")
-        return frame, self._people.likelihood(frame, shift), known
+            how = "is needed for data" if shift is None else "must be left out"
+            raise ArgumentTypeError(f"offset {how}, as in the fit")
+        return frame, self._likelihood_of(frame, shift), known
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
         """The mean prevalence over the rows of the fit.
@@ -729,14 +879,17 @@ class LikelihoodResult(RegressionResult):
         """
         rows = [
             (name, change, category, effects[place], errors[place])
-            for name, change, effects, errors in marginal(self._people)
+            for name, change, effects, errors in _marginal(self)
             for place, category in self._shown.items()
         ]
         heads = ["covariate", "change", "category", "effect", "std_error"]
         found = pd.DataFrame(rows, columns=heads)
         if self.fit.unknown.size and not self._latent:
             found["std_error"] = np.nan
-        found = tested(found, confidence(level), self.df)
+        half = student_quantile(confidence(level), self.df) * found["std_error"]
+        found["z"] = found["effect"] / found["std_error"]
+        found["p"] = 2 * scipy.special.stdtr(self.df, -found["z"].astype(np.float64).abs())
+        found["low"], found["high"] = found["effect"] - half, found["effect"] + half
         return found if len(self._shown) > 1 else found.drop(columns="category")
 
     def posterior(self) -> pd.DataFrame:
@@ -758,9 +911,7 @@ class LikelihoodResult(RegressionResult):
             return pd.DataFrame(after, index=index, columns=names)
         after, private, single = model.posterior(theta), self.private, len(self.private.names) == 1
         found = {
-            label if single else (name, label): after[:, private.shown[:, place] == code].sum(
-                axis=1
-            )
+            label if single else (name, label): after @ (private.shown[:, place] == code)
             for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True))
             for code, label in enumerate(labels)
         }
@@ -783,11 +934,11 @@ class LikelihoodResult(RegressionResult):
             Columns covariate, category, proportion, std_error, low, high.
         """
         quantile = student_quantile(confidence(level), self.df)
-        people, rows = self._people, []
+        rows = []
         for place, column in enumerate(self.private.columns):
             for code, category in enumerate(column.categories):
-                value, error = class_proportion(people, self.private.shown[:, place] == code)
-                low, high = logit_interval(np.array(value), quantile * error)
+                value, error = _class_proportion(self, self.private.shown[:, place] == code)
+                low, high = _logit_interval(np.array(value), quantile * error)
                 rows.append((column.name, category, value, error, float(low), float(high)))
         heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
         return pd.DataFrame(rows, columns=heads)
@@ -815,7 +966,7 @@ class LikelihoodResult(RegressionResult):
                 "each; compare this fit with a larger one (compare), of interactions say"
             )
         self._check_likelihood("a test of fit")
-        return goodness(self._people)
+        return _goodness(self)
 
     # -- precision, and what is open ----------------------------------------------------------
 
@@ -834,9 +985,8 @@ class LikelihoodResult(RegressionResult):
         same, b, q = model.same.shape[1], model.columns, model.outcome.predictors
         cut = model.head + model.outcome.own
         known = np.linalg.pinv(model.known_classes(fit.theta), hermitian=True)
-        known = np.einsum("ij,jk,ik->i", fit.back[:cut, :cut], known, fit.back[:cut, :cut])
-        own = np.einsum("ij,jk,ik->i", fit.back, fit.bread, fit.back)
-        own = np.where(fit.signs == 0, own, np.nan)
+        known = np.diag(fit.back[:cut, :cut] @ known @ fit.back[:cut, :cut].T)
+        own = np.diag(fit.natural(fit.bread))
         places = [a * b + data.order[place] for a in range(q) for place in range(same, b)]
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self.nobs * known[places] / own[places]
@@ -976,3 +1126,121 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
             "much noise for them.",
             LowPrecisionWarning,
         )
+
+
+# -- marginal effects and goodness of fit ------------------------------------------------------
+
+
+Total = tuple[Floats, Floats]
+"""(k,) means and their (k, size) slopes."""
+
+
+def _marginal(result: LikelihoodResult) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Covariate, change, (k,) effects and their errors, for each change of each covariate.
+
+    Of an ordinary covariate true categories stay as they are; of a privatized one the others do.
+    """
+    private = result.data.private
+    hidden = set(map(str, private.names))
+    names = [name for name in result.data.design.sources if name not in hidden]
+    changes = [(name, *change) for name in names for change in _changes(result, name)]
+    for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
+        ends = []
+        for code in range(len(labels)):
+            shown = private.shown.copy()
+            shown[:, place] = code
+            first = private.first_class[private.numbered(shown)]
+            ends.append(result._total(result.fit.model, result._weights, first))
+        for label, end in zip(labels[1:], ends[1:], strict=True):
+            changes.append((str(name), f"{labels[0]} to {label}", ends[0], end))
+    for name, change, before, after in changes:
+        yield name, change, after[0] - before[0], result._errors_of(after[1] - before[1])
+
+
+def _changes(result: LikelihoodResult, name: str) -> Iterator[tuple[str, Total, Total]]:
+    """Changes of an ordinary covariate in words, and the means before and after.
+
+    A slope for numbers; differences to the first level for factors and 0/1 columns.
+    """
+    design, weights, model = result.data.design, result._weights, result.fit.model
+    frame = design.frame.drop(columns=list(map(str, result.data.private.names)), errors="ignore")
+    column = frame[name]
+
+    def ends(values: Any, each: Floats) -> Total:
+        other = result._likelihood_of(frame.assign(**{name: values}), model.offset)
+        return result._total(replace(other, shares=model.shares), each)
+
+    kind = column.dtype
+    number = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+    if number and name not in design.factors and not column.isin([0, 1]).all():
+        if name in design.jumps:
+            raise ArgumentValueError(
+                f"covariate {name!r} has no slope, as {design.jumps[name]!r} jumps; make that a "
+                "column of the frame and use it in the formula, or give differences of predict"
+            )
+        before, after = _steps(column.to_numpy(dtype=np.float64))
+        each = weights / (after - before)
+        yield "slope", ends(before, each), ends(after, each)
+        return
+    present = column.unique()
+    ordered = column.cat.categories if isinstance(kind, pd.CategoricalDtype) else sorted(present)
+    levels = [one for one in ordered if one in present]
+    alike = (pd.Series([one] * len(column), dtype=kind).array for one in levels)
+    first, *others = (ends(values, weights) for values in alike)
+    for level, end in zip(levels[1:], others, strict=True):
+        yield f"{levels[0]} to {level}", first, end
+
+
+def _steps(values: Floats) -> tuple[Floats, Floats]:
+    """A short step down and up, inside the values seen, where splines are known."""
+    low, high = float(values.min()), float(values.max())
+    quarters = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+    deviation = float(values.std())
+    step = _STEP * (min(deviation, quarters) or deviation or 1.0)
+    inside = (low, high) if low < high else (None, None)
+    return np.clip(values - step, *inside), np.clip(values + step, *inside)
+
+
+def _class_proportion(result: LikelihoodResult, mine: Booleans) -> tuple[float, float]:
+    """The mean of P(some classes | z) and its standard error, people being a sample."""
+    model, fit = result.fit.model, result.fit
+    shares = np.exp(model.log_shares(fit.theta, slice(None)))
+    weight = result._weights
+    each = shares[mine].sum(axis=0)
+    value = float(each @ weight)
+    gains = shares[1:] * (mine[1:, None] - each)
+    gradient = np.zeros(model.size)
+    gradient[model.head + model.outcome.own :] = ((gains * weight) @ model.shares).ravel()
+    sampling = float((weight**2) @ (each - value) ** 2)
+    variance = float(gradient @ result.inner @ gradient)
+    return value, float(np.sqrt(max(variance, 0.0) + sampling))
+
+
+def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
+    """Observed against expected reports in groups of rows with equal predictors and sample."""
+    model, theta = result.fit.model, result.fit.theta
+    outcome = model.outcome
+    first, cells = outcome.first, outcome.width
+    offset = np.zeros(model.rows) if model.offset is None else model.offset
+    alike = np.column_stack([result.data.design.matrix, first, offset])
+    _, one, group = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    place = group.ravel() * cells + (outcome.cells - first)
+    observed = np.bincount(place, model.weights, minlength=len(one) * cells)
+    rates = np.stack([np.exp(model.supposed(cell).each(theta))[one] for cell in range(cells)])
+    sizes = np.bincount(group.ravel(), model.weights)
+    expected = np.asarray((rates * sizes).T.ravel(), dtype=np.float64)
+    used = expected > 0
+    observed, expected = observed[used], expected[used]
+    df = int(used.sum()) - len(one) - model.size
+    if df <= 0:
+        raise ArgumentValueError(
+            f"the model has as many parameters, {model.size}, as the {len(one)} groups of "
+            "equal covariates tell apart, so its fit cannot be tested"
+        )
+    pearson = float(((observed - expected) ** 2 / expected).sum())
+    deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
+    sparse = float((expected < _SMALL).mean()) > 0.5
+    notes = few_expected(expected, _LEFT_OUT * sparse + _COARSER)
+    one_p, other_p = scipy.special.chdtrc(np.nan if sparse else df, [pearson, deviance]).tolist()
+    least = float(expected.min())
+    return GoodnessOfFit(pearson, deviance, df, one_p, other_p, len(one), least, notes)
