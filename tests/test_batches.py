@@ -132,7 +132,7 @@ def test_a_claim_that_a_column_holds_reports_is_heard():
     ("plan", "options", "kind", "text"),
     [
         ({"answr": M}, {}, ValueError, "did you mean 'answer'"),
-        ({1: M}, {}, TypeError, "named by text"),
+        ({1: M}, {}, ValueError, "column 1 is not there"),
         ({}, {}, ValueError, "at least one column"),
         (5, {}, TypeError, "mapping from column to mechanism"),
         ({"answer": M}, {"key": bytes(range(32))}, TypeError, "key needs id too"),

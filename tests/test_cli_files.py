@@ -349,7 +349,7 @@ BAD = [
     (f"privatize x.parquet o.parquet {ALL}", 1, "x.parquet"),
     (f"privatize in.parquet x/o.parquet {ALL}", 1, "x"),
     (f"privatize in.parquet out.csv {ALL}", 2, "format"),
-    (f"privatize in.xlsx out.xlsx {ALL}", 1, "in.xlsx"),
+    (f"privatize in.xlsx out.xlsx {ALL}", 2, "in.xlsx"),
     (f"privatize bad.parquet out.parquet {ALL}", 1, "bad.parquet"),
     (f"privatize in.parquet in.parquet {ALL}", 2, "in.parquet"),
     (f"privatize in.csv o.csv {ALL} --with-missing --missing keep", 2, "contradicts the cat"),

@@ -36,7 +36,6 @@ from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, careful, check_lazy
-from rrstats.files.formats import as_path
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, write
@@ -169,7 +168,7 @@ def sink_privatized(
     ArgumentTypeError for bad arguments.  No message quotes an answer.
     """
     began = time.monotonic()
-    place = as_path(path, "path")
+    place = Path(path)
     if place.suffix.lower() not in (".parquet", ".pq"):
         raise ArgumentValueError(f"path must end in .parquet or .pq, got {str(path)!r}")
     if not isinstance(lazyframe, pl.LazyFrame | pl.DataFrame):

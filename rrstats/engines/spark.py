@@ -43,7 +43,6 @@ from rrstats.errors import (
 )
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
-from rrstats.files.formats import as_path
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, ColumnRecord, read, write
@@ -106,11 +105,11 @@ def _kind(error: Any) -> tuple[str, str]:
     return kind, step
 
 
-def _location(path: object, argument: str) -> str:
+def _location(path: Path | str) -> str:
     """A path as Spark takes it: text is Spark's own, a `Path` is of this machine."""
     if isinstance(path, str):
         return path
-    return f"file://{as_path(path, argument).absolute().as_posix()}"
+    return f"file://{Path(path).absolute().as_posix()}"
 
 
 def _opened(spark: Any, place: str) -> tuple[Any, Any]:
@@ -428,7 +427,7 @@ def privatize_parquet(
     behind ``src`` says when it fails; nothing of rrstats does.
     """
     began = time.monotonic()
-    place = _location(dst, "dst")
+    place = _location(dst)
     wanted = wanted_columns(plan, unknown, missing)
     told: dict[bytes, bytes] = {}
     source = None
@@ -440,7 +439,7 @@ def privatize_parquet(
                 "batch in foreachBatch"
             )
     else:
-        spark, given = _session(spark), _location(src, "src")
+        spark, given = _session(spark), _location(src)
         frame, told = retold(f"cannot read {given} as Parquet", lambda: read_source(spark, given))
         source = str(_opened(spark, given)[0])
     files = refuse_by(frame, wanted)

@@ -402,9 +402,7 @@ def check_column(
 
     where : " of" the data, in errors.  shown : as for `_check_once`.
     """
-    if not isinstance(name, str):
-        raise ArgumentTypeError(f"columns{where} are named by text, found {type(name).__name__}")
-    _check_once(name, names, where, shown=shown)
+    name = _check_once(name, names, where, shown=shown)
     declared = type_of(name)
     values: Any = declared.value_type if pa.types.is_dictionary(declared) else declared
     if pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType):
@@ -420,16 +418,16 @@ def check_column(
     return name
 
 
-def _check_once(name: str, names: Sequence[str], where: str = "", *, shown: bool = True) -> None:
-    """Raise ArgumentValueError unless a column is there, once.
+def _check_once(name: Any, names: Sequence[str], where: str = "", *, shown: bool = True) -> str:
+    """The name of a column that is there, once.
 
     shown : whether the others may be named; without a header they are a respondent's cells.
     """
     times = names.count(name)
     if times == 1:
-        return
+        return str(name)
     found = f"is there {times} times" if times else "is not there"
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}" if near and not times else ""
     hint += f"; the columns are {', '.join(map(repr, names[:20]))}"
     if not shown:

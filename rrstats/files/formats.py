@@ -16,7 +16,6 @@ the number of rows and the width of the public columns.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -300,12 +299,12 @@ class FileSource:
 
     def record_of(self, name: str) -> ColumnRecord | None:
         """The record of a column in the files; they must agree, and it must fit."""
-        first, *others = [
+        found = [
             next((record for record in file.records if str(record.name) == name), None)
             for file in self.files
         ]
-        for file, record in zip(self.files[1:], others, strict=True):
-            if record != first:
+        for file, record in zip(self.files, found, strict=True):
+            if record != (first := found[0]):
                 raise MetadataError(
                     f"the files of {self.path} say different things of how column {name!r} was "
                     f"made: {self.files[0].relative} and {file.relative}; privatize them apart"
@@ -373,9 +372,7 @@ def open_source(path: Path | str) -> FileSource:
     Raises ArgumentValueError for an unknown ending, FileError for files that cannot be read
     and for a directory whose files differ in their columns.
     """
-    path = as_path(path, "source")
-    if not path.exists():
-        raise FileError(f"{path} is not there; check the path")
+    path = Path(path)
     is_directory = path.is_dir()
     endings = PARQUET if is_directory else format_of(path, "source")
     stamp, top = _stamp(path), path if is_directory else path.parent
@@ -392,7 +389,7 @@ def open_source(path: Path | str) -> FileSource:
 
 def check_target(source: FileSource, target: Path | str) -> Path:
     """The path to write to, if it is of the source's format and apart from the source."""
-    path = as_path(target, "target")
+    path = Path(target)
     if source.is_directory:
         check_directory(path)
     elif format_of(path, "target") != source.format:
@@ -401,13 +398,11 @@ def check_target(source: FileSource, target: Path | str) -> Path:
             f"{str(target)!r}; nothing is converted"
         )
     here, there = source.path.resolve(), path.resolve()
-    if here == there or (path.exists() and path.samefile(source.path)):
+    nested = source.is_directory and (here in there.parents or there in here.parents)
+    if nested or here == there or (path.exists() and path.samefile(source.path)):
         raise ArgumentValueError(
-            f"target must be another path than source, got {str(target)!r} for both"
-        )
-    if source.is_directory and (here in there.parents or there in here.parents):
-        raise ArgumentValueError(
-            f"target must not lie inside the source directory, nor around it, got {str(target)!r}"
+            "target must be another path than source, and neither inside a source directory nor "
+            f"around it, got {str(target)!r}"
         )
     return path
 
@@ -427,13 +422,6 @@ def _tells(folder: str, name: str) -> bool:
     return bool(equals) and unquote(key).casefold() == name.casefold()
 
 
-def as_path(path: object, argument: str) -> Path:
-    """The argument as a path."""
-    if not isinstance(path, str | os.PathLike):
-        raise ArgumentTypeError(f"{argument} must be a path, found {type(path).__name__}")
-    return Path(path)
-
-
 def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
     fields = itertools.zip_longest(first.fields, other.fields)
     unlike = [str(getattr(here, "name", there)) for here, there in fields if here != there]
@@ -449,14 +437,12 @@ def _data_files(path: Path) -> list[Path]:
     """The Parquet files of a directory; names that begin with _ or . are no data."""
     with reading(path, "a directory"):
         found = [file for file in files_in(path) if not is_ledger_file(file.name)]
-    for file in found:
-        if not file.name.lower().endswith(PARQUET):
-            raise FileError(
-                f"{file} is no Parquet file; a directory may hold Parquet files "
-                f"({' or '.join(PARQUET)}) and names that begin with _ or ."
-            )
-    if not found:
-        raise FileError(f"{path} holds no Parquet file ({' or '.join(PARQUET)})")
+    other = [file for file in found if not file.name.lower().endswith(PARQUET)]
+    if other or not found:
+        raise FileError(
+            f"{other[0] if other else path} is no Parquet file and holds none; a directory may "
+            f"hold Parquet files ({' or '.join(PARQUET)}) and names that begin with _ or ."
+        )
     return sorted(found, key=lambda file: file.relative_to(path).parts)
 
 

@@ -49,7 +49,6 @@ from rrstats.files.formats import (
     DataFile,
     FileSource,
     ParquetFile,
-    as_path,
     check_directory,
     check_target,
     format_of,
@@ -279,8 +278,8 @@ def privatize_by_tasks(
     The other arguments, what is returned and what is raised are those of `privatize_file`.
     options : again, overwrite and ledger.
     """
-    origin = open_source(as_path(source, "source").absolute())
-    place = as_path(target, "target").absolute()
+    origin = open_source(Path(source).absolute())
+    place = Path(target).absolute()
     check_target(replace(origin, is_directory=True), place)
     wanted = wanted_columns(columns, unknown, missing)
     made = _prepare(origin, wanted, options.get("again", False), None)
@@ -307,7 +306,7 @@ def privatize_batches(
     release : the columns as the tasks will release them, for checks, records and counts.
     No ledger is kept, because nothing tells whether two frames hold the same answers.
     """
-    began, place = time.monotonic(), as_path(target, "target").absolute()
+    began, place = time.monotonic(), Path(target).absolute()
     check_directory(place)
     work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
