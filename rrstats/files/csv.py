@@ -40,7 +40,8 @@ EXPANSION = 4
 
 LONGEST_ROW = 64 << 20
 
-_BOM = b"\xef\xbb\xbf"
+# A byte order mark, blank lines, and the first line that is not blank, quoted line ends included.
+_HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[\r\n]*+(?:"[^"]*"|[^"\n]++)++(?:\n|\Z)')
 
 
 class TextFile:
@@ -93,13 +94,12 @@ class TextFile:
         begin = b""
         for block in self._blocks():
             begin += block
-            start = len(_BOM) if begin.startswith(_BOM) else 0
-            while start < len(begin):
-                end = first_line_end(begin, start)
-                if begin[start:end].strip(b"\r\n"):
-                    return begin[:end]
-                start = end
-        raise FileError(f"{self.path} is empty: it has no header that names the columns")
+            if found := _HEADER.match(begin):
+                return found[0]
+        raise FileError(
+            f"{self.path} has no header that names the columns: it is empty, or a quote is not "
+            "closed"
+        )
 
     def _checked(self, block: bytes) -> bytes:
         """The block, if it is text."""
@@ -210,17 +210,6 @@ def last_line_end(block: bytes) -> int:
         if line_end < 0 or quotes % 2 == 0:
             return line_end + 1
         end = line_end
-
-
-def first_line_end(block: bytes, start: int) -> int:
-    """Behind the first line end from ``start`` on that is not inside a quoted cell."""
-    quotes, end = 0, start
-    while (line_end := block.find(b"\n", end)) >= 0:
-        quotes += block.count(b'"', end, line_end)
-        end = line_end + 1
-        if quotes % 2 == 0:
-            return end
-    return len(block)
 
 
 class Grid:
