@@ -217,18 +217,8 @@ def privatize_file(
     origin = open_source(source)
     place = check_target(origin, target)
     made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng)
-    return _release(
-        origin,
-        place,
-        made,
-        look=partial(look, origin.files, made),
-        write=partial(
-            _write_all, origin, made, shuffle_rows=shuffle_rows, progress=progress, rng=rng
-        ),
-        again=again,
-        overwrite=overwrite,
-        ledger=ledger,
-    )
+    work = _Files(origin, made, shuffle_rows, progress, rng)
+    return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
 
 def preview_file(
@@ -246,7 +236,7 @@ def preview_file(
     check_overwrite(place, overwrite, origin.is_directory)
     made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None)
     Ledger.of(origin.path, ledger).refuse(made.made, again)
-    _refuse(made, partial(look, origin.files, made))
+    _refuse(_Files(origin, made))
     return {
         "dry_run": True,
         "target": str(place),
@@ -289,7 +279,7 @@ def privatize_by_tasks(
         tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, shuffle_rows))
     alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
     work = TaskOutputs(tasks, run, file_metadata.merge(alike, made.made), made, progress)
-    return _release(origin, place, made, look=work.look, write=work.write, **options)
+    return _release(origin, place, work, **options)
 
 
 def privatize_batches(
@@ -310,7 +300,7 @@ def privatize_batches(
     check_directory(place)
     work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
-        _refuse(release, work.look)
+        _refuse(work)
         rows = work.write(publication)
         publication.publish()
     return release_receipt(release, rows, place, began)
@@ -342,11 +332,11 @@ def _prepare(
 # -- doing it ------------------------------------------------------------------------------
 
 
-def _refuse(columns: ReleasedColumns, look: Callable[[], object]) -> None:
+def _refuse(work: _Files | TaskOutputs) -> None:
     """Look at all answers first, where some may be refused; nothing is drawn."""
-    if columns.may_refuse:
-        look()
-        columns.refuse()
+    if work.columns.may_refuse:
+        work.look()
+        work.columns.refuse()
 
 
 def _receipt(
@@ -373,33 +363,27 @@ def _epsilon_per_row(origin: FileSource, columns: ReleasedColumns) -> float:
 def _release(
     origin: FileSource,
     place: Path,
-    columns: ReleasedColumns,
+    work: _Files | TaskOutputs,
     *,
-    look: Callable[[], object],
-    write: Callable[[Publication], int],
     again: bool = False,
     overwrite: bool = False,
     ledger: Path | str | None = None,
 ) -> Receipt:
-    """Write and publish a source that lies in files: refused or entered in its ledger.
-
-    look : counts the answers that may be refused.  write : writes all parts; how many rows.
-    """
-    began, records = time.monotonic(), columns.made
-    per_row = _epsilon_per_row(origin, columns)
+    """Write and publish a source that lies in files: refused or entered in its ledger."""
+    began, records = time.monotonic(), work.columns.made
+    per_row = _epsilon_per_row(origin, work.columns)
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
     book.refuse(records, again)
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
-        _refuse(columns, look)
+        _refuse(work)
         origin.check_unchanged()  # what was looked at is what is privatized
-        rows = write(publication)
+        rows = work.write(publication)
         digest = digest_of(origin.path)
         origin.check_unchanged()
         account = _published(publication, book, records, rows, digest=digest, again=again)
-    return _receipt(
-        columns, rows, place, began, epsilon_per_row=per_row, account=account, ledger=book.path
-    )
+    said = {"epsilon_per_row": per_row, "account": account, "ledger": book.path}
+    return _receipt(work.columns, rows, place, began, **said)
 
 
 def _published(
@@ -415,32 +399,37 @@ def _published(
     return account
 
 
-def _write_all(
-    origin: FileSource,
-    columns: ReleasedColumns,
-    publication: Publication,
-    *,
-    shuffle_rows: bool,
-    progress: Progress | None,
-    rng: Any,
-) -> int:
-    """Write all files in this process, with one key a column for all of them; how many rows."""
-    rows = 0
+@dataclass(frozen=True)
+class _Files:
+    """All files of a source, written in this process with one key a column for all of them."""
 
-    def tell(count: int) -> None:
-        nonlocal rows
-        rows += count
-        if progress is not None:
-            progress(rows, origin.rows)
+    origin: FileSource
+    columns: ReleasedColumns
+    shuffle_rows: bool = False
+    progress: Progress | None = None
+    rng: Any = None
 
-    for file in origin.files:
-        said = file_metadata.merge(file.records, columns.made)
-        with publication.open(file.relative if origin.is_directory else None) as sink:
-            folder = publication.target.parent if shuffle_rows else None
-            rewrite(file, sink, columns, said, folder=folder, rng=rng, tell=tell)
-        if file.document_is_beside:
-            publication.beside(SIDECAR, as_document(said))
-    return rows
+    def look(self) -> None:
+        look(self.origin.files, self.columns)
+
+    def write(self, publication: Publication) -> int:
+        """Write all; how many rows."""
+        rows, origin = 0, self.origin
+
+        def tell(count: int) -> None:
+            nonlocal rows
+            rows += count
+            if self.progress is not None:
+                self.progress(rows, origin.rows)
+
+        folder = publication.target.parent if self.shuffle_rows else None
+        for file in origin.files:
+            said = file_metadata.merge(file.records, self.columns.made)
+            with publication.open(file.relative if origin.is_directory else None) as sink:
+                rewrite(file, sink, self.columns, said, folder=folder, rng=self.rng, tell=tell)
+            if file.document_is_beside:
+                publication.beside(SIDECAR, as_document(said))
+        return rows
 
 
 def as_document(records: Iterable[ColumnRecord]) -> bytes:
