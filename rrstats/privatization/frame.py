@@ -108,7 +108,9 @@ def column_mechanisms(
             )
         found = {name: as_mechanism(given) for name, given in columns.items()}
     else:
-        several = pd.api.types.is_list_like(columns) and not isinstance(columns, tuple)
+        if isinstance(columns, pd.Series | np.ndarray):  # they may hold answers
+            raise ArgumentTypeError(f"columns must be a list of names, found {type_name(columns)}")
+        several = isinstance(columns, list | set | pd.Index)
         mechanism = as_mechanism(categories, prob, epsilon)
         found = dict.fromkeys(columns if several else [columns], mechanism)
     if not found:
@@ -262,6 +264,8 @@ def _prepared(
         said["record"] = find(claims, label) if claims else None
         one = _prepare(column, mechanism, mine, ids, **options, **said)
         prepared[label] = one._replace(place=place)
+    if samples is not None and all(one.answers.samples is None for one in prepared.values()):
+        raise ArgumentValueError("group must be a public column that some mechanism here needs")
     for name, column in zip([*names, group], [*(ids or []), samples], strict=True):
         if column is not None and (label := getattr(column, "name", name)) in prepared:
             raise ArgumentValueError(f"{label!r} must be a public column, and is to be privatized")
