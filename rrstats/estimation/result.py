@@ -198,11 +198,11 @@ class Rounded:
     """Shows its fields with four digits; they hold all."""
 
     def __repr__(self) -> str:
-        told = (
+        fields = (
             f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
             for name, value in vars(self).items()
         )
-        return f"{type(self).__name__}({', '.join(told)})"
+        return f"{type(self).__name__}({', '.join(fields)})"
 
 
 class ShareEstimate(Rounded, SimpleNamespace):

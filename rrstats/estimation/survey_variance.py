@@ -136,7 +136,7 @@ def variance_form(cells: SampleCells) -> VarianceForm:
     known probabilities all count 1, which makes the n / (n - 1) of sampling with replacement.
     Raises ArgumentValueError for strata with one cluster, unless ``lonely_psu`` names what to do.
     """
-    lonely, left, free = cells.design.lonely_psu, 1 - cells.sampled, _free(cells)
+    lonely, left, drawn = cells.design.lonely_psu, 1 - cells.sampled, _sampling_squares(cells)
     if cells.by_chance:
         keep, keep2 = chances_missed(cells)
         each, alone_sums = keep, cells.first - cells.reported
@@ -167,18 +167,18 @@ def variance_form(cells: SampleCells) -> VarianceForm:
         (of_cell * left[cells.strata] * each)[clustered],
         -(stretch * left)[stretch > 0] / count[stretch > 0],
     ]
-    within = (cells.second - free).sum(axis=0)
+    within = (cells.second - drawn).sum(axis=0)
     if lonely == "certainty":  # then the coins are all that is left of it
-        within = within + free[single[cells.strata]].sum(axis=0)
+        within = within + drawn[single[cells.strata]].sum(axis=0)
     elif single.any():
         grand = centre.sum(axis=0) / count.sum()
         points.append(centre[single] / count[single, None] - grand)
         coefficients.append((count * left)[single])
-    mass = (of_cell * cells.alone) @ free
+    mass = (of_cell * cells.alone) @ drawn
     return VarianceForm(mass, np.vstack(points), np.concatenate(coefficients), within)
 
 
-def _free(cells: SampleCells) -> Floats:
+def _sampling_squares(cells: SampleCells) -> Floats:
     """(c, m) the squared weights that count for sampling; the randomization has the rest alone."""
     if cells.by_chance:
         return np.asarray(cells.second - cells.first)
@@ -192,13 +192,13 @@ def plain_form(cells: SampleCells) -> VarianceForm:
     It has more degrees of freedom than `variance_form`, which by luck may come out far below it:
     few clusters that happen to be alike, or a rare report whose weights happen to be small.
     """
-    free = _free(cells)
+    drawn = _sampling_squares(cells)
     rows, weight = cells.by_stratum(cells.rows), cells.by_stratum(cells.first)
     size = weight.sum(axis=1)
     some = (rows > 1) & (size > 0)
     first, each = weight[some], size[some]
-    factor = cells.by_stratum(free)[some].sum(axis=1) / each * rows[some] / (rows[some] - 1)
-    within = (cells.second - free).sum(axis=0)
+    factor = cells.by_stratum(drawn)[some].sum(axis=1) / each * rows[some] / (rows[some] - 1)
+    within = (cells.second - drawn).sum(axis=0)
     # In split cells every report is in k cells, so that a category's own weights sum to 1 / k.
     return VarianceForm(factor @ first, first, -factor / each * cells.cells_each, within)
 
@@ -370,13 +370,13 @@ class SurveyMoments:
         The larger of both forms'.  Where all reports are the same, so that variances say nothing,
         Kish's: n times the sum of the squared weights over the square of their sum.
         """
-        n, spread = self.n, np.asarray(self.first @ self.centred**2 * self.size)
+        n, variation = self.n, np.asarray(self.first @ self.centred**2 * self.size)
         kish = n * float(self.cells.second.sum()) / self.cells.cells_each / self.size**2
         effects = []
         for form in (self.form, self.least_form):
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = self.variance(form) * (n - 1) / spread
-            effects.append(np.where((spread > _ROUNDING) & (found > 0), found, kish))
+                found = self.variance(form) * (n - 1) / variation
+            effects.append(np.where((variation > _ROUNDING) & (found > 0), found, kish))
         return np.maximum(*effects)
 
     def effective_size(self, contrast: Floats, variance: float) -> float | None:
@@ -385,8 +385,8 @@ class SurveyMoments:
         contrast : (k,) the weights of the sum.  None where nothing varies.
         """
         values = (self.cells.table - self.proportions) @ contrast
-        spread = float(self.cell_shares @ values**2)
-        return 1 + spread / variance if spread > _ROUNDING and variance > 0 else None
+        variation = float(self.cell_shares @ values**2)
+        return 1 + variation / variance if variation > _ROUNDING and variance > 0 else None
 
     def covariance_with(self, other: SurveyMoments) -> Floats | None:
         """(k, l) covariance with another group of the same sample; None where it is not one."""

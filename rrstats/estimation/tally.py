@@ -347,23 +347,23 @@ def _tallied(
     reports: Any, *made: Any, group: Any, times: Counts | None = None, **beside: Any
 ) -> tuple[Any, int]:
     """A tally of one column, or a dict with one for each group; and the rows of the data."""
-    opened = variable(reports, *made, group=group, times=times)
-    placed = rows_of(reports, opened.rows, times=times, **beside)
-    return counted_parts(opened, placed), opened.rows if times is None else int(times.sum())
+    column = variable(reports, *made, group=group, times=times)
+    placed = rows_of(reports, column.rows, times=times, **beside)
+    return counted_parts(column, placed), column.rows if times is None else int(times.sum())
 
 
-def counted_parts(opened: Variable, rows: Rows) -> Any:
+def counted_parts(column: Variable, rows: Rows) -> Any:
     """A tally, or a dict with one for each group."""
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else rows.cells.labels
-    mechanism = cast(Mechanism, opened.mechanism)
-    if len(labels) * len(keys) * opened.m > _MOST_SUMS:
+    mechanism = cast(Mechanism, column.mechanism)
+    if len(labels) * len(keys) * column.m > _MOST_SUMS:
         raise ArgumentValueError(
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
             "at once; give fewer groups, or tally each by itself"
         )
     shape = len(labels) + 1, len(keys)  # first come the rows of no group, of which little is kept
-    there, missing, reported, weights, powers = _sums(opened, rows, shape)
+    there, missing, reported, weights, powers = _sums(column, rows, shape)
     others = (there + missing).sum(axis=0) - there if rows.sampled else np.zeros_like(there)
     tallies = {}
     for at, label in enumerate(labels, 1):
@@ -378,35 +378,35 @@ def counted_parts(opened: Variable, rows: Rows) -> Any:
     return tallies[None] if rows.groups is None else tallies
 
 
-def _sums(opened: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
+def _sums(column: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
     """Reports and missing ones by group and (stratum, cluster), and reports by report cell.
 
     Then (2, ...) sums of weights and of their squares by report cell, too; and (4, ...) sums of
     powers of the weights.
     """
-    m, mechanism = opened.m, cast(Mechanism, opened.mechanism)
+    m, mechanism = column.m, cast(Mechanism, column.mechanism)
     there, missing = np.zeros((2, *shape), dtype=np.int64)
     reported, unknown = np.zeros((*shape, m), dtype=np.int64), 0
     weights, powers = np.zeros((2, *shape, m)), np.zeros((4, *shape))
-    plain = rows.groups is None and not rows.sampled and opened.times is None
-    for part in blocks(opened.rows):
-        encoded = opened.read(part)
-        unknown += opened.unknown(encoded, part)
-        codes, outside, absent = opened.given(encoded, part), encoded.outside, encoded.absent
+    plain = rows.groups is None and not rows.sampled and column.times is None
+    for part in blocks(column.rows):
+        encoded = column.read(part)
+        unknown += column.unknown(encoded, part)
+        codes, outside, absent = column.given(encoded, part), encoded.outside, encoded.absent
         if plain:  # the mechanism counts faster
             reported[1, 0] += mechanism.count(codes)
             there[1] += len(codes)
             missing[1] += len(absent)
             continue
         n = len(encoded.codes)
-        times: Any = np.ones(n) if opened.times is None else opened.times[part]
+        times: Any = np.ones(n) if column.times is None else column.times[part]
         places = np.ones(n, dtype=np.intp) if rows.groups is None else rows.groups.codes[part] + 1
         if rows.cells is not None:
             places = places * shape[1] + rows.cells.codes[part]
         _add(missing, places[absent], times[absent])
         places, times = np.delete(places, outside), np.delete(times, outside)
         _add(there, places, times)
-        each, cells = opened.flat(codes)
+        each, cells = column.flat(codes)
         flat = places[each] * m + cells
         _add(reported, flat, times[each])
         if rows.weights is not None:
@@ -415,7 +415,7 @@ def _sums(opened: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray
                 _add(sums, flat, values)
             for sums, values in zip(powers, given, strict=True):
                 _add(sums, places, values)
-    opened.refuse(unknown)
+    column.refuse(unknown)
     return there, missing, reported, weights, powers
 
 
