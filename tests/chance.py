@@ -17,16 +17,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-__all__ = [
-    "assert_at_least",
-    "assert_law",
-    "assert_product",
-    "assert_spread",
-    "batches",
-    "p_value",
-    "sample_size",
-]
-
 FALSE_ALARM = 1e-9
 
 

@@ -10,7 +10,7 @@ Every function that takes ``rng=`` takes one of these, and every mechanism's ``r
 A row is counted over the whole call: row r of block b is row b * BLOCK_ROWS + r here.
 
 >>> from rrstats.randomness.samplers import coin
->>> source = every_stream(2, {0: 1})
+>>> source = EveryStream(2, {0: 1})
 >>> source.law(coin(source, 0, 0, source.rows, prob=Fraction(3, 4)), 2)
 Law(probs=[Fraction(1, 4), Fraction(3, 4)], undecided=Fraction(0, 1))
 """
@@ -87,7 +87,13 @@ class Scripted:
 
 
 class EveryStream:
-    """All streams of tiny words, one row for each combination; see `every_stream`."""
+    """A source with one row for each combination of ``bits``-bit words.
+
+    depths : how many rounds each stream has; any other stream that is asked is an error.
+    Call the shipped code once on ``source.rows`` rows, then ask ``source.law(outcomes, k)``.
+    Rows that asked for more rounds than there are count as undecided: the true law lies
+    between ``probs`` and ``probs + undecided``.  Use a new source for each call.
+    """
 
     secure = True
 
@@ -123,17 +129,6 @@ class EveryStream:
             [Fraction(int(count), self.rows) for count in counts],
             Fraction(int(self.undecided.sum()), self.rows),
         )
-
-
-def every_stream(bits: int, depths: Mapping[int, int]) -> EveryStream:
-    """A source with one row for each combination of ``bits``-bit words.
-
-    depths : how many rounds each stream has; any other stream that is asked is an error.
-    Call the shipped code once on ``source.rows`` rows, then ask ``source.law(outcomes, k)``.
-    Rows that asked for more rounds than there are count as undecided: the true law lies
-    between ``probs`` and ``probs + undecided``.  Use a new source for each call.
-    """
-    return EveryStream(bits, depths)
 
 
 class Counting:

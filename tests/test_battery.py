@@ -22,7 +22,7 @@ import public as rr
 import pytest
 from catalogue import EXAMPLES, FAMILIES, REPORTS_LABELS, SILENT, WITH_MATRIX
 from public import entries, max_likelihood_ratio, most_likely, rates, recode, variance
-from scripted import BLOCK_ROWS, Counting, Recorded, Scripted, every_stream
+from scripted import BLOCK_ROWS, Counting, EveryStream, Recorded, Scripted
 
 INFORMATIVE = [name for name in WITH_MATRIX if name not in SILENT]
 # Where classes are the categories; the others tell people apart more finely than they estimate.
@@ -89,7 +89,7 @@ def check_law(mechanism, bits=None, depth=None, most_undecided=Fraction(1, 3)):
     bits = bits or max(2, (k - 1).bit_length())
     depth = depth or max(1, 18 // (bits * max(len(streams), 1)))
     for truth in range(k):
-        source = every_stream(bits, dict.fromkeys(streams, depth))
+        source = EveryStream(bits, dict.fromkeys(streams, depth))
         codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
         law = source.law(mechanism.randomize(codes, source, 0), mechanism.report_space.k)
         assert law.brackets([row[truth] for row in matrix])

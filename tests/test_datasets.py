@@ -73,20 +73,6 @@ def test_counts_are_those_of_the_origin():
     assert [551, 393] == people["vote"].value_counts(sort=False).tolist()
 
 
-def test_a_visit_is_at_least_one_visit():
-    """`visited_doctor` is derived from `doctor_visits` in every row."""
-    data = rr.datasets.load_rand_health()
-    assert (data["doctor_visits"] > 0).tolist() == data["visited_doctor"].tolist()
-    assert {0, 25, 50, 95, 100} == set(data["coinsurance_percent"])
-
-
-def test_each_load_is_a_new_frame():
-    """Changing a loaded frame changes nothing for the next one who loads it."""
-    first = rr.datasets.load_anes96()
-    first.loc[:, "age"] = 0
-    assert rr.datasets.load_anes96()["age"].min() > 0
-
-
 def test_origin_and_licence_stand_beside_the_files():
     """SOURCES.md is in the installed package and names each file and its licence."""
     folder = resources.files("rrstats.datasets")
@@ -97,20 +83,6 @@ def test_origin_and_licence_stand_beside_the_files():
         (row,) = [line for line in text.splitlines() if f"`{name}`" in line]
         assert "public domain" in row
         assert "statsmodels" in row
-
-
-def test_frames_can_be_privatized_as_they_are():
-    """Each sensitive column goes through privatize and estimate with the public categories."""
-    people = rr.datasets.load_anes96()
-    released = people.rr.privatize(
-        {
-            "party": rr.KRR(rr.datasets.CATEGORIES["party"], 0.75),
-            "vote": rr.KRR(rr.datasets.CATEGORIES["vote"], 0.75),
-        }
-    )
-    assert people.dtypes.tolist() == released.dtypes.tolist()
-    assert 944 == released["party"].rr.estimate().n
-    assert 944 == released["vote"].rr.estimate().n
 
 
 def test_frames_equal_the_origin_row_by_row():

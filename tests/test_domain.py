@@ -20,7 +20,7 @@ import rrstats as rr
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, is_missing
 from rrstats.data.columns import kind_of_type, open_column, reader
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.serialization import from_dict
 
 
@@ -410,14 +410,6 @@ def _at_most_ten_times(function):
         return function(*arguments)
 
     return counted
-
-
-def test_errors_of_this_module_are_of_one_tree():
-    """Both kinds are RRStatsErrors, and the built-in kind that Python users expect."""
-    assert issubclass(ArgumentTypeError, RRStatsError)
-    assert issubclass(ArgumentTypeError, TypeError)
-    assert issubclass(ArgumentValueError, RRStatsError)
-    assert issubclass(ArgumentValueError, ValueError)
 
 
 @pytest.mark.parametrize(

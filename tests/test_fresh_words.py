@@ -73,21 +73,6 @@ def test_keystream_is_aes_256_in_counter_mode(monkeypatch):
     assert os.urandom.sizes == [32]
 
 
-@pytest.mark.slow
-def test_addresses_never_share_a_cipher_block(monkeypatch):
-    """The largest block of every address: no 16 bytes of key stream occur twice."""
-    pytest.importorskip("cryptography")
-    monkeypatch.setattr(os, "urandom", Urandom("b"))
-    source = FreshWords()
-    halves = [
-        source.words(*address[:2], BLOCK_ROWS, round=address[2], bits=64)[::2]
-        for address in ADDRESSES[::3]
-    ]
-    assert len(halves) * BLOCK_ROWS // 2 == len(np.unique(np.concatenate(halves)))
-    # The position counts cipher blocks in 48 bits; the largest request needs far fewer.
-    assert BLOCK_ROWS * 8 // 16 < 2**48
-
-
 @pytest.mark.parametrize(
     ("stream", "block", "round"), [(2**16, 0, 0), (0, 2**48, 0), (0, 0, 2**16), (-1, 0, 0)]
 )
@@ -141,15 +126,6 @@ def test_every_call_has_a_key_of_its_own(monkeypatch):
     frame.rr.privatize({"a": mechanism, "b": mechanism})
     assert len(keys) == len(set(keys)) >= 6
     assert {32} == set(os.urandom.sizes)
-
-
-def test_words_of_another_call_are_refused():
-    """One FreshWords for two calls would give both the same noise."""
-    words = rr.SecureGenerator().open()
-    with pytest.raises(
-        rr.errors.ArgumentTypeError, match=r"words of another call.*SecureGenerator"
-    ):
-        rr.privatize([0, 1], [0, 1], 0.75, rng=words)
 
 
 def test_reports_follow_the_law_with_real_entropy(words_from):

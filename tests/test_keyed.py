@@ -300,13 +300,6 @@ def test_a_question_separates_columns_of_one_name():
             frame.rr.privatize(["q", "r"], M, question=wrong, **given)
 
 
-def test_the_version_separates(monkeypatch):
-    """A later version of the words shares no noise with this one; false alarm 1e-9."""
-    one = codes_of(SAME)
-    monkeypatch.setattr(keyed, "VERSION", 2)
-    assert_law(*share_that_cancels(one, codes_of(SAME), 0))
-
-
 def test_a_planted_two_time_pad_is_seen(monkeypatch):
     """Without the value among what the words depend on, every row cancels."""
     words = keyed.KeyedColumn.words
@@ -367,16 +360,6 @@ def test_metadata_say_that_reports_are_keyed_and_nothing_of_the_key():
     assert bytes(KEY) == bytes(range(32))
     assert pickle.loads(pickle.dumps(KEY)) == KEY
     assert type(pickle.loads(pickle.dumps(KEY))) is rr.Key
-
-
-def test_a_second_round_over_reports_is_recorded():
-    """again=True works with a key as it does without."""
-    frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
-    out = frame.rr.privatize("answer", M, key=KEY, id="id")
-    with pytest.raises(rr.errors.MetadataError):
-        out.rr.privatize("answer", M, key=KEY, id="id")
-    twice = out.rr.privatize("answer", M, key=KEY, id="id", again=True)
-    assert twice.rr.mechanisms["answer"] == M.then(M)
 
 
 @pytest.mark.parametrize("said", [True, False], ids=["with metadata", "without"])

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC
-from scripted import Counting, Recorded, every_stream
+from scripted import Counting, EveryStream, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
@@ -73,7 +73,7 @@ def test_law(design, most, monkeypatch):
     """Reports follow the matrix exactly, whether looked up in a table or searched for."""
     monkeypatch.setattr(samplers, "_MOST_LOTS", most)
     for truth in range(design.domain.k):
-        source = every_stream(4, {samplers.CELL_STREAM: 4})
+        source = EveryStream(4, {samplers.CELL_STREAM: 4})
         codes = np.full(source.rows, truth, dtype=design.domain.dtype)
         reports = design.randomize(codes, source, 0)
         law = source.law(reports, design.channel.m)
@@ -86,7 +86,7 @@ def test_law(design, most, monkeypatch):
 def test_reports_are_runs_of_the_lot():
     """Report r comes from the part of [0, 1) between the sums of the column before and with r."""
     m = MatrixDesign(["a", "b"], [[0.25, 0.75], [0.5, 0], [0.25, 0.25]])
-    source = every_stream(2, {0: 1})  # words 0, 1, 2, 3 are the quarters
+    source = EveryStream(2, {0: 1})  # words 0, 1, 2, 3 are the quarters
     assert m.randomize(np.zeros(4, dtype=np.uint8), source, 0).tolist() == [0, 1, 1, 2]
     assert m.randomize(np.ones(4, dtype=np.uint8), source, 0).tolist() == [0, 0, 0, 2]
 

@@ -136,21 +136,6 @@ def test_one_record_changes_nothing_but_its_own_report(form, kind):
     assert expected["warnings"] == expected["logs"] == []
 
 
-@pytest.mark.parametrize("kind", ["str", "int", "bool", "float", "datetime", "bytes"])
-def test_what_pandas_infers_from_one_answer_does_not_show(kind):
-    """The input's dtype does change with one answer; the output's does not (the control)."""
-    categories = CATEGORIES[kind]
-    base = base_of(categories)
-    odd = pd.Series(replaced(base, None if kind != "str" else 5))
-    if kind in ("int", "bool", "str") and pd.Series(base).dtype != object:
-        assert pd.Series(base).dtype != odd.dtype
-    first, second = (
-        quietly(rr.privatize, answers, categories, 0.75, unknown="uniform")
-        for answers in (pd.Series(base), odd)
-    )
-    assert first.dtype == second.dtype
-
-
 # -- typed containers ----------------------------------------------------------------------
 
 

@@ -46,7 +46,7 @@ def split(x, bits, depth):
 def check_coin(code):
     for bits, depth in ((1, 12), (2, 2), (3, 4), (4, 3), (8, 1)):
         for prob in PROBS:
-            source = scripted.every_stream(bits, {COIN: depth})
+            source = scripted.EveryStream(bits, {COIN: depth})
             law = source.law(code.coin(source, COIN, 0, source.rows, prob=prob), 2)
             decided, more = split(prob, bits, depth)
             assert more * Fraction(1, source.rows) == law.undecided
@@ -58,7 +58,7 @@ def check_below(code):
     small = [(b, d, k) for b, d in ((1, 8), (3, 4), (5, 3)) for k in range(2, 2**b + 1)]
     large = [(8, 2, 255), (8, 2, 256), (9, 2, 256), (9, 2, 257), (17, 1, 69_999), (20, 1, 70_000)]
     for bits, depth, bound in [*small, *large]:
-        source = scripted.every_stream(bits, {LIE: depth})
+        source = scripted.EveryStream(bits, {LIE: depth})
         law = source.law(code.below(source, LIE, 0, source.rows, bound=bound), bound)
         rejected = Fraction((1 << bits) % bound, 1 << bits)
         assert rejected**depth == law.undecided
@@ -79,7 +79,7 @@ CUTS = [
 def check_cells(code):
     for bits, depth in ((1, 8), (2, 5), (3, 4), (6, 2), (10, 1)):
         for cuts in CUTS:
-            source = scripted.every_stream(bits, {COIN: depth})
+            source = scripted.EveryStream(bits, {COIN: depth})
             drawn = code.cells(source, COIN, 0, source.rows, cuts=cuts)
             law = source.law(drawn, len(cuts) + 1)
             inside = {split(c, bits, depth)[0] for c in cuts if split(c, bits, depth)[1]}
@@ -119,7 +119,7 @@ def check_krr(code):
         lies = 1 - Fraction((1 << bits) % (k - 1), 1 << bits) ** depths[LIE]
         flips = 1 - keeps - more * Fraction(1, 1 << bits * depths[COIN])
         for truth in {0, 1, k - 1}:
-            source = scripted.every_stream(bits, depths)
+            source = scripted.EveryStream(bits, depths)
             codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
             law = source.law(mechanism.randomize(codes, source), k)
             # Coin and lie come from disjoint streams: the law is the product.
@@ -135,7 +135,7 @@ def check_replacement(code):
         for answer in (0, k - 1, k, k + 1):
             bits, depth = (2, 2) if k < 5 else (3, 2)
             depths = {REPLACEMENT_STREAM: depth, COIN: depth, LIE: depth}
-            source = scripted.every_stream(bits, depths)
+            source = scripted.EveryStream(bits, depths)
             codes = np.full(source.rows, answer, dtype=mechanism.domain.dtype)
             reports = code.randomize_block(mechanism, Encoded.of(codes, k), source, 0)
             law = source.law(reports, k)
@@ -175,7 +175,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_every_stream_gives_the_published_law(name):
+def test_EveryStream_gives_the_published_law(name):
     """Coin, integers, cells, k-RR and replacement follow their law exactly, block by block."""
     check, shipped = CHECKS[name]
     check(shipped)

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from scripted import Counting, Recorded, every_stream
+from scripted import Counting, EveryStream, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
@@ -242,7 +242,7 @@ def test_law_of_the_instantaneous_round(kept):
     m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
     recorded = Recorded(Counting(0, 2))
     rr.rounds.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
-    source = every_stream(2, dict.fromkeys(recorded.streams(), 1))
+    source = EveryStream(2, dict.fromkeys(recorded.streams(), 1))
     reports = rr.rounds.instantaneous(
         np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source
     )
@@ -262,7 +262,7 @@ def test_law_of_both_rounds_at_once(truth):
     m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
     recorded = Recorded(Counting(0, 2))
     m.randomize(np.zeros(50, dtype=np.uint8), recorded, 0)
-    source = every_stream(2, dict.fromkeys(recorded.streams(), 4))
+    source = EveryStream(2, dict.fromkeys(recorded.streams(), 4))
     packed = m.randomize(np.full(source.rows, truth, dtype=np.uint8), source, 0)
     law = source.law(packed[:, 0], 4)
     both = rappor_laws(m)[0]

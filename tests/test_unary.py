@@ -18,7 +18,7 @@ import chance
 import numpy as np
 import pandas as pd
 import pytest
-from scripted import Counting, Recorded, Scripted, every_stream
+from scripted import Counting, EveryStream, Recorded, Scripted
 
 import rrstats as rr
 from rrstats.errors import (
@@ -67,7 +67,7 @@ def check_law(mechanism, bits, depths, most_undecided=Fraction(1, 4)):
     """All streams of tiny words, through the shipped code: the law of each truth."""
     for truth, expected in enumerate(laws(mechanism)):
         assert sum(expected) == 1
-        source = every_stream(bits, depths)
+        source = EveryStream(bits, depths)
         codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
         reports = mechanism.randomize(codes, source, 0)
         assert reports.shape == (source.rows, 1)

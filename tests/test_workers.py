@@ -127,7 +127,7 @@ def test_stages_of_a_chain_share_no_words(nested):
     rr.privatize([0, 1], mechanism, rng=source)
     streams = sorted(source.streams() - {REPLACEMENT_STREAM})
     assert len(source.log) == len(set(source.log))
-    every = scripted.every_stream(4, dict.fromkeys(streams, 1))
+    every = scripted.EveryStream(4, dict.fromkeys(streams, 1))
     law = every.law(mechanism.randomize(np.zeros(every.rows, dtype=np.uint8), every), 2)
     # Gaps 2p - 1 multiply: 1/2 * 1/4 * 1/8 = 1/64.
     assert [Fraction(65, 128), Fraction(63, 128)] == law.probs
