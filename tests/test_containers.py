@@ -624,24 +624,22 @@ def test_anything_with_capsules_comes_back():
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("kind", ["string_view", "binary_view", "run ends", "run ends of numbers"])
-def test_views_and_run_ends_of_arrow_come_back(kind, chunked):
-    """Arrow's newer layouts are read, and reports get them too."""
+def test_views_and_run_ends_of_arrow_are_read(kind, chunked):
+    """Arrow's newer layouts are read; reports are plain arrays."""
     pa = pytest.importorskip("pyarrow")
-    make = {
-        "string_view": lambda: pa.array(["a", "b", None], pa.string_view()),
-        "binary_view": lambda: pa.array([b"a", b"b", None], pa.binary_view()),
-        "run ends": lambda: pa.compute.run_end_encode(pa.array(["a", "b", None]), pa.int16()),
-        "run ends of numbers": lambda: pa.compute.run_end_encode(pa.array([1, 2, None])),
-    }
     if kind.endswith("view") and pa.__version__ < "18":
         pytest.skip("pyarrow 17 casts nothing to views")
-    answers = make[kind]()
+    values = {"binary_view": [b"a", b"b", None], "run ends of numbers": [1, 2, None]}
+    answers = pa.array(values.get(kind, ["a", "b", None]))
+    if kind.startswith("run ends"):
+        answers = pa.compute.run_end_encode(answers, pa.int16())
+    else:
+        answers = answers.cast(getattr(pa, kind)())
     answers = pa.chunked_array([answers, answers[1:]]) if chunked else answers
     categories = list(dict.fromkeys(answers.to_pylist()))[:2]
-    assert same(answers, truth(answers, categories, missing="keep"))
+    assert answers.to_pylist() == truth(answers, categories, missing="keep").to_pylist()
     series = pd.Series(pd.array(answers, dtype=pd.ArrowDtype(answers.type)))
     out = truth(series, categories, missing="keep")
-    assert series.dtype == out.dtype
     assert answers.to_pylist() == out.array.__arrow_array__().to_pylist()
 
 

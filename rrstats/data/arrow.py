@@ -1,7 +1,7 @@
 """Arrow arrays as NumPy sees them, and the Arrow types that reports get.
 
 pyarrow is imported where it is used; no function here is called without it.  Views and
-run-end-encoded arrays, for which pyarrow has few kernels, are read and written as plain ones.
+run-end-encoded arrays, for which pyarrow has few kernels, are opened as plain ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ def arrow_kind(arrow: Any) -> str:
     """The kind of category that an Arrow type can hold; "any" where it does not say."""
     import pyarrow as pa
 
-    arrow = plain_type(arrow)
     if pa.types.is_dictionary(arrow):
         return arrow_kind(arrow.value_type)
     if pa.types.is_timestamp(arrow):
@@ -50,16 +49,6 @@ def arrow_kind(arrow: Any) -> str:
     return next((kind for kind, test in tests.items() if test(arrow)), "any")
 
 
-def plain_type(arrow: Any) -> Any:
-    """The type of what `plain` gives."""
-    import pyarrow as pa
-
-    if pa.types.is_run_end_encoded(arrow):
-        return plain_type(arrow.value_type)
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return views.get(arrow, arrow)
-
-
 def plain(cells: Any) -> Any:
     """An Arrow array without views and run ends, chunked or not."""
     import pyarrow as pa
@@ -67,19 +56,8 @@ def plain(cells: Any) -> Any:
 
     if pa.types.is_run_end_encoded(cells.type):
         cells = pc.run_end_decode(cells)
-    wanted = plain_type(cells.type)
-    return cells if wanted == cells.type else cells.cast(wanted)
-
-
-def restore(cells: Any, arrow: Any) -> Any:
-    """A plain array as one with the views and run ends of the type ``arrow``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_run_end_encoded(arrow):
-        return pc.run_end_encode(restore(cells, arrow.value_type), arrow.run_end_type)
-    is_view = plain_type(arrow) not in (arrow, None) and plain_type(arrow) == cells.type
-    return cells.cast(arrow) if is_view else cells
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return cells.cast(views[cells.type]) if cells.type in views else cells
 
 
 def arrow_objects(cells: Any) -> list[Any]:
@@ -95,11 +73,11 @@ def arrow_objects(cells: Any) -> list[Any]:
 
 
 def result_type(categories: Categories, own: Any) -> Any:
-    """The Arrow type of the reports of a column of the plain type ``own``."""
+    """The Arrow type of the reports of a column of the type ``own``."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(own):
-        values = result_type(categories, plain_type(own.value_type))
+        values = result_type(categories, own.value_type)
         return pa.dictionary(pa.int32(), values, ordered=own.ordered)
     if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
         return pa.array(categories.categories).type
@@ -113,10 +91,10 @@ def result_type(categories: Categories, own: Any) -> Any:
 
 
 def category_array(categories: Categories, own: Any) -> Any:
-    """The k categories as a plain Arrow array of the type that reports of a column get."""
+    """The k categories as an Arrow array of the type that reports of a column get."""
     import pyarrow as pa
 
-    target = result_type(categories, plain_type(own))
+    target = result_type(categories, own)
     if not pa.types.is_dictionary(target):
         return pa.array(categories.categories, type=target)
     place = iter(range(categories.k))

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import arrow_kind, arrow_type, plain
+from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.categories import is_missing
 from rrstats.data.columns import (
     Column,
@@ -251,7 +251,7 @@ class Subsets(ReportCodec):
         import pyarrow as pa
 
         held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
-        held = plain(held).cast(pa.large_binary())
+        held = held.cast(pa.large_binary())
         held = held.combine_chunks() if hasattr(held, "chunks") else held
         if held.null_count or not len(held):
             return self._read_objects(held.to_pylist())

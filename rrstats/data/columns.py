@@ -9,7 +9,8 @@ type alone, never from values or from missingness:
 - NumPy text and bytes are as wide as the widest category;
 - a pandas Categorical gets exactly the declared categories, a string dtype stays itself, and for
   words, dates and durations any other column gets what pandas makes of the categories alone;
-- Arrow types stay themselves, integers widened where a category does not fit;
+- Arrow types stay themselves, integers widened where a category does not fit, and views and
+  run ends become plain arrays;
 - where missing is a category, or missing answers are kept, the type is one that can hold them,
   also if this column has none: float64 for integers, objects for bool.
 
@@ -44,8 +45,6 @@ from rrstats.data.arrow import (
     arrow_type,
     category_array,
     plain,
-    plain_type,
-    restore,
 )
 from rrstats.data.categories import Categories, Codes, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -123,26 +122,22 @@ def reader(categories: Categories, like: Any) -> Reader:
     ArgumentTypeError
         That type cannot hold the categories, or tell them apart.
     """
-    dtype = type_of(like)
-    _check_type(categories, dtype)
-    codes = _of_type(categories, dtype)
-    return lambda cells: Encoded.of(codes(cells), categories.k)
-
-
-def _check_type(categories: Categories, dtype: Any) -> None:
+    own = dtype = type_of(like)
     if isinstance(dtype, pd.CategoricalDtype):
         words = categories.labels is not categories.categories  # of a codebook may stand there too
-        dtype = np.dtype(object) if words or not len(dtype.categories) else dtype.categories.dtype
-    held, kind = kind_of_type(dtype), categories.kind
-    if held in ("any", kind) or (held == "float" and isinstance(dtype, np.dtype)):
-        return  # NumPy and pandas make floats of a column in which everybody is missing
-    tuples = all(isinstance(c, tuple) for c in categories.categories if c is not None)
-    if tuples or (kind != "other" and {held, kind} != {"int", "float"}):
-        raise ArgumentTypeError(
-            f"categories {categories.describe()} are {'tuples' if tuples else f'of kind {kind}'}, "
-            f"but the answers are of kind {held}; declare the categories in the answers' type, or "
-            "convert the answers"
-        )
+        own = np.dtype(object) if words or not len(dtype.categories) else dtype.categories.dtype
+    held, kind = kind_of_type(own), categories.kind
+    # NumPy and pandas make floats of a column in which everybody is missing.
+    if held not in ("any", kind) and not (held == "float" and isinstance(own, np.dtype)):
+        tuples = all(isinstance(c, tuple) for c in categories.categories if c is not None)
+        if tuples or (kind != "other" and {held, kind} != {"int", "float"}):
+            raise ArgumentTypeError(
+                f"categories {categories.describe()} are "
+                f"{'tuples' if tuples else f'of kind {kind}'}, but the answers are of kind "
+                f"{held}; declare the categories in the answers' type, or convert the answers"
+            )
+    codes = _of_type(categories, dtype)
+    return lambda cells: Encoded.of(codes(cells), categories.k)
 
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:
@@ -297,14 +292,12 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
 
 def _of_arrow(categories: Categories, arrow: Any) -> Encoder:
     """Codes of Arrow arrays, chunk by chunk: chunks may have dictionaries of their own."""
-    dtype = plain_type(arrow)
-    of_chunk, absent = _of_chunk(categories, dtype), categories.absent_code
+    of_chunk, absent = _of_chunk(categories, arrow), categories.absent_code
 
     def codes(cells: Any) -> Codes:
         held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
         parts = []
         for chunk in getattr(held, "chunks", [held]):
-            chunk = chunk if dtype == chunk.type else plain(chunk)
             parts.append(of_chunk(chunk))
             if chunk.null_count:
                 parts[-1][chunk.is_null().to_numpy(zero_copy_only=False)] = absent
@@ -314,7 +307,7 @@ def _of_arrow(categories: Categories, arrow: Any) -> Encoder:
 
 
 def _of_chunk(categories: Categories, dtype: Any) -> Encoder:
-    """Codes of the cells of a plain Arrow array that are not missing."""
+    """Codes of the cells of an Arrow array that are not missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -522,20 +515,19 @@ def _numpy_layout(
 
 
 def _arrow_layout(table: Any, arrow: Any, column: Column) -> ReportLayout:
-    """The layout of Arrow arrays, by themselves or in pandas, in the views of the answers."""
-    dtype, own = getattr(table, "dtype", arrow), arrow_type(column.dtype) or arrow
+    """The layout of Arrow arrays, by themselves or in pandas."""
+    dtype = type_of(table)
     if dtype is arrow:
-        dtype = restore(table, own).type
         table.take([0])  # some types cannot: better found out before anything is drawn
-        dtype = pd.ArrowDtype(dtype) if column.family == "pandas" else dtype
+        dtype = pd.ArrowDtype(arrow) if column.family == "pandas" else arrow
     else:
         table = table.__arrow_array__()
         table = table.combine_chunks() if hasattr(table, "chunks") else table
 
     def finish(made: Any) -> Any:
         if column.family == "pandas":
-            return pd.array(restore(made, own), dtype=dtype, copy=False)
-        return restore(made if hasattr(column.cells, "chunks") else made.combine_chunks(), own)
+            return pd.array(made, dtype=dtype, copy=False)
+        return made if hasattr(column.cells, "chunks") else made.combine_chunks()
 
     return ReportLayout(dtype, lambda rows: ArrowBuilder(table, finish))
 
@@ -588,7 +580,7 @@ class Column(NamedTuple):
         if self.family == "list":
             return [self.cells[place] for place in places.tolist()]
         if self.family == "arrow":
-            return list(plain(self.cells).take(places).to_pylist())
+            return list(self.cells.take(places).to_pylist())
         return list(self.cells.take(places))
 
 
@@ -655,6 +647,10 @@ def _open_pandas(values: Any) -> Column:
     cells = getattr(values, "array", values)
     if type(cells) is pd.arrays.NumpyExtensionArray or isinstance(cells.dtype, np.dtype):
         cells = values.to_numpy()
+    elif isinstance(cells.dtype, pd.ArrowDtype):
+        held = plain(cells.__arrow_array__())
+        if held.type != cells.dtype.pyarrow_dtype:
+            cells = pd.array(held, dtype=pd.ArrowDtype(held.type))
 
     def wrap(reports: Any) -> Any:
         # The dtype is named each time, so that pandas infers nothing from the reports.
@@ -682,6 +678,7 @@ def _open_arrow(values: Any) -> Column | None:
         cells = pa.array([values], type=values.type)
         return Column(cells, "arrow", cells.type, (), itemgetter(0))
     if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = plain(values)
         return Column(values, "arrow", values.type, (len(values),))
     if library == "pyarrow" or (library == "polars" and not hasattr(values, "name")):
         return None  # a table
@@ -694,6 +691,7 @@ def _open_arrow(values: Any) -> Column | None:
         if pa.types.is_struct(cells.type):
             return None
         make(cells[:0])
+        cells = plain(cells)
     except Exception:
         raise ArgumentTypeError(
             f"values of type {type(values).__name__} ({library}) cannot be read as one Arrow "

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import arrow_kind, arrow_type, plain
+from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.categories import is_missing
 from rrstats.data.columns import kind_of_type, open_column, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -72,7 +72,7 @@ def identity(ids: Any, name: str = "id") -> Identity:
     if isinstance(cells, list):
         absent = sum(map(is_missing, cells))
     elif column.family == "arrow":
-        absent = plain(cells).null_count
+        absent = cells.null_count
     else:
         absent = int(cells.dtype.kind != "V" and np.count_nonzero(pd.isna(cells)))
     if absent:
@@ -104,7 +104,7 @@ def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
 def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     import pyarrow as pa
 
-    part = plain(part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part)
+    part = part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part
     part = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
     part = part.storage if isinstance(part, pa.ExtensionArray) else part
     if pa.types.is_integer(part.type):

@@ -124,19 +124,19 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
     prepared = cipher(aes(key), modes.ECB())
 
     def encrypt(blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        # update_into asks for one cipher block more than it writes.
-        room = np.empty(blocks.size + 2, dtype="<u8")
         given = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8)
-        _filled(prepared.encryptor().update_into(given, room.view(np.uint8)), given.size)
-        return room[: blocks.size].reshape(-1, 2)
+        return _encrypted(prepared.encryptor(), given, given.size).view("<u8").reshape(-1, 2)
 
     return encrypt
 
 
-def _filled(count: int, size: int) -> None:
-    """Raise unless so many bytes were encrypted: what lies behind them is no noise."""
-    if count != size:
+def _encrypted(encryptor: Any, given: Any, size: int) -> NDArray[np.uint8]:
+    """So many bytes, encrypted; raises if there are fewer: what lies behind is no noise."""
+    # update_into asks for one cipher block more than it writes.
+    found = np.empty(size + 16, dtype=np.uint8)
+    if (count := encryptor.update_into(given, found)) != size:
         raise RuntimeError(f"the cipher wrote {count} of {size} bytes")
+    return found[:size]
 
 
 class Unpicklable:
@@ -185,11 +185,9 @@ class FreshWords(Unpicklable):
                 stream_bytes = self._one_by_one.update(counters)
             return np.frombuffer(stream_bytes, dtype=dtype, count=count)
         zeros = _ZEROS[:size] if size <= len(_ZEROS) else bytes(size)
-        # update_into asks for one cipher block more than it writes.
-        buffer = np.empty(size + 16, dtype=np.uint8)
         counter = self._modes.CTR(address + bytes(6))
-        _filled(self._cipher(self._aes, counter).encryptor().update_into(zeros, buffer), size)
-        return buffer[:size].view(dtype)
+        encryptor = self._cipher(self._aes, counter).encryptor()
+        return _encrypted(encryptor, zeros, size).view(dtype)
 
 
 class SecureGenerator(Unpicklable):
