@@ -115,18 +115,17 @@ def _collision_key(category: Hashable) -> Hashable:
 def _as_sequence(categories: object) -> list[Any]:
     if isinstance(categories, pd.CategoricalDtype):
         categories = categories.categories
-    if isinstance(categories, pd.Categorical | pd.Series):
-        raise ArgumentTypeError(
-            "categories must be declared, not taken from data; pass a list, or the dtype"
-        )
+    data = isinstance(categories, pd.Categorical | pd.Series)
     if (
-        isinstance(categories, str | bytes)
+        data
+        or isinstance(categories, str | bytes)
         or not isinstance(categories, Iterable)
         or getattr(categories, "ndim", 1) != 1
     ):
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "
-            f"found {type(categories).__name__}; pass for example ['yes', 'no']"
+            f"{'declared, not taken from data, ' * data}found {type(categories).__name__}; "
+            "pass for example ['yes', 'no'], or the dtype of a Categorical"
         )
     to_list = getattr(categories, "to_pylist", categories.__iter__)
     listed = list(islice(to_list(), MOST_CATEGORIES + 1))

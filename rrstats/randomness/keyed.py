@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
 VERSION = 1
@@ -87,15 +87,12 @@ class Key(bytes):
 
         Raises
         ------
-        FileError
+        OSError
             The file exists, or cannot be written.
         """
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(self)
-        except OSError as error:
-            raise FileError(f"cannot write the key to {path}: {error.strerror}") from None
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(self)
 
     @classmethod
     def read(cls, path: Path | str) -> Key:
@@ -112,13 +109,10 @@ class Key(bytes):
 
         Raises
         ------
-        FileError
+        OSError
             The file cannot be read.
         """
-        try:
-            return check_key(Path(path).read_bytes())
-        except OSError as error:
-            raise FileError(f"cannot read the key in {path}: {error.strerror}") from None
+        return check_key(Path(path).read_bytes())
 
 
 def new_key() -> Key:

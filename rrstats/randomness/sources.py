@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.errors import ArgumentTypeError, MissingPackageError
 
 BLOCK_ROWS = 1 << 18
 """Rows of one block: what is drawn at once, and a part of every address."""
@@ -269,23 +269,10 @@ class SimulatedWords(Unpicklable):
         )
 
 
-def simulated_words(rng: Any) -> Source:
-    """Words drawn from a numpy.random.Generator, whose state moves on; nothing else is taken."""
-    if not isinstance(rng, np.random.Generator):
-        found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
-        raise ArgumentTypeError(
-            "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
-            f"found {found}; for reproducible teaching use rr.simulate(..., seed=...)"
-        )
-    return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
-
-
 def seeded(seed: Any) -> np.random.Generator:
     """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
-    if seed < 0:
-        raise ArgumentValueError("seed must be at least 0")
     return np.random.default_rng(int(seed))
 
 
@@ -321,4 +308,10 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         )
     if isinstance(rng, Source) and not isinstance(rng, type):
         return Substream(rng, column * STAGES_PER_COLUMN)
-    return simulated_words(rng)
+    if isinstance(rng, np.random.Generator):  # its state moves on; nothing else is taken
+        return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
+    found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
+    raise ArgumentTypeError(
+        "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
+        f"found {found}; for reproducible teaching use rr.simulate(..., seed=...)"
+    )
