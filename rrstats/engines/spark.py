@@ -37,7 +37,6 @@ from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileError,
-    MetadataError,
     MissingPackageError,
     RRStatsError,
 )
@@ -229,17 +228,13 @@ def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
 
     Spark takes the columns of one file, and fills what others lack with nothing.
     """
-    for file, (columns, told) in zip(files[1:], footers[1:], strict=True):
-        first, said = footers[0]
-        if differ := sorted(set(first.items()) ^ set(columns.items())):
+    said = [(columns, file_metadata.read_records(told)) for columns, told in footers]
+    for file, one in zip(files, said, strict=True):
+        if one != said[0]:
             raise FileError(
-                f"the files of {path} do not have the same columns: {file} differs from {files[0]} "
-                f"in {differ[0][0]!r}; privatize them apart, or write them with one schema"
-            )
-        if file_metadata.read_records(told) != file_metadata.read_records(said):
-            raise MetadataError(
-                f"the files of {path} say different things of how columns were made: {files[0]} "
-                f"and {file}; privatize them apart"
+                f"the files of {path} do not have the same columns, or say different things of "
+                f"how those were made: {files[0]} and {file}; privatize them apart, or write them "
+                "with one schema"
             )
 
 
@@ -370,9 +365,6 @@ def prepare(
 ) -> tuple[BatchRelease, Task, Any]:
     """A release that checks and counts, and draws nothing; the task; Spark's schema of reports."""
     names = list(frame.columns)
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise ArgumentValueError(f"column {twice[0]!r} is there twice; rename one")
     schema = arrow_schema(frame, {str(asked.name) for asked in wanted}, told)
     release = BatchRelease(schema, wanted, again=again, **options)
     return release, Task(names, wanted, options), reports_schema(frame.schema, release)
@@ -433,11 +425,6 @@ def privatize_parquet(
     source = None
     if isinstance(src, DataFrame):
         frame, spark = src, _session(src.sparkSession)
-        if frame.isStreaming:
-            raise ArgumentTypeError(
-                "the sink writes a whole data set, and this frame is a stream; privatize each "
-                "batch in foreachBatch"
-            )
     else:
         spark, given = _session(spark), _location(src)
         frame, told = retold(f"cannot read {given} as Parquet", lambda: read_source(spark, given))
@@ -562,8 +549,6 @@ class Staging:
         self._spark, self._overwrite, self._name = spark, overwrite, target
         self._target, self._system = _opened(spark, target)
         parent, name = self._target.getParent(), self._target.getName()
-        if parent is None or not name:
-            raise self._failed("the path ends in no name")
         self.target = str(self._target)
         mark = secret_bytes(8).hex()
         self._part = self._path(parent, f".{name}.{mark}.part")
@@ -648,13 +633,13 @@ class Staging:
             return False
         if not self._overwrite:
             raise self._failed("it exists; choose another name, or overwrite=True replaces it")
-        if not self._system.getFileStatus(self._target).isDirectory():
-            raise self._failed("it is a file, and a directory is to be written; name another")
+        folder = self._system.getFileStatus(self._target).isDirectory()
         names = [entry.getPath().getName() for entry in self._system.listStatus(self._target)]
-        if not all(name.startswith(("_", ".")) or name.endswith(".parquet") for name in names):
+        ours = all(name.startswith(("_", ".")) or name.endswith(".parquet") for name in names)
+        if not (folder and ours):
             raise self._failed(
-                "it holds more than Parquet files, and overwriting would remove all of it; choose "
-                "another name, or remove it yourself"
+                "it is no directory of Parquet files alone, and overwriting would remove all of "
+                "it; choose another name, or remove it yourself"
             )
         return True
 

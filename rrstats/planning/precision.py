@@ -182,10 +182,7 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
             )
         return np.ones(classes.k)
     if isinstance(mix, Mapping):
-        by_code = {classes.code(name): weight for name, weight in mix.items()}
-        if set(by_code) != set(range(classes.k)):
-            raise ArgumentValueError(f"mix must have a number for each of {classes.describe()}")
-        mix = [by_code[code] for code in range(classes.k)]
+        mix = [mix[name] for name in classes.categories]
     found = check_numbers(mix, "mix", size=classes.k, low=0.0)
     inside = found[np.asarray(mechanism.channel.class_of) == code].sum()
     if not 0 < inside < found.sum():
