@@ -39,11 +39,10 @@ def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int,
     """
     if shows is None:
         return classes, tuple(range(classes.k))
-    rule = f"a mapping from class to category, or a list of {classes.k} categories"
-    check_instance(shows, "shows", (Mapping, list), rule)
-    mapped = isinstance(shows, Mapping)
-    pairs = shows.items() if mapped else zip(classes.categories, shows, strict=False)
-    given = {classes.code(name): shown for name, shown in pairs}
+    check_instance(shows, "shows", (Mapping, list), "a mapping from class to category")
+    given = dict(enumerate(shows))
+    if isinstance(shows, Mapping):
+        given = {classes.code(name): shown for name, shown in shows.items()}
     if sorted(given) != list(range(classes.k)) or len(shows) != classes.k:
         raise ArgumentValueError(
             f"shows must give each of the classes {classes.describe()} one category, found "
@@ -254,34 +253,23 @@ def sample_codes(
     if mechanism.groups is None:
         if group is not None:
             raise ArgumentTypeError(
-                "group says which sample a row is in, and this mechanism has only one; leave it "
-                "out, or give a mapping from group to mechanism"
+                "group says which sample a row is in, and this mechanism has only one; leave it out"
             )
         return None
     space = Categories(mechanism.groups)
+    rule = f"group= must say in which of the samples {space.describe()} each of {rows} rows is"
     if group is None:
-        raise ArgumentTypeError(
-            f"this mechanism has the samples {space.describe()}: say in group= which one each row "
-            "is in"
-        )
+        raise ArgumentTypeError(f"{rule}, found None")
     check_aligned(values, group, "group")
     container = open_column(group)
     if container.shape == () or container.rows != rows:
-        raise ArgumentValueError(
-            f"group must have one label for each of the {rows} rows, found {container.rows}"
-        )
+        raise ArgumentValueError(f"{rule}, found {container.rows} labels")
     try:
         codes = reader(space, container.cells)(container.cells).codes
     except ArgumentTypeError:
-        raise ArgumentTypeError(
-            f"group must hold the labels of the samples {space.describe()}, found a column of type "
-            f"{container.dtype}"
-        ) from None
+        raise ArgumentTypeError(f"{rule}, found a column of {container.dtype}") from None
     if strange := int(np.count_nonzero(codes >= space.k)):
-        raise ArgumentValueError(
-            f"{strange} of {rows} rows have a group that is missing or not among the samples "
-            f"{space.describe()}"
-        )
+        raise ArgumentValueError(f"{rule}, found {strange} labels that are missing or none of them")
     return np.asarray(codes, dtype=np.intp)
 
 

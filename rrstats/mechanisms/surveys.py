@@ -33,7 +33,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import compress, product
-from math import comb
+from math import comb, prod
 from typing import Any, cast
 
 import pandas as pd
@@ -1101,13 +1101,8 @@ def crosswise_with_anchor(
     question = _Question("crosswise_with_anchor", categories, reports, yes)
     p = question.chance(prob_unrelated=prob_unrelated)
     anchor = question.chance(prob_unrelated_anchor=prob_unrelated_anchor)
-    pairs, labels = question.pairs
-    alike = [_said(sensitive, p) for sensitive in question.sensitive]
-    entries = [
-        [*(_said(i, chance) * _said(j, 1 - anchor) for chance in alike), Fraction(1, 4)]
-        for i, j in pairs
-    ]
-    inverse = None
+    says_same = [[_said(sensitive, p), 1 - anchor] for sensitive in question.sensitive]
+    pairs, inverse = list(product(question.sensitive, repeat=2)), None
     if _HALF not in (p, anchor):
         # (attentive yes) - (attentive no) from the first answer, their sum from the anchor:
         # nothing is assumed of how the answers of inattentive people go together.
@@ -1117,7 +1112,7 @@ def crosswise_with_anchor(
         inverse = [[(a + d if s else a - d) / 2 for a, d in both] for s in question.sensitive]
         inverse.append([1 - a for a in sums])
     classes = (*question.domain.categories, "inattentive")
-    return question.design(entries, labels, classes=classes, inverse=inverse)
+    return question.answered([*says_same, [_HALF, _HALF]], classes=classes, inverse=inverse)
 
 
 # -- two samples --------------------------------------------------------------------------------
@@ -1189,7 +1184,8 @@ def _unrelated_question_sample(
     question = _Question("unrelated_question_sample", categories, reports, yes)
     p = question.chance("[]", prob_sensitive=prob_sensitive)
     kinds, classes = question.with_trait
-    return question.single([p * sensitive + (1 - p) * trait for sensitive, trait in kinds], classes)
+    says_yes = [[p * sensitive + (1 - p) * trait] for sensitive, trait in kinds]
+    return question.answered(says_yes, classes=classes)
 
 
 def cheater_detection(
@@ -1264,8 +1260,9 @@ def _cheater_detection_sample(
             "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
             f"{float(forced_yes + forced_no):g}; with 1 nobody answers the question"
         )
-    honest = [1 - forced_no if sensitive else forced_yes for sensitive in question.sensitive]
-    return question.single([*honest, Fraction(0)], (*question.domain.categories, "cheater"))
+    honest = [[1 - forced_no if sensitive else forced_yes] for sensitive in question.sensitive]
+    classes = (*question.domain.categories, "cheater")
+    return question.answered([*honest, [Fraction(0)]], classes=classes)
 
 
 def stochastic_lie_detector(
@@ -1324,12 +1321,12 @@ def _stochastic_lie_detector_sample(
 ) -> SurveyDesign:
     question = _Question("stochastic_lie_detector_sample", categories, reports, yes)
     p = question.chance("[]", prob_statement=prob_statement)
-    says_yes: dict[Hashable, Fraction] = {}
+    says_yes: dict[Hashable, list[Fraction]] = {}
     for category, sensitive in zip(question.domain.categories, question.sensitive, strict=True):
-        says_yes[category, "honest"] = Fraction(1) if sensitive else 1 - p
+        says_yes[category, "honest"] = [Fraction(1) if sensitive else 1 - p]
         if sensitive:
-            says_yes[category, "lying"] = Fraction(0)
-    return question.single([*says_yes.values()], [*says_yes])
+            says_yes[category, "lying"] = [Fraction(0)]
+    return question.answered([*says_yes.values()], classes=[*says_yes])
 
 
 def by_row(
@@ -1465,11 +1462,6 @@ class _Question:
         return self.answers.categories
 
     @property
-    def pairs(self) -> tuple[list[tuple[bool, ...]], list[Hashable]]:
-        """Two answers: whether each is a yes, and their labels."""
-        return list(product(self.sensitive, repeat=2)), list(product(self.labels(), repeat=2))
-
-    @property
     def with_trait(self) -> tuple[list[tuple[bool, bool]], list[Hashable]]:
         """Each category with and without the unrelated trait, and the labels of these classes."""
         classes: list[Hashable] = list(product(self.domain.categories, _TRAIT))
@@ -1511,16 +1503,24 @@ class _Question:
             warn_if_uninformative(made.channel)
         return made
 
-    def single(
-        self, says_yes: Sequence[Fraction], classes: Sequence[Hashable] = ()
+    def answered(
+        self,
+        says_yes: Sequence[Sequence[Fraction]],
+        *,
+        classes: Sequence[Hashable] = (),
+        **more: Any,
     ) -> SurveyDesign:
-        """A yes or a no, from P(report yes) of each class."""
-        entries = [[_said(report, p) for p in says_yes] for report in self.sensitive]
-        return self.design(entries, classes=classes)
+        """Independent answers of yes or no, from the P(yes) of each class in each of them."""
+        times = len(says_yes[0])
+        reports = product(self.sensitive, repeat=times)
+        start = Fraction(1)
+        entries = [[prod(map(_said, one, p), start=start) for p in says_yes] for one in reports]
+        labels = tuple(product(self.labels(), repeat=times)) if times > 1 else ()
+        return self.design(entries, labels, classes=classes, **more)
 
     def yes_or_no(self, if_yes: Fraction, if_no: Fraction) -> SurveyDesign:
         """A yes or a no, from P(report yes) of those who have it and of the others."""
-        return self.single([if_yes if s else if_no for s in self.sensitive])
+        return self.answered([[if_yes if s else if_no] for s in self.sensitive])
 
     def forced(self, truth: Fraction, forced: Sequence[Fraction]) -> SurveyDesign:
         """The truth, or else one of the categories as dictated."""
@@ -1544,15 +1544,14 @@ class _Question:
                 f"prob_sensitive must have one number for each of 2 answers, found {len(boxes)}"
             )
         first, second = boxes
-        pairs, labels = self.pairs
         kinds, classes = self.with_trait
-        entries = [
-            [_said(i, says_yes(*c, first)) * _said(j, says_yes(*c, second)) for c in kinds]
-            for i, j in pairs
-        ]
-        scores = [(1 - second) * i - (1 - first) * j for i, j in pairs]
-        inverse = self.left_inverse(scores, first - second)
-        return self.design(entries, labels, classes=classes, class_of=(0, 0, 1, 1), inverse=inverse)
+        scores = [(1 - second) * i - (1 - first) * j for i, j in product(self.sensitive, repeat=2)]
+        return self.answered(
+            [[says_yes(*kind, box) for box in boxes] for kind in kinds],
+            classes=classes,
+            class_of=(0, 0, 1, 1),
+            inverse=self.left_inverse(scores, first - second),
+        )
 
 
 def _said(yes: bool, chance: Fraction) -> Fraction:
