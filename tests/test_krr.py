@@ -201,6 +201,8 @@ def test_documents_by_hand():
 
 
 AB = {"type": "KRR", "categories": ["a", "b"]}
+WARNER = rr.surveys.warner(["no", "yes"], Fraction(2, 3), yes="yes").to_dict()
+MATRIX = rr.MatrixDesign(["no", "yes"], [[0.25, 0.5], [0.75, 0.5]]).to_dict()
 LABELS = [["b"], {"int": "1"}, {"int": True}, {"float": "nan"}, {"float": True}, {"float": 10**400},
           {"bytes": "zz"}, {"date": "1.5.20"}, {"tuple": "ab"}, {"missing": False}, {"set": [1]},
           {"int": 1, "str": "1"}, {}]  # fmt: skip
@@ -225,6 +227,36 @@ LABELS = [["b"], {"int": "1"}, {"int": True}, {"float": "nan"}, {"float": True},
         ({"type": "Chain", "first": {}}, r"a Chain needs \['second'\]"),
         ({"type": "Chain", "first": {}, "second": {}}, "type must be one of"),
         ({"type": "Chain", "first": 1, "second": {}}, "must be a dict"),
+        (WARNER | {"type": "warner"}, r'write {"type": "SurveyDesign", "design": "warner"'),
+        *(
+            (WARNER | changed, message)
+            for changed, message in [
+                ({"design": ["warner"]}, "design must be one of"),
+                ({"parameters": [0.7]}, "parameters must be a mapping"),
+                ({"parameters": {}}, "has the parameters"),
+                ({"parameters": {"prob_statement": "7"}}, "such as"),
+                ({"parameters": {"prob_statement": "7/0"}}, "such as"),
+                ({"parameters": {"prob_statement": "7/1"}}, r"must be in \(0, 1\)"),
+                ({"parameters": {"categories": 1}}, "has the parameters"),
+                ({"yes": {"str": "perhaps"}}, "is the sensitive one"),
+                ({"reports": ["one"]}, "at least two"),
+                ({"weights": 1}, "unknown keys"),
+            ]
+        ),
+        *(
+            (MATRIX | changed, message)
+            for changed, message in [
+                ({"matrix": [["2/3", "1/0"], ["1/3", 1]]}, "such as"),
+                ({"matrix": [["two thirds", 0], ["1/3", 1]]}, "such as"),
+                ({"matrix": [[True, 0], [0, 1]]}, "finite numbers"),
+                ({"matrix": "identity"}, "such as"),
+                ({"matrix": {"0": 1}}, "list of numbers"),
+                ({"matrix": 1}, "rows of numbers"),
+                ({"reports": ["a", "b", "c"]}, "reports must have one label"),
+                ({"shows": ["a"]}, "shows must give each"),
+                ({"rows": 2}, "unknown keys"),
+            ]
+        ),
     ],
 )
 def test_malformed_documents(document, message):

@@ -445,37 +445,6 @@ def test_two_samples_are_unbiased(make, shares):
     assert expected == pytest.approx(shown, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (
-            lambda: surveys.unrelated_question_two_samples([False, True], 0.7),
-            ArgumentTypeError,
-            "prob_sensitive must be a list of numbers",
-        ),
-        (
-            lambda: surveys.unrelated_question_two_samples([False, True], [0.7]),
-            ArgumentValueError,
-            "each of at least 2 samples, found 1",
-        ),
-        (
-            lambda: surveys.unrelated_question_two_samples([False, True], [0.7, 1.5]),
-            ArgumentValueError,
-            r"prob_sensitive must be in \[0, 1\], got 1.5",
-        ),
-        (
-            lambda: surveys.cheater_detection([False, True], {"A": 0.2, "B": 0.5}, [0.1, 0.2]),
-            ArgumentValueError,
-            "for the same samples",
-        ),
-    ],
-)
-def test_bad_samples(call, kind, message):
-    """Two-sample designs need a number for each of at least two samples."""
-    with pytest.raises(kind, match=message):
-        call()
-
-
 # -- every design -------------------------------------------------------------------------------
 
 
@@ -546,6 +515,15 @@ BAD = {
     ],
     "crosswise_with_anchor": [
         ((["inattentive", "yes"], 0.2, 0.2), {"yes": "yes"}, "categories must be distinct")
+    ],
+    "unrelated_question_two_samples": [
+        ((BOOL, 0.7), {}, "prob_sensitive must be a list of numbers"),
+        ((BOOL, [0.7]), {}, "one number for each of at least 2 samples, found 1"),
+        ((BOOL, [0.7, 1.5]), {}, r"prob_sensitive must be in \[0, 1\], got 1.5"),
+    ],
+    "cheater_detection": [
+        ((BOOL, {"A": 0.2, "B": 0.5}, [0.1, 0.2]), {}, "for the same samples"),
+        ((BOOL, [0.8, 0.5], [0.7, 0.2]), {}, r"must sum to at most 1, found 1\.5"),
     ],
     "SurveyDesign": [
         (("direct", AB), {"yes": "a"}, r"'direct' has the parameters \[\], found \['yes'\]"),
@@ -650,37 +628,6 @@ def test_why_a_design_tells_nothing():
             rr.estimate([True, False] * len(samples), m, group=samples * 2)
 
 
-def test_a_design_in_the_place_of_a_type():
-    """A document that names a design as its type is told how to write it."""
-    document = {"type": "warner", "categories": ["no", "yes"], "prob_statement": 0.7}
-    with pytest.raises(
-        rr.errors.MetadataError, match=r'write {"type": "SurveyDesign", "design": "warner"'
-    ):
-        from_dict(document)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"design": ["warner"]}, "design must be one of"),
-        ({"parameters": [0.7]}, "parameters must be a mapping"),
-        ({"parameters": {}}, "has the parameters"),
-        ({"parameters": {"prob_statement": "7"}}, "such as"),
-        ({"parameters": {"prob_statement": "7/0"}}, "such as"),
-        ({"parameters": {"prob_statement": "7/1"}}, r"must be in \(0, 1\)"),
-        ({"parameters": {"categories": 1}}, "has the parameters"),
-        ({"yes": {"str": "perhaps"}}, "is the sensitive one"),
-        ({"reports": ["one"]}, "at least two"),
-        ({"weights": 1}, "unknown keys"),
-    ],
-)
-def test_malformed_documents(changed, message):
-    """A document that describes no design is refused and says why."""
-    document = surveys.warner(["no", "yes"], F(2, 3), yes="yes").to_dict() | changed
-    with pytest.raises(rr.errors.RRStatsError, match=message):
-        from_dict(document)
-
-
 def test_a_report_of_nobody():
     """Reports that the design cannot make are refused, with how many there are."""
     m = surveys.kuk([False, True], 1, 0.5, draws=2)
@@ -690,12 +637,6 @@ def test_a_report_of_nobody():
         rr.estimate(["a", "b", "a", "c", "c"], certain)
     with pytest.raises(ArgumentValueError, match="1 of 3 reports are not among"):
         rr.estimate([0, 1, 3], m)
-
-
-def test_cards_that_force_more_than_everybody_are_refused():
-    """Forced yes and forced no of one sample leave something for the question, or are refused."""
-    with pytest.raises(ArgumentValueError, match=r"must sum to at most 1, found 1\.5"):
-        surveys.cheater_detection([False, True], [0.8, 0.5], [0.7, 0.2])
 
 
 def test_reading_for_the_classes_keeps_the_scores():
