@@ -101,16 +101,10 @@ def _understood(data: Any) -> Any:
                 f"the columns of a {kind.__name__} of {package} must have a name each, and "
                 f"{twice[0]!r} is there twice; rename one, or leave it out"
             )
-    try:
-        with warnings.catch_warnings():
-            # narwhals 2.29 tells of a package for Dask that is still to come
-            warnings.filterwarnings("ignore", ".* support is moving out of Narwhals", FutureWarning)
-            found = nw.from_native(data, pass_through=True)
-    except Exception as error:  # of a version of the engine that it does not know
-        raise ArgumentTypeError(
-            f"narwhals {nw.__version__} cannot read this {kind.__name__} "
-            f"({type(error).__name__}); a newer narwhals may know this version of the engine"
-        ) from None
+    with warnings.catch_warnings():
+        # narwhals 2.29 tells of a package for Dask that is still to come
+        warnings.filterwarnings("ignore", ".* support is moving out of Narwhals", FutureWarning)
+        found = nw.from_native(data, pass_through=True)
     return found if isinstance(found, nw.DataFrame | nw.LazyFrame) else None
 
 
@@ -261,12 +255,9 @@ def header_of(frame: pd.DataFrame | EngineFrame) -> pd.DataFrame:
 
 
 def resolve_columns(
-    header: pd.DataFrame, columns: Any, mechanism: Any, *, more: bool = False
+    header: pd.DataFrame, columns: Any, mechanism: Any
 ) -> tuple[list[tuple[list[Hashable], Any]], bool]:
-    """The columns and the mechanism of each tally of a frame; whether one name asked for all.
-
-    more : whether prob or epsilon are given besides.
-    """
+    """The columns and the mechanism of each tally of a frame; whether one name asked for all."""
     if columns is None:
         columns = _only_column(header, mechanism)
     single = not isinstance(columns, list)
@@ -275,16 +266,12 @@ def resolve_columns(
         raise ArgumentTypeError("columns must name at least one column, found an empty list")
     for name in named:
         place_of(header, name)
-    if not isinstance(mechanism, Mapping) or not any(name in mechanism for name in named):
-        if not single and not more and _is_one_report(mechanism, len(named)):
-            return [(named, mechanism)], True
-        return [([name], mechanism) for name in named], single
-    check_asked(mechanism, named)
-    if more:
-        raise ArgumentTypeError(
-            "a mapping from column to mechanism says all; leave prob and epsilon out"
-        )
-    return [([name], mechanism.get(name)) for name in named], single
+    if isinstance(mechanism, Mapping) and any(name in mechanism for name in named):
+        check_asked(mechanism, named)
+        return [([name], mechanism.get(name)) for name in named], single
+    if not single and _is_one_report(mechanism, len(named)):
+        return [(named, mechanism)], True
+    return [([name], mechanism) for name in named], single
 
 
 def _only_column(header: pd.DataFrame, mechanism: Any) -> Hashable:

@@ -325,8 +325,8 @@ def count_reports(
         found, rows = _tallied(reports, *made, **own)
         return {None: found}, None if by is None else group_names(by), True, rows
     frame = frames.open_frame(reports)
-    header, more = frames.header_of(frame), prob is not None or epsilon is not None
-    asked, single = frames.resolve_columns(header, columns, mechanism, more=more)
+    header = frames.header_of(frame)
+    asked, single = frames.resolve_columns(header, columns, mechanism)
     frames.check_names(header, by, group, design)
     beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
