@@ -385,17 +385,12 @@ class TableSampler:
     def __init__(self, entries: Sequence[Sequence[Fraction]], dtype: np.dtype[Any]) -> None:
         columns = list(zip(*entries, strict=True))
         self.classes, self.dtype = len(columns), dtype
-        self.cuts, starts = _cuts(columns)
-        lots = self._lots = len(self.cuts) + 1
+        self.cuts, self._starts = _cuts(columns)
         self._table: NDArray[Any] | None = None
-        self._starts = np.empty(0, dtype=np.intp)
-        if lots * self.classes <= _MOST_LOTS:
+        if (lots := len(self.cuts) + 1) * self.classes <= _MOST_LOTS:
             every = np.arange(lots)
-            reports = [np.searchsorted(start, every, side="right") for start in starts]
+            reports = [np.searchsorted(start, every, side="right") for start in self._starts]
             self._table = np.array(reports, dtype=dtype).T.ravel()
-        else:
-            shifted = np.array(starts) + np.arange(self.classes)[:, None] * (lots + 1)
-            self._starts = shifted.ravel()
 
     def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
         """Draw the reports of one block of true codes.
@@ -419,11 +414,10 @@ class TableSampler:
             drawn *= self.classes
             drawn += codes
             return np.asarray(self._table.take(drawn))
-        # How many thresholds of its own column a lot has reached.
-        drawn += codes * np.intp(self._lots + 1)
-        reached = np.searchsorted(self._starts, drawn, side="right")
-        before = codes.astype(np.intp) * (len(self._starts) // self.classes)
-        return np.asarray((reached - before).astype(self.dtype))
+        for truth in np.unique(codes).tolist():  # how many of its own thresholds a lot has reached
+            rows = codes == truth
+            drawn[rows] = np.searchsorted(self._starts[truth], drawn[rows], side="right")
+        return drawn.astype(self.dtype)
 
 
 def _cuts(
