@@ -141,8 +141,8 @@ def test_fewer_than_two_categories_are_refused(categories):
     "categories",
     [
         None, 3, 0.5, "yes", b"yes", {"a": 1, "b": 2}, object(), float("nan"), str, len,
-        pd.Categorical(["a", "b"]), pd.DataFrame({"a": [1, 2]}), np.array("a"),
-        np.array([["a", "b"]]), [["a"], ["b"]], [{}, []],
+        pd.Categorical(["a", "b"]), pd.Series(["a", "b"]), pd.DataFrame({"a": [1, 2]}),
+        np.array("a"), np.array([["a", "b"]]), [["a"], ["b"]], [{}, []],
         {"a", 1}, {None, "a"}, {1.0, float("nan")}, {frozenset({1}), frozenset({2})},
     ],
     ids=lambda v: f"{type(v).__name__}",

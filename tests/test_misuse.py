@@ -110,12 +110,6 @@ def test_the_callers_decimal_context_changes_nothing():
         assert expected == (rr.epsilon_from_prob(0.75, 2), rr.prob_from_epsilon(1.0, 2))
 
 
-def test_categories_are_not_a_column_of_answers():
-    """A Series in the categories' place is data, most often swapped arguments."""
-    with pytest.raises(rr.errors.RRStatsError, match="declared, not taken from data"):
-        rr.privatize(["yes", "no"], pd.Series(["yes", "no"]), 0.75)
-
-
 def test_variances_are_never_negative_at_the_ends():
     """No report, or every report, of one category: the variance is 0 or more, for every design."""
     for k in (2, 3, 5, 10, 37):
