@@ -458,13 +458,6 @@ def test_bad_directories_are_refused(tmp_path, how, said):
     assert before == paths_in(tmp_path)
 
 
-def test_an_empty_directory_is_refused(tmp_path):
-    """There is no Parquet file in it."""
-    (tmp_path / "source").mkdir()
-    with pytest.raises(FileError, match="is no Parquet file and holds none"):
-        release(tmp_path / "source")
-
-
 @pytest.mark.parametrize("ending", [".parquet", "", ".csv"])
 def test_a_source_that_changes_meanwhile_is_not_published(tmp_path, ending):
     """Half of one file and half of another is nobody's release; the ledger stays empty."""

@@ -518,7 +518,6 @@ DAMAGES = [
     (*ENTRY, "counts", {"yes": 1}),
     (*ENTRY, "when", "yesterday"),
     (*ENTRY, "when", "2026-11-21T08:00:00"),
-    (*ENTRY, "rows", -1),
     (*ENTRY, "target", None),
     (*ENTRY, "columns", []),
     (*ENTRY, "columns", [{"name": "smoker"}]),
@@ -650,9 +649,3 @@ def test_the_digest_of_a_directory_tells_names_and_contents(tmp_path, monkeypatc
         os, "walk", lambda *a, **o: ((f, d, files[::-1]) for f, d, files in walk(*a, **o))
     )
     assert digest == digest_of(tmp_path / "d")
-
-
-def test_a_source_that_cannot_be_read_is_named(tmp_path):
-    """By its path, as a FileError."""
-    with pytest.raises(FileError, match=r"nowhere cannot be read: no such file"):
-        digest_of(tmp_path / "nowhere")

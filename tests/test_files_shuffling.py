@@ -405,19 +405,6 @@ def test_a_few_rows_are_not_spilled(tmp_path, monkeypatch):
     assert 1000 == len(set(order(tmp_path, 1000, expected=10**12)))
 
 
-def test_a_full_disk_names_the_folder(tmp_path, monkeypatch):
-    """And nothing remains."""
-    tiny_buckets(monkeypatch, 20)
-
-    def full(**_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(shuffling.tempfile, "TemporaryFile", full)
-    with pytest.raises(FileError, match=r"no space left on device in .* room for all"):
-        order(tmp_path, 1000)
-    assert [] == list(tmp_path.iterdir())
-
-
 def test_errors_of_arrow_quote_no_cell(tmp_path, monkeypatch):
     """They may hold a cell, so only the types are named, and the cause is dropped."""
 

@@ -103,8 +103,8 @@ class Publication:
 
         name : the file's path in the directory, with ``/``; its folders are made.
         """
-        path = self._data if name is None else _inside(self._data, name)
         with _naming(self.target):
+            path = self._data if name is None else self._inside(name)
             return self._files.enter_context(os.fdopen(make(path), "wb", BUFFER_BYTES))
 
     def attempts(self) -> Path:
@@ -118,7 +118,12 @@ class Publication:
     def accept(self, path: Path, name: str) -> None:
         """Give a file that another process wrote its name in the directory, once."""
         with _naming(self.target):
-            path.rename(_inside(self._data, name))
+            path.rename(self._inside(name))
+
+    def _inside(self, name: str) -> Path:
+        path = self._data / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def beside(self, suffix: str, data: bytes) -> None:
         """A small file ``TARGET + suffix`` that is published together with the target.
@@ -381,13 +386,6 @@ def is_ledger_file(name: str) -> bool:
     return name.endswith((LEDGER, f"{LEDGER}.lock", f"{LEDGER}.part"))
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """The path of one file in a directory that is being written, with its folders made."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 def _within(path: Path) -> list[Path]:
     """All in a directory, then itself; or a file alone."""
     return [*(path.rglob("*") if path.is_dir() else ()), path]
@@ -429,8 +427,10 @@ def uninterrupted(*, when_done: bool = False) -> Iterator[None]:
     depth = len(_blocks)
     try:
         _blocks.append(not when_done)
-        if not when_done and not _handlers:
-            _hold()
+        for number in () if when_done or _handlers else SIGNALS:
+            if callable(handler := signal.getsignal(number)):
+                _handlers[number] = handler
+                signal.signal(number, lambda number, _: _waiting.append(number))
         yield
     finally:
         del _blocks[depth:]
@@ -451,21 +451,9 @@ def let_through() -> None:
         _handlers[number](number, None)
 
 
-def _hold() -> None:
-    for number in SIGNALS:
-        if callable(handler := signal.getsignal(number)):
-            _handlers[number] = handler
-            signal.signal(number, _note)
-
-
-def _note(number: int, _: FrameType | None) -> None:
-    if number not in _waiting:
-        _waiting.append(number)
-
-
 def _restore() -> None:
     """Give the handlers back, that of Ctrl-C last, then deliver what came meanwhile."""
-    waiting, _waiting[:] = _waiting[:], []
+    waiting, _waiting[:] = dict.fromkeys(_waiting), []
     while _handlers:
         number, handler = _handlers.popitem()
         signal.signal(number, handler)
