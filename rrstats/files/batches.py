@@ -130,15 +130,11 @@ def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
     """
     for name, column in changed.items():
         place = schema.names.index(name)
-        number = (schema.field(place).metadata or {}).get(FIELD_ID, b"")
-        field = schema.field(place).with_type(column.type)
-        field = (
-            field.with_metadata({FIELD_ID: number}) if number.isdigit() else field.remove_metadata()
-        )
-        space = column.mechanism.report_space
-        if column.facts["missing"] == "keep" or space.missing_code is not None:
-            field = field.with_nullable(True)
-        schema = schema.set(place, field)
+        old, space = schema.field(place), column.mechanism.report_space
+        number = (old.metadata or {}).get(FIELD_ID, b"")
+        kept = {FIELD_ID: number} if number.isdigit() else None
+        may_lack = column.facts["missing"] == "keep" or space.missing_code is not None
+        schema = schema.set(place, pa.field(name, column.type, old.nullable or may_lack, kept))
     return schema
 
 

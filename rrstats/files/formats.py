@@ -257,10 +257,7 @@ DataFile = ParquetFile | FeatherFile | TextFile
 FORMATS: dict[tuple[str, ...], type[DataFile]] = {
     PARQUET: ParquetFile,
     (".feather", ".arrow", ".ipc"): FeatherFile,
-    (".csv",): TextFile,
-    (".csv.gz",): TextFile,
-    (".tsv",): TextFile,
-    (".tsv.gz",): TextFile,
+    **{(ending,): TextFile for ending in (".csv", ".csv.gz", ".tsv", ".tsv.gz")},
 }
 """The endings of each format's names, and the class of its files."""
 
