@@ -94,9 +94,8 @@ def _over(top: Any, bottom: NDArray[Any]) -> Floats:
         return np.asarray(top / bottom)
 
 
-def _terms(y: Floats, w: Floats | None) -> Floats:
+def _terms(y: Floats, w: Floats) -> Floats:
     """(6, n) each: w, w y, w^2, w^2 y, w^2 y^2 and w^4."""
-    w = np.ones_like(y) if w is None else w
     square = w * w
     return np.stack([w, w * y, square, square * y, square * y * y, square * square])
 
@@ -110,8 +109,12 @@ def _by_cell(
     for part in blocks(grouped.rows):
         codes = np.where(out[part], m, grouped.codes(part))
         counts += np.bincount(codes, minlength=m + 1)[:m]
-        given = _terms(y[part], None if w is None else w[part])
-        terms += [np.bincount(codes, one, minlength=m + 1)[:m] for one in given]
+        some = y[part]
+        given = {1: some, 4: some**2} if w is None else dict(enumerate(_terms(some, w[part])))
+        for row, one in given.items():
+            terms[row] += np.bincount(codes, one, minlength=m + 1)[:m]
+    if w is None:
+        terms[[0, 2, 5]], terms[3] = counts, terms[1]
     scores, samples = _scores(grouped, counts, terms[0])
     sizes, tops = terms[:2]
     if grouped.mechanism is not None:
@@ -127,7 +130,7 @@ def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> It
         scores = grouped.scores(part)
         kept = ~(out[part] | np.isnan(scores[:, 0]))
         ones = np.ones((1, int(kept.sum())))
-        weight = None if w is None else w[part][kept]
+        weight = ones[0] if w is None else w[part][kept]
         yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
 
 
