@@ -18,7 +18,6 @@ from rrstats.errors import (
     ConvergenceWarning,
     LowPrecisionWarning,
     NotIdentifiableError,
-    RRStatsWarning,
 )
 from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.means import means
@@ -261,22 +260,6 @@ def test_a_logistic_model_of_the_covariate_is_right_where_constant_shares_are_no
     )
     assert 0.2 < np.abs(constant.estimates[:3] - [-1, 0.5, 1.5]).max()
     assert "effects are biased" in str(constant.summary())
-
-
-def test_an_outcome_that_is_privatized_too_is_read_through_its_own_channel():
-    """With exact probabilities of both reports the truth comes back."""
-    cells = _population()
-    noisy = pd.concat([cells.assign(chance=cells.chance * 0.8), cells.assign(
-        chance=cells.chance * 0.2, y=~cells.y)] * 20)  # fmt: skip
-    fit = logit(
-        noisy["y"],
-        noisy[["z", "x"]],
-        covariates={"x": COIN},
-        mechanism=rr.KRR([False, True], 0.8),
-        weights=noisy["chance"].to_numpy(),
-        intercept=True,
-    )
-    assert [-1, 0.5, 1.5] == pytest.approx(fit.estimates[:3].tolist(), abs=1e-5)
 
 
 def test_an_outcome_of_three_categories_goes_with_a_privatized_covariate():
@@ -615,23 +598,6 @@ def test_what_a_fit_has_not_names_the_way():
         fit.conf_int(0.05)
 
 
-def test_titles_name_the_outcome():
-    """By the name of the column, and of a yes or no by what is modelled."""
-    frame, y, _ = _world()
-    how = {"covariates": {"x": THREE}, "intercept": True}
-    pay = pd.Series(y, name="pay")
-    for method, words in (
-        ("scores", " by scores, privatized: x"),
-        ("likelihood", ", privatized: x"),
-    ):
-        assert (
-            f"Linear regression of 'pay'{words}" == linear(pay, frame, **how, method=method).title
-        )
-    assert "Linear regression of the outcome by scores" in linear(y, frame, **how).title
-    told = logit((pay > 2).rename("rich"), frame, **how).title
-    assert "Logit regression of 'rich' being True, privatized: x" == told
-
-
 def test_a_summary_says_what_was_fitted():
     """The table names the privatized columns, what they are worth, and what was assumed."""
     frame, y, _ = _world()
@@ -664,21 +630,6 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
     assert y.mean() == pytest.approx(fit.params["Intercept"], abs=1e-5)
     with pytest.warns(LowPrecisionWarning, match="within noise of 0"):
         linear(y, frame, covariates={"x": COIN})
-
-
-def test_a_group_without_the_category_keeps_the_other_effects():
-    """Where only one sex has the category the logit runs off; effects stay as they are."""
-    rng = np.random.default_rng(2)
-    sex = rng.integers(0, 2, 3000)
-    x = rng.integers(0, 2, 3000) * (1 - sex)
-    frame = pd.DataFrame({"sex": sex, "x": np.array(_reported(x, COIN, 9), dtype=object)})
-    y = 2.0 * x + rng.normal(size=3000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RRStatsWarning)
-        fit = linear(y, frame, covariates={"x": COIN}, intercept=True, method="likelihood")
-    assert fit.converged
-    assert abs(fit.params["x[T.yes]"] - 2) < 5 * fit.bse["x[T.yes]"]
-    assert fit.params["x=yes: sex"] < -3
 
 
 def test_separation_is_said():
@@ -717,14 +668,6 @@ def test_the_higher_of_two_maxima_is_found():
         ({"method": "moments"}, ArgumentValueError, "method must be one of"),
         ({"covariate_model": "logistic"}, ArgumentValueError, "are for method='likelihood'"),
         ({"method": "likelihood", "covariate_model": "x"}, ArgumentValueError, "'constant'"),
-        ({"method": "likelihood", "vcov": "best"}, ArgumentValueError, "vcov must be one of"),
-        (
-            {"design": rr.SampleDesign(clusters=np.zeros(600))},
-            ArgumentValueError,
-            "at least 2, found 1",
-        ),
-        ({"weights": -np.ones(600)}, ArgumentValueError, "at least 0"),
-        ({"missing": "keep"}, ArgumentValueError, "missing must be one of"),
     ],
 )
 def test_bad_arguments_are_refused_with_the_rule(options, error, words):
@@ -882,29 +825,3 @@ def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
     assert not np.isfinite(fit.bse[["Intercept", "z", "x[T.yes]"]]).any()
     assert fit.effective_n.isna().all()
     assert (fit.bse.iloc[3:] < 1).all()
-
-
-def test_rows_of_weight_0_take_no_part():
-    """They are no people of the fit, and no likelihood is told beside weights."""
-    frame, y, _ = _world(600, COIN)
-    weights = np.where(np.arange(600) % 3, np.random.default_rng(1).random(600), 0)
-    used = weights > 0
-    outcome = (y > np.median(y)).astype(int)
-    for fit in (
-        lambda y, frame, w: linear(y, frame, covariates={"x": COIN}, intercept=True, weights=w),
-        lambda y, frame, w: logit(y, frame, covariates={"x": COIN}, intercept=True, weights=w),
-    ):
-        whole, left = fit(outcome, frame, weights), fit(outcome[used], frame[used], weights[used])
-        assert 400 == whole.nobs == left.nobs
-        assert left.params.tolist() == pytest.approx(whole.params.tolist())
-        assert left.bse.tolist() == pytest.approx(whole.bse.tolist())
-        assert not {"log-likelihood", "AIC", "BIC"} & {name for name, _ in whole.summary().header}
-
-
-def test_columns_without_text_names_are_predicted_from_the_same_frame():
-    """Frames made of arrays have numbers for names, which fit and predict alike."""
-    rng = np.random.default_rng(0)
-    x, z = rng.integers(0, 2, 500), rng.normal(size=500)
-    frame = pd.DataFrame({0: np.where(rng.random(500) < 0.75, x, 1 - x), 1: z})
-    fit = rr.linear(1 + 2 * x + z, frame, covariates={0: rr.KRR([0, 1], 0.75)}, intercept=True)
-    assert set(fit.predict(frame.head(3)).columns[:2]) == {0, 1}

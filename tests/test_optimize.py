@@ -11,7 +11,6 @@ from rrstats.inference.optimize import (
     first_accepted,
     last_accepted,
     maximize,
-    split_information,
 )
 
 
@@ -64,40 +63,6 @@ def test_a_saddle_repels():
     np.testing.assert_allclose(np.abs(found.parameters), [1, 0], atol=1e-9)
     assert found.converged
     assert found.endless is None
-
-
-def test_separation_ends_and_gives_the_direction():
-    """Where all yes lie above all no the slope runs off, and the climb says along which way."""
-    x = np.linspace(-1, 1, 40)
-    sign = np.where(x > 0, 1.0, -1.0)
-
-    def function(theta):
-        eta = np.clip(theta[0] + theta[1] * x, -700, 700)
-        g, columns = 1 / (1 + np.exp(-eta)), np.column_stack([np.ones(40), x])
-        bend = (columns.T * -(g * (1 - g))) @ columns
-        return float(-np.logaddexp(0, -sign * eta).sum()), columns.T @ ((sign > 0) - g), bend
-
-    found = maximize(function, np.zeros(2))
-    assert found.converged
-    assert found.endless is not None
-    assert found.iterations < 60
-    assert found.endless[1] > 100 * abs(found.endless[0])
-    assert found.value == pytest.approx(0, abs=1e-6)
-    _, flat = split_information(-found.hessian, 1e-7 * found.scale)
-    assert flat.shape == (2, 2)
-
-
-def test_a_ridge_is_no_endless_rise():
-    """Two parameters of which only the sum is known end at the start's difference."""
-
-    def function(x):
-        miss = x.sum() - 3
-        return float(-(miss**2)), -2 * miss * np.ones(2), -2 * np.ones((2, 2))
-
-    found = maximize(function, np.array([1.0, 0.0]), radius=10.0)
-    assert found.converged
-    assert found.endless is None
-    np.testing.assert_allclose(found.parameters, [2, 1], atol=1e-6)
 
 
 def test_a_climb_within_directions_obeys_the_constraint():
