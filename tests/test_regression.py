@@ -728,7 +728,7 @@ def test_missing_rows_are_refused_or_dropped():
         ({"data": lambda f: f[["age"]].assign(age=0)}, r"\['age'\] are collinear, or 0"),
         ({"data": lambda f: f[["age"]].iloc[:5]}, "another index"),
         ({"data": lambda f: f[["age"]].to_numpy()[:5]}, "one row for each of the 200"),
-        ({"data": lambda f: f[["age"]] / 0}, "finite, found .* in 'age'"),
+        ({"data": lambda f: f[["age"]] / 0}, r"finite, found others in \['age'\]"),
         ({"weights": lambda f: f["club"] - 1.5}, "at least 0, found"),
         ({"weights": lambda f: 0 * f["club"]}, "no row is left"),
         ({"frequencies": lambda f: f["club"] + 0.5}, "whole numbers"),
@@ -846,7 +846,7 @@ def test_reports_that_name_several_categories_have_no_expected_information():
     reports = rr.simulate(list("aabbc") * 60, mechanism, seed=1)
     found = logit(reports, mechanism=mechanism)
     assert [0.4, 0.4, 0.2] == pytest.approx(found.prevalence()["prevalence"].tolist(), abs=0.15)
-    with pytest.raises(ArgumentValueError, match="too many; use 'observed'"):
+    with pytest.raises(ArgumentValueError, match="one cell a report; use 'observed'"):
         found.cov_params("expected")
 
 

@@ -290,7 +290,7 @@ def test_errors_of_many_levels_name_the_column(people):
     with pytest.warns(ConvergenceWarning, match=grows) as told:
         rr.logit("smoker ~ one", few)
     assert not any(SECRET in str(one.message) for one in told)
-    with pytest.raises(ArgumentValueError, match=r"undefined values.* 3000 in 'one'") as caught:
+    with pytest.raises(ArgumentValueError, match=r"others in \['one \(50 col") as caught:
         rr.logit("smoker ~ one:x", frame.assign(x=np.inf))
     assert SECRET not in str(caught.value)
 
@@ -337,7 +337,7 @@ def test_a_level_for_each_row_is_refused_by_name(people, term):
 @pytest.mark.parametrize(
     ("formula", "changed", "words"),
     [
-        ("smoker ~ Intercept", {"Intercept": 1.5}, r"more than one of \['Intercept'\]"),
+        ("smoker ~ Intercept", {"Intercept": 1.5}, r"names twice, found \['Intercept'\]"),
         ("smoker ~ age + `1`", {"1": 1.5}, "takes `1` for its intercept"),
         ("`1` ~ age", {"1": 1.5}, "takes `1` for its intercept"),
         ("smoker ~ C(x)", {"x": ["b", 1, "1"] * 1000}, "levels of 'x' read alike"),

@@ -634,10 +634,7 @@ class Fit:
             return bread
         if kind == "expected":
             if model.classes > 1 or not len(getattr(model.outcome, "first", [])):
-                raise ArgumentValueError(
-                    "vcov 'expected' needs a mean over all reports, and of these there are too "
-                    "many; use 'observed'"
-                )
+                raise ArgumentValueError("vcov 'expected' needs one cell a report; use 'observed'")
             return split_information(model.expected(theta))[0]
         scores = model.scores(theta)
         if kind == "clustered":
@@ -858,10 +855,7 @@ def check_nested(large: Fit, small: Fit, advice: str) -> None:
         and _same(one.weights, two.weights)
         and all(map(_same, one.outcome.observed, two.outcome.observed))
     ):
-        why = (
-            "must be of the same reports (were rows dropped in one of them?); for the effect of a "
-            "privatized covariate itself use wald_test"
-        )
+        why = "must be of the same reports; of a privatized covariate itself use wald_test"
     elif families[0] != families[1] or not _same(one.offset, two.offset):
         why = "must have the same link and the same offset"
     elif one.size == two.size or not (_within(wide, narrow) and _within(one.shares, two.shares)):

@@ -143,8 +143,5 @@ Family = BinaryFamily | MultinomialFamily
 def family_of(link: str, k: int) -> Family:
     """The family of k categories; raises for links that are not for so many."""
     if k > 2 and link != "logit":
-        raise ArgumentValueError(
-            f"{link} is for two categories, and this outcome has {k}; use logit, or read the "
-            "outcome for two categories"
-        )
+        raise ArgumentValueError(f"{link} is for two categories, found {k}; use logit")
     return MultinomialFamily(k) if k > 2 else BinaryFamily(link)

@@ -323,9 +323,7 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
             values = getattr(values, "cat", values).remove_unused_categories()
         seen = ordinary(values)
         if seen.k < 2:
-            raise ArgumentValueError(
-                f"the outcome must have two categories, found {seen.k} in {seen.rows} rows"
-            )
+            raise ArgumentValueError(f"the outcome must have two categories, found {seen.k}")
         return seen
     rows = len(values) if hasattr(values, "__len__") else 0
     given = request.mechanism
@@ -429,9 +427,7 @@ def linear(
 def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResult:
     """Regression of ordinary numbers on covariates that may be private."""
     if request.record is not None:
-        raise ArgumentValueError(
-            f"the outcome {request.values.name!r} is privatized; for such an answer use logit"
-        )
+        raise ArgumentValueError(f"the outcome {request.values.name!r} is privatized; use logit")
     request.check_outcome()
     values, frame = request.values, request.frame
     rows = len(values if frame is None or not hasattr(frame, "__len__") else frame)
@@ -439,9 +435,7 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     if method == "scores" and (
         request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
     ):
-        raise ArgumentValueError(
-            "covariate_model, and a vcov that is not robust, are for method='likelihood'"
-        )
+        raise ArgumentValueError("covariate_model and other vcov are for method='likelihood'")
     data = open_model(request, len(y), {"the outcome": np.isnan(y)})
     y = y if data.keep is None else y[data.keep]
     name = getattr(values, "name", None)
@@ -495,9 +489,7 @@ def _fit(
         columns, given = shares.of(data.same, varying), private.told(data.rows, data.keep)
         varying = varying[private.class_of]
         if never := int((~given.any(axis=1)).sum()):
-            raise ArgumentValueError(
-                f"{never} of {rows} rows hold reports that their design never makes"
-            )
+            raise ArgumentValueError(f"{never} of {rows} rows hold reports of no such design")
     model = Likelihood(
         outcome, given, data.same, varying, columns, data.weights, data.squares, data.offset
     )

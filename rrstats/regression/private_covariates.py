@@ -133,10 +133,7 @@ class PrivateCovariates:
         rows : how many there are, of which some are kept.
         """
         if scores and not self.has_scores:
-            raise ArgumentValueError(
-                "some reports have no scores one by one, as samples need one another; use "
-                "method='likelihood'"
-            )
+            raise ArgumentValueError("samples need one another here; use method='likelihood'")
         found = np.ones((rows, 1))
         for column in self.columns:
             if column.is_multinomial:
@@ -193,8 +190,7 @@ class PrivateCovariates:
                 channel.solve(np.zeros(len(channel.samples)))
         if len(self.shown) > MOST_CLASSES:
             raise ArgumentValueError(
-                f"privatized covariates may have at most {MOST_CLASSES} combinations of true "
-                f"answers, these have {len(self.shown)}; leave some out"
+                f"privatized covariates may have at most {MOST_CLASSES} combinations of answers"
             )
 
 

@@ -213,8 +213,7 @@ class RegressionResult:
         rank = len(contrasts)
         if not (np.isfinite(covariance).all() and np.linalg.matrix_rank(covariance) == rank):
             raise ArgumentValueError(
-                "these coefficients cannot be tested together: some have no standard error, or "
-                "one follows from the others"
+                "some of these coefficients have no standard error, or follow from the others"
             )
         statistic = float(value @ np.linalg.solve(covariance, value))
         method, p = "Wald test", scipy.special.chdtrc(rank, statistic)
@@ -847,9 +846,7 @@ class LikelihoodResult(RegressionResult):
             Columns category, prevalence, std_error, low and high, by the delta method.
         """
         if self._number:
-            raise ArgumentTypeError(
-                "prevalence is of a yes or no, and this outcome is a number: predict gives its mean"
-            )
+            raise ArgumentTypeError("the outcome is a number: predict gives its mean")
         found = self.predict(average=True, level=level)
         return found.rename(columns={"prediction": "prevalence"})
 
@@ -962,8 +959,7 @@ class LikelihoodResult(RegressionResult):
         """
         if self._latent or self._number or self.fit.model.outcome.cells is None:
             raise ArgumentTypeError(
-                "goodness_of_fit is for ordinary covariates of few values, and reports of one cell "
-                "each; compare this fit with a larger one (compare), of interactions say"
+                "goodness_of_fit is for ordinary covariates and reports of one cell; use compare"
             )
         self._check_likelihood("a test of fit")
         return _goodness(self)
@@ -1176,7 +1172,7 @@ def _changes(result: LikelihoodResult, name: str) -> Iterator[tuple[str, Total, 
         if name in design.jumps:
             raise ArgumentValueError(
                 f"covariate {name!r} has no slope, as {design.jumps[name]!r} jumps; make that a "
-                "column of the frame and use it in the formula, or give differences of predict"
+                "column of the frame"
             )
         before, after = _steps(column.to_numpy(dtype=np.float64))
         each = weights / (after - before)
@@ -1234,8 +1230,7 @@ def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
     df = int(used.sum()) - len(one) - model.size
     if df <= 0:
         raise ArgumentValueError(
-            f"the model has as many parameters, {model.size}, as the {len(one)} groups of "
-            "equal covariates tell apart, so its fit cannot be tested"
+            f"{len(one)} groups of equal covariates are too few for {model.size} parameters"
         )
     pearson = float(((observed - expected) ** 2 / expected).sum())
     deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
