@@ -140,17 +140,6 @@ def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
 # -- the table -----------------------------------------------------------------------------
 
 
-def test_the_ratio_is_the_rivals_median_over_ours():
-    """Medians 2 and 9 give 4.5 times; brackets show the extremes; a wish is judged by it."""
-    line = table.Line("case", "ns/row", (1.0, 2.0, 30.0), "rival", (8.0, 9.0, 12.0))
-    assert line.ratio == 4.5
-    shown = table.printed(line)
-    assert "2.00 (1.00..30.0)" in shown
-    assert "9.00 (8.00..12.0)" in shown
-    assert shown.endswith("4.5 x")
-    assert line.reached is None
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "wish", "reached"),
     [
@@ -177,36 +166,6 @@ def test_wishes_are_judged_by_ratio_or_by_our_number(ours, theirs, wish, reached
 
 
 # -- the questions -------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in ("files", "engines")])
-def test_every_question_runs_at_a_tiny_size(name):
-    """Each prints lines with our numbers, or says in a note why there are none."""
-    settings = measuring.Settings(rows=2000, rounds=1, quick=True)
-    question = importlib.import_module(f"benchmarks.{name}")
-    lines = list(question.lines(settings))
-    assert question.TITLE
-    assert lines
-    for line in lines:
-        assert line.ours or line.note
-        assert line.theirs or line.note or not line.rival
-        assert len(table.printed(line)) <= 140
-        if line.unit not in ("rank r", "MiB"):
-            assert all(spent > 0 for spent in (*line.ours, *line.theirs))
-
-
-@pytest.mark.slow
-def test_files_are_measured_where_rrstats_has_them():
-    """Parquet and CSV, seconds and memory, against the plain copy; or a line that asks for it."""
-    if importlib.util.find_spec("pyarrow") is None:
-        said = next(files.lines(measuring.Settings())).note
-        assert said == "needs pyarrow"
-        pytest.skip("without pyarrow there is no file to measure")
-    lines = list(files.lines(measuring.Settings(rows=5000, rounds=1, quick=True)))
-    assert ["parquet, 5,000 rows"] * 2 + ["csv, 1,000 rows"] * 2 == [line.case for line in lines]
-    assert ["s", "MiB"] * 2 == [line.unit for line in lines]
-    assert all(line.ours and line.theirs for line in lines if line.unit == "s")
 
 
 def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path):
@@ -319,26 +278,6 @@ def test_the_page_names_each_wish_that_was_not_reached():
 
 
 # -- engines -------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_plain_loop_is_measured_and_every_other_engine_is_named_where_it_is_absent(monkeypatch):
-    """Seconds and counts beside the copy; a line says which package an engine lacks."""
-    pytest.importorskip("pyarrow")
-    lacking = {"polars", "dask", "pyspark"}
-    find = engines.find_spec
-    monkeypatch.setattr(engines, "find_spec", lambda name: None if name in lacking else find(name))
-    lines = list(engines.lines(measuring.Settings(rows=5000, rounds=1, quick=True)))
-    cases = [(line.case, line.unit, line.rival) for line in lines if line.ours]
-    assert [
-        ("plain loop, privatize", "s", engines.COPY),
-        ("plain loop, count", "ms", engines.COUNT),
-    ] == cases
-    notes = {line.case: line.note for line in lines if not line.ours}
-    assert ["Polars", "Dask", "Spark"] == list(notes)
-    for note, package in zip(notes.values(), ("polars", "dask", "pyspark"), strict=True):
-        assert note.startswith("skipped: without ")
-        assert package in note
 
 
 def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):

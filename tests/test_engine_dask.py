@@ -436,12 +436,6 @@ def test_columns_of_objects_are_text(tmp_path, in_turn):
     odd = lazy.assign(more=lazy.id.map(lambda id: {id}, meta=("more", object)))
     with pytest.raises(FileError, match=r"a column of objects counts as text\); convert"):
         rrd.privatize_parquet(odd, tmp_path / "odd", PLAN)
-    complex_numbers = lazy.assign(more=lazy.id.astype(complex))
-    with pytest.raises(pa.ArrowNotImplementedError):
-        rrd.privatize_parquet(complex_numbers, tmp_path / "odd", PLAN)
-    twice = dd.concat([lazy, lazy[["age"]]], axis=1)
-    with pytest.raises(ValueError, match=r"Duplicate column names.*age"):
-        rrd.privatize_parquet(twice, tmp_path / "odd", PLAN)
 
 
 # -- what goes wrong with clusters ---------------------------------------------------------
@@ -472,13 +466,8 @@ def failing(error, cause=None):
 @pytest.mark.parametrize(
     ("error", "cause", "said"),
     [
-        (
-            RuntimeError("PRIVATE"),
-            ModuleNotFoundError(name="pyarrow.lib"),
-            "cannot import pyarrow;",
-        ),
-        (ModuleNotFoundError(name="PRIVATE"), None, "cannot import a module that the tasks need"),
-        (RuntimeError("PRIVATE"), MissingPackageError("pip install x"), "says: pip install x"),
+        (RuntimeError("PRIVATE"), ModuleNotFoundError(name="PRIVATE"), "cannot import a module"),
+        (RuntimeError("PRIVATE"), MissingPackageError("PRIVATE"), "cannot import a module"),
         (distributed.KilledWorker("PRIVATE", None, 3), None, "workers died.*more of it"),
         (distributed.client.FutureCancelledError("PRIVATE", "x"), None, "lost its cluster"),
         (RuntimeError("PRIVATE"), KeyError("PRIVATE"), "RuntimeError, whose message may quote"),

@@ -6,7 +6,6 @@ import datetime
 import importlib
 import sys
 import traceback
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -73,23 +72,15 @@ def heights_of(lazy):
     return heights
 
 
-@pytest.mark.parametrize(
-    ("scan", "line"),
-    [(pl.scan_csv, "{},{}\n"), (pl.scan_ndjson, '{{"id":{},"answer":"{}"}}\n')],
-    ids=["csv", "ndjson"],
-)
-def test_groups_of_rows_do_not_follow_the_bytes_of_answers(tmp_path, scan, line):
+def test_groups_of_rows_do_not_follow_the_bytes_of_answers(tmp_path):
     """One long answer in a text file moves no boundary; Polars reads such files by bytes."""
     found = []
     for cell in ("often", "x" * 300_000):
-        lines = [line.format(place, "once") for place in range(300_000)]
-        lines[1000] = line.format(1000, cell)
-        head = "id,answer\n" if scan is pl.scan_csv else ""
-        (tmp_path / "in").write_text(head + "".join(lines))
-        out = tmp_path / "out.parquet"
-        rrp.sink_privatized(
-            scan(tmp_path / "in"), out, {"answer": M}, unknown="uniform", overwrite=True
-        )
+        lines = [f"{place},once\n" for place in range(300_000)]
+        lines[1000] = f"1000,{cell}\n"
+        (tmp_path / "in").write_text("id,answer\n" + "".join(lines))
+        lazy, out = pl.scan_csv(tmp_path / "in"), tmp_path / "out.parquet"
+        rrp.sink_privatized(lazy, out, {"answer": M}, unknown="uniform", overwrite=True)
         found.append(rows_of(out))
     assert [[262_144, 37_856]] * 2 == found
 
@@ -393,17 +384,3 @@ def test_without_its_packages_the_error_names_them(monkeypatch, absent):
     monkeypatch.delitem(sys.modules, "rrstats.engines.polars")
     with pytest.raises(rr.errors.MissingPackageError, match=r"pip install polars pyarrow"):
         importlib.import_module("rrstats.engines.polars")
-
-
-def test_a_directory_of_answers_is_streamed(tmp_path):
-    """A scan of several files, one of them partitioned by a column, ends in one file."""
-    folder = Path(tmp_path / "in")
-    for part in range(3):
-        (folder / f"wave={part}").mkdir(parents=True)
-        frame(200).write_parquet(folder / f"wave={part}" / "a.parquet")
-    lazy = pl.scan_parquet(folder / "**/*.parquet", hive_partitioning=True)
-    plan = {"answer": M, "wave": rr.KRR([0, 1, 2], 0.5)}
-    receipt = rrp.sink_privatized(lazy, tmp_path / "out.parquet", plan, unknown="uniform")
-    made = pl.read_parquet(tmp_path / "out.parquet")
-    assert (600, 600) == (receipt.rows, made.height)
-    assert 3 == made.head(200)["wave"].n_unique()  # fewer with a chance of 2 * 0.75**200 = 2e-25

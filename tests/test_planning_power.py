@@ -182,32 +182,6 @@ def test_exact_people_keep_the_power_from_there_on(share, against, mechanism, wa
     assert [found > 1, True] == [not test[0] or found == 1, all(test[found > 1 :])]
 
 
-def test_exact_people_of_two_groups_reach_the_power():
-    """With and without ratio, next to the normal formula's number."""
-    for ratio in (1.0, 0.5):
-        options = {"other": 0.1, "ratio": ratio}
-        found = people_for_power(0.8, 0.3, FORCED, exact=True, **options)
-        around = [power(found + d, 0.3, FORCED, exact=True, **options) for d in range(-1, 40)]
-        assert around[0] < 0.8 <= min(around[1:])
-        formula = people_for_power(0.8, 0.3, FORCED, exact=False, **options)
-        assert found == pytest.approx(formula, rel=0.1)
-
-
-def test_the_normal_formula_is_the_limit_of_the_exact_law():
-    """At 100,000 people both agree, and each answers within a moment."""
-
-    def both(question, *arguments, **options):
-        return [question(*arguments, FORCED, exact=exact, **options) for exact in (True, False)]
-
-    for options in ({"against": 0.1}, {"against": 0.1, "alternative": "greater"}):
-        exact, formula = both(power, 100_000, 0.105, **options)
-        assert exact == pytest.approx(formula, abs=4e-3)
-    exact, formula = both(power, 20_000, 0.12, other=0.1)
-    assert exact == pytest.approx(formula, abs=1e-3)
-    exact, formula = both(people_for_power, 0.8, 0.1005, against=0.1)
-    assert exact == pytest.approx(formula, rel=1e-3)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "expected", "formula"), [(1, 789, 744), (4, 47, 30), (6, 29, 5), (8, 16, 1)]
 )

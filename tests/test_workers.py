@@ -139,13 +139,6 @@ def test_columns_of_a_frame_share_no_words():
     assert (out["a"] == data["a"]).tolist() != (out["b"] == data["b"]).tolist()
 
 
-def test_a_stage_moves_only_the_stream():
-    """A substream is the same source behind an offset that no mechanism's streams reach."""
-    source = scripted.Recorded(scripted.Counting(1))
-    Substream(source, 2).words(3, 5, 7, round=1, bits=8)
-    assert source.log[0][:5] == (2 * 16 + 3, 5, 7, 1, 8)
-
-
 def test_threads_change_nothing_under_addressed_words():
     """The same words give the same reports, in one thread, two or five, and in two rounds."""
     truth = np.arange(3 * BLOCK_ROWS + 1000) % K

@@ -38,7 +38,6 @@ from rrstats.errors import (
     ArgumentValueError,
     FileError,
     MissingPackageError,
-    RRStatsError,
 )
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
@@ -76,9 +75,22 @@ __all__ = ["DaskAccessor", "privatize_parquet"]
 # -- tasks: run by a client, or by the scheduler of Dask ------------------------------------
 
 
-PACKAGES = ("rrstats", "pyarrow", "pandas", "numpy", "cryptography", "dask", "distributed")
+ABSENT = (
+    "a worker or the scheduler cannot import a module that the tasks need; all of them need the "
+    "packages that are here, in the same versions"
+)
+LOST = "the client lost its cluster; make a new dask.distributed.Client"
 
-"""Names that may be told: any other could come from a cell."""
+FAULTS = {
+    "ModuleNotFoundError": ABSENT,
+    "MissingPackageError": ABSENT,
+    "ClosedClientError": LOST,
+    "CommClosedError": LOST,
+    "FutureCancelledError": LOST,
+    "KilledWorker": "several workers died while they ran one task, most often for want of memory; "
+    "give workers more of it, or smaller files or partitions",
+}
+"""Faults of a cluster with the next step, by the kind of an error: its text may quote a cell."""
 
 
 def client_of(client: Any) -> Any:
@@ -134,31 +146,13 @@ def _run(client: Any, tasks: list[Any]) -> Generator[tuple[int, TaskOutcome]]:
             client.cancel(list(futures))
 
 
-def _of_the_cluster(error: Exception) -> str | None:
-    """The fault of the cluster, with the next step; None for any other error.
-
-    Told by the error's kind alone: its message may quote a cell, and so may a module's name.
-    """
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, RRStatsError) and cause is not error:
-            return f"a worker or the scheduler says: {cause}"
-        if isinstance(cause, ModuleNotFoundError):
-            root = (cause.name or "").partition(".")[0]
-            what = root if root in PACKAGES else "a module that the tasks need"
-            return (
-                f"a worker or the scheduler cannot import {what}; all of them need the packages "
-                "that are here, in the same versions"
-            )
-        cause = cause.__cause__
-    lost = "the client lost its cluster; make a new dask.distributed.Client"
-    steps = dict.fromkeys(("ClosedClientError", "CommClosedError", "FutureCancelledError"), lost)
-    steps["KilledWorker"] = (
-        "several workers died while they ran one task, most often for want of memory; give "
-        "workers more of it, or smaller files or partitions"
-    )
-    ours = type(error).__module__.startswith("distributed")
-    return steps.get(type(error).__name__) if ours else None
+def _of_the_cluster(error: BaseException | None) -> str | None:
+    """The fault of the cluster, with the next step; None for any other error."""
+    while error is not None:
+        if (fault := FAULTS.get(type(error).__name__)) is not None:
+            return fault
+        error = error.__cause__
+    return None
 
 
 # -- a Dask frame as a source ---------------------------------------------------------------

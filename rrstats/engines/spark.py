@@ -94,13 +94,11 @@ def _kind(error: Any) -> tuple[str, str]:
     with suppress(Exception):  # an identifier of Spark's own, such as PATH_NOT_FOUND
         kind += f" ({error.getCondition()})" if error.getCondition() else ""
     with suppress(Exception):
-        said = str(error)
-        for package in ("rrstats", "pyarrow", "numpy", "pandas", "cryptography"):
-            if f"ModuleNotFoundError: No module named '{package}'" in said:
-                step = (
-                    f"; an executor cannot import {package}: install it there, and set "
-                    "PYSPARK_PYTHON to a Python that has it before the session starts"
-                )
+        if "ModuleNotFoundError: " in str(error):
+            step = (
+                "; an executor cannot import a module: it needs rrstats, pyarrow and cryptography, "
+                "so set PYSPARK_PYTHON to a Python that has them before the session starts"
+            )
     return kind, step
 
 
@@ -141,10 +139,17 @@ def read_source(spark: Any, path: str) -> tuple[Any, dict[bytes, bytes]]:
         if system.exists(document):
             with closing(system.open(document)) as stream:
                 beside = bytes(stream.readAllBytes())
-    footers = [_footer(spark, file) for file in files]
-    _check_alike(path, files, footers)
-    footer = footers[0][1] if footers else {}
+    columns, footer = _footer(spark, files[0]) if files else ({}, {})
     here, there = file_metadata.read_records(footer), read({KEY: beside})
+    # Spark takes the columns of one file, and fills what others lack with nothing.
+    for file in files[1:]:
+        others, told = _footer(spark, file)
+        if (others, file_metadata.read_records(told)) != (columns, here):
+            raise FileError(
+                f"the files of {path} do not have the same columns, or say different things of "
+                f"how those were made: {files[0]} and {file}; privatize them apart, or write them "
+                "with one schema"
+            )
     return frame, {**footer, KEY.encode(): one_document([here, there])}
 
 
@@ -205,10 +210,7 @@ def _check_apart(files: list[str], source: str | None, target: str) -> None:
         )
 
 
-Footer = tuple[dict[str, str], dict[bytes, bytes]]
-
-
-def _footer(spark: Any, file: str) -> Footer:
+def _footer(spark: Any, file: str) -> tuple[dict[str, str], dict[bytes, bytes]]:
     """The columns of a Parquet file with their physical types, and its key-values."""
     jvm, conf = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
@@ -221,21 +223,6 @@ def _footer(spark: Any, file: str) -> Footer:
         }
         found = dict(told.getKeyValueMetaData())
     return columns, {name.encode(): text.encode() for name, text in found.items()}
-
-
-def _check_alike(path: str, files: list[str], footers: list[Footer]) -> None:
-    """Raise where files differ in their columns, or in what they say of how those were made.
-
-    Spark takes the columns of one file, and fills what others lack with nothing.
-    """
-    said = [(columns, file_metadata.read_records(told)) for columns, told in footers]
-    for file, one in zip(files, said, strict=True):
-        if one != said[0]:
-            raise FileError(
-                f"the files of {path} do not have the same columns, or say different things of "
-                f"how those were made: {files[0]} and {file}; privatize them apart, or write them "
-                "with one schema"
-            )
 
 
 def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
