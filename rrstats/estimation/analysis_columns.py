@@ -164,7 +164,7 @@ class Variable(ReportModel):
         """Of which report each cell is, all where each report has one; and the cells."""
         codec = None if self.mechanism is None else codec_of(self.mechanism.report_space)
         if codec is None or codec.is_label:
-            return ALL, codes.astype(np.intp)
+            return ALL, codes.astype(np.intp, copy=False)
         reports, cells = np.nonzero(codec.decode(codes))
         return (ALL if self.is_multinomial else reports), cells
 

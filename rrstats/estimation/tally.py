@@ -399,18 +399,21 @@ def _sums(column: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray
             missing[1] += len(absent)
             continue
         n = len(encoded.codes)
-        times: Any = np.ones(n) if column.times is None else column.times[part]
+        times = None if column.times is None else column.times[part]
         places = np.ones(n, dtype=np.intp) if rows.groups is None else rows.groups.codes[part] + 1
         if rows.cells is not None:
             places = places * shape[1] + rows.cells.codes[part]
-        _add(missing, places[absent], times[absent])
-        places, times = np.delete(places, outside), np.delete(times, outside)
+        _add(missing, places[absent], None if times is None else times[absent])
+        places = np.delete(places, outside)
+        times = None if times is None else np.delete(times, outside)
         _add(there, places, times)
         each, cells = column.flat(codes)
         flat = places[each] * m + cells
-        _add(reported, flat, times[each])
+        _add(reported, flat, None if times is None else times[each])
         if rows.weights is not None:
-            given = powers_of(np.delete(rows.weights[part], outside)) * times
+            given = powers_of(np.delete(rows.weights[part], outside))
+            if times is not None:
+                given *= times
             for sums, values in zip(weights, given[:2, each], strict=True):
                 _add(sums, flat, values)
             for sums, values in zip(powers, given, strict=True):
