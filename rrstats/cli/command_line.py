@@ -31,7 +31,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from rrstats._version import __version__
-from rrstats.cli import demo
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -40,8 +39,6 @@ from rrstats.errors import (
     RRStatsWarning,
     UnknownAnswersError,
 )
-from rrstats.estimation.arrays import GENERAL_METHODS
-from rrstats.inference import binomial
 from rrstats.mechanisms.channel import TARGETS
 
 DONE, FAILED, BAD_ARGUMENTS, INTERRUPTED, READER_LEFT = 0, 1, 2, 130, 141
@@ -70,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _quiet_exits(), _plain_warnings():
             try:
-                commands = _all_commands()
+                commands = _all_commands(sys.argv[1:] if arguments is None else arguments)
                 commands.parse_args(arguments, options)
                 print(_page(options) if options.command else commands.format_help(), end="")
             finally:
@@ -102,6 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _page(options: argparse.Namespace) -> str:
     """The page of a command; raises MissingPackageError where pyarrow is absent."""
     if options.command == "demo":
+        from rrstats.cli import demo  # as below: --help and --version load no estimators
+
         return demo.page(options)
     from rrstats.cli import file_commands  # needs pyarrow, an optional package
 
@@ -224,8 +223,8 @@ class _Once(argparse.Action):
         setattr(options, self.dest, value)
 
 
-def _all_commands() -> _Parser:
-    """The parser of all commands."""
+def _all_commands(arguments: Sequence[str]) -> _Parser:
+    """The parser of all commands; only those named have their options."""
     top = _Parser(
         prog="rrstats",
         usage="rrstats [--help] [--version] command ...",
@@ -241,7 +240,9 @@ def _all_commands() -> _Parser:
         name = add.__name__.lstrip("_")
         text, _, examples = (inspect.getdoc(add) or "").partition("\nExamples:\n")
         texts: dict[str, Any] = {"description": text, "epilog": f"examples:\n{examples}"}
-        add(commands.add_parser(name, prog=f"rrstats {name}", **texts))
+        command = commands.add_parser(name, prog=f"rrstats {name}", **texts)
+        if name in arguments:
+            add(command)
     return top
 
 
@@ -393,6 +394,9 @@ def _estimate(command: argparse.ArgumentParser) -> None:
       rrstats estimate out.csv --column smoker --target rows --format csv
       rrstats estimate reports.csv --column answer --categories yes,no --prob 0.75
     """
+    from rrstats.estimation.arrays import GENERAL_METHODS  # slow to load, for this command alone
+    from rrstats.inference import binomial
+
     _add(command, {"file FILE": "a file of reports"}, type=_path)
     _add_design(command)
     level = {"--level L": "confidence level of the intervals (default 0.95)"}
