@@ -81,15 +81,16 @@ class MatrixForm:
         return np.zeros(self.m, dtype=np.intp)
 
     @cached_property
-    def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """(m, classes) whole numbers, and (m,) those by which each row is divided."""
-        return _over_one(self.entries)
-
-    @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
         """The largest ratio within a row, between any two classes."""
-        ends = [(max(row), min(row)) for row in self._whole[0].tolist() if any(row)]
-        return max(Fraction(most, least) if least else math.inf for most, least in ends)
+        # Rows of designs hold few objects, each many times; to compare fractions is slow.
+        rows = [{id(x): x for x in row}.values() for row in self._comparable if any(row)]
+        return max(Fraction(max(row), min(row)) if all(row) else math.inf for row in rows)
+
+    @property
+    def _comparable(self) -> Iterable[Sequence[Fraction | int]]:
+        """The rows of the matrix, each up to a factor of its own."""
+        return self.entries
 
     @cached_property
     def binomial_rates(self) -> BinomialRates | None:
@@ -113,8 +114,7 @@ class MatrixForm:
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
-        whole, common = self._whole
-        return kept((whole / common[:, None]).astype(np.float64))
+        return kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
 
     @cached_property
     def left_inverse(self) -> Floats:
@@ -193,17 +193,31 @@ class ProductChannel(MatrixForm):
 
     @cached_property
     def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """Sums of whole numbers, as sums of fractions would take a hundred times as long."""
+        """(m, classes) whole numbers, and (m,) those by which each row is divided.
+
+        Sums of fractions, or fractions of these sums, would take a hundred times as long.
+        """
         rows, low = _over_one(self.second.entries)
         columns, high = _over_one(zip(*self.first.entries, strict=True))
         common = math.lcm(*high)
         return rows @ columns.T * (common // high), low * common
 
     @property
+    def _comparable(self) -> Iterable[Sequence[Fraction | int]]:
+        rows: list[list[int]] = self._whole[0].tolist()
+        return rows
+
+    @property
     def entries(self) -> Entries:
         """The exact product."""
         pairs = zip(*self._whole, strict=True)
         return tuple(tuple(Fraction(x, common) for x in row) for row, common in pairs)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
+        whole, common = self._whole
+        return kept((whole / common[:, None]).astype(np.float64))
 
 
 def _over_one(
