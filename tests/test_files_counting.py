@@ -7,7 +7,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import file_samples as samples  # after importorskip
-from file_samples import KRR, WORDS  # after importorskip
+from file_samples import KRR  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
@@ -57,15 +57,6 @@ def test_missing_reports_that_nothing_contradicts(tmp_path, ending):
         path = reports(folder, ending, [*REPORTS, *[None] * 30], **said)
         counted = files.tally_file(path, "answer", None if said else KRR)
         assert (300, 30) == (counted.n, counted.n_missing)
-
-
-@pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_missing_reports_of_a_missing_category_are_reports(tmp_path, ending):
-    """Where not answering is an answer, empty cells are reports of it."""
-    path = reports(tmp_path, ending, [*REPORTS, *[None] * 30])
-    record = ColumnRecord.of("answer", rr.KRR([*WORDS, None], 0.75))
-    counted = files.tally_file(path, "answer", record)
-    assert (330, 0) == (counted.n, counted.n_missing)
 
 
 def test_a_document_that_is_given_is_held_to_its_word(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 pytest.importorskip("pyarrow")  # rrstats.files reads and writes with it
@@ -178,19 +177,6 @@ def test_fingerprints_fit(tmp_path, place):
     assert files.tally_file(path, "answer", m).n == N
     with pytest.raises(MetadataError, match="found 'Newer'"):
         files.tally_file(path, "grade")
-
-
-def test_overwritten_before_it_was_written(tmp_path):
-    """A frame whose column was overwritten or dropped writes a claim that no longer fits."""
-    frame = pd.DataFrame({"answer": WORDS * 10, "age": range(30)})
-    frame = rr.privatize(frame, {"answer": KRR}, rng=QUIET)
-    path = tmp_path / "reports.parquet"
-    frame.assign(answer=range(30)).to_parquet(path)
-    with pytest.raises(MetadataError, match="'answer' does not fit"):
-        files.estimate_file(path)
-    frame.drop(columns="answer").to_parquet(path)
-    with pytest.raises(MetadataError, match="there is no such column"):
-        files.describe_file(path)
 
 
 # -- Spark's own place --------------------------------------------------------------------------

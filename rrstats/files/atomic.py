@@ -65,12 +65,11 @@ class Publication:
     target : the path of the file or, with ``directory=True``, of the directory.
     overwrite : replace what is there, keeping its mode; without it, an existing target is
         refused when the block is entered, and one that was made meanwhile at the end.
-    Raises FileError, always before anything has appeared.  `published` says whether it has.
+    Raises FileError, always before anything has appeared.
     """
 
     def __init__(self, target: Path, *, overwrite: bool = False, directory: bool = False) -> None:
         self.target = Path(target)
-        self.published = False
         self._overwrite, self._directory = overwrite, directory
         self._staging = self.target.parent / f".{self.target.name}.part"
         self._data = self._staging / DATA
@@ -154,7 +153,6 @@ class Publication:
             with uninterrupted():
                 let_through()
                 self._appear()
-                self.published = True
                 self._abandon()
 
     def _appear(self) -> None:
