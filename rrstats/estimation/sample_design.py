@@ -30,6 +30,19 @@ EVERYONE: tuple[Hashable, Hashable] = (None, None)
 LIMITS = {"weights": (1e-100, 1e100), "probabilities": (1e-100, 1.0)}
 """The least and the greatest of numbers whose squares are added; a weight may be 0 as well."""
 
+_RULES = {
+    "weights": (
+        "0 or between 1e-100 and 1e+100",
+        "missing, negative or beyond; a row that counts for nobody has weight 0, and all may be "
+        "multiplied by a constant",
+    ),
+    "probabilities": (
+        "in (0, 1], the chance of each row to be in the sample",
+        "outside or missing; numbers of another kind are weights",
+    ),
+}
+"""What they must be, and what others are."""
+
 _COMBINED = 1 << 22
 """Up to so many combinations of labels are numbered without asking which of them occur."""
 
@@ -62,8 +75,8 @@ class SampleDesign:
 
     Raises
     ------
-    ArgumentTypeError, ArgumentValueError
-        For weights with probabilities, or probabilities with a population.
+    ArgumentTypeError
+        For probabilities with weights or with a population.
 
     Examples
     --------
@@ -85,14 +98,8 @@ class SampleDesign:
 
     def __post_init__(self) -> None:
         check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
-        if self.probabilities is not None:
-            if self.weights is not None:
-                raise ArgumentTypeError("give weights or probabilities, found both")
-            if self.population is not None:
-                raise ArgumentValueError(
-                    "give probabilities or population, found both: probabilities say how much of "
-                    "the population is in the sample"
-                )
+        if self.probabilities is not None and not (self.weights is None is self.population):
+            raise ArgumentTypeError("give probabilities, or weights and population, found both")
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -297,18 +304,9 @@ def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
 
     refused : how many of the rows have such a one.  total : the sum of the weights.
     """
-    if refused and name == "probabilities":
-        raise ArgumentValueError(
-            "probabilities must be in (0, 1], the chance of each row to be in the sample, found "
-            f"{refused} of {rows} outside or missing; numbers of another kind are weights"
-        )
     if refused:
-        least, most = LIMITS[name]
-        raise ArgumentValueError(
-            f"weights must be 0 or between {least:g} and {most:g}, found {refused} of {rows} "
-            "missing, negative or beyond; a row that counts for nobody has weight 0, and all "
-            "may be multiplied by a constant"
-        )
+        rule, found = _RULES[name]
+        raise ArgumentValueError(f"{name} must be {rule}, found {refused} of {rows} {found}")
     if rows and not total > 0:
         raise ArgumentValueError("weights must not all be 0")
 
