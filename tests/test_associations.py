@@ -199,6 +199,8 @@ def test_ordinary_columns_have_pearsons_correlation():
     frame.loc[:9, "x"] = np.nan
     again = correlations(frame, "x", "y")
     assert (290, 10) == (again.n, again.n_missing)
+    none = correlations(frame[:10], "x", "y")
+    assert (0, 10, True) == (none.n, none.n_missing, np.isnan(none.values[0, 1]))
     assert np.isclose(plain.iloc[10:].corr().loc["x", "y"], again.values[0, 1])
     exact = correlations(frame, "x", "y", target="rows")
     assert np.allclose(0, exact.std_error, rtol=0, atol=1e-7)
@@ -241,15 +243,6 @@ def test_a_column_that_does_not_vary_goes_with_nothing(measure, levels):
     assert {phi: (-1, 1), correlation: (-1, 1), odds_ratio: (0, np.inf), cramers_v: (0, 1)}[
         measure
     ] == (found.low, found.high)
-
-
-def test_a_column_of_missing_values_leaves_no_rows():
-    """Then no correlation is known; with one level it is not defined."""
-    frame = pd.DataFrame({"x": [None] * 4, "y": [1, 2, 3, 5], "z": ["no"] * 4}, dtype=object)
-    found = correlations(frame.astype({"y": float}), "x", "y")
-    assert (0, 4) == (found.n, found.n_missing)
-    assert np.isnan(found.values[0, 1])
-    assert np.isnan(correlations(frame.astype({"y": float}), "z", "y").values[0, 1])
 
 
 def test_odds_ratios_of_ordinary_columns_hold_the_textbooks_interval():
