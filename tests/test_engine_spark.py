@@ -279,9 +279,9 @@ def test_rows_lie_where_names_say_whatever_the_answers(cutting, rrs, tmp_path):
         receipt = rrs.privatize_parquet(source, tmp_path / "out", {"answer": M}, overwrite=True)
         tables = parts_of(tmp_path / "out")
         expected = [list(range(start, start + 90)) for start in (1000, 2000, 3000)]
-        assert [*expected, []] == [table["id"].to_pylist() for table in tables]
+        assert expected == [table["id"].to_pylist() for table in tables]
         names = [path.name[:10] for path in sorted((tmp_path / "out").glob("part-*"))]
-        assert [f"part-0000{place}" for place in range(4)] == names
+        assert ["part-00000", "part-00001", "part-00002"] == names
         assert 270 == receipt.rows
     for file in "abc":
         (one / f"{file}.parquet").unlink()

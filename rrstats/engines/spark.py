@@ -125,8 +125,8 @@ DOCUMENT = "_rrstats.json"
 WHOLE_BYTES = 1 << 42
 
 
-def read_source(spark: Any, path: str) -> tuple[Any, dict[bytes, bytes]]:
-    """A data set, each file one task, and what its document and the footer of a file say.
+def read_source(spark: Any, path: str) -> tuple[Any, list[str], dict[bytes, bytes]]:
+    """A data set, each file one task, the files with rows, and what document and footer say.
 
     The frame has a session of its own, in which Spark does not cut files; that of the user
     stays as it is.
@@ -139,18 +139,19 @@ def read_source(spark: Any, path: str) -> tuple[Any, dict[bytes, bytes]]:
         if system.exists(document):
             with closing(system.open(document)) as stream:
                 beside = bytes(stream.readAllBytes())
-    columns, footer = _footer(spark, files[0]) if files else ({}, {})
+    footers = {file: _footer(spark, file) for file in files}
+    columns, footer, _ = footers[files[0]] if files else ({}, {}, 0)
     here, there = file_metadata.read_records(footer), read({KEY: beside})
     # Spark takes the columns of one file, and fills what others lack with nothing.
-    for file in files[1:]:
-        others, told = _footer(spark, file)
+    for file, (others, told, _) in footers.items():
         if (others, file_metadata.read_records(told)) != (columns, here):
             raise FileError(
                 f"the files of {path} do not have the same columns, or say different things of "
                 f"how those were made: {files[0]} and {file}; privatize them apart, or write them "
                 "with one schema"
             )
-    return frame, {**footer, KEY.encode(): one_document([here, there])}
+    filled = [file for file, (*_, rows) in footers.items() if rows] or files
+    return frame, filled, {**footer, KEY.encode(): one_document([here, there])}
 
 
 def _uncutting(spark: Any) -> Any:
@@ -210,8 +211,8 @@ def _check_apart(files: list[str], source: str | None, target: str) -> None:
         )
 
 
-def _footer(spark: Any, file: str) -> tuple[dict[str, str], dict[bytes, bytes]]:
-    """The columns of a Parquet file with their physical types, and its key-values."""
+def _footer(spark: Any, file: str) -> tuple[dict[str, str], dict[bytes, bytes], int]:
+    """The columns of a Parquet file with their physical types, its key-values and its rows."""
     jvm, conf = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
     opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, conf)
@@ -221,8 +222,8 @@ def _footer(spark: Any, file: str) -> tuple[dict[str, str], dict[bytes, bytes]]:
             ".".join(column.getPath()): column.getPrimitiveType().getPrimitiveTypeName().toString()
             for column in told.getSchema().getColumns()
         }
-        found = dict(told.getKeyValueMetaData())
-    return columns, {name.encode(): text.encode() for name, text in found.items()}
+        found, rows = dict(told.getKeyValueMetaData()), reader.getRecordCount()
+    return columns, {name.encode(): text.encode() for name, text in found.items()}, rows
 
 
 def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
@@ -322,12 +323,12 @@ class Task:
             self.seen.add(release.seen())
 
 
-def file_places(reports: Any) -> dict[int, int]:
-    """For each task the place of its file in the order of names, as Spark planned them.
+def file_places(reports: Any, files: list[str]) -> dict[int, int]:
+    """For the task of each of these files, as Spark planned them, the place of the file.
 
     Raises FileError where a task is not one file from its first row to its last.
     """
-    files: dict[int, str] = {}
+    tasks: dict[str, int] = {}
     for task in reports._jdf.queryExecution().toRdd().partitions():
         file, *others = task.files()
         if others or file.length() < file.fileSize():
@@ -336,8 +337,8 @@ def file_places(reports: Any) -> dict[int, int]:
                 "answers; nothing was published; give a DataFrame in an order that tells nothing, "
                 "such as spark.read.parquet(...).orderBy(F.rand())"
             )
-        files[task.index()] = str(file.urlEncodedPath())
-    return {task: place for place, task in enumerate(sorted(files, key=lambda one: files[one]))}
+        tasks[str(file.urlEncodedPath())] = task.index()
+    return {tasks[file]: place for place, file in enumerate(files)}
 
 
 def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
@@ -383,7 +384,7 @@ def privatize_parquet(
     src : a path that Spark reads as Parquet (text as Spark takes it, a `Path` of this machine),
         or a Spark DataFrame, which is computed once (twice where answers may be refused).
     dst : the directory; any Hadoop file system.  Each file of a path is one task and one part, in
-        the order of their names and with its rows in their order (without rows it may have none);
+        the order of their names and with its rows in their order (without rows it has none);
         each partition of a DataFrame is one part, as it stands.
     plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
     spark : the session, for a path; by default the active one.
@@ -409,12 +410,13 @@ def privatize_parquet(
     place = _location(dst)
     wanted = wanted_columns(plan, unknown, missing)
     told: dict[bytes, bytes] = {}
-    source = None
+    source, filled = None, None
     if isinstance(src, DataFrame):
         frame, spark = src, _session(src.sparkSession)
     else:
         spark, given = _session(spark), _location(src)
-        frame, told = retold(f"cannot read {given} as Parquet", lambda: read_source(spark, given))
+        failed = f"cannot read {given} as Parquet"
+        frame, filled, told = retold(failed, lambda: read_source(spark, given))
         source = str(_opened(spark, given)[0])
     files = refuse_by(frame, wanted)
     release, task, schema = prepare(frame, wanted, told, again)
@@ -427,8 +429,7 @@ def privatize_parquet(
                 with _counted(spark, release) as seen:
                     mapped(frame, replace(task, seen=seen).look, "looked long").collect()
                 release.refuse()
-            by_file = source is not None
-            rows = _write(staging, frame, release, task=task, schema=schema, by_file=by_file)
+            rows = _write(staging, frame, release, task=task, schema=schema, files=filled)
             staging.publish()
             return rows
 
@@ -446,13 +447,19 @@ def _counted(spark: Any, release: BatchRelease) -> Iterator[Any]:
 
 
 def _write(
-    staging: Staging, frame: Any, release: BatchRelease, *, task: Task, schema: Any, by_file: bool
+    staging: Staging,
+    frame: Any,
+    release: BatchRelease,
+    *,
+    task: Task,
+    schema: Any,
+    files: list[str] | None,
 ) -> int:
-    """Write all reports; how many rows there are.  by_file : each task is to be one file."""
+    """Write all reports; how many rows there are.  files : those whose tasks make the parts."""
     spark = frame.sparkSession
     with _counted(spark, release) as seen:
         reports = mapped(frame, replace(task, seen=seen).reports, schema)
-        places = file_places(reports) if by_file else None
+        places = None if files is None else file_places(reports, files)
         reports.write.mode("append").options(**WRITING).parquet(staging.data)
     staging.close(places)
     rows: int = spark.read.parquet(staging.data).count()
