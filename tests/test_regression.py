@@ -772,7 +772,10 @@ def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
         ("log(answer) ~ age", "name of the column"),
         ("answer + club ~ age", "name of the column"),
         ("answer ~ age ~ club", "is no formula"),
-        ("answer ~ height", "at the factor 'height' .*; the columns are 'age', 'club', 'answer'"),
+        (
+            "answer ~ height",
+            r"at the factor 'height' .*; the columns are \['age', 'club', 'answer'",
+        ),
         ("answer ~ aeg", "did you mean 'age'"),
         ("answer ~ C(aeg)", "did you mean 'age'"),
         ("answer ~ I(age^2)", r"at the factor 'I\(age \^ 2\)' \(TypeError.*a power is \*\*"),

@@ -26,7 +26,6 @@ from rrstats._typing import Floats
 from rrstats.errors import (
     ArgumentTypeError,
     LowPrecisionWarning,
-    NotIdentifiableError,
     RRStatsWarning,
 )
 from rrstats.inference.contrasts import student_quantile
@@ -137,24 +136,18 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
     sizes = np.sqrt((design**2).mean(axis=(0, 1)))
     design = design / sizes
     heavy = (scores * data.weights)[:, :, None] * design
-    gram = np.einsum("crb,crd->bd", heavy, design, optimize=True)
-    try:
-        bread = np.linalg.inv((gram + gram.T) / 2)
-    except np.linalg.LinAlgError:
-        raise NotIdentifiableError(
-            "the reports cancel one another, so that nothing is left; more people are needed"
-        ) from None
+
+    def information(rows: Any) -> Floats:
+        part = np.einsum("crb,crd->bd", heavy[:, rows], design[:, rows], optimize=True)
+        return np.asarray((part + part.T) / 2)
+
+    bread = np.asarray(np.linalg.inv(information(slice(None))), np.float64)
     beta = bread @ np.einsum("crb,r->b", heavy, y)
     residual = y - design @ beta
     each, noise = _equations(design, scores, residual, data.weights)
     factor = n / (n - len(beta))
     covariance = factor * bread @ each.T @ each @ bread
     if data.clusters is not None:
-
-        def information(rows: Any) -> Floats:
-            part = np.einsum("crb,crd->bd", heavy[:, rows], design[:, rows], optimize=True)
-            return np.asarray((part + part.T) / 2)
-
         covariance = clustered_covariance(each, data, bread, information)
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = 1 - factor * np.diag(bread @ noise @ bread) / np.diag(covariance)

@@ -252,7 +252,7 @@ class DesignMatrix:
         hint = f"its columns are {kinds[:400]}"
         if isinstance(cause, NameError):
             wanted = "".join((re.findall(r"'(\w+)'|`(.+?)`", str(cause)) or [""])[0])
-            hint = f"the columns are {listed(self.columns)}"
+            hint = f"the columns are {list(self.columns[:20])}"
             if near := difflib.get_close_matches(wanted, self.columns, n=1):
                 hint = f"did you mean {near[0]!r}? {hint}"
             for name in self.columns:
@@ -292,7 +292,14 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     if isinstance(data, pd.Series):
         data = {"x1" if data.name is None else data.name: data}
     if isinstance(data, Mapping):
-        return _of_columns(data)
+        frame = pd.DataFrame(dict(data))
+        if records := [
+            replace(record, name=name)
+            for name, column in data.items()
+            if isinstance(column, pd.Series) and (record := find(column.attrs, column.name))
+        ]:
+            frame.attrs[KEY] = write(records)  # metadata of Series go with them
+        return frame
     if np.ma.isMaskedArray(data):  # as plain arrays they show what stands behind the mask
         data = np.ma.filled(data.astype(np.float64), np.nan)
     table = np.asarray(data)
@@ -304,19 +311,6 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
         )
     columns = list(names) or [f"x{place + 1}" for place in range(table.shape[1])]
     return pd.DataFrame(table, columns=columns)
-
-
-def _of_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
-    """A mapping of columns as a frame; metadata of Series go with them."""
-    frame = pd.DataFrame(dict(data))
-    records = [
-        replace(record, name=name)
-        for name, column in data.items()
-        if isinstance(column, pd.Series) and (record := find(column.attrs, column.name))
-    ]
-    if records:
-        frame.attrs[KEY] = write(records)
-    return frame
 
 
 def labelled(data: Any) -> pd.Series[Any] | None:
@@ -341,11 +335,6 @@ def finite(matrix: Floats, names: Sequence[str]) -> Floats:
         if len(bad):
             raise ArgumentValueError(f"covariates must be finite, found others in {by_source(bad)}")
     return matrix
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names for an error, and not too many."""
-    return ", ".join(repr(name) for name in names[:20]) + ", ..." * (len(names) > 20)
 
 
 # -- formulas ----------------------------------------------------------------------------------
@@ -505,15 +494,14 @@ def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Boole
     absent : for each thing that rows need, where it is missing.
     """
     check_one_of(missing, "missing", ("raise", "drop"))
-    counts = {name: int(where.sum()) for name, where in absent.items() if where.any()}
-    if counts and missing == "raise":
-        told = ", ".join(f"{count} in {name}" for name, count in counts.items())
+    gaps = {name: where for name, where in absent.items() if where.any()}
+    if gaps and missing == "raise":
+        told = ", ".join(f"{where.sum()} in {name}" for name, where in gaps.items())
         raise ArgumentValueError(
             f"some of the {rows} rows have missing values: {told}; missing='drop' leaves these "
             "rows out (then the fit speaks of the others only)"
         )
-    gaps = [absent[name] for name in counts]
-    return np.asarray(~np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *gaps]))
+    return np.asarray(~np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *gaps.values()]))
 
 
 def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) -> Any:

@@ -101,11 +101,6 @@ class NormalOutcome:
         sigma = self.scale * np.exp(own)
         return sigma, np.diag(sigma)
 
-    @property
-    def observed(self) -> tuple[Any, ...]:
-        """All that was seen."""
-        return (self.y,)
-
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
         """(1, ...) the mean and its (1, 1, ...) slopes."""
         return self.scale * eta, np.full((1, *eta.shape), self.scale)
@@ -216,11 +211,6 @@ class ReportedOutcome:
             curves[q:, q:] = (shares[codes] * inverse)[:, None] * bend[:, :, None]
         with np.errstate(divide="ignore"):
             return Terms(np.log(rate), by, curves)
-
-    @property
-    def observed(self) -> tuple[Any, ...]:
-        """All that was seen, and of which mechanism."""
-        return self.categories, self.table, self.cells
 
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
         """(k, ...) probabilities of the categories and their (k, predictors, ...) slopes."""
@@ -844,6 +834,10 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
 # -- nested models -------------------------------------------------------------------------------
 
 
+_SEEN = ("y", "categories", "table", "cells")
+"""All that was seen of an outcome."""
+
+
 def check_nested(large: Fit, small: Fit, advice: str) -> None:
     """Raise where one is no special case of the other, or has no chi-squared distribution."""
     one, two = large.model, small.model
@@ -853,7 +847,7 @@ def check_nested(large: Fit, small: Fit, advice: str) -> None:
     if type(one.outcome) is not type(two.outcome) or not (
         _same(one.given, two.given)
         and _same(one.weights, two.weights)
-        and all(map(_same, one.outcome.observed, two.outcome.observed))
+        and all(_same(*(getattr(m.outcome, name, None) for m in (one, two))) for name in _SEEN)
     ):
         why = "must be of the same reports; of a privatized covariate itself use wald_test"
     elif families[0] != families[1] or not _same(one.offset, two.offset):

@@ -71,33 +71,30 @@ LINKS: dict[str, Link] = {
 
 @dataclass(frozen=True)
 class BinaryFamily:
-    """Two categories, of which the second is the event."""
+    """Two categories, of which the second is the event; the link by name, so that it pickles."""
 
     name: str
     predictors: int = 1
 
-    @property
-    def link(self) -> Link:
-        """The distribution function; found by its name, so that a result can be pickled."""
-        return LINKS[self.name]
-
     def shares(self, eta: Floats) -> Floats:
         """(1, rows) linear predictors to the (2, rows) probabilities."""
-        event, other = self.link.tails(eta[0])
+        event, other = LINKS[self.name].tails(eta[0])
         return np.stack([other, event])
 
     def slopes(self, eta: Floats, shares: Floats) -> Floats:
         """(2, 1, rows) derivatives: less the density, and the density."""
-        density = np.asarray(self.link.density(eta[0], shares))[None]
+        density = np.asarray(LINKS[self.name].density(eta[0], shares))[None]
         return np.stack([-density, density])
 
     def bends(self, eta: Floats, shares: Floats, values: Floats) -> Floats:
         """(1, 1, rows) second derivatives of ``(values * shares).sum(axis=0)``."""
-        return np.asarray((self.link.slope(eta[0], shares) * (values[1] - values[0]))[None, None])
+        return np.asarray(
+            (LINKS[self.name].slope(eta[0], shares) * (values[1] - values[0]))[None, None]
+        )
 
     def eta(self, shares: Floats) -> Floats:
         """The quantile of the event's probability."""
-        return np.asarray(self.link.quantile(shares[1]))[None]
+        return np.asarray(LINKS[self.name].quantile(shares[1]))[None]
 
 
 @dataclass(frozen=True)

@@ -174,10 +174,9 @@ class PrivateCovariates:
         for place, (column, name) in enumerate(zip(self.columns, self.names, strict=True)):
             codes = pd.Index(column.categories).get_indexer(pd.Index(column_of(frame, name)))
             if bad := int((codes < 0).sum()):
-                # Of an ordinary column categories are cells.
-                named = f" {list(column.categories)[:8]}" if column.private else ""
                 raise ArgumentValueError(
-                    f"{bad} of {len(frame)} rows of {name!r} are none of the true categories{named}"
+                    f"{bad} of {len(frame)} rows of {name!r} are none of the true categories "
+                    f"{list(column.categories[:8])}"
                 )
             found[:, place] = codes
         return self.numbered(found)
