@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 from fractions import Fraction
@@ -470,14 +469,6 @@ def test_simulated_is_marked():
     assert record.simulated
     (record,) = metadata.read(data.rr.privatize("answer", YES_NO).attrs)
     assert not record.simulated
-
-
-def test_dates_and_bytes_by_name():
-    """Column names are tagged like categories: any of those types names a column."""
-    names = [datetime.date(2020, 1, 1), b"raw", ("wave", 2), 3, True, 2.5, None]
-    records = [ColumnRecord.of(name, YES_NO) for name in names]
-    text = json.dumps(metadata.write(records), allow_nan=False)
-    assert names == [record.name for record in metadata.read({"rrstats": text})]
 
 
 # -- the mechanisms of a frame ------------------------------------------------------------------

@@ -524,17 +524,3 @@ def test_text_files_are_refused(tmp_path, ending):
         with pytest.raises(ArgumentTypeError, match="use Parquet or Feather"):
             ask()
     assert set(tmp_path.iterdir()) == before
-
-
-def test_many_categories_in_a_file(tmp_path):
-    """Above 100 categories the file holds a fingerprint of them, and the mechanism is given."""
-    pa = pytest.importorskip("pyarrow")
-    import pyarrow.parquet as pq
-
-    m = SubsetSelection(range(150), epsilon=2.0)
-    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
-    pq.write_table(pa.table({"answer": np.arange(450) % 150}), source)
-    rr.files.privatize_file(source, target, {"answer": m})
-    with pytest.raises(rr.errors.MetadataError, match="fingerprint"):
-        rr.files.tally_file(target, "answer")
-    assert rr.files.tally_file(target, "answer", m).reported.sum() == 450 * m.size

@@ -396,8 +396,8 @@ class StackedChannel(MatrixForm):
         if self.is_separable:
             people = np.ones(self.m) if sizes is None else sizes
             with np.errstate(invalid="ignore"):
-                shares = people / people[list(self.bounds[:-1])].sum()
-            return np.asarray(self._each_alone * shares)
+                proportions = people / people[list(self.bounds[:-1])].sum()
+            return np.asarray(self._each_alone * proportions)
         alike = left_inverse(self.matrix, recode_matrix(self))  # raises for the design itself
         if sizes is None:
             return alike

@@ -460,16 +460,15 @@ def _carried(
     dropped: Iterable[Hashable],
 ) -> list[ColumnRecord]:
     """The records of the columns of target."""
-    opened = [_opened(source) for source in sources]
+    before = [_read_source(source) for source in sources]
     own = read(target.attrs)
     made = {record.name: record for record in own if record.name in target.columns}
     # What is said of other columns, and whether the source has such a column itself.
     said = [(record, False) for record in own if record.name not in made]
-    said += [(one, one.name in columns) for records, columns in opened for one in records]
+    said += [(one, one.name in columns) for records, columns in before for one in records]
     if not made and not said:
         raise MetadataError(
-            "neither target nor the sources say how a column was made, so there is nothing to "
-            "carry; give the data that rr.privatize made, or the mechanism when you estimate"
+            "there is nothing to carry: neither target nor the sources say how a column was made"
         )
     spoken = {record.name for record, _ in said}
     gone = {dropped} if isinstance(dropped, str) else set(dropped)
@@ -481,8 +480,15 @@ def _carried(
     for name in moved.values():
         column_of(target, name)  # raises where it is not there just once
     stay = {one.name for one, stands in said if stands and one.name in target.columns}
-    _refuse_plain(opened, stay - set(moved))
-    known = {*made, *moved.values(), *(name for source in opened for name in _known(*source))}
+    for records, columns in before:
+        plain = set(columns) - {record.name for record in records}
+        for name in plain & stay - set(moved):
+            raise MetadataError(
+                f"one source says that column {name!r} holds reports, and another has a column "
+                "of that name that may hold true answers; leave that source out, or give "
+                f"names={{{name!r}: ...}} where the reports go by another name in target"
+            )
+    known = {*made, *moved.values(), *(name for source in before for name in _known(*source))}
     new = [column for column in target.columns if column not in known]
     for record, stands in said:
         if record.name in moved or (stands and record.name in stay - gone):
@@ -500,7 +506,7 @@ def _carried(
     return list(made.values())
 
 
-def _opened(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
+def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
     """The records of one source, and the columns that it has."""
     if isinstance(source, pd.DataFrame):
         return read(source.attrs), list(source.columns)
@@ -525,27 +531,12 @@ def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable
     return set(columns) if len(stand) == len(records) else stand
 
 
-def _refuse_plain(
-    opened: Iterable[tuple[list[ColumnRecord], list[Hashable]]], claimed: set[Hashable]
-) -> None:
-    """Raise where a column that one source calls reports may be the plain one of another."""
-    for records, columns in opened:
-        for name in claimed & set(columns) - {record.name for record in records}:
-            raise MetadataError(
-                f"one source says that column {name!r} holds reports, and another has a column "
-                f"{name!r} of which it says nothing, so that it may hold true answers; give "
-                f"names={{{name!r}: ...}} where the reports go by another name in target, and "
-                "leave a source out whose column is not in it"
-            )
-
-
 def _joined(one: ColumnRecord, other: ColumnRecord) -> ColumnRecord:
     """The record of a column of which two sources speak, either of which may hold its rows."""
     if one.mechanism != other.mechanism or one.missing != other.missing:
         raise MetadataError(
-            f"the data say two different things of how column {one.name!r} was made; where its "
-            "rows were made by different mechanisms, give a column of mechanisms when you "
-            "estimate (df.rr.estimate(..., mechanism=...)), else leave the wrong source out"
+            f"the data say two different things of how column {one.name!r} was made; leave the "
+            "wrong source out, or give a column of mechanisms when you estimate (mechanism=...)"
         )
     return replace(
         one,

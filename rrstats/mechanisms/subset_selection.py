@@ -185,8 +185,8 @@ def best_size(k: int, epsilon: float) -> int:
         own = size / (size + (k - size) * math.exp(-epsilon))
         other = (own * (size - 1) + (1 - own) * size) / (k - 1)
         gap = (size / k - own) * k / (k - 1)  # own - other, up to its sign, without cancelling
-        spread = own * (1 - own) + (k - 1) * other * (1 - other)
-        return spread / gap**2 if gap else math.inf
+        total = own * (1 - own) + (k - 1) * other * (1 - other)
+        return total / gap**2 if gap else math.inf
 
     return min(sizes, key=variance, default=1)
 
