@@ -97,10 +97,8 @@ def category_array(categories: Categories, own: Any) -> Any:
     target = result_type(categories, own)
     if not pa.types.is_dictionary(target):
         return pa.array(categories.categories, type=target)
-    place = iter(range(categories.k))
-    indices = [None if c is None else next(place) for c in categories.categories]
     return pa.DictionaryArray.from_arrays(
-        pa.array(indices, type=target.index_type),
+        pa.array(categories.places, type=target.index_type, mask=categories.places < 0),
         pa.array([c for c in categories.categories if c is not None], type=target.value_type),
         ordered=target.ordered,
     )

@@ -57,16 +57,11 @@ def is_missing(value: object) -> bool:
     -------
     bool
     """
-    if value is None or value is pd.NA or value is pd.NaT:
-        return True
+    found = cast(Any, value)
     try:
-        if isinstance(value, Decimal):
-            return value.is_nan()
-        if isinstance(value, float | complex | np.inexact):
-            return bool(value != value)
-        return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
-    except Exception:  # an answer may be an object that raises when looked at
-        return False
+        return found is None or (pd.api.types.is_scalar(found) and bool(pd.isna(found)))
+    except Exception:  # an answer may be an object that raises when looked at, as sNaN does
+        return type(value) is Decimal
 
 
 def _plain(category: object) -> Hashable:
@@ -253,6 +248,12 @@ class Categories:
         found = np.fromiter(self.categories, dtype=object, count=self.k)
         found.flags.writeable = False
         return found
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """(k,) each category's place among those that are not missing; -1 for the missing one."""
+        given = [c is not None for c in self.categories]
+        return np.where(given, np.cumsum(given) - 1, -1)
 
     @cached_property
     def integers(self) -> NDArray[np.int64] | None:

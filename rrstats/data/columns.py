@@ -932,10 +932,8 @@ def _pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
         labels: Any = [c for c in values if c is not None]
         if categories.kind == "other":  # pd.Index would look inside tuples
             labels = np.fromiter(labels, dtype=object, count=len(labels))
-        places = iter(range(categories.k))
-        codes = [-1 if c is None else next(places) for c in values]
         index = pd.Index(labels, tupleize_cols=False)
-        return pd.Categorical.from_codes(codes, index, ordered=bool(own.ordered))
+        return pd.Categorical.from_codes(categories.places, index, ordered=bool(own.ordered))
     if isinstance(own, pd.ArrowDtype):
         return category_array(categories, own.pyarrow_dtype)
     if (isinstance(own, pd.StringDtype) and categories.kind == "str") or (

@@ -130,16 +130,11 @@ def _solved(matrix: Floats, rates: Floats) -> Floats | None:
     return np.asarray(proportions / proportions.sum()) if proportions.min() > 0 else None
 
 
-def _gradient(matrix: Floats, rates: Floats, proportions: Floats) -> Floats:
-    """(c,) what the log-likelihood per report gains for a share: 1 at the maximum, or less."""
-    return np.asarray((rates / (matrix @ proportions)) @ matrix)
-
-
 def _gain(matrix: Floats, rates: Floats, proportions: Floats) -> float:
     """A bound of the log-likelihood per report that is still to gain: concavity's."""
     if not (matrix @ proportions > 0).all():
         return np.inf
-    gradient = _gradient(matrix, rates, proportions)
+    gradient = (rates / (matrix @ proportions)) @ matrix
     return float(gradient.max() - proportions @ gradient)
 
 
