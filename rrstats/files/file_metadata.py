@@ -45,15 +45,10 @@ Columns = Mapping[str, ColumnRelease]
 Records = Sequence[ColumnRecord]
 
 
-def _spark_fields(described: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The columns of Spark's description."""
-    fields = described.get("fields")
-    return [field for field in _listed(fields) if isinstance(field, dict)]
-
-
-def _listed(found: object) -> list[Any]:
-    """The list that was found; none where something else stands there."""
-    return found if isinstance(found, list) else []
+def _objects(described: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects in a list of a description; none where something else stands there."""
+    found = described.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
@@ -62,7 +57,7 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
     Raises MetadataError for a document that cannot be read, and where two places disagree.
     """
     found = [read(place) for place in arrow_places(metadata)]
-    for field in _spark_fields(parse_object(metadata, SPARK)):
+    for field in _objects(parse_object(metadata, SPARK), "fields"):
         said, name = field.get("metadata"), field.get("name")
         if isinstance(said, dict) and isinstance(name, str):
             # It goes with the column when that gets another name.
@@ -131,7 +126,7 @@ def release_metadata(
     attributes = _silent(parse_object(kept, ATTRS), names)
     kept[RRSTATS] = json.dumps(document).encode()
     kept[ATTRS] = json.dumps({**attributes, KEY: document}).encode()
-    fields = _spark_fields(described := parse_object(kept, SPARK))
+    fields = _objects(described := parse_object(kept, SPARK), "fields")
     for field in fields:
         said = field.get("metadata")
         said = said if isinstance(said, dict) else {}
@@ -188,23 +183,23 @@ def _names(text: bytes, names: Sequence[str]) -> bool:
 def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     """True where pandas keeps an index under the column's name, a copy of its answers."""
     described = parse_object(metadata, PANDAS)
-    indexes = _listed(described.get("index_columns"))
-    for entry in _listed(described.get("columns")):
-        if not isinstance(entry, dict) or entry.get("name") is None:
+    indexes = described.get("index_columns")
+    for entry in _objects(described, "columns"):
+        if entry.get("name") is None:
             continue
         label = str(entry["name"])
         field = entry.get("field_name", label)
         if field in (name, None) or label.casefold() != name.casefold():
             continue
-        if label == name or field in indexes:
+        if label == name or (isinstance(indexes, list) and field in indexes):
             return True
     return False
 
 
 def _describe_again(described: dict[str, Any], name: str, column: ColumnRelease) -> None:
     """Write pandas' description of one column anew, as its declarations say."""
-    for entry in _listed(described.get("columns")):
-        if isinstance(entry, dict) and name == entry.get("field_name", entry.get("name")):
+    for entry in _objects(described, "columns"):
+        if name == entry.get("field_name", entry.get("name")):
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
             said = str(entry.get("numpy_type"))
             entry.clear()
