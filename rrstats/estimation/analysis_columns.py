@@ -72,9 +72,8 @@ def mechanism_of(
         old = repr(others[0]) if len(others) == 1 else "old"
         named = "" if name is None else f", names={{{old}: {name!r}}}"
         raise ArgumentTypeError(
-            f"{whose} not say how they were made: {silence}.  Give the mechanism, or categories "
-            f"and prob, or put it back: df = rr.metadata.carry(df, reports{named}); true answers "
-            "must be privatized first, or are mechanism=rr.surveys.direct([...])"
+            f"{whose} not say how they were made: {silence}.  Give the mechanism, of true answers "
+            f"rr.surveys.direct([...]), or put it back: df = rr.metadata.carry(df, reports{named})"
         )
     return given
 
