@@ -156,19 +156,6 @@ def test_the_numbers_of_the_designs_are_the_known_ones():
     assert 1 / 3 == pytest.approx(found["unrelated_question, 1 in 4 yes"])
 
 
-def test_a_design_of_ones_own_joins():
-    """By a function of one number; the sensitive answer may be True or the first."""
-    three = {
-        "three cards": (lambda p: rr.surveys.kuk([True, False], p, 1 - p, 3), 0.5, 1.0),
-        "turned round": (lambda p: rr.surveys.warner([True, False], p), 0.5, 0.0),
-    }
-    found = at_epsilon(1.0, [True, False], designs=three, half_width=0.3)
-    assert "three cards" in list(found.table["design"])
-    number = found.table.set_index("design")["number"]
-    assert number["warner"] + number["turned round"] == pytest.approx(1)
-    assert found.mechanisms["warner"].yes is True
-
-
 def test_designs_that_take_too_many_people_are_left_out_with_a_word():
     """At a tiny epsilon people cannot be counted."""
     found = at_epsilon(1e-4)
@@ -189,30 +176,22 @@ def test_designs_that_take_too_many_people_are_left_out_with_a_word():
         ((0,), ArgumentValueError, "at least 1e-05"),
         ((1.0, ["a", "b", "c"]), ArgumentValueError, "two"),
         ((1.0, 0.1), ArgumentTypeError, "categories must be a list"),
-        ((1.0, NO_YES, {"own": 3}), ArgumentTypeError, "designs..own.. must be a function"),
-        (
-            (1.0, NO_YES, {"own": (lambda _: rr.surveys.direct(NO_YES), 0, 1)}),
-            ArgumentValueError,
-            "no number of",
-        ),
     ],
 )
 def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
     """What is wrong with the request is said."""
-    designs = arguments[2] if len(arguments) > 2 else None
     with pytest.raises(error, match=words):
-        at_epsilon(*arguments[:2], designs=designs)
+        at_epsilon(*arguments)
 
 
 # -- how it is shown -----------------------------------------------------------------------------
 
 
 def test_a_table_of_designs_is_text_html_and_bars():
-    """Names are escaped where they are not ours, and bars are as long as the numbers say."""
-    own = {"<own>": (lambda p: rr.surveys.warner(NO_YES, p, yes="yes"), 0.5, 1.0)}
-    found = at_epsilon(1.0, half_width=0.3, designs=own)
+    """The same table in both, and bars are as long as the numbers say."""
+    found = at_epsilon(1.0, half_width=0.3)
     assert "crosswise" in repr(found)
-    assert "&lt;own&gt;" in found._repr_html_()
+    assert "crosswise" in found._repr_html_()
     frame = found.to_frame()
     frame["people"] = 0
     assert (found.table["people"] > 0).all()

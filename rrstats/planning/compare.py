@@ -295,7 +295,6 @@ def at_epsilon(
     half_width: float = 0.03,
     target: str = "population",
     level: float = 0.95,
-    designs: Mapping[str, Family] | None = None,
 ) -> DesignTable:
     """Survey designs at one epsilon: their number, and how many people they take.
 
@@ -307,10 +306,6 @@ def at_epsilon(
         Two answers, or 2, and which is sensitive; by default True, or the last one.
     proportion, half_width, target, level
         What is to be estimated, and how precisely; see `people`.
-    designs : mapping, optional
-        More designs, or others of the same names: from name to three things, a function of one
-        number that makes a mechanism, that number where reports say nothing, and where they say
-        all.  Epsilon must grow from the one to the other.
 
     Returns
     -------
@@ -348,8 +343,8 @@ def at_epsilon(
     options: Any = {"target": check_target(target), "level": check_level(level)}
     mechanisms: dict[str, Mechanism] = {}
     rows, left_out = [], []
-    for name, family in (_families(listed, yes) | dict(designs or {})).items():
-        made, number = _solve(name, family, asked)
+    for name, family in _families(listed, yes).items():
+        made, number = _solve(*family, asked)
         variance = ask(made, category=yes).variance(expected, options["target"])
         if normal_quantile(level) ** 2 * variance / width**2 >= 0.99 * MOST_PEOPLE:
             left_out.append(name)
@@ -395,20 +390,16 @@ def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
     }
 
 
-def _solve(name: str, family: Any, epsilon: float) -> tuple[Mechanism, float]:
+def _solve(
+    make: Callable[[float], Mechanism], good: float, bad: float, epsilon: float
+) -> tuple[Any, float]:
     """The mechanism that tells most at an epsilon of at most this, and its number."""
-    rule = "a function of one number, that number where reports say nothing, and where they say all"
-    make, good, bad = check_instance(family, f"designs[{name!r}]", tuple, rule)
-    found: Mechanism | None = None
+    found = None
     while (middle := (good + bad) / 2) not in (good, bad):  # at most once a binary digit
         if (made := make(middle)).epsilon <= epsilon:
             good, found = middle, made
         else:
             bad = middle
-    if found is None:
-        raise ArgumentValueError(
-            f"no number of designs[{name!r}] has an epsilon of at most {epsilon:g}"
-        )
     return found, good
 
 
