@@ -349,7 +349,7 @@ class FrameAccessor:
         What a frame says of itself is a default, never evidence: raw values that were put
         back into such a column cannot be noticed.
         """
-        return Mechanisms(self._records())
+        return Mechanisms(read(self._data.attrs))
 
     @property
     def epsilon(self) -> float:
@@ -466,7 +466,7 @@ class FrameAccessor:
 
     def _released(self) -> list[Any]:
         """The records of all privatized columns; raises where there are none, or one is gone."""
-        records = self._records()
+        records = read(self._data.attrs)
         if not records:
             raise MetadataError(
                 "this frame does not say how it was made, so its epsilon is unknown; pandas drops "
@@ -485,9 +485,6 @@ class FrameAccessor:
                 ) from None
             check_fits(column, record)
         return records
-
-    def _records(self) -> list[Any]:
-        return read(self._data.attrs)
 
     def __repr__(self) -> str:
         return (

@@ -31,7 +31,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_epsilon, check_level, check_whole_number
+from rrstats._checks import check_epsilon, check_level, check_whole_number, cut
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -358,8 +358,7 @@ def _key(value: Any) -> Hashable:
 
 
 def _said(report: Any) -> str:
-    text = "missing" if is_missing(report) else repr(report)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return "missing" if is_missing(report) else cut(report, 40)
 
 
 def _codes(things: Sequence[Hashable]) -> Codes:
@@ -456,11 +455,8 @@ def _long_calls(
     kept = np.concatenate(used)
     record, coins = record[kept], coins[kept]
     keys = list(map(_key, reports))
-    seen = _codes(keys)
-    first = np.unique(seen, return_index=True)[1]
-    table = [[inputs.marks(keys[at], p) for p in range(len(inputs.first))] for at in first]
-    marks = np.array(table)[seen, record]
-    views = _crossed(record, seen), _crossed(inputs.alike(record), _codes(marks.tolist()))
+    marks = _codes([inputs.marks(key, pair) for key, pair in zip(keys, record, strict=True)])
+    views = _crossed(record, _codes(keys)), _crossed(inputs.alike(record), marks)
 
     def say(at: int) -> str:
         return f"{_said(reports[at])}: {inputs.told(record[at], coins[at])}"

@@ -5,16 +5,16 @@ all of it.
 """
 
 import ast
+import importlib
 import importlib.util
 import inspect
+import operator
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from stored_notebook import Notebook
-
-import rrstats as rr
 
 NOTEBOOK = Notebook("05_at_scale.ipynb")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "at_scale.md"
@@ -132,36 +132,27 @@ def _calls(text):
                 yield ast.unparse(node.func), len(node.args), named
 
 
-def _owners():
-    """What stands for what in the examples."""
-    return {
-        "rr": ("", rr),
-        "rrp": ("polars", "rrstats.engines.polars"),
-        "rrd": ("dask", "rrstats.engines.dask"),
-        "rrs": ("pyspark", "rrstats.engines.spark"),
-    }
+OWNERS = {
+    "rr": ("pyarrow", "rrstats"),
+    "rrp": ("polars", "rrstats.engines.polars"),
+    "rrd": ("dask", "rrstats.engines.dask"),
+    "rrs": ("pyspark", "rrstats.engines.spark"),
+}
 
 
-@pytest.mark.parametrize("owner", ["rr", "rrp", "rrd", "rrs"])
+@pytest.mark.parametrize("owner", OWNERS)
 def test_the_page_calls_what_is_there(owner):
     """Each function of the examples exists and takes the arguments that it is given."""
+    package, module = OWNERS[owner]
     pytest.importorskip("pyarrow")
-    package, module = _owners()[owner]
-    if package:
-        pytest.importorskip(package)
-        module = importlib.import_module(module)
-    else:
-        importlib.import_module("rrstats.files")
+    pytest.importorskip(package)
     seen = 0
     for function, places, named in _calls(PAGE.read_text("utf-8")):
         first, _, rest = function.partition(".")
-        if first != owner:
-            continue
-        found = module
-        for part in rest.split("."):
-            found = getattr(found, part)
-        inspect.signature(found).bind(*[None] * places, **dict.fromkeys(named))
-        seen += 1
+        if first == owner:
+            found = operator.attrgetter(rest)(importlib.import_module(module))
+            inspect.signature(found).bind(*[None] * places, **dict.fromkeys(named))
+            seen += 1
     assert seen
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import math
 import os
 import re
@@ -12,12 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from stored_notebook import Notebook
 
 import rrstats as rr
 
 ROOT = Path(__file__).resolve().parent.parent
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
-NOTEBOOK = ROOT / "notebooks" / "01_randomized_response.ipynb"
+NOTEBOOK = Notebook("01_randomized_response.ipynb")
 
 pytestmark = pytest.mark.skipif(
     not README.exists(), reason="the tests were copied away from the documents"
@@ -124,47 +124,11 @@ def test_readme_names_only_what_exists(files):
 # -- the notebook --------------------------------------------------------------------------
 
 
-def cells():
-    return json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
-
-
-def test_notebook_runs():
-    """Every cell runs from top to bottom, and the published numbers come out."""
-    pytest.importorskip("matplotlib")
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
-    backend = mpl.get_backend()
-    plt.switch_backend("agg")
-    try:
-        names = {}
-        for cell in cells():
-            if cell["cell_type"] == "code":
-                printed("".join(cell["source"]), names)
-    finally:
-        plt.close("all")
-        plt.switch_backend(backend)
-
-
-def test_notebook_is_stored_executed_and_clean():
-    """Outputs are there, in order, small, without errors, times, warnings or machine paths."""
-    counts = [cell["execution_count"] for cell in cells() if cell["cell_type"] == "code"]
-    assert list(range(1, len(counts) + 1)) == counts
-    kinds = [out["output_type"] for cell in cells() for out in cell.get("outputs", [])]
-    assert set(kinds) <= {"stream", "execute_result", "display_data"}
-    assert all({} == cell["metadata"] for cell in cells())
-    text = NOTEBOOK.read_text("utf-8")
-    assert len(text) < 150_000
-    assert not re.search(r"Warning|stderr|/(home|root|tmp|Users)/|C:\\\\|object at 0x", text)
-    assert json.loads(text)["metadata"]["kernelspec"]["name"] == "python3"
-
-
 def test_notebook_checks_the_published_numbers():
     """The assertions on the published numbers are still in the notebook."""
-    source = "\n".join("".join(cell["source"]) for cell in cells())
-    assert source.count("assert ") >= 20
+    assert len(NOTEBOOK.asserted()) >= 20
     for number in ("0.198", "1.0986122886681098", "2.1972245773362196", "0.228", "0.398", "5.5"):
-        assert number in source
+        assert number in NOTEBOOK.source
 
 
 @pytest.mark.slow

@@ -136,40 +136,30 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     keeps_missing = container.family != "numpy"
     layout = space.layout(container, keep_missing=keeps_missing)
     found = read(container.cells)
-    if found.unknown:
+    lost = found.unknown + len(found.absent) * (not keeps_missing)
+    if lost:
         raise ArgumentValueError(
-            f"{found.unknown} of {container.rows} kept reports are not {space.describe()}; "
-            "give the reports of ``permanent``"
-        )
-    if len(found.absent) and not keeps_missing:
-        raise ArgumentValueError(
-            f"{len(found.absent)} of {container.rows} kept reports are missing, which booleans of "
-            "NumPy cannot say; give them as a list, in pandas or in Arrow, or leave them out"
+            f"{lost} of {container.rows} kept reports are not {space.describe()}, or missing where "
+            "NumPy has no place for that; give the reports of ``permanent``"
         )
     source, builder = open_source(rng), layout.builder(container.rows)
-    lost = np.zeros(container.rows, dtype=np.bool_)
-    lost[found.absent] = True
+    absent = np.zeros(container.rows, dtype=np.bool_)
+    absent[found.absent] = True
     for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
         rows = slice(start, min(start + BLOCK_ROWS, container.rows))
         reports = mechanism.randomize_kept(found.codes[rows], source, block)
-        builder.write(rows, reports, np.flatnonzero(lost[rows]))
+        builder.write(rows, reports, np.flatnonzero(absent[rows]))
     made = container.wrap(builder.reports())
     if isinstance(made, pd.Series):
-        _record(kept, made, mechanism, source.secure)
+        said, facts = find(kept.attrs, kept.name), dict[str, Any](simulated=not source.secure)
+        if said is not None:
+            said.resolve(mechanism.permanent)
+            facts["simulated"] |= said.simulated
+            facts |= {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
+        record_columns(made.attrs, {kept.name: (mechanism, facts)})
     if not source.secure:
         warn(SIMULATED_TEXT, SimulationWarning)
     return made
-
-
-def _record(kept: Any, made: pd.Series[Any], mechanism: Rappor, secure: bool) -> None:
-    """Say beside the reports how they were made, checked against what the kept ones say."""
-    said, facts = find(kept.attrs, kept.name), dict[str, Any](simulated=not secure)
-    if said is not None:
-        said.resolve(mechanism.permanent)
-        facts = {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed} | {
-            "simulated": said.simulated or not secure
-        }
-    record_columns(made.attrs, {kept.name: (mechanism, facts)})
 
 
 def __dir__() -> list[str]:
