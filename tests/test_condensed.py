@@ -242,8 +242,12 @@ def test_what_is_a_frame():
 
 
 def test_a_path_is_no_frame():
-    """The path of a file is refused; text may be an answer."""
+    """The path of a file is refused, and so are lists and what nobody knows; text is an answer."""
     for call in (tally, rr.estimate):
-        with pytest.raises(ArgumentTypeError, match="found reports in a PosixPath; give the frame"):
-            call(Path("once"), M, columns="answer")
+        for given in (Path("once"), ["once"]):
+            found = f"reports in a {type(given).__name__}; give the frame"
+            with pytest.raises(ArgumentTypeError, match=found):
+                call(given, M, columns="answer")
+        with pytest.raises(ArgumentTypeError, match="values must be a list"):
+            call(object(), M)
     assert not is_frame("once")

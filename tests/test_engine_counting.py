@@ -647,15 +647,6 @@ def test_other_frames_stay_in_pandas(engine):
         rr.correlations(frame(engine), "number", "age")
 
 
-def test_columns_are_of_frames():
-    """`columns` with a column, and frames of nobody, are refused."""
-    for call in (rr.tally, rr.estimate):
-        with pytest.raises(ArgumentTypeError, match="columns are names of a frame's"):
-            call(["no", "yes"], YES, columns="answer")
-        with pytest.raises(ArgumentTypeError, match="values must be a list"):
-            call(object(), YES)
-
-
 def test_without_narwhals():
     """Without narwhals pandas counts as ever, and a frame of an engine names what to install."""
     code = (

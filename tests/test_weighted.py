@@ -585,20 +585,6 @@ def test_equal_weights_change_nothing(name):
         survey_estimate(weighted)
 
 
-def test_parts_merge_to_the_whole():
-    """Estimates follow from sums, so that tallies of parts may be added."""
-    codes, weights, strata, labels = drawn(GENERIC, 40, 10)
-    halves = [
-        counted(GENERIC, codes[part], weights[part], strata[part], labels[part])
-        for part in (slice(0, 17), slice(17, 40))
-    ]
-    whole = survey_estimate(counted(GENERIC, codes, weights, strata, labels))
-    merged = survey_estimate(halves[1] + halves[0])
-    assert np.allclose(whole.variance, merged.variance, rtol=1e-12)
-    assert whole.df == merged.df
-    assert np.allclose(whole.interval(), merged.interval(), rtol=1e-9)
-
-
 def test_shares_do_not_depend_on_the_unit_of_the_weights():
     """Weights times a number change totals and nothing else."""
     codes, weights, strata, labels = drawn(THREE, 40, 11)
