@@ -402,6 +402,15 @@ def test_counts_of_a_view():
     assert count_supports(codes[::2], 24).tolist() == plain.tolist()
 
 
+def test_counts_in_parts(monkeypatch):
+    """Where parts end does not matter."""
+    codes = np.random.default_rng(1).integers(0, 256, (2000, 5), dtype=np.uint8)
+    whole = count_supports(codes, 40)
+    monkeypatch.setattr(bitsets, "_AT_ONCE_BYTES", 64)
+    assert np.array_equal(whole, count_supports(codes, 40))
+    assert np.array_equal(UNARY.unpack([GOOD] * 99), np.tile(bits_by_hand([GOOD]), (99, 1)))
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 

@@ -40,20 +40,25 @@ _AT_ONCE_BYTES = 1 << 18
 """Packed reports looked at together, so that what is made of them stays in the cache."""
 
 
+def _parts(codes: Packed) -> list[slice]:
+    step = max(1, _AT_ONCE_BYTES // max(codes.shape[1], 1))
+    return [slice(at, at + step) for at in range(0, len(codes), step)]
+
+
 def unpack_into(bits: Bits, codes: Packed) -> None:
     """Fill (n, k) booleans from packed reports."""
-    step = max(1, _AT_ONCE_BYTES // codes.shape[1])
-    for at in range(0, len(codes), step):
-        part = np.unpackbits(codes[at : at + step], axis=1, count=bits.shape[1], bitorder=BIT_ORDER)
-        bits[at : at + step] = part.view(np.bool_)
+    k = bits.shape[1]
+    for rows in _parts(codes):
+        part = np.unpackbits(codes[rows], axis=1, count=k, bitorder=BIT_ORDER)
+        bits[rows] = part.view(np.bool_)
 
 
 # -- counting ------------------------------------------------------------------------------
 
-_MOST_ROWS = 255
-"""So many bits add up in a byte."""
+_FEW_ROWS = 192
+"""Up to here rows are unpacked and added one by one; a byte holds their number."""
 
-_WIDE = 512
+_WIDE = 256
 """Narrower reports are laid side by side, as many as go into so many bytes."""
 
 
@@ -72,14 +77,39 @@ def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
     ndarray of int of shape (k,)
     """
     width = codes.shape[1]
-    counts, side = np.zeros(8 * width, dtype=np.int64), max(1, _WIDE // width)
-    whole, codes = len(codes) // side * side, np.ascontiguousarray(codes)
-    for wide in (codes[:whole].reshape(-1, side * width), codes[whole:]):
-        for at in range(0, len(wide), _MOST_ROWS):
-            bits = np.unpackbits(wide[at : at + _MOST_ROWS], axis=1, bitorder=BIT_ORDER)
-            sums = np.add.reduce(bits, axis=0, dtype=np.uint8)
-            counts += sums.reshape(-1, 8 * width).sum(axis=0, dtype=np.int64)
+    counts = np.zeros(8 * width, dtype=np.int64)
+    side = max(1, _WIDE // width)
+    for rows in _parts(codes):
+        part = np.ascontiguousarray(codes[rows])
+        whole = len(part) // side * side
+        if whole:
+            sums = _column_sums(part[:whole].reshape(-1, side * width))
+            counts += sums.reshape(side, -1).sum(axis=0)
+        if whole < len(part):
+            counts += _column_sums(part[whole:])
     return counts[:k]
+
+
+def _column_sums(codes: Packed) -> NDArray[np.int64]:
+    """(8 width,) numbers of reports in which each bit is 1.
+
+    Three rows become two in five operations on all their bits, as in a full adder: the sums
+    modulo 2, and the carries, which count twice (Harley and Seal's population count).
+    """
+    if len(codes) <= _FEW_ROWS:
+        bits = np.unpackbits(codes, axis=1, bitorder=BIT_ORDER)
+        return np.asarray(np.add.reduce(bits, axis=0, dtype=np.uint8), dtype=np.int64)
+    third = len(codes) // 3
+    one, two, three = codes[:third], codes[third : 2 * third], codes[2 * third : 3 * third]
+    odd = one ^ two
+    carries = odd & three
+    carries |= one & two
+    odd ^= three
+    sums = _column_sums(odd)
+    sums += 2 * _column_sums(carries)
+    if len(codes) > 3 * third:
+        sums += _column_sums(codes[3 * third :])
+    return sums
 
 
 NOT_IN_TEXT = "CSV and other text cannot hold packed reports; Parquet and Feather files can"

@@ -192,8 +192,10 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
         for start in range(0, len(places), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             part = places[rows] - lowest if lowest else places[rows]
-            part = np.minimum(part, caps[: len(part)])
-            found[rows] = part if in_order else table[part]
+            if in_order:
+                np.minimum(part, caps[: len(part)], out=found[rows], casting="unsafe")
+            else:
+                found[rows] = table[np.minimum(part, caps[: len(part)])]
         return found
 
     return look_up
