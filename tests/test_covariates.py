@@ -825,3 +825,15 @@ def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
     assert not np.isfinite(fit.bse[["Intercept", "z", "x[T.yes]"]]).any()
     assert fit.effective_n.isna().all()
     assert (fit.bse.iloc[3:] < 1).all()
+
+
+def test_answers_of_pairs_are_categories():
+    """Profiles hold the tuples themselves."""
+    pairs = [("no", 1), ("yes", 2)]
+    x = np.arange(400) % 3 == 0
+    frame = pd.DataFrame({"x": [pairs[int(one)] for one in x]})
+    how = {"covariates": {"x": rr.KRR(pairs, 0.9)}, "intercept": True}
+    fit = linear(2.0 * x + np.sin(np.arange(400)), frame, **how)
+    assert fit.predict(frame.head(2))["prediction"].diff().iloc[1] == pytest.approx(
+        -fit.params.iloc[1]
+    )

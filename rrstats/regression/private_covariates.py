@@ -172,13 +172,13 @@ class PrivateCovariates:
         """(rows,) the profile of people whose true categories stand in the frame."""
         found = np.empty((len(frame), len(self.columns)), dtype=np.intp)
         for place, (column, name) in enumerate(zip(self.columns, self.names, strict=True)):
-            codes = pd.Index(column.categories).get_indexer(pd.Index(column_of(frame, name)))
-            if bad := int((codes < 0).sum()):
+            known = {category: code for code, category in enumerate(column.categories)}
+            found[:, place] = [known.get(one, -1) for one in column_of(frame, name).tolist()]
+            if bad := int((found[:, place] < 0).sum()):
                 raise ArgumentValueError(
                     f"{bad} of {len(frame)} rows of {name!r} are none of the true categories "
                     f"{list(column.categories[:8])}"
                 )
-            found[:, place] = codes
         return self.numbered(found)
 
     def check_informative(self) -> None:
