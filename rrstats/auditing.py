@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_epsilon, check_level, check_whole_number, cut
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, is_missing
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import is_mechanism
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
@@ -179,12 +179,10 @@ def audit(
     False
     """
     if is_mechanism(categories):
-        domain, claim = categories.domain, categories.epsilon if epsilon is None else epsilon
-    elif epsilon is None:
-        raise ArgumentTypeError("epsilon must be given: what the function claims, in nats")
+        domain, epsilon = categories.domain, categories.epsilon if epsilon is None else epsilon
     else:
-        domain, claim = Categories(categories), epsilon
-    claimed = check_epsilon(claim)
+        domain = Categories(categories)
+    claimed = check_epsilon(epsilon)
     rows = check_whole_number(trials, "trials", _FEWEST_TRIALS)
     usual = min(max(rows // 20, _FEWEST_CALLS), _USUAL_CALLS)
     short = usual if calls is None else check_whole_number(calls, "calls", _FEWEST_CALLS)

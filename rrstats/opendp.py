@@ -104,15 +104,15 @@ def _type_of(categories: Sequence[Any]) -> str:
         text = "".join(categories)
         if "\0" not in text and text.encode(errors="ignore").decode() == text:
             return "String"
-        raise ArgumentValueError("OpenDP cuts text at a zero byte and needs valid Unicode")
     if kinds == {int}:
         for kind, low in (("i64", -(2**63)), ("u64", 0)):
             if all(low <= number < low + 2**64 for number in categories):
                 return kind
     found = sorted(kind.__name__ for kind in kinds)
     raise ArgumentValueError(
-        "OpenDP's categories must be all text, all whole numbers of 64 bits, or True and False, "
-        f"none of them missing; found {' and '.join(found)}"
+        "OpenDP's categories must be all text (valid Unicode without a zero byte, at which it "
+        "cuts), all whole numbers of 64 bits, or True and False, none of them missing; found "
+        f"{' and '.join(found)}"
     )
 
 

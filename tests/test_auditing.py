@@ -368,7 +368,7 @@ def test_one_output_for_all_is_private_and_the_answers_are_not():
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"epsilon": None}, ArgumentTypeError, "epsilon must be given"),
+        ({"epsilon": None}, ArgumentTypeError, "epsilon must be a number, found None"),
         ({"epsilon": -1.0}, ArgumentValueError, "epsilon"),
         ({"trials": 10}, ArgumentValueError, "trials must be at least 1000, got 10"),
         ({"trials": 1e5}, ArgumentTypeError, "trials must be a whole number, found float"),

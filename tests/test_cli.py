@@ -152,14 +152,14 @@ def test_help_fits_a_terminal(capsys, command):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--prob", "0.5"], "--prob must be above 0.5"),
+        (["--prob", "0.5"], "choose a larger prob or epsilon"),
         (["--prob", "0.3"], "--prob must be in [1/2, 1)"),
         (["--prob", "1"], "--prob must be in ["),
         (["--prob", "nan"], "--prob must be in ["),
         (["--prob", "three"], "invalid float value: 'three'"),
         (["--prob"], "expected one argument"),
-        (["--epsilon", "0"], "--epsilon above 0"),
-        (["--epsilon", "1e-17"], "--epsilon above 0"),
+        (["--epsilon", "0"], "choose a larger prob or epsilon"),
+        (["--epsilon", "1e-17"], "choose a larger prob or epsilon"),
         (["--epsilon", "-1"], "--epsilon must be"),
         (["--epsilon", "inf"], "--epsilon must be"),
         (["--epsilon", "nan"], "--epsilon must be"),

@@ -329,7 +329,7 @@ PRIVATIZE = "privatize in.parquet out.parquet --column "
 ALL = "--column answer --categories never,once,often --prob 0.75"
 BAD = [
     ("privatize in.parquet out.parquet --prob 0.5", 2, "at least one --column"),
-    (PRIVATIZE + "answer --prob 0.5", 2, "--column answer needs --categories"),
+    (PRIVATIZE + "answer --prob 0.5", 2, "and its --categories, which"),
     (PRIVATIZE + "answer --categories a,b", 2, "give --prob, the probability"),
     (PRIVATIZE + "answer --prob 0.5 --epsilon 1", 2, "not allowed with argument --prob"),
     (PRIVATIZE + "answer --prob 0.5 --prob 0.5", 2, "--prob: is given twice"),
@@ -370,7 +370,7 @@ BAD = [
     ("estimate x.parquet", 1, "x.parquet"),
     ("estimate in.parquet --target all", 2, "invalid choice"),
     ("check in.parquet", 2, "--column"),
-    ("check in.parquet --column answer", 2, "needs --categories"),
+    ("check in.parquet --column answer", 2, "and its --categories, which"),
     ("check x.parquet --column answer --categories a,b", 1, "x.parquet"),
     ("describe in.parquet", 1, "does not say"),
     ("describe x.parquet", 1, "x.parquet"),

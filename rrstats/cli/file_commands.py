@@ -84,15 +84,11 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
 
 def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:
     """The categories of each --column, the words as values of the column's type."""
-    if not options.column:
+    if not options.column or options.categories is None:
         raise ArgumentValueError(
-            f"name at least one --column with its --categories, or give a --plan; see rrstats "
-            f"{options.command} --help"
-        )
-    if options.categories is None:
-        raise ArgumentValueError(
-            f"--column {options.column[0]} needs --categories: they are part of the design and "
-            "never taken from the data; for example --categories never,once,often"
+            "name at least one --column and its --categories, which are part of the design and "
+            "never taken from the data (--column answer --categories never,once,often), or give a "
+            f"--plan; see rrstats {options.command} --help"
         )
     words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_source(path)
