@@ -139,11 +139,7 @@ def _matrix():
     yield (
         "three truths, four reports",
         generic,
-        [
-            {(CELL, 0): 0},
-            {(CELL, 0): TOP},
-            *near(CELL, cut),
-        ],
+        [{(CELL, 0): 0}, {(CELL, 0): TOP}, *near(CELL, cut)],
     )
     yield (
         "two coins",

@@ -124,24 +124,6 @@ def test_left_inverse_of_a_tall_matrix():
     assert np.allclose(np.linalg.inv(SQUARE.matrix), SQUARE.left_inverse)
 
 
-def test_leading_axes():
-    """Everything works along the last axis of any shape."""
-    stacked = np.stack([THETA, THETA[::-1], np.eye(3)[0]]).reshape(1, 3, 3)
-    for channel in (ASYMMETRIC, krr_channel(0.7, 3)):
-        functions = [
-            lambda theta, channel=channel: expected_rates(channel, theta),
-            *(
-                lambda theta, channel=channel, f=f, target=target: f(channel, theta, target)
-                for f in (report_variance, lambda c, theta, target: c.covariance(theta, target))
-                for target in ("population", "rows")
-            ),
-        ]
-        for function in functions:
-            found = function(stacked)
-            for place in range(3):
-                assert np.allclose(function(stacked[0, place]), found[0, place], atol=1e-14)
-
-
 def test_products():
     """A product is the product of the matrices, second after first, in all pairs of forms."""
     krr3, krr4 = krr_channel(0.75, 3), krr_channel(0.5, 4)

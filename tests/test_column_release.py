@@ -41,16 +41,6 @@ def test_parts_of_whole_blocks_are_the_whole(parts):
     assert whole.tolist() == np.concatenate(made).tolist()
 
 
-def test_parts_never_share_noise():
-    """The same answers twice, in two parts of any size, get different noise."""
-    truth = np.zeros(400, dtype=np.uint8)
-    release = ColumnRelease(truth, CODES)
-    first, second, third = (release.reports(truth) for _ in range(3))
-    # Equal reports of equal truths: 0.4**2 + 4 * 0.15**2 = 0.25 of 400, in all 400 when shared.
-    for one, other in ((first, second), (second, third), (first, third)):
-        assert np.count_nonzero(one == other) < 250
-
-
 def test_counts_add_up_and_say_what_the_policies_treat_as_unknown():
     """Rows, unknown and missing answers are counted over all parts."""
     for policy, outside in (("unknown", 4), ("keep", 2)):

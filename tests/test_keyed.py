@@ -1,7 +1,5 @@
 """Keyed reports are the same whenever they are computed, and differ wherever they must."""
 
-import hashlib
-import hmac
 import itertools
 import json
 import os
@@ -16,7 +14,6 @@ from catalogue import EXAMPLES
 from chance import assert_law
 
 import rrstats as rr
-from rrstats.data.categories import categories_to_json
 from rrstats.data.columns import open_reports
 from rrstats.data.identifiers import identity
 from rrstats.randomness import keyed
@@ -50,65 +47,13 @@ def released(mechanism, answers, ids, **options):
 # -- the words -----------------------------------------------------------------------------
 
 
-def word_by_hand(key, column, mechanism, id_block, kind, value, stream, turn):
-    """One word, from the description in the module alone."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    def aes(subkey, block):
-        return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor().update(block)
-
-    def subkey(purpose):
-        said = {
-            "column": categories_to_json([column])[0],
-            "ids": 1,
-            "mechanism": mechanism.to_dict(),
-            "purpose": purpose,
-            "rrstats keyed": 1,
-        }
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
-        return hmac.new(key, text.encode(), hashlib.sha256).digest()
-
-    four = [value, turn, stream // 4, kind]
-    tag = b"".join(number.to_bytes(4, "little") for number in four)
-    state = bytes(one ^ other for one, other in zip(aes(subkey("id"), id_block), tag, strict=True))
-    block = aes(subkey("words"), state)
-    return int.from_bytes(block[stream % 4 * 4 :][:4], "little")
-
-
-@pytest.mark.parametrize(
-    ("id", "block", "kind"),
-    [
-        (5, (5).to_bytes(16, "little"), 1),
-        (-5, (-5).to_bytes(16, "little", signed=True), 1),
-        (2**64 - 1, (2**64 - 1).to_bytes(16, "little"), 1),
-        (b"0123456789abcdef", b"0123456789abcdef", 2),
-        ("Zoë", hashlib.blake2b("Zoë".encode(), digest_size=16).digest(), 3),
-        (b"short", hashlib.blake2b(b"short", digest_size=16).digest(), 4),
-    ],
-)
-def test_words_are_what_the_module_says(id, block, kind):
-    """Each word follows from key, name, mechanism, id, value, stream and round as described."""
-    column = keyed.KeyedColumn(KEY, {"str": "answer"}, M.to_dict())
-    words = column.words([identity([id, id])], slice(0, 2), np.array([0, 3]))
-    for stream, turn in [(0, 0), (1, 0), (6, 2), (randomness.REPLACEMENT_STREAM, 1)]:
-        expected = [
-            word_by_hand(KEY, "answer", M, block, kind, value, stream, turn) for value in (0, 3)
-        ]
-        assert expected == words.words(stream, 9, 2, round=turn, bits=8).tolist()
-        assert expected[1:] == words.words(stream, 0, np.array([1]), round=turn, bits=32).tolist()
-
-
 def test_reports_of_version_1_never_change():
     """Frozen: the reports of ten ids under a known key, as first computed on 2026-11-21."""
-    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=range_of(10), question="answer")
+    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=list(range(10)), question="answer")
     assert "".join(found) == "abcdabbdab"
     names = [f"P{i:03}" for i in range(10)]
     found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=names, question="answer")
     assert "".join(found) == "aaddccabdc"
-
-
-def range_of(n):
-    return list(range(n))
 
 
 def test_two_blocks_and_two_columns_of_ids():
@@ -140,7 +85,7 @@ def test_reports_do_not_depend_on_order_or_partition(name):
         mechanism.to_dict()
     except rr.errors.ArgumentValueError:
         pytest.skip("no JSON form")
-    answers, ids = answers_of(mechanism, n), range_of(n)
+    answers, ids = answers_of(mechanism, n), list(range(n))
     whole = released(mechanism, answers, ids)
     order = np.random.default_rng(1).permutation(n).tolist()
     shuffled = released(mechanism, [answers[i] for i in order], order)
@@ -166,7 +111,7 @@ def test_small_and_large_calls_agree():
 def test_every_container_gives_the_same_reports():
     """List, tuple, array, Series, frame and accessor agree under one key."""
     n = 500
-    answers, ids = [M.categories[i % 4] for i in range(n)], range_of(n)
+    answers, ids = [M.categories[i % 4] for i in range(n)], list(range(n))
     whole = released(M, answers, ids)
     frame = pd.DataFrame({"id": ids, "answer": answers, "age": 1})
     found = [
@@ -475,7 +420,7 @@ def test_categories_without_a_json_form_are_refused():
 def test_nothing_is_drawn_from_the_operating_system(monkeypatch):
     """Keyed reports take no entropy, and forked processes agree."""
     monkeypatch.setattr(os, "urandom", lambda n: pytest.fail("entropy was drawn"))
-    assert released(M, "abcd", range_of(4)) == released(M, "abcd", range_of(4))
+    assert released(M, "abcd", list(range(4))) == released(M, "abcd", list(range(4)))
 
 
 def test_words_cannot_be_pickled():

@@ -108,17 +108,6 @@ def test_scripted_draw():
     assert m.randomize(codes, source, 0).tolist() == [4, 1, 2, 2, 2]
 
 
-def test_ten_thousand_categories():
-    """Many categories: privatized, counted and estimated in the declared order."""
-    labels = [f"town {i}" for i in range(10_000)]
-    m = rr.KRR(labels, 0.999)
-    reports = rr.privatize(labels, m, rng=Counting(2))
-    tally = rr.tally(reports, m)
-    assert tally.n == 10_000
-    assert np.count_nonzero(tally.reported == 1) > 9_900
-    assert rr.estimate(reports, m).proportions.sum() == pytest.approx(1)
-
-
 # -- golden values ------------------------------------------------------------------------------
 
 

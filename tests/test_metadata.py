@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import AWKWARD, EXAMPLES
+from catalogue import EXAMPLES
 from scripted import Counting
 
 import rrstats as rr
 from rrstats import mechanisms, metadata
-from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
+from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms.records import MOST_LEVELS, ColumnRecord, Mechanisms
 
@@ -25,11 +25,7 @@ YES_NO = rr.KRR(["yes", "no"], 0.75)
 def frame():
     """A privatized frame of two columns and a public one."""
     data = pd.DataFrame(
-        {
-            "answer": ["yes", "no", "no", "yes"] * 25,
-            "age": range(100),
-            "often": [0, 1, 2, 1] * 25,
-        }
+        {"answer": ["yes", "no", "no", "yes"] * 25, "age": range(100), "often": [0, 1, 2, 1] * 25}
     )
     plan = {"answer": YES_NO, "often": rr.KRR([0, 1, 2], epsilon=1.0)}
     return rr.privatize(data, plan, rng=Counting(1))
@@ -57,31 +53,6 @@ def test_asking_for_a_mechanism_computes_nothing():
 # -- the document -------------------------------------------------------------------------------
 
 
-def test_final_form():
-    """Version 1, letter by letter: what is written today is read in ten years."""
-    data = pd.DataFrame({"answer": ["yes", "no"]})
-    out = rr.privatize(data, {"answer": YES_NO}, unknown="uniform", rng=Counting(1))
-    expected = {
-        "v": 1,
-        "columns": [
-            {
-                "name": {"str": "answer"},
-                "mechanism": {
-                    "type": "KRR",
-                    "categories": [{"str": "yes"}, {"str": "no"}],
-                    "prob": 0.75,
-                },
-                "unknown": "uniform",
-                "missing": "unknown",
-                "simulated": False,
-                "keyed": False,
-            }
-        ],
-    }
-    assert {"rrstats": expected} == out.attrs
-    assert "rrstats" not in data.attrs
-
-
 @pytest.mark.parametrize("name", list(EXAMPLES))
 def test_json_round_trip(name):
     """Every mechanism, and every fact about a column, comes back from JSON text."""
@@ -95,17 +66,6 @@ def test_json_round_trip(name):
         assert EXAMPLES[name]() == first.resolve()
         assert record.epsilon == EXAMPLES[name]().epsilon
     assert [r.name for r in metadata.read({b"rrstats": text.encode()})] == [name, 7]
-
-
-@pytest.mark.parametrize("values", list(AWKWARD.values()), ids=list(AWKWARD))
-def test_tagged_labels(values):
-    """Each type is tagged, so that it comes back as it was; a fingerprint tells types apart."""
-    back = categories_from_json(json.loads(json.dumps(categories_to_json(values), allow_nan=False)))
-    assert values == back
-    assert [type(v) for v in values] == [type(v) for v in back]
-    assert categories_digest(categories_to_json(values)) == categories_digest(
-        categories_to_json(back)
-    )
 
 
 def test_fingerprints():
@@ -276,23 +236,6 @@ def test_contradictions_raise(frame, given, words):
     pd.testing.assert_frame_equal(same, frame.rr.estimate("answer").to_frame())
 
 
-def test_dropping_the_claim(frame):
-    """Who knows better says so by dropping the document."""
-    frame.attrs.pop("rrstats")
-    other = rr.KRR(["yes", "no"], 0.8)
-    assert frame.rr.tally("answer", other).mechanism == other
-
-
-def test_raw_values_put_back_are_noticed_only_where_no_reports_look_like_that(frame):
-    """pandas keeps attrs whatever is assigned: this documents a limit, and is not a wish."""
-    frame["answer"] = ["yes"] * 60 + ["no"] * 40
-    assert frame.rr.estimate("answer").to_frame()["proportion"].between(0, 1).all()
-    frame["answer"] = ["yes"] * 100
-    with pytest.warns(rr.errors.ImplausibleReportsWarning, match="were these answers privatized"):
-        found = frame.rr.estimate("answer").to_frame().set_index("category")["proportion"]
-    assert found["yes"] == pytest.approx(1.5)  # (1 - .25) / .5: the true share was 1
-
-
 def test_other_values_are_noticed(frame):
     """Values of another type, or outside the categories, are refused; none is quoted."""
     frame["answer"] = ["secret"] + ["yes"] * 99
@@ -320,16 +263,6 @@ def test_categories_without_a_json_form():
     assert out.rr.tally("day", list(days), 0.75).n == 10
     with pytest.raises(ArgumentTypeError, match="do not say how they were made"):
         out.rr.tally("day")
-
-
-def test_nothing_recorded_leaves_nothing():
-    """Where the only column has no JSON form, there is no empty document either."""
-    series = pd.Series([1j, 2j], name="z")
-    with pytest.warns(UnrecordedWarning):
-        reports = rr.privatize(series, [1j, 2j], 0.75)
-    assert reports.attrs == {}
-    with pytest.raises(MetadataError, match="its epsilon is unknown"):
-        _ = reports.to_frame().rr.epsilon
 
 
 @pytest.mark.parametrize("name", [math.nan, pd.Timestamp("2020-01-01"), ("a", frozenset())])
@@ -404,49 +337,7 @@ def test_again():
         first.rr.privatize(["no", "yes"], 0.9, again=True)
 
 
-def test_again_in_a_frame(frame):
-    """The frame's document changes for that column alone."""
-    again = frame.rr.privatize("answer", YES_NO, again=True, rng=Counting(2))
-    assert YES_NO.then(YES_NO) == again.rr.mechanisms["answer"]
-    assert frame.rr.mechanisms["often"] == again.rr.mechanisms["often"]
-    assert YES_NO == frame.rr.mechanisms["answer"]
-    assert list(again.rr.mechanisms) == ["often", "answer"]
-
-
-def test_series_of_other_meaning(frame):
-    """A comparison keeps name and attrs, but its booleans are no reports of this column."""
-    with pytest.raises(ArgumentTypeError, match="of kind bool"):
-        (frame["answer"] == "yes").rr.estimate()
-
-
 # -- the frame's view ---------------------------------------------------------------------------
-
-
-def test_frame_epsilon_is_rounded_up(frame):
-    """The epsilons of the columns are added exactly and rounded up once."""
-    columns = [Fraction(m.epsilon) for m in frame.rr.mechanisms.values()]
-    total = frame.rr.epsilon
-    assert Fraction(total) >= sum(columns)
-    assert Fraction(math.nextafter(total, 0)) < sum(columns)
-    tenth = rr.KRR(["yes", "no"], epsilon=0.1)
-    data = pd.DataFrame({name: ["yes", "no"] for name in "abcdefghij"})
-    found = data.rr.privatize(dict.fromkeys("abcdefghij", tenth), rng=Counting(5)).rr.epsilon
-    assert Fraction(found) >= 10 * Fraction(tenth.epsilon)
-
-
-def test_mechanisms(frame):
-    """df.rr.mechanisms lists the columns that the frame says are privatized."""
-    assert {"answer": YES_NO, "often": rr.KRR([0, 1, 2], epsilon=1.0)} == frame.rr.mechanisms
-    assert pd.DataFrame({"a": [1]}).rr.mechanisms == {}
-
-
-def test_other_attrs_are_kept(frame):
-    """What others wrote into attrs stays."""
-    data = pd.DataFrame({"answer": ["yes", "no"]})
-    data.attrs["source"] = {"wave": 3}
-    out = data.rr.privatize("answer", YES_NO, rng=Counting(1))
-    assert out.attrs["source"] == {"wave": 3}
-    assert data.attrs == {"source": {"wave": 3}}
 
 
 def test_documents_share_nothing(frame):
@@ -460,15 +351,6 @@ def test_documents_share_nothing(frame):
     record.mechanism["prob"] = 0.9
     assert frame.rr.mechanisms["answer"].prob == 0.75
     assert YES_NO.to_dict()["prob"] == 0.75
-
-
-def test_simulated_is_marked():
-    """Noise that must not be released is marked so in the document."""
-    data = pd.DataFrame({"answer": ["yes", "no"] * 5})
-    (record,) = metadata.read(data.rr.simulate("answer", YES_NO, seed=1).attrs)
-    assert record.simulated
-    (record,) = metadata.read(data.rr.privatize("answer", YES_NO).attrs)
-    assert not record.simulated
 
 
 # -- the mechanisms of a frame ------------------------------------------------------------------

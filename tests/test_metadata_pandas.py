@@ -197,10 +197,7 @@ WAVES = {
     "rename": (lambda f: f.rename(columns={"answer": "reply"}), "reply"),
     "set columns": (lambda f: f.set_axis(["id", "reply", "often", "region"], axis=1), "reply"),
     "merge of two waves": (lambda f: f.merge(released(2), on="id"), "answer_x"),
-    "join of two waves": (
-        lambda f: f.join(released(2)[["answer"]].add_suffix("_2")),
-        "answer_2",
-    ),
+    "join of two waves": (lambda f: f.join(released(2)[["answer"]].add_suffix("_2")), "answer_2"),
     "prefix": (lambda f: f.add_prefix("w1_"), "w1_answer"),
 }
 
@@ -451,16 +448,6 @@ def test_fingerprints_are_carried():
     carried = carry(pd.DataFrame(frame), frame)
     assert frame.attrs == carried.attrs
     assert m == carried.rr.tally("town", m).mechanism
-
-
-def test_again_after_a_merge():
-    """Reports that were merged are still refused as answers; again=True records both rounds."""
-    frame = released()
-    merged = carry(frame.merge(plain(), on="id"), frame)
-    with pytest.raises(MetadataError, match="holds reports already; again=True"):
-        merged.rr.privatize("answer", YES_NO)
-    again = merged.rr.privatize("answer", YES_NO, again=True, rng=Counting(2))
-    assert YES_NO.then(YES_NO) == again.rr.mechanisms["answer"]
 
 
 def test_a_source_that_says_nothing_of_a_column_speaks_against_a_claim():

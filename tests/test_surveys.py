@@ -144,10 +144,7 @@ YES_OR_NO = {
         play_mangat_unrelated,
         {"prob_truth": T, "prob_sensitive": P, "prob_yes_unrelated": A},
     ),
-    "mangat_singh_singh": (
-        play_mangat_singh_singh,
-        {"prob_sensitive": P, "prob_yes_unrelated": A},
-    ),
+    "mangat_singh_singh": (play_mangat_singh_singh, {"prob_sensitive": P, "prob_yes_unrelated": A}),
     "singh_joarder": (play_singh_joarder, {"prob_statement": P}),
 }
 
@@ -202,21 +199,6 @@ def test_forced_response_of_doubles():
     assert m.parameters == {"prob_truth": 4 / 6, "prob_forced": (1 / 6, 1 / 6)}
 
 
-def test_two_coin_is_forced_response():
-    """The two-coin survey is forced response with 1/2, 1/4 and 1/4, and epsilon ln 3."""
-    m = surveys.two_coin(["no", "yes"], yes="yes")
-    forced = surveys.forced_response(["no", "yes"], 0.5, [0.25, 0.25])
-    assert forced.channel == m.channel
-    assert m.epsilon == pytest.approx(math.log(3), rel=1e-15)
-
-
-def test_direct():
-    """Direct answers are the truth, for any categories, without protection."""
-    m = surveys.direct(["a", "b", "c"])
-    assert rr.privatize(["a", "c", "b"], m) == ["a", "c", "b"]
-    assert m.epsilon == math.inf
-
-
 @pytest.mark.parametrize("categories", [["has", "not"], ["not", "has"]])
 def test_kuk(categories):
     """The number of red cards in several draws from one's own stack, none at all included."""
@@ -234,13 +216,6 @@ def test_kuk(categories):
     assert yes == tuple((F(z, 3) - if_no) / (if_yes - if_no) for z in range(4))
     # Independent draws: three times the loss of one, here of a red card.
     assert m.epsilon == pytest.approx(3 * math.log(if_yes / if_no), rel=1e-15)
-
-
-def test_kuk_without_red_cards():
-    """Reports of 0 red cards are counted; RRTCS 0.0.4 stops with an error for them."""
-    m = surveys.kuk([False, True], 0.75, 0.25, draws=2)
-    est = rr.estimate([0] * 60 + [1] * 30 + [2] * 10, m)
-    assert est.proportions[1] == pytest.approx((0.25 - 0.25) / 0.5)
 
 
 @pytest.mark.parametrize("categories", [["has", "not"], ["not", "has"]])
@@ -508,7 +483,7 @@ BAD = {
         ((BOOL, 0.5, 0.2), {"draws": 2.0}, "draws must be a whole number, found float"),
     ],
     "christofides": [
-        ((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too little"),
+        ((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too little")
     ],
     "unrelated_question_two_answers": [
         (([0, 1], [0.5]), {"yes": 1}, "one number for each of 2 answers")
