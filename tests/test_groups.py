@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -262,3 +264,17 @@ def test_designs_are_given_once():
     other = rr.estimate(rr.tally(["no", "yes", "yes"], M, weights=[1.0, 2.0, 1.0]))
     assert one.to_frame().equals(other.to_frame())
     assert other.designed
+
+
+def test_the_table_of_many_groups_is_that_of_each_and_is_built_once():
+    labels = [label for label in range(300) for _ in range(6)]
+    found = rr.estimate(["no", "yes", "yes"] * 600, M, by=labels)
+    found.to_frame(), found[0].to_frame()
+    began = time.process_time()
+    table = found.to_frame()
+    at_once = time.process_time() - began
+    began = time.process_time()
+    parts = [one.to_frame() for one in found.values()]
+    assert time.process_time() - began > 15 * at_once  # 40; one frame a group makes it 6
+    expected = pd.concat(parts, ignore_index=True).drop(columns=["count_low", "count_high"])
+    pd.testing.assert_frame_equal(table.drop(columns="group"), expected, check_exact=True)

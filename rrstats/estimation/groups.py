@@ -196,12 +196,12 @@ class GroupEstimates(_Several):
             return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
         ones = list(self.values())
         ends = self._ends(ones, level, method, simultaneous)
-        labels = label_column(ones[0].categories)
-        tables = [
-            pd.DataFrame({"category": labels, **one.columns_of(slice(None), [end])})
-            for one, end in zip(ones, ends, strict=True)
-        ]
-        return self._labelled(pd.concat(tables, ignore_index=True))
+        columns: dict[str, Any] = {"category": label_column(ones[0].categories * len(ones))}
+        parts = [one.columns_of(slice(None), [end]) for one, end in zip(ones, ends, strict=True)]
+        for name in parts[0]:
+            held = np.array([part[name] for part in parts]).reshape(len(ones), -1)
+            columns[name] = np.broadcast_to(held, (len(ones), ones[0].k)).ravel()
+        return self._labelled(pd.DataFrame(columns))
 
     @staticmethod
     def _ends(
