@@ -76,9 +76,7 @@ def _columns(rows):
 @pytest.mark.parametrize("design", [("by",), ("by", "strata", "clusters")])
 def test_multiples_are_so_many_rows(mechanism, design, weighted):
     """Combinations with their multiplicity make the tally of the rows.
-
-    Exactly: the weights are powers of 2, or 0.
-    """
+    Exactly: the weights are powers of 2, or 0."""
     rows = _rows(mechanism)
     combinations, often = _condensed(rows)
     found = []
@@ -132,8 +130,6 @@ def test_powers_of_weights():
 
 
 # -- frames of pandas ----------------------------------------------------------------------------
-
-
 def _frame():
     held = {
         "answer": ["never", "once", None, "often", "once"] * 4,

@@ -21,8 +21,6 @@ REPORTS = ["once", "never", "once", "often", "once", "never"]
 COUNTS = [2, 3, 1]
 
 # -- counting -----------------------------------------------------------------------------------
-
-
 CONTAINERS = {
     "list": REPORTS,
     "tuple": tuple(REPORTS),
@@ -129,8 +127,6 @@ def test_not_a_column():
 
 
 # -- counts from elsewhere ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "counts",
     [
@@ -218,8 +214,6 @@ def test_largest_counts():
 
 
 # -- adding -------------------------------------------------------------------------------------
-
-
 def test_parts_add_to_the_whole():
     """Any cut, any order, any nesting: the sum of the parts is the whole, exactly."""
     rng = np.random.default_rng(1)
@@ -302,8 +296,6 @@ def test_weights():
 
 
 # -- equality and copies ------------------------------------------------------------------------
-
-
 def test_equality():
     """Equal in mechanism, counts, cells and missing; nothing else is equal."""
     whole = rr.tally(REPORTS, M)
@@ -339,8 +331,6 @@ def test_copies():
 
 
 # -- what the reports say of themselves ---------------------------------------------------------
-
-
 def test_mechanism_from_metadata():
     """A Series that says how it was made needs no mechanism, and contradictions raise."""
     reports = rr.privatize(pd.Series(REPORTS, name="answer"), M)
