@@ -105,12 +105,6 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
     return n
 
 
-def fixed(kept: Floats) -> Floats:
-    """An array that is kept for later calls and must not be written to."""
-    kept.flags.writeable = False
-    return kept
-
-
 def _like(result: Floats) -> Any:
     return result if result.ndim else float(result)
 

@@ -31,11 +31,10 @@ from rrstats._typing import Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, numbers, variables
-from rrstats.estimation.arrays import fixed
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import FORMATS, Result, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
-from rrstats.mechanisms.channel import check_target
+from rrstats.mechanisms.channel import check_target, fixed
 
 _POWERS = np.arange(5)
 """Powers of x that the variance of a correlation needs among just these rows."""

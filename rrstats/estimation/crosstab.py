@@ -42,7 +42,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.analysis_columns import ReportModel, Variable, blocks, variables
-from rrstats.estimation.arrays import check_possible, fixed, level_of_each
+from rrstats.estimation.arrays import check_possible, level_of_each
 from rrstats.estimation.engine_frames import grouped_rows, is_frame
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
@@ -77,7 +77,7 @@ from rrstats.inference.contrasts import (
 from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.inference.multinomial import contract, most_likely_table
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.channel import check_target
+from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.plots import PlotOptions, plot_cells, plot_intervals

@@ -32,7 +32,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation import arrays
-from rrstats.estimation.arrays import fixed, interval_of_counts
+from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.result import (
     ConstrainedProportions,
@@ -56,6 +56,7 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     BinomialRates,
     check_target,
+    fixed,
     recode_matrix,
     transition_matrix,
 )

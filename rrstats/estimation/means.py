@@ -28,11 +28,10 @@ from rrstats.errors import (
 )
 from rrstats.estimation import arrays
 from rrstats.estimation.analysis_columns import Variable, blocks, numbers, refuse_reports, variable
-from rrstats.estimation.arrays import fixed
 from rrstats.estimation.result import FORMATS, Result, label_column, place_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_missing, refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
-from rrstats.mechanisms.channel import check_target
+from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.randomness.sources import BLOCK_ROWS

@@ -118,6 +118,12 @@ class MultinomialChannel(Channel, Protocol):
 # -- functions of any channel ----------------------------------------------------------------
 
 
+def fixed(array: Floats) -> Floats:
+    """An array that is kept and handed out, so nobody may write to it."""
+    array.flags.writeable = False
+    return array
+
+
 def has_latent_classes(channel: Channel) -> bool:
     """True where the design tells classes apart that are finer than the categories."""
     return len(channel.class_of) != channel.k

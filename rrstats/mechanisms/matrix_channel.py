@@ -36,6 +36,7 @@ from rrstats.mechanisms.channel import (
     BinomialRates,
     MultinomialChannel,
     check_target,
+    fixed,
     has_latent_classes,
     recode_matrix,
 )
@@ -114,14 +115,14 @@ class MatrixForm:
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
-        return kept(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
+        return fixed(np.array([[x.numerator / x.denominator for x in row] for row in self.entries]))
 
     @cached_property
     def left_inverse(self) -> Floats:
         """(k, m): the design's own, or that of `left_inverse`."""
         if self.inverse is not None:
-            return kept(np.array([[float(x) for x in row] for row in self.inverse]))
-        return kept(left_inverse(self.matrix, recode_matrix(self)))
+            return fixed(np.array([[float(x) for x in row] for row in self.inverse]))
+        return fixed(left_inverse(self.matrix, recode_matrix(self)))
 
     def support_counts(self, counts: ArrayLike) -> Floats:
         """(..., k) in a square matrix each report supports its category; else none does."""
@@ -217,7 +218,7 @@ class ProductChannel(MatrixForm):
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
         whole, common = self._whole
-        return kept((whole / common[:, None]).astype(np.float64))
+        return fixed((whole / common[:, None]).astype(np.float64))
 
 
 def _over_one(
@@ -303,12 +304,6 @@ def _alike(probabilities: Floats, others: Floats) -> bool:
     return np.allclose(probabilities, others, rtol=_ALIKE, atol=0)
 
 
-def kept(array: Floats) -> Floats:
-    """An array that is kept and handed out, so nobody may write to it."""
-    array.flags.writeable = False
-    return array
-
-
 # -- several samples ------------------------------------------------------------------------
 
 
@@ -359,7 +354,7 @@ class StackedChannel(MatrixForm):
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``; columns sum to 1 within each sample."""
-        return kept(np.vstack([part.matrix for part in self.parts]))
+        return fixed(np.vstack([part.matrix for part in self.parts]))
 
     @property
     def entries(self) -> Entries:
