@@ -11,7 +11,13 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.association import correlation, correlations, cramers_v, odds_ratio, phi
+from rrstats.estimation.association import (
+    correlation,
+    correlations,
+    cramers_v,
+    odds_ratio,
+    phi,
+)
 from rrstats.estimation.crosstab import Crosstab, crosstab
 
 NO_YES = ["no", "yes"]
@@ -20,6 +26,7 @@ LETTERS = ["a", "b", "c"]
 pytestmark = pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
 
 # -- golden: RRreg 0.7.6, RRcor ------------------------------------------------------------
+
 # Reports (a, b) = (1, 1), (1, 0), (0, 1), (0, 0): 230, 190, 210, 370 rows.
 PAIR = [[370, 210], [190, 230]]
 
@@ -122,6 +129,8 @@ def test_correlations_with_ordinary_numbers_are_those_of_rrreg(levels, no, yes, 
 
 
 # -- standard errors -----------------------------------------------------------------------
+
+
 def numeric_error(table, measure):
     """The delta method's standard error with slopes by differences, of a function of shares."""
     share = table.proportions.ravel()
@@ -198,6 +207,8 @@ def test_ordinary_columns_have_pearsons_correlation():
 
 
 # -- intervals and what lies outside -------------------------------------------------------
+
+
 def test_a_correlation_beyond_1_is_said_and_not_cut():
     """Its interval stays inside, and is not a point."""
     columns = {"x": rr.KRR(NO_YES, 0.7), "y": rr.KRR(NO_YES, 0.7)}
@@ -301,7 +312,9 @@ def table_columns(table):
 )
 def test_intervals_of_association_cover(truth, prob):
     """At least 90% of 500 simulated tables of 400 rows, for phi, odds ratio and Cramer's V.
-    An interval that covers 90% fails once in 1e9 runs."""
+
+    An interval that covers 90% fails once in 1e9 runs.
+    """
     drawn, truth = np.random.default_rng(8), np.array(truth)
     columns = {"x": rr.KRR(NO_YES, prob), "y": rr.KRR(NO_YES, 0.8)}
     sides = [made.channel.matrix for made in columns.values()]
@@ -323,6 +336,8 @@ def test_intervals_of_association_cover(truth, prob):
 
 
 # -- bad input -----------------------------------------------------------------------------
+
+
 def test_bad_input_says_what_to_do():
     """Tables of two columns, numbers for categories, names that are there."""
     plain = {"x": LETTERS, "y": NO_YES}

@@ -59,6 +59,8 @@ def _frozen_objects():
 
 
 # -- the law -------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("dtype", "k", "rows"),
     [("uint8", 2, 50_000), ("uint8", 4, 50_000), ("uint8", 100, 50_000), ("uint16", 1000, 50_000),
@@ -66,7 +68,9 @@ def _frozen_objects():
 )  # fmt: skip
 def test_right_reports_pass(dtype, k, rows):
     """Reports of rrstats and of textbook NumPy pass, also where most lies occur never or once.
-    At most 102 comparisons each, and less than 1e-11 a comparison."""
+
+    At most 102 comparisons each, and less than 1e-11 a comparison.
+    """
     truth = inputs.answers(k, rows, np.dtype(dtype))
     measuring.check_law("rrstats", truth, rr.privatize(truth, range(k), measuring.PROB), k)
     measuring.check_law("textbook", truth, inputs.textbook(truth, k), k)
@@ -117,6 +121,8 @@ def test_a_wrong_law_is_not_timed(fault, k):
 
 
 # -- taking turns --------------------------------------------------------------------------
+
+
 def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
     """Each way runs once a round, behind another each time, checked; the first is not kept."""
     clock = itertools.count()
@@ -132,6 +138,8 @@ def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
 
 
 # -- the table -----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "wish", "reached"),
     [
@@ -158,6 +166,8 @@ def test_wishes_are_judged_by_ratio_or_by_our_number(ours, theirs, wish, reached
 
 
 # -- the questions -------------------------------------------------------------------------
+
+
 def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path):
     """The copy has the source's rows and encodings; it passes as a copy and not as reports."""
     pq = pytest.importorskip("pyarrow.parquet")
@@ -185,6 +195,8 @@ def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path)
 
 
 # -- rivals --------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("package", RIVALS)
 def test_an_absent_rival_gives_a_line_that_says_so(package, monkeypatch):
     """Without a library its line stays, with the reason and without a ratio."""
@@ -216,9 +228,13 @@ def test_wrong_subsets_are_not_timed(family):
 
 
 # -- timing ----------------------------------------------------------------------------------
+
+
 def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
     """A search from the first category on, as a list's, gives a correlation of 1.
-    By a clock of its own: each look takes a nanosecond, and nothing else any time."""
+
+    By a clock of its own: each look takes a nanosecond, and nothing else any time.
+    """
     now = 0
 
     def search(category):
@@ -230,6 +246,8 @@ def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
 
 
 # -- the command ---------------------------------------------------------------------------
+
+
 def test_writes_the_page(tmp_path, capsys):
     """The page has the table as printed, machine, command and date, and what was not reached."""
     path = tmp_path / "benchmarks.md"
@@ -260,6 +278,8 @@ def test_the_page_names_each_wish_that_was_not_reached():
 
 
 # -- engines -------------------------------------------------------------------------------
+
+
 def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
     """A release is stopped for rows that are not there once, and for parts with one noise."""
     pytest.importorskip("pyarrow")
@@ -282,6 +302,8 @@ def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
 
 
 # -- the large run -------------------------------------------------------------------------
+
+
 @pytest.fixture
 def _small(monkeypatch):
     pytest.importorskip("pyarrow")

@@ -76,7 +76,9 @@ def _columns(rows):
 @pytest.mark.parametrize("design", [("by",), ("by", "strata", "clusters")])
 def test_multiples_are_so_many_rows(mechanism, design, weighted):
     """Combinations with their multiplicity make the tally of the rows.
-    Exactly: the weights are powers of 2, or 0."""
+
+    Exactly: the weights are powers of 2, or 0.
+    """
     rows = _rows(mechanism)
     combinations, often = _condensed(rows)
     found = []
@@ -130,6 +132,8 @@ def test_powers_of_weights():
 
 
 # -- frames of pandas ----------------------------------------------------------------------------
+
+
 def _frame():
     held = {
         "answer": ["never", "once", None, "often", "once"] * 4,

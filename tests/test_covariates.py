@@ -78,6 +78,8 @@ def _slopes(function, theta, step=1e-5):
 
 
 # -- the likelihood ------------------------------------------------------------------------------
+
+
 def _channel(rng, n, link="logit", k=2, classes=0, exact=False):
     """Reports of an outcome by row, with so many finer classes of its first category."""
     table = rng.random((n, k + classes))
@@ -182,7 +184,12 @@ RRLIN = {
         "sigma": 1.9877611656049339,
         "pi": 0.7385020806820995,
         "log": -6660.734755711329,
-        "se": [0.06870610504076397, 0.08139407051509455, 0.14582266365544208, 0.028749589855061507],
+        "se": [
+            0.06870610504076397,
+            0.08139407051509455,
+            0.14582266365544208,
+            0.028749589855061507,
+        ],
     },
 }
 
@@ -220,6 +227,8 @@ def test_constant_shares_agree_with_rrlin(case):
 
 
 # -- what the methods are for ----------------------------------------------------------------------
+
+
 def _population(keep=0.75):
     """All cells of (z, x, report, y) with their exact probabilities; x goes with z."""
     rows = []
@@ -237,7 +246,9 @@ def _population(keep=0.75):
 
 def test_a_logistic_model_of_the_covariate_is_right_where_constant_shares_are_not():
     """With exact probabilities as weights the fit is the truth; constant shares are 0.28 off.
-    True effects: 0.5 of z and 1.5 of x, whose share is 0.2 or 0.6 by z."""
+
+    True effects: 0.5 of z and 1.5 of x, whose share is 0.2 or 0.6 by z.
+    """
     cells = pd.concat([_population()] * 40)
     columns, options = cells[["z", "x"]], {"weights": cells["chance"].to_numpy(), "intercept": True}
     fit = logit(cells["y"], columns, covariates={"x": COIN}, **options)
@@ -279,7 +290,9 @@ def test_an_outcome_of_three_categories_goes_with_a_privatized_covariate():
 
 def test_scores_give_the_true_coefficients_whatever_the_errors():
     """Exact probabilities again, of exponential errors: scores are right, the normal law is not.
-    The likelihood takes the long tail for the group, and finds more than three times its effect."""
+
+    The likelihood takes the long tail for the group, and finds more than three times its effect.
+    """
     errors = stats.expon.ppf((np.arange(200) + 0.5) / 200)
     rows = []
     for z, x, report, error in np.ndindex(2, 2, 2, 200):
@@ -368,6 +381,8 @@ def test_without_noise_a_fit_is_least_squares(method):
 
 
 # -- properties ------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("method", ["scores", "likelihood"])
 def test_units_and_the_order_of_categories_change_nothing_else(method):
     """Other units of y and z, and another first category, give the same fit in other words."""
@@ -453,6 +468,8 @@ def test_two_privatized_covariates_are_told_apart():
 
 
 # -- results ---------------------------------------------------------------------------------------
+
+
 def test_predictions_average_over_the_category_or_take_it_as_known():
     """With the true category a profile; without it the mean by P(category | z)."""
     frame, y, _ = _world()
@@ -594,6 +611,8 @@ def test_a_summary_says_what_was_fitted():
 
 
 # -- edges -----------------------------------------------------------------------------------------
+
+
 def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
     """Below the floor of the design the share runs to 0: infinite, no error, a warning."""
     rng = np.random.default_rng(1)
@@ -685,11 +704,15 @@ def test_bad_data_is_refused_with_counts():
 
 
 # -- chance ----------------------------------------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["scores", "likelihood", "logit"])
 def test_intervals_cover(method):
     """95% intervals of the covariate's effect hold it in 93% of worlds or more.
-    60 worlds: a coverage of 60% is caught with more than 99%."""
+
+    60 worlds: a coverage of 60% is caught with more than 99%.
+    """
     rng, worlds, hits = np.random.default_rng(12), 60, 0
     for _ in range(worlds):
         z = rng.normal(size=300)
@@ -708,6 +731,8 @@ def test_intervals_cover(method):
 
 
 # -- what the shares go with ---------------------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("formula", ["y ~ x + x:z", "y ~ x / z", "y ~ 0 + x + x:z"])
 @pytest.mark.parametrize("mechanism", [COIN, THREE], ids=["two", "three"])
@@ -746,6 +771,8 @@ def test_shares_of_a_factor_in_an_interaction_and_constant_ones():
 
 
 # -- how much reports are worth ------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noisy", [0, 1])
@@ -769,8 +796,10 @@ def test_direct_answers_are_worth_themselves(clustered, weighted, noisy):
 @pytest.mark.slow
 def test_reports_are_worth_the_variances_that_samples_show():
     """People times the variance with known categories over that of scores, in 300 samples.
+
     Errors of one category are 20 times as large.  The ratio of two variances of 300 samples has
-    an error of about 12% (of its logarithm sqrt(4 / 300)); mean effective_n must be within 50%."""
+    an error of about 12% (of its logarithm sqrt(4 / 300)); mean effective_n must be within 50%.
+    """
     rng = np.random.default_rng(5)
     n, known, scored, told = 3000, [], [], []
     for _ in range(300):

@@ -57,8 +57,10 @@ def rows_probability(first, last, ones, n, base, top):
 
 def rows_coverage(ones, n, base, top):
     """The exact coverage of the interval for the share ones / n in the rows at hand.
+
     The limits rise with the count (asserted for all counts in a test below), so the counts
-    that hold the share reach from one edge to another, and bisection finds both."""
+    that hold the share reach from one edge to another, and bisection finds both.
+    """
 
     def holds(x, low_side):
         low, high = intervals.rows_interval(x, n, base, top)
@@ -78,6 +80,8 @@ def rows_coverage(ones, n, base, top):
 
 
 # -- one category, the population ----------------------------------------------------------
+
+
 def test_default_covers_the_population_share_everywhere():
     """Clopper-Pearson, carried, cut and repaired: never below 95% in 180 cells."""
     lowest = population_coverage()[0]
@@ -100,7 +104,9 @@ def test_default_covers_at_other_levels(level):
 def test_other_methods_cover_as_documented(method):
     """Each method's lowest coverage on the grid is the published one: 92.2% for Wilson, 93.5%
     for Agresti-Coull, 95.0% for Blaker, 92.3% for the likelihood ratio, 42.8% for Wald.
-    Blaker without n = 10,000, for speed."""
+
+    Blaker without n = 10,000, for speed.
+    """
     found = population_coverage(method, SIZES[:3] if method == "blaker" else SIZES)
     assert LOWEST[method] == pytest.approx(found[0][0], abs=1e-4), found[0]
 
@@ -133,6 +139,8 @@ def test_coverage_catches_a_fault(monkeypatch, fault, at_most):
 
 
 # -- one category, these rows --------------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 def test_default_covers_the_share_of_the_rows_everywhere(n):
@@ -198,6 +206,8 @@ def test_exact_and_score_intervals_meet(monkeypatch):
 
 
 # -- all categories together ---------------------------------------------------------------
+
+
 def compositions(n, k):
     """Every way to divide n reports among k categories."""
     for cuts in itertools.combinations(range(n + k - 1), k - 1):
@@ -234,7 +244,9 @@ def test_for_two_categories_both_statements_are_one():
 
 def sampled(n, prob, truths, target, trials, seed):
     """How many of the trials have all simultaneous intervals holding, and all plain ones.
-    truths : (k,) how many of n; fixed for "rows", their expectation for "population"."""
+
+    truths : (k,) how many of n; fixed for "rows", their expectation for "population".
+    """
     rng = np.random.default_rng(seed)
     k, truths = len(truths), np.asarray(truths)
     other = (1 - prob) / (k - 1)
@@ -269,8 +281,10 @@ def sampled(n, prob, truths, target, trials, seed):
 )
 def test_simultaneous_intervals_of_many_categories_all_hold(target, n, prob, truths):
     """k = 4 and 10 in the corners of the grid: together at least 95%.
+
     Intervals that hold at 95% fail one of these 8 tests once in 1e9 runs; ones that hold
-    at 90% or less pass one with less than 1e-9 (4 cells of each target, 6,000 trials)."""
+    at 90% or less pass one with less than 1e-9 (4 cells of each target, 6,000 trials).
+    """
     trials = 6000
     smallest = stats.binom.isf(1e-9, trials, 0.90)  # a 90% interval gets above this once in 1e9
     assert stats.binom.cdf(smallest, trials, 0.95) * 8 < 1e-9  # and is then found too low
@@ -286,6 +300,8 @@ def test_intervals_without_correction_are_caught():
 
 
 # -- differences ---------------------------------------------------------------------------
+
+
 def difference_coverage(rates_of=intervals.wilson_rates):
     """The exact coverage of the difference of two groups, n in {50, 200}, the lowest first."""
     cells = []

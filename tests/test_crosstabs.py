@@ -52,6 +52,8 @@ def surveyed(rows=3_000, seed=1, **columns):
 
 
 # -- golden --------------------------------------------------------------------------------
+
+
 def test_a_table_of_two_private_columns_is_debiased_by_both():
     """F = M1^-1 (O / n) M2^-T; theory case joint-kron: k-RR with p = .75 (k = 2), .6 (k = 3)."""
     columns = {"a": rr.KRR(NO_YES, 0.75), "b": rr.KRR(REGIONS, 0.6)}
@@ -87,6 +89,8 @@ def test_the_variance_of_an_empty_cell_grows_by_a_factor_a_column():
 
 
 # -- exact ---------------------------------------------------------------------------------
+
+
 def outcomes(axis):
     """What one report adds to an axis, with its probability given each category."""
     if isinstance(axis.mechanism, rr.SubsetSelection):  # one of k over 2 pairs holds the truth
@@ -128,7 +132,9 @@ PAIRS = {
 @pytest.mark.parametrize("pair", PAIRS)
 def test_shares_variances_and_covariances_are_unbiased(pair, target):
     """Over all reports of two rows, weighted by their chance, the estimates average the truth.
-    In the population both truths are drawn; among just these rows they are (0, 0) and (1, 1)."""
+
+    In the population both truths are drawn; among just these rows they are (0, 0) and (1, 1).
+    """
     axes = [declared_axis(name, made) for name, made in zip("xy", PAIRS[pair], strict=True)]
     joint = np.random.default_rng(5).dirichlet(np.ones(axes[0].k * axes[1].k))
     joint = joint.reshape(axes[0].k, axes[1].k)
@@ -162,6 +168,8 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
 
 
 # -- counting ------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("block", [7, 1 << 18])
 def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
     """By cell, in blocks of any size; a row with anything missing is outside n."""
@@ -281,6 +289,8 @@ def test_every_mechanism_stands_beside_an_ordinary_column(name):
 
 
 # -- conditional shares --------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("target", ["population", "rows"])
 def test_conditional_shares_have_the_delta_methods_error(target):
     """Computed axis by axis, and equal to the gradient times the whole covariance."""
@@ -308,6 +318,8 @@ def test_shares_among_nobody_are_unknown():
 
 
 # -- intervals -----------------------------------------------------------------------------
+
+
 def test_an_interval_never_shrinks_to_a_point():
     """Where an estimate lies far below 0, deviances are taken from 0."""
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
@@ -353,7 +365,9 @@ def test_other_forms_of_interval():
 @pytest.mark.parametrize("target", ["population", "rows"])
 def test_intervals_cover_what_they_promise(target):
     """Every cell's 95% interval covers in at least 90% of tables, rare and empty cells too.
-    200 tables of 200 rows: one that covers 90% fails once in 1e9 runs or less."""
+
+    200 tables of 200 rows: one that covers 90% fails once in 1e9 runs or less.
+    """
     drawn = np.random.default_rng(7)
     columns = {"x": rr.KRR(list("abc"), 0.75), "y": rr.KRR(NO_YES, 0.85)}
     truth = np.array([[0.55, 0.2], [0.15, 0.07], [0.03, 0.0]])
@@ -379,6 +393,8 @@ def test_intervals_cover_what_they_promise(target):
 
 
 # -- inside the simplex --------------------------------------------------------------------
+
+
 def test_the_likeliest_table_is_that_of_the_kronecker_product():
     """Also where the unbiased shares leave [0, 1], and in a matrix that is not square."""
     columns = {"x": generic(), "y": rr.KRR(NO_YES, 0.75)}
@@ -417,6 +433,8 @@ def test_shares_inside_are_their_own_maximum():
 
 
 # -- what is left --------------------------------------------------------------------------
+
+
 def test_the_effective_size_is_that_of_direct_answers():
     """n for ordinary columns; for private ones n times the direct variance over the actual one."""
     counts = [[300, 350], [200, 150]]
@@ -451,6 +469,8 @@ def test_answers_that_nobody_privatized_are_noticed():
 
 
 # -- samples with weights and a design -------------------------------------------------------
+
+
 @pytest.fixture(scope="module")
 def sampled():
     """A frame of reports with weights, strata and clusters."""
@@ -559,6 +579,7 @@ def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
 
 
 # -- for people ----------------------------------------------------------------------------
+
 COLUMNS = ["reported", "naive", "proportion", "std_error", "low", "high", "count"]
 
 
@@ -649,6 +670,8 @@ def test_the_picture_shows_every_cell_with_its_interval(smokers):
 
 
 # -- what is kept --------------------------------------------------------------------------
+
+
 def test_what_a_table_keeps_cannot_be_written_to():
     """Otherwise its numbers could be made to disagree; frames and the user's counts are copies."""
     counts = np.array([[300, 350], [200, 150]])
@@ -667,6 +690,8 @@ def test_what_a_table_keeps_cannot_be_written_to():
 
 
 # -- nothing to count ----------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("mechanisms", [{}, {"x": rr.KRR(NO_YES, 0.75)}], ids=["plain", "private"])
 @pytest.mark.parametrize(
     "frame",
@@ -712,6 +737,8 @@ def test_a_level_that_nobody_has_is_an_empty_cell():
 
 
 # -- bad input -----------------------------------------------------------------------------
+
+
 def refused(*cases):
     """Each call raises an error of an argument that says these words."""
     for call, words in cases:

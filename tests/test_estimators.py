@@ -39,6 +39,7 @@ def from_counts(counts, prob=None, **options):
 
 
 # -- other software ------------------------------------------------------------------------
+
 # RRreg 0.7.6 (R 4.2.2), RRuni(y, model, p, MLest = FALSE): estimates and n - 1 in the SE.
 # Warner's design is binary randomized response; so is the crosswise model, whose answer
 # "both or neither" is a report of yes.
@@ -155,7 +156,9 @@ MLE = [
 @pytest.mark.parametrize(("counts", "prob", "shares", "tolerance"), MLE)
 def test_mle_is_that_of_multi_freq_ldpy(counts, prob, shares, tolerance):
     """The closed form is their water-filling to 1e-12, and the limit of their EM to 1e-6.
-    Karush-Kuhn-Tucker: inside the simplex; the score is n where positive, at most n at 0."""
+
+    Karush-Kuhn-Tucker: inside the simplex; the score is n where positive, at most n at 0.
+    """
     est = from_counts(counts, prob)
     found, matrix = est.mle().proportions, est.mechanism.channel.matrix
     assert shares == pytest.approx(found.tolist(), abs=tolerance)
@@ -178,6 +181,8 @@ def test_rows_variance_is_that_of_multi_freq_ldpy():
 
 
 # -- the theory page (own scripts in mpmath and NumPy, each confirmed by a second route) ----
+
+
 def test_debiased_shares_of_the_theory_page():
     """(c/n - q) / (p - q) for 412, 288, 180, 120 at p = .7, k = 4."""
     expected = [0.52, 0.31333333333333335, 0.13333333333333333, 0.03333333333333333]
@@ -239,6 +244,8 @@ def test_projection_of_the_theory_page():
 
 
 # -- exact laws ----------------------------------------------------------------------------
+
+
 def outcomes(truth_law, n, p, q, k):
     """Every list of n reports with its exact probability, people drawn from a law."""
     rates = [q + f * (p - q) for f in truth_law]
@@ -336,6 +343,8 @@ def test_variance_of_the_estimate_is_that_of_the_array_function():
 
 
 # -- every way to the same numbers ---------------------------------------------------------
+
+
 def test_rows_tally_and_arrays_agree():
     """From reports, from a tally, from counts and from shares the estimate is one."""
     m = rr.KRR(["never", "once", "often"], 0.75)
@@ -426,6 +435,8 @@ def test_asymmetric_matrices_are_read_as_report_by_truth():
 
 
 # -- sizes ---------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("target", ["population", "rows"])
 def test_no_reports_give_nan_shares_and_whole_intervals(target):
     """n = 0: shares and errors are NaN, intervals [0, 1], counts 0; nothing raises or warns."""
@@ -476,6 +487,8 @@ def test_ten_thousand_categories_work():
 
 
 # -- properties ----------------------------------------------------------------------------
+
+
 def test_properties_of_any_counts():
     """For any counts and prob: relabelling relabels, shares sum to 1, debiasing undoes the
     channel, every table in the simplex is in the simplex, intervals hold the cut share."""
@@ -520,6 +533,7 @@ def test_properties_of_any_counts():
 
 
 # -- bad input -----------------------------------------------------------------------------
+
 SHARES, COUNTS = [0.5, 0.3, 0.2], [50, 30, 20]
 
 BAD = [

@@ -132,8 +132,11 @@ def test_the_mean_of_numbers_is_linear_in_the_shares():
 
 @pytest.mark.slow
 def test_intervals_of_means_cover():
-    """Nominal 95%, in a skewed case: of 200 surveys at least 175.  A binomial of 200 at 0.95 falls
-    below 175 with probability 3e-5; at 0.8 it reaches 175 with probability 0.4%."""
+    """Nominal 95%, in a skewed case: of 200 surveys at least 175.
+
+    A binomial of 200 at 0.95 falls below 175 with probability 3e-5; at 0.8 it reaches 175 with
+    probability 0.4%.
+    """
     worth = {"no": 0, "yes": 1, "often": 12}
     law = expected_rates(M.channel, np.array([0.7, 0.25, 0.05]))
     drawn = np.random.default_rng(11).multinomial(200, law, size=200)

@@ -89,6 +89,8 @@ def level_of(p_values, listed, rates, level=0.05):
 
 
 # -- known values --------------------------------------------------------------------------
+
+
 def test_goodness_of_fit_is_genrr():
     """Golden: theory_cases gof-genrr, the formula of Gaboardi and Rogers (2018) in mpmath."""
     found = goodness_of_fit(counted([260, 270, 250, 220], FOUR), [0.4, 0.3, 0.2, 0.1])
@@ -150,6 +152,8 @@ def test_direct_answers_have_stuarts_test():
 
 
 # -- second routes -------------------------------------------------------------------------
+
+
 def test_different_designs_are_compared_by_their_likelihood():
     """Two designs of yes and no: G2 equals that of two fits over all shares by a line search."""
     a, b = counted([62, 38], COIN), counted([150, 30], CLEAR)
@@ -223,6 +227,8 @@ def test_a_pair_may_be_named_in_any_order():
 
 
 # -- levels, exact -------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("mechanism", "shares"),
     [(THREE, SKEWED), (THREE, [1, 0, 0]), (GENERIC, SKEWED), (GENERIC, [0, 0, 1])],
@@ -254,8 +260,10 @@ def test_homogeneity_keeps_its_level(share):
 @pytest.mark.parametrize("shares", [(0.0, 0.0), (0.3, 0.5)])
 def test_a_pair_as_one_answer_keeps_its_level_where_the_ordinary_test_does_not(shares):
     """Of all tables of 12 reports of a pair as one k-RR, the right test rejects about 5%.
+
     Planted beside it: the ordinary test of the same tables, which rejects 29% where nobody says
-    yes, because three reports in ten are lies, spread over three cells."""
+    yes, because three reports in ten are lies, spread over three cells.
+    """
     one, other = shares
     listed = tables(12, 4)
     truth = np.outer([1 - one, one], [1 - other, other]).ravel()
@@ -295,8 +303,11 @@ def test_change_keeps_its_level_in_a_panel(stay):
 
 @pytest.mark.slow
 def test_reports_of_several_categories_keep_the_level():
-    """Sets of categories: fit, samples and tables reject at most 8% of true nulls.  Fails by luck
-    once in 1e9 for a level of 8%; a test that rejects 25% passes less than once in 1e6."""
+    """Sets of categories: fit, samples and tables reject at most 8% of true nulls.
+
+    Fails by luck once in 1e9 for a level of 8%; a test that rejects 25% passes less than once
+    in 1e6.
+    """
     rng, n, runs = np.random.default_rng(5), 80, 300
     rejected = np.zeros(3, dtype=int)
     for _ in range(runs):
@@ -321,6 +332,8 @@ def test_reports_of_several_categories_keep_the_level():
 
 
 # -- exact and simulated p-values ----------------------------------------------------------
+
+
 def test_exact_p_values_are_the_multinomials():
     """The exact p-value is the probability of tables at least as far off, listed by hand."""
     counts, shares = [7, 1, 1], [0.1, 0.6, 0.3]
@@ -400,6 +413,8 @@ def test_few_expected_reports_are_said():
 
 
 # -- edges ---------------------------------------------------------------------------------
+
+
 def test_nobody_says_nothing():
     """Without reports there is no p-value, and the sentence says so."""
     empty = counted([0, 0], COIN)
@@ -487,8 +502,10 @@ def test_every_design_is_tested(mechanism):
 
 def test_rows_are_tested_for_themselves():
     """For target "rows" only the noise is random: their known shares are not rejected.
+
     A share of 0.40 among the rows is what 45% yes of these reports would say; for the population
-    the same distance is smaller in standard errors."""
+    the same distance is smaller in standard errors.
+    """
     counts = counted([560, 440], CLEAR)
     rows, people = Estimate(counts, "rows"), Estimate(counts)
     here, there = (goodness_of_fit(one, [0.6, 0.4]) for one in (rows, people))
@@ -511,6 +528,8 @@ def test_pairs_make_a_change_visible():
 
 
 # -- words and errors ----------------------------------------------------------------------
+
+
 def test_results_say_what_they_say():
     """The repr has the null in words, the p-value, and what the noise has left."""
     text = repr(goodness_of_fit(counted([260, 270, 250, 220], FOUR), [0.4, 0.3, 0.2, 0.1]))
@@ -675,6 +694,8 @@ def test_no_contrast_varies_less_than_weights_and_strata_make_it():
 
 
 # -- differences ---------------------------------------------------------------------------
+
+
 def test_differences_and_variances_add_up():
     """The difference is that of the shares, and independent variances add."""
     a, b = estimated([30, 45, 25], THREE), estimated([20, 10, 90], SHARPER)
@@ -777,6 +798,8 @@ def test_simultaneous_intervals_are_bonferronis():
 
 
 # -- coverage ------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("first", "second", "n", "least"),
     [
@@ -807,8 +830,10 @@ def test_intervals_cover(first, second, n, least):
 
 def test_intervals_of_rows_cover_the_rows():
     """Among just these rows only the noise is random, and the shorter interval covers.
+
     Fails by luck less than once in 1e9 where coverage is at least 92%; a coverage of 80% or
-    less passes less than once in 1e5."""
+    less passes less than once in 1e5.
+    """
     rng, hits = np.random.default_rng(7), np.zeros(3)
     answers = np.array([[40, 25, 15], [60, 30, 30]])
     exact = answers[0] / 80 - answers[1] / 120
@@ -832,9 +857,13 @@ def test_intervals_of_rows_cover_the_rows():
 
 
 # -- the same people twice -----------------------------------------------------------------
+
+
 def test_pairs_without_noise_are_mcnemars():
     """Direct answers of the same people: the variance of a difference of paired shares.
-    ((b + c) / n - ((b - c) / n)^2) / (n - 1), for b and c who changed."""
+
+    ((b + c) / n - ((b - c) / n)^2) / (n - 1), for b and c who changed.
+    """
     table = np.array([[40, 12], [5, 23]])
     paired = Crosstab.from_counts(table, {"one": DIRECT, "two": DIRECT})
     a, b = estimated(table.sum(axis=1), DIRECT), estimated(table.sum(axis=0), DIRECT)
@@ -846,7 +875,9 @@ def test_pairs_without_noise_are_mcnemars():
 
 def test_pairs_without_noise_have_newcombes_interval():
     """Direct answers of the same people: Wilson's parts put together with phi.
-    Newcombe (1998), improved intervals for paired data, method 8; the formula written out."""
+
+    Newcombe (1998), improved intervals for paired data, method 8; the formula written out.
+    """
     a, b, c, d = 40, 12, 5, 23
     phi = (a * d - b * c) / np.sqrt((a + b) * (c + d) * (a + c) * (b + d))
     one, two = ((x, stats.binomtest(x, 80).proportion_ci(method="wilson")) for x in (b + d, c + d))
@@ -862,8 +893,10 @@ def test_pairs_without_noise_have_newcombes_interval():
 
 def test_covariance_of_partly_the_same_people_is_exact():
     """With people in one or both waves the variance is that of all their scores, on average.
+
     The expected covariance, from the joint law of both reports, equals n_both / (n_a n_b) times
-    that of one person; tallies of exactly expected counts give it back."""
+    that of one person; tallies of exactly expected counts give it back.
+    """
     n, extra = 40_000, 20_000
     table = n * (THREE.channel.matrix @ JOINT @ SHARPER.channel.matrix.T)
     first = table.sum(axis=1) + extra * law(THREE, JOINT.sum(axis=1))
@@ -887,6 +920,8 @@ def test_fresh_noise_leaves_rows_independent():
 
 
 # -- edges and errors ----------------------------------------------------------------------
+
+
 def test_a_covariance_without_a_part_gives_no_number():
     """A shift in a direction without variance has no distance, rather than an infinite one."""
     covariance = np.array([[1.0, -1, 0], [-1, 1, 0], [0, 0, 0]])
@@ -897,7 +932,9 @@ def test_a_covariance_without_a_part_gives_no_number():
 
 def test_shares_that_need_not_sum_to_one_lose_what_the_sum_tells():
     """The distance is the least over noises whose shares sum to what they do.
-    Checked against least squares with a Lagrange multiplier."""
+
+    Checked against least squares with a Lagrange multiplier.
+    """
     rng = np.random.default_rng(3)
     root = rng.normal(size=(4, 4))
     covariance, shift = root @ root.T, rng.normal(size=4)
@@ -1001,8 +1038,11 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
 @pytest.mark.parametrize("sizes", [(3, 3), (3, 20)])
 def test_p_values_of_few_clusters_keep_their_level(sizes):
     """True nulls are rejected 5% of the time, by intervals and by the test of all categories.
+
     Differences in standard errors reject twice as often.
-    A test with an exact level of 5% would have more than 8.7% with 2 of 1,000 seeds."""
+
+    A test with an exact level of 5% would have more than 8.7% with 2 of 1,000 seeds.
+    """
     rng, far = np.random.default_rng(4), np.zeros(3)
     for _ in range(300):
         found = difference(*(in_clusters(size, rng) for size in sizes))

@@ -132,6 +132,8 @@ def ends(interval):
 
 
 # -- other software ------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_reported_rates_are_those_of_r(method):
     """Every method gives the limits that R's packages print, within what they promise."""
@@ -144,8 +146,10 @@ def test_reported_rates_are_those_of_r(method):
 @pytest.mark.parametrize(("name", "method", "x", "n", "base", "top", "low", "high"), PREVALENCE)
 def test_carried_limits_are_those_of_epir(name, method, x, n, base, top, low, high):
     """Limits carried through known error rates are epiR's; nothing is cut.
+
     epiR walks to Blaker's limits from Clopper-Pearson's in steps of 1e-4, so it is up to two
-    steps too wide there, never narrower; exactci and brute force (below) side with us."""
+    steps too wide there, never narrower; exactci and brute force (below) side with us.
+    """
     rates = METHODS["clopper-pearson" if method == "c-p" else method](x, n, 0.95)
     found = intervals.carry(rates, base, top)
     if method == "blaker":
@@ -199,6 +203,8 @@ def test_coverage_at_share_zero_of_the_theory_page(method, coverage):
 
 
 # -- properties of the methods -------------------------------------------------------------
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_population_interval_works_on_arrays_of_any_shape(method):
     """Rates of each category and leading axes broadcast; equal cells give equal intervals."""
@@ -272,6 +278,8 @@ def test_a_billion_reports_give_the_normal_interval(method):
 
 
 # -- Blaker --------------------------------------------------------------------------------
+
+
 def blaker_acceptability(n, rate):
     """P(min tail of X <= min tail of x) for every x, straight from the definition."""
     mass = stats.binom.pmf(np.arange(n + 1), n, rate)
@@ -305,6 +313,8 @@ def test_blaker_is_inside_clopper_pearson(n, level):
 
 
 # -- likelihood ----------------------------------------------------------------------------
+
+
 def test_bounded_likelihood_ends_where_the_ratio_says():
     """Inside the bounds, -2 log of the likelihood against the best one there is z squared."""
     n, z2 = 80, special.ndtri(0.975) ** 2
@@ -320,6 +330,8 @@ def test_bounded_likelihood_ends_where_the_ratio_says():
 
 
 # -- the share in the population -----------------------------------------------------------
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 50, 200])
 def test_population_intervals_are_never_empty_reversed_or_slivers(method, n):
@@ -349,6 +361,8 @@ def test_a_falling_rate_mirrors_a_rising_one():
 
 
 # -- the share in the rows -----------------------------------------------------------------
+
+
 def exact_law(ones, n, base, top):
     """The law of Bin(ones, top) + Bin(n - ones, base) as Fractions."""
     first = [comb(ones, i) * top**i * (1 - top) ** (ones - i) for i in range(ones + 1)]
@@ -405,7 +419,9 @@ def test_rows_interval_inverts_the_exact_law(n, base, top, level):
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 50, 200])
 def test_rows_intervals_are_never_empty_or_reversed(n):
     """For every count: 0 <= low <= high <= 1, around the estimate where that is inside.
-    Both ends are whole numbers of rows; one alone is left only where the law above says so."""
+
+    Both ends are whole numbers of rows; one alone is left only where the law above says so.
+    """
     x = np.arange(n + 1)
     for k, prob in GRID:
         base = other(prob, k)
@@ -421,14 +437,18 @@ def test_rows_intervals_are_never_empty_or_reversed(n):
 
 def test_rows_interval_is_one_number_where_there_is_hardly_noise():
     """At prob = .9999 the reports are the truth, all but surely: single whole numbers.
-    The estimate for 3 of 10 is 3.0006 rows, so that interval reaches to the next whole number."""
+
+    The estimate for 3 of 10 is 3.0006 rows, so that interval reaches to the next whole number.
+    """
     low, high = intervals.rows_interval([0, 3, 5, 10], 10, 0.0001, 0.9999)
     assert ([0, 0.2, 0.5, 1], [0, 0.3, 0.5, 1]) == (low.tolist(), high.tolist())
 
 
 def test_rows_intervals_of_many_rows_invert_the_exact_law():
     """n = 20,190: one number further out on either side, a tail is at most half of 1 - level.
-    The tails are summed here from SciPy's binomial law, over all possible splits."""
+
+    The tails are summed here from SciPy's binomial law, over all possible splits.
+    """
     n, base, top = 20_190, 0.25 / 3, 0.75
     for x in (1_683, 2_400, 9_000, 15_000):
         low, high = (round(float(end) * n) for end in intervals.rows_interval(x, n, base, top))
@@ -489,8 +509,10 @@ def test_the_score_interval_of_rows_solves_its_equation():
 
 def test_clopper_pearson_holds_between_the_whole_counts():
     """Weighted surveys have counts below 1; the bound is the beta quantile there too.
+
     The series x^a / (a B(a, b)) (1 - a (b - 1) x / (a + 1) + ...) of the beta's distribution has
-    the value 0.025 at the low end for a = 0.5, b = 50.5."""
+    the value 0.025 at the low end for a = 0.5, b = 50.5.
+    """
     low = float(intervals.clopper_pearson_rates(0.5, 50).low)
     high = float(intervals.clopper_pearson_rates(49.5, 50).high)
     a, b = 0.5, 50.5

@@ -93,6 +93,8 @@ def random_case(seed):
 
 
 # -- the maximum ---------------------------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_is_likelier(seed):
@@ -159,6 +161,8 @@ def test_impossible_reports_are_refused():
 
 
 # -- its value -----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("base", "top", "yes", "n", "expected"),
     [
@@ -202,6 +206,8 @@ def test_log_likelihood_of_the_impossible():
 
 
 # -- a part of the shares ------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(("base", "top"), [(0.25, 0.75), (0.1, 0.5), (0.9, 0.3), (0.0, 0.6)])
 def test_two_by_two_is_the_bounded_likelihood_interval(base, top):
     """For binary designs the interval is that of the bounded binomial rate, carried."""
@@ -315,6 +321,8 @@ def test_problems_in_parts_are_the_same(monkeypatch):
 
 
 # -- coverage ------------------------------------------------------------------------------
+
+
 CORNERS = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.01, 0.01, 0.98), (0, 0.5, 0.5)]
 INSIDE = [(1 / 3, 1 / 3, 1 / 3), (0.2, 0.5, 0.3)]
 
@@ -346,8 +354,10 @@ def deviances(matrix, counts, part, share):
 )
 def test_profile_intervals_cover(matrix, samples, part, worlds, n, covers):
     """The true share is covered as often as `profile_interval` says, corners included.
+
     An interval that covers this often or more fails once in 1e9 (all worlds together); one that
-    covers less by 0.065 anywhere escapes once in 1e9 (exact binomial, 4000 samples a world)."""
+    covers less by 0.065 anywhere escapes once in 1e9 (exact binomial, 4000 samples a world).
+    """
     rng = np.random.default_rng(20)
     for shares in worlds:
         law = matrix @ np.array(shares, dtype=float)
@@ -359,6 +369,8 @@ def test_profile_intervals_cover(matrix, samples, part, worlds, n, covers):
 
 
 # -- bounds of the loops -----------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_climb_that_is_stopped_is_inside_the_simplex(steps, monkeypatch):
     """The interior-point method ends at its bound, and what it has is polished all the same."""

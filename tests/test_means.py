@@ -59,9 +59,13 @@ def _data(mechanism, n=400, seed=3):
 
 
 # -- numbers -----------------------------------------------------------------------------------
+
+
 def test_a_table_of_sums_gives_the_true_means():
     """Expected sums by reported group give back 10, 12 and 20.
-    Sums 2680, 2440, 2280 over 240, 200, 160 reports: k-RR at 0.6 of 300, 200 and 100 people."""
+
+    Sums 2680, 2440, 2280 over 240, 200, 160 reports: k-RR at 0.6 of 300, 200 and 100 people.
+    """
     sums, counts = [2680.0, 2440.0, 2280.0], [240, 200, 160]
     y = np.repeat(np.divide(sums, counts), counts)
     found = means(y, np.repeat(["a", "b", "c"], counts), THREE)
@@ -140,6 +144,8 @@ def test_direct_answers_give_ordinary_means():
 
 
 # -- properties --------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_means_follow_a_change_of_units(name):
     """Values in other units give the same means and ends in those units."""
@@ -220,6 +226,8 @@ def test_samples_that_need_one_another_give_means_together():
 
 
 # -- words -------------------------------------------------------------------------------------
+
+
 def test_a_group_within_noise_of_nobody_has_no_interval():
     """Where the group may be empty, the ends are infinite, and the warning says so."""
     y = np.arange(40.0)
@@ -306,14 +314,18 @@ def test_groups_out_of_the_design_are_refused():
 
 
 # -- chance ------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("n", "share", "prob", "target"),
     [(200, 0.5, 0.75, "population"), (600, 0.1, 0.8, "population"), (200, 0.5, 0.75, "rows")],
 )
 def test_intervals_cover(n, share, prob, target):
     """95% intervals hold the mean, and that of the difference too, in 92% of worlds or more.
+
     400 worlds: coverage of 95% fails less than once in 1e3 ... see false_alarm; 84% is caught
-    with more than 99.9%."""
+    with more than 99.9%.
+    """
     rng = np.random.default_rng(11)
     mechanism, worlds = rr.KRR([0, 1], prob), 400
     hits = paired = 0

@@ -121,6 +121,8 @@ def test_every_claim_is_asserted():
 
 
 # -- the page ------------------------------------------------------------------------------
+
+
 def _calls(text):
     """What the examples of a page call, with the names of the arguments."""
     for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):

@@ -35,6 +35,8 @@ def by_name(advice):
 
 
 # -- the numbers --------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("k", "epsilon", "name", "column", "expected"),
     [
@@ -61,7 +63,9 @@ def test_variances_golden(k, epsilon, name, column, expected):
 
 def moments(laws, supports, p, q, shares):
     """The variance of each debiased share for both targets, by the sum over all reports.
-    laws[report][truth] : exact.  supports[report] : the categories that it supports."""
+
+    laws[report][truth] : exact.  supports[report] : the categories that it supports.
+    """
     k = len(shares)
     found = []
     for v in range(k):
@@ -129,7 +133,12 @@ def test_variances_equal_the_sum_over_all_reports(k, epsilon, target):
 
 
 def each_design(k, epsilon):
-    made = (rr.KRR, SubsetSelection, UnaryEncoding.optimized, UnaryEncoding.symmetric)
+    made = (
+        rr.KRR,
+        SubsetSelection,
+        UnaryEncoding.optimized,
+        UnaryEncoding.symmetric,
+    )
     return [design(range(k), epsilon=epsilon) for design in made]
 
 
@@ -145,6 +154,8 @@ def test_the_size_of_subsets_is_the_best_of_all_sizes():
 
 
 # -- the recommendation -------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("epsilon", "largest"),
     # theory.md, section 1: "k-RR is the best subset size for k up to", computed there.
@@ -266,6 +277,8 @@ def test_without_n_there_are_no_standard_errors():
 
 
 # -- how it reads -------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("k", "epsilon", "n", "says"),
     [
@@ -316,6 +329,8 @@ def test_bad_questions(arguments, options, error, words):
 
 
 # -- what a few can do --------------------------------------------------------------------------
+
+
 class Field(rr.Mechanism):
     """A mechanism that is no more than its channel."""
 
@@ -385,8 +400,10 @@ def test_the_worst_report_where_the_truth_is_rarer_than_lies(k):
 
 def test_poisoning_golden():
     """k-RR is 18 times as manipulable as optimized unary encoding at k = 100, epsilon 1.
+
     theory_cases.json, influence (n = 1000), poison-mga-kRR and poison-mga-OUE (Cao, Jia and Gong
-    2021: beta 5%, one target with a share of 1%)."""
+    2021: beta 5%, one target with a share of 1%).
+    """
     krr, unary = rr.KRR(range(100), epsilon=1.0), UnaryEncoding.optimized(range(100), epsilon=1.0)
     expected = (-0.0005819767068693264, 0.05861569398006332)
     assert expected == pytest.approx(influence(krr, 1000), rel=1e-12)
@@ -421,7 +438,11 @@ def test_influence_is_what_one_report_does():
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
-        (lambda m: influence(m, 0), ArgumentValueError, "n, a number of people, must be in"),
+        (
+            lambda m: influence(m, 0),
+            ArgumentValueError,
+            "n, a number of people, must be in",
+        ),
         (lambda m: influence(0.75, 10), ArgumentTypeError, "mechanism"),
         (
             lambda m: worst_case_bias(m, 1.2),

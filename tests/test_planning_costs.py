@@ -18,6 +18,8 @@ WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
 
 
 # -- beside a direct question ------------------------------------------------------------------
+
+
 def test_design_effect_golden():
     """theory_cases.json, deff: 29.5 at k = 10, epsilon 1 and f = 0.2."""
     e = math.e
@@ -109,6 +111,8 @@ def test_what_cannot_be_planned_is_refused(call, words):
 
 
 # -- designs at one epsilon --------------------------------------------------------------------
+
+
 @cache
 def plain(epsilon):
     """The designs at one epsilon; several tests look at the same ones."""
@@ -181,6 +185,8 @@ def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
 
 
 # -- how it is shown -----------------------------------------------------------------------------
+
+
 def test_a_table_of_designs_is_text_html_and_bars():
     """The same table in both, and bars are as long as the numbers say."""
     found = at_epsilon(1.0, half_width=0.3)

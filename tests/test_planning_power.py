@@ -99,6 +99,8 @@ def test_people_are_the_fewest(wanted, options, exact):
 
 
 # -- the exact law -----------------------------------------------------------------------------
+
+
 def law(n, rate):
     return [math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)]
 
@@ -216,6 +218,8 @@ def test_where_no_law_is_added_up_the_formula_answers(arguments, options):
 
 
 # -- other designs -----------------------------------------------------------------------------
+
+
 def test_power_of_an_unrelated_question_of_unknown_prevalence():
     """Two samples of n / 2 each: the variance of Greenberg et al. (1969), at both shares."""
     m = rr.surveys.unrelated_question_two_samples(NO_YES, [0.7, 0.2], yes="yes")
@@ -235,6 +239,8 @@ def test_power_of_an_unrelated_question_of_unknown_prevalence():
 
 
 # -- what can be noticed -----------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("exact", [None, False, True])
 @pytest.mark.parametrize(
     ("options", "sign"),
@@ -277,7 +283,11 @@ def test_two_proportions_without_noise_need_the_textbook_number():
         (lambda: power(10**5, 0.1, FORCED, other=0.2, exact=True), VALUE, "is for at most"),
         (lambda: people_for_power(1, 0.1, FORCED, against=0), VALUE, "people makes it certain"),
         (lambda: people_for_power(0.05, 0.1, FORCED, against=0), VALUE, "without any reports"),
-        (lambda: people_for_power(0.8, 0.1, FORCED, against=0.1), VALUE, "is not another than"),
+        (
+            lambda: people_for_power(0.8, 0.1, FORCED, against=0.1),
+            VALUE,
+            "is not another than",
+        ),
         (
             lambda: people_for_power(0.8, 0.1, FORCED, other=0.3, alternative="greater"),
             VALUE,

@@ -50,6 +50,8 @@ def enumerated(mechanism, code, n, share, target="population", level=0.95, metho
 
 
 # -- how wide ----------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("target", ["population", "rows"])
 @pytest.mark.parametrize(
     ("mechanism", "share"),
@@ -188,9 +190,13 @@ def test_one_report_varies_as_its_scores_do(name):
 
 
 # -- how many ----------------------------------------------------------------------------------
+
+
 def test_the_textbook_number_and_the_true_one():
     """theory_cases.json, sample-size: k = 2, epsilon ln 3, f = 0.1, h = 0.02, 95%: 8068.
-    That is z^2 s (1 - s) / ((p - q)^2 h^2), rounded up; the default interval takes more."""
+
+    That is z^2 s (1 - s) / ((p - q)^2 h^2), rounded up; the default interval takes more.
+    """
     z = float(scipy.special.ndtri(0.975))
     assert 8068 == math.ceil(z**2 * ask(2, epsilon=math.log(3)).variance(0.1) / 0.02**2)
     assert 8164 == people(0.02, 0.1, epsilon=math.log(3))
@@ -280,6 +286,8 @@ def test_the_category_asked_for_is_the_sensitive_one():
 
 
 # -- which epsilon -----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("design", [rr.KRR, rr.UnaryEncoding.optimized, rr.SubsetSelection])
 def test_the_least_epsilon_suffices_and_less_does_not(design):
     """A mechanism at that epsilon reaches the width and keeps within it; a millionth less fails."""

@@ -122,6 +122,8 @@ def test_readme_names_only_what_exists(files):
 
 
 # -- the notebook --------------------------------------------------------------------------
+
+
 def test_notebook_checks_the_published_numbers():
     """The assertions on the published numbers are still in the notebook."""
     assert len(NOTEBOOK.asserted()) >= 20

@@ -77,6 +77,8 @@ def hessian(function, at, step=1e-4):
 
 
 # -- the maximum, and what is known there ------------------------------------------------------
+
+
 @pytest.mark.parametrize("link", INVERSE)
 def test_estimates_maximize_the_plain_likelihood(link):
     """A general optimizer on the likelihood written out finds the same, with the same Hessian."""
@@ -143,10 +145,14 @@ def test_direct_answers_give_the_ordinary_regression():
 
 
 # -- covariances ---------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("people", [[15, 5, 14, 2], [75, 25, 80, 20]])
 def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
     """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all.
-    The intercept was told as -11.91 with a standard error of 20,435."""
+
+    The intercept was told as -11.91 with a standard error of 20,435.
+    """
     how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
     with pytest.warns(ConvergenceWarning, match="fewer reports of the event than the design"):
         found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
@@ -173,7 +179,9 @@ def test_frequencies_are_rows_written_once():
 
 def test_the_sandwich_is_the_one_written_out():
     """robust and clustered are inverse Hessian, sums of gradients, inverse Hessian.
-    With up to 100 clusters the gradients of each are raised for its own part of the fit."""
+
+    With up to 100 clusters the gradients of each are raised for its own part of the fit.
+    """
     frame = world(n=200)
     weights = 1 + frame["club"].to_numpy() / 2
     columns = np.column_stack([np.ones(200), frame["age"]])
@@ -222,7 +230,9 @@ def test_the_sandwich_is_the_one_written_out():
 
 def test_few_clusters_are_allowed_for():
     """CR2 of least squares: residuals of a cluster are multiplied by (I - its hat matrix)^(-1/2).
-    Two coefficients vary between clusters alone; unequal clusters, one of a single person."""
+
+    Two coefficients vary between clusters alone; unequal clusters, one of a single person.
+    """
     rng = np.random.default_rng(7)
     labels = np.repeat(np.arange(6), [1, 3, 5, 8, 20, 23])
     x = np.column_stack([np.ones(60), rng.normal(size=6)[labels], rng.normal(size=60)])
@@ -297,9 +307,12 @@ def test_people_of_weight_zero_are_not_there():
 
 @pytest.mark.slow
 def test_intervals_of_the_slope_hold_their_level():
-    """95% Wald intervals cover the slope of a noisy world.  300 samples of 400 people.  A right
-    interval covers at least 258 of them but once in 1e9 runs (binomial); one that forgets the noise
-    of the design (half as wide) covers about 67% and passes less than once in 1e9."""
+    """95% Wald intervals cover the slope of a noisy world.
+
+    300 samples of 400 people.  A right interval covers at least 258 of them but once in 1e9
+    runs (binomial); one that forgets the noise of the design (half as wide) covers about 67% and
+    passes less than once in 1e9.
+    """
     draw, covered = np.random.default_rng(11), 0
     x = np.repeat([-1.5, -0.5, 0.5, 1.5], 2)
     event = INVERSE[logit](-0.5 + x[::2])
@@ -315,6 +328,8 @@ def test_intervals_of_the_slope_hold_their_level():
 
 
 # -- the edge ----------------------------------------------------------------------------------
+
+
 def test_fewer_reports_than_the_design_makes_are_said():
     """10% yes where dice alone make 16.7%: no number with an enormous standard error."""
     reports, x = np.repeat([0, 1], [900, 100]), np.tile([0.0, 1.0, 2.0, 3.0], 250)
@@ -357,7 +372,9 @@ def test_a_group_below_the_floor_leaves_the_others_alone(link):
 @pytest.mark.parametrize("prob", [0.6, pytest.param(0.75, marks=pytest.mark.slow)])
 def test_profile_intervals_end_where_the_likelihood_has_no_curvature(prob):
     """Near the design's floor a profile comes to parameters with no information at all.
-    With a step that waited for information to appear, a third of such fits never ended."""
+
+    With a step that waited for information to appear, a third of such fits never ended.
+    """
     random = np.random.default_rng(7)
     for yes in (round(20 * (1 - prob)), round(100 * (1 - prob))):
         n = 20 if yes < 10 else 100
@@ -417,6 +434,8 @@ def test_one_distant_row_is_no_separation():
 
 
 # -- what the model says -----------------------------------------------------------------------
+
+
 def test_effects_are_those_written_out():
     """Marginal effects follow from the coefficients, errors too."""
     frame = world(n=300)
@@ -572,7 +591,9 @@ def test_clustered_people_have_no_likelihood_ratio():
 
 def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
     """Where most expected counts are small the p-values are left out, with a warning and the way.
-    Coarse covariates have them, and a sentence."""
+
+    Coarse covariates have them, and a sentence.
+    """
     frame = world(n=400)
     x = np.linspace(-1, 1, 400)
     with pytest.warns(LowPrecisionWarning, match="800 of 800 .* left out .* coarser covariates"):
@@ -648,6 +669,8 @@ def test_the_summary_says_what_was_fitted():
 
 
 # -- arguments ---------------------------------------------------------------------------------
+
+
 def test_a_formula_and_arrays_agree():
     """A formula is the arrays that it makes; columns may be named for every option."""
     pytest.importorskip("formulaic")
@@ -841,6 +864,8 @@ def test_offsets_are_given_again_for_new_rows():
 
 
 # -- several maxima ----------------------------------------------------------------------------
+
+
 def noisy(seed, level=-2.0, slope=0.5, prob=0.75, n=300):
     """Few reports of two covariates behind much noise, and their log-likelihood, written out."""
     draw = np.random.default_rng(seed)
@@ -859,6 +884,7 @@ def noisy(seed, level=-2.0, slope=0.5, prob=0.75, n=300):
 @pytest.mark.parametrize("seed", [18, 293])
 def test_an_interior_maximum_is_kept_where_the_edge_is_higher(seed):
     """Of 18 steeper starts that led to the edge (seed 18) each estimate there was the worse one.
+
     Of seed 293 the first climb goes to the edge, and one from slopes of a single column does not.
     """
     reports, columns, of = noisy(seed)

@@ -450,9 +450,11 @@ def test_links_over_mixed_designs_agree_with_glmmrr(fit, coefficients, errors, l
 
 def test_goodness_of_fit_agrees_with_glmmrr():
     """GLMMRR 0.6.0, RRglmGOF of response ~ Gender + RR + pp: Pearson and deviance on 4 df.
+
     Its default fit stops at a relative change in deviance of 1e-8.  The deviance is flat there, and
     Pearson's statistic is not: it moves by 4e-7.  Four of 16 counts are expected below 5, which
-    GLMMRR does not say."""
+    GLMMRR does not say.
+    """
     with pytest.warns(LowPrecisionWarning, match="4 of 16 expected .* the least is 0.31"):
         found = mixed(["Gender", "RR", "pp"], logit).goodness_of_fit()
     assert (8, 4) == (found.groups, found.df)

@@ -59,6 +59,8 @@ def bare(frame):
 
 
 # -- which rows belong together ------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     "fit",
     [
@@ -103,6 +105,8 @@ def test_the_offset_of_profiles_goes_with_them(people):
 
 
 # -- reports are not taken for the truth ---------------------------------------------------------
+
+
 @pytest.mark.parametrize("key", [2020, "2020"])
 def test_covariates_are_found_by_any_label(people, key):
     """A column that is called by a number is unmixed as one that is called by a text."""
@@ -180,6 +184,8 @@ def test_renamed_columns_of_covariates_are_refused(people):
 
 
 # -- what a formula takes ------------------------------------------------------------------------
+
+
 def test_factors_of_any_text_type_are_factors(people):
     """Nullable texts make the columns that plain ones make, and no error that quotes them."""
     pytest.importorskip("formulaic")
@@ -381,6 +387,7 @@ def test_frames_without_rows_are_refused(people):
 
 
 # -- levels that a fit has not seen --------------------------------------------------------------
+
 FACTORS = [
     "region",
     "C(region)",
@@ -410,6 +417,8 @@ def test_levels_that_were_not_seen_are_refused(people, factor):
 
 
 # -- results that travel -------------------------------------------------------------------------
+
+
 def _same(fit, data):
     """A fit that was pickled says and predicts the same."""
     again = pickle.loads(pickle.dumps(fit))
@@ -445,6 +454,8 @@ def test_results_of_formulas_and_private_covariates_can_be_pickled(people, formu
 
 
 # -- levels that nobody has ----------------------------------------------------------------------
+
+
 def test_a_level_that_no_row_has_is_no_column():
     """Of a cut, and where rows with missing values held it alone; its column would be 0."""
     pytest.importorskip("formulaic")

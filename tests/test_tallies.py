@@ -21,6 +21,8 @@ REPORTS = ["once", "never", "once", "often", "once", "never"]
 COUNTS = [2, 3, 1]
 
 # -- counting -----------------------------------------------------------------------------------
+
+
 CONTAINERS = {
     "list": REPORTS,
     "tuple": tuple(REPORTS),
@@ -127,6 +129,8 @@ def test_not_a_column():
 
 
 # -- counts from elsewhere ----------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     "counts",
     [
@@ -214,6 +218,8 @@ def test_largest_counts():
 
 
 # -- adding -------------------------------------------------------------------------------------
+
+
 def test_parts_add_to_the_whole():
     """Any cut, any order, any nesting: the sum of the parts is the whole, exactly."""
     rng = np.random.default_rng(1)
@@ -296,6 +302,8 @@ def test_weights():
 
 
 # -- equality and copies ------------------------------------------------------------------------
+
+
 def test_equality():
     """Equal in mechanism, counts, cells and missing; nothing else is equal."""
     whole = rr.tally(REPORTS, M)
@@ -331,6 +339,8 @@ def test_copies():
 
 
 # -- what the reports say of themselves ---------------------------------------------------------
+
+
 def test_mechanism_from_metadata():
     """A Series that says how it was made needs no mechanism, and contradictions raise."""
     reports = rr.privatize(pd.Series(REPORTS, name="answer"), M)

@@ -58,13 +58,18 @@ def counted(mechanism, codes, weights=None, strata=None, clusters=None):
             named[codes[row]] = 1
         else:
             named += np.asarray(codes[row], dtype=np.int64)
-        key = (None if strata is None else strata[row], None if clusters is None else clusters[row])
+        key = (
+            None if strata is None else strata[row],
+            None if clusters is None else clusters[row],
+        )
         cell = Cell(1, named) if weights is None else weighed(1, named, float(weights[row]))
         parts.append(Tally(mechanism, {key: cell}))
     return sum(parts)
 
 
 # -- all samples and all coins ---------------------------------------------------------------
+
+
 def outcomes(mechanism, truths):
     """Every list of coded reports of these true answers, with its probability."""
     channel = mechanism.channel
@@ -96,8 +101,10 @@ def noise_of(mechanism, truths):
 
 def expected(mechanism, truths, samples, estimate_of):
     """Means over all samples and coins, and the variance of the totals and shares.
+
     samples : pairs of the rows in the sample and its probability.
-    estimate_of : the estimate from the rows and their reports."""
+    estimate_of : the estimate from the rows and their reports.
+    """
     names = ("totals", "proportions", "total_variance", "variance", "randomization_variance")
     sums = {name: np.zeros(mechanism.k) for name in names}
     squares = {name: np.zeros(mechanism.k) for name in names[:2]}
@@ -214,6 +221,8 @@ def test_the_coins_part_is_unbiased_for_unequal_probabilities():
 
 
 # -- against the definitions, row by row -----------------------------------------------------
+
+
 def drawn(mechanism, n, seed):
     """Generic reports with weights, strata and clusters; no two weights are alike."""
     rng = np.random.default_rng(seed)
@@ -436,6 +445,7 @@ def test_only_groups_of_one_sample_are_known_to_go_together():
 
 
 # -- ratios and means ------------------------------------------------------------------------
+
 SILENT_TOO = KRR(["no", "yes", None], 0.8)
 
 
@@ -545,6 +555,8 @@ def test_ratios_of_reports_of_several_categories_need_clusters():
 
 
 # -- special cases ---------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", sorted(set(EXAMPLES) - SILENT))
 def test_equal_weights_change_nothing(name):
     """A sample with equal weights and no design is the ordinary estimate, interval and all."""
@@ -660,6 +672,8 @@ def test_no_reports_say_nothing():
 
 
 # -- intervals -------------------------------------------------------------------------------
+
+
 def test_few_clusters_widen_intervals():
     """The effective n shrinks by the squared ratio of t quantiles (Korn and Graubard)."""
     from scipy import stats
@@ -758,7 +772,9 @@ def test_clusters_without_weight_have_no_degrees_of_freedom():
 
 def test_intervals_of_a_group_in_few_clusters_cover():
     """Groups in 2 to 3 of 30 clusters are covered, which with the others' degrees they were not.
-    A right interval fails once in 1e9; one that covers 85% is found nearly always."""
+
+    A right interval fails once in 1e9; one that covers 85% is found nearly always.
+    """
     rng, hits, trials = np.random.default_rng(3), 0, 250
     law = COIN.channel.matrix
     for _ in range(trials):
@@ -836,8 +852,10 @@ def simulated(rng, mechanism, shares, clusters):
 @pytest.mark.slow
 @pytest.mark.parametrize("clusters", [12, 4])
 def test_intervals_cover_in_a_clustered_sample(clusters):
-    """A category of 2% and others are covered 94% of the time, with many clusters and with few.  A
-    right interval fails once in 1e9; one that covers 87% as Wald's does is found nearly always."""
+    """A category of 2% and others are covered 94% of the time, with many clusters and with few.
+
+    A right interval fails once in 1e9; one that covers 87% as Wald's does is found nearly always.
+    """
     rng = np.random.default_rng(17)
     shares, trials, k = [[0.02, 0.38, 0.6], [0.02, 0.18, 0.8]], 700, 3
     truth = (1 * np.array(shares[0]) + 3 * np.array(shares[1])) / 4
@@ -850,6 +868,8 @@ def test_intervals_cover_in_a_clustered_sample(clusters):
 
 
 # -- how it is shown -------------------------------------------------------------------------
+
+
 def test_the_frame_is_tidy():
     """One row a category; parts of the variance add up, and one category reads like its row."""
     codes, weights, strata, labels = drawn(THREE, 60, 18)
@@ -898,6 +918,8 @@ def test_reports_that_name_several_categories_have_variances_alone():
 
 
 # -- bad input -------------------------------------------------------------------------------
+
+
 def some():
     return counted(COIN, [0, 1, 1, 0, 1], strata=["a", "a", "b", "b", "b"])
 

@@ -84,7 +84,13 @@ RRTCS = {
         7883.336612903236,
     ),
     # Warner(..., "mean", 0.95, N = 802)
-    "warner mean": (surveys.warner(ANSWERS, 0.7, yes=1), WARNER, 802, 0.45, 0.012256355080041846),
+    "warner mean": (
+        surveys.warner(ANSWERS, 0.7, yes=1),
+        WARNER,
+        802,
+        0.45,
+        0.012256355080041846,
+    ),
     # ForcedResponse(ForcedResponseData$z, 0.2, 0.2, ForcedResponseData$Pi, "total", 0.95)
     "forced": (
         surveys.forced_response(ANSWERS, 0.6, [0.2, 0.2]),
@@ -206,8 +212,10 @@ def test_a_real_survey_is_that_of_rrtcs(item):
 
 def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     """The jackknife is the variance between units less their share; it leaves out f of the coins.
+
     So it is too small by the sampled share of the randomization's part: 13% for Warner's data, a
-    sixth of its population.  RRTCS's third jackknife is of a quantitative design."""
+    sixth of its population.  RRTCS's third jackknife is of a quantitative design.
+    """
     # RRTCS 0.0.4: ResamplingVariance(Warner(WarnerData$z, 0.7, Pi, "mean", 0.95, 802), Pi, "mean",
     # 1, 802)
     mechanism = surveys.warner(ANSWERS, 0.7, yes=1)
@@ -289,8 +297,10 @@ FORCED = [
 
 def test_strata_with_weights_are_those_of_survey():
     """Mean and total of the debiased answer in 19 strata with unequal weights.
+
     survey 4.1.1: svymean and svytotal(~r, svydesign(ids = ~1, strata = ~ST, weights = ~w,
-    data = fs)) with r = (z - .2) / .6 and w = 1 / Pi."""
+    data = fs)) with r = (z - .2) / .6 and w = 1 / Pi.
+    """
     mechanism = surveys.forced_response(ANSWERS, 0.6, [0.2, 0.2])
     strata, chances, *_ = zip(*FORCED, strict=True)
     lines = [counts for _, _, *counts in FORCED]
@@ -338,8 +348,10 @@ HORVITZ = {
 
 def test_strata_with_clusters_are_those_of_survey():
     """Mean of the debiased answer from 25 clusters in two strata.
+
     survey 4.1.1: svymean(~r, svydesign(ids = ~CL, strata = ~ST, weights = ~w, data = hs,
-    nest = TRUE)) with r = (z - .2) / .6 and w = 1 / Pi."""
+    nest = TRUE)) with r = (z - .2) / .6 and w = 1 / Pi.
+    """
     mechanism = surveys.unrelated_question(ANSWERS, 0.6, 0.5, yes=1)
     strata = [stratum for stratum, clusters in HORVITZ.items() for _ in clusters]
     found = of_counts(
@@ -356,8 +368,10 @@ def test_strata_with_clusters_are_those_of_survey():
 
 def test_devore_in_strata_is_that_of_survey():
     """Mean of the debiased answer in four strata.
+
     survey 4.1.1: svymean(~r, svydesign(ids = ~1, strata = ~ST, weights = ~w, data = dv)) with
-    r = (z - .3) / .7, w = 1 / Pi of RRTCS's DevoreData."""
+    r = (z - .3) / .7, w = 1 / Pi of RRTCS's DevoreData.
+    """
     chances = [chance for chance, *_ in MANGAT]
     counts = [(7, 91), (5, 48), (4, 39), (6, 40)]
     mechanism = surveys.devore(ANSWERS, 0.7, yes=1)
@@ -376,8 +390,10 @@ NIGERIA = [
 
 def test_domains_are_those_of_survey():
     """The share among men and women: domains of one weighted sample.
+
     survey 4.1.1: svyby(~r, ~cov.female, svydesign(ids = ~1, weights = ~w, data = nw), svymean),
-    w = 1 + (cov.age mod 7) / 3, r = (y - 1/6) / (2/3)."""
+    w = 1 + (cov.age mod 7) / 3, r = (y - 1/6) / (2/3).
+    """
     sixth = Fraction(1, 6)
     mechanism = surveys.forced_response(ANSWERS, Fraction(2, 3), [sixth, sixth])
     ages = [1 + age / 3 for age in range(7)]
@@ -394,10 +410,12 @@ def test_domains_are_those_of_survey():
 
 
 def test_the_weighted_crosswise_share_is_that_of_cwise():
-    """The naive crosswise estimate with weights; cWise rounds to four digits.  cWise 0.0.0.9000:
-    bc.est(Y = Y, A = A, weight = weight, p = 0.15, p.prime = 0.15, data = cw) gives 0.1921; its
-    standard error ignores the weights (0.0144 where 0.0180 is right), so that it is not compared.
-    The sums of weights and of their squares, for Y = 0 and 1, are its data's."""
+    """The naive crosswise estimate with weights; cWise rounds to four digits.
+
+    cWise 0.0.0.9000: bc.est(Y = Y, A = A, weight = weight, p = 0.15, p.prime = 0.15, data = cw)
+    gives 0.1921; its standard error ignores the weights (0.0144 where 0.0180 is right), so that
+    it is not compared.  The sums of weights and of their squares, for Y = 0 and 1, are its data's.
+    """
     weights = []
     for n, total, squares in ((573, 1162.5, 3684.375), (1427, 2923.75, 9354.6875)):
         # Of n odd numbers one at the mean, and the others as far from it as their squares need.
