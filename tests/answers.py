@@ -19,6 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from rrstats.data.categories import Categories
+from rrstats.data.columns import Encoded, reader
+
 try:
     import pyarrow as pa
 except ImportError:
@@ -85,6 +88,11 @@ class Form(NamedTuple):
 
     def cases(self) -> list[tuple[str, Callable[[list[Any]], Any], str]]:
         return [(f"{self.name}: {kind}", self.build, kind) for kind in self.kinds]
+
+
+def encode(domain: Categories, cells: Any) -> Encoded:
+    """Codes of a flat array of answers."""
+    return reader(domain, cells)(cells)
 
 
 def objects(values: list[Any]) -> np.ndarray:

@@ -9,17 +9,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from answers import CASES, CATEGORIES, QUIET, objects
+from answers import CASES, CATEGORIES, QUIET, encode, objects
 
 import rrstats as rr
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of, open_column, reader
+from rrstats.data.columns import codec_of, open_column
 from rrstats.errors import ArgumentTypeError
-
-
-def encode(domain, cells):
-    """Codes of a flat array of answers."""
-    return reader(domain, cells)(cells)
 
 
 def truth(values, categories, **options):
@@ -311,6 +306,10 @@ def _error(function, *arguments):
         (pd.Series([1, 2]).astype("category"), ["1", "2"]),
         (pd.Series([True, False]), [1, 0]),
         (pd.Series(["1", "2"], dtype="string"), [1, 2]),
+        (pd.Series([1, 2], dtype="Int8"), ["1", "2"]),
+        (pd.Series([True], dtype="boolean"), ["1", "2"]),
+        (np.array(["1"], dtype="T"), [1, 2]),
+        (np.array([1], "m8[s]"), [1, 2]),
         (np.array(["1"]), [1, 2]),
         (np.array(["1"]), [b"1", b"2"]),
         (np.array(["2020"], "M8[D]"), ["2020", "2021"]),
@@ -324,6 +323,27 @@ def test_kinds_that_cannot_match_are_refused_from_the_dtypes_alone(answers, cate
         rr.privatize(answers, categories, 0.75)
     with pytest.raises(ArgumentTypeError, match="kind"):
         rr.privatize(answers[:0], categories, 0.75)
+
+
+def test_kinds_of_arrow_that_cannot_match_are_refused():
+    """The same for Arrow's types, as such and in pandas."""
+    pa = pytest.importorskip("pyarrow")
+    words, pair = ["1", "2"], [True, False]
+    for answers, categories in (
+        (pa.array([1, 2], pa.int8()), words),
+        (pa.array([True]), [1, 0]),
+        (pa.array(words), [1, 2]),
+        (pa.array(words, pa.large_string()), pair),
+        (pa.array(words).dictionary_encode(), [1, 2]),
+        (pa.array([b"1"]), words),
+        (pa.array([1], pa.date32()), words),
+        (pa.array([1], pa.timestamp("s")), CATEGORIES["instant"]),
+        (pa.array([1], pa.timestamp("s", "UTC")), CATEGORIES["datetime"]),
+        (pa.array([1], pa.duration("s")), [1, 2]),
+    ):
+        for held in (answers, pd.Series(answers, dtype=pd.ArrowDtype(answers.type))):
+            with pytest.raises(ArgumentTypeError, match="kind"):
+                rr.privatize(held, categories, 0.75)
 
 
 @pytest.mark.parametrize("kind", ["str", "bool", "bytes", "date", "str or missing"])

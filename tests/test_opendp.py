@@ -28,24 +28,23 @@ BOOL = (
     '{"prob": 0.75, "constant_time": true}, "__version__": "0.16.0"}'
 )
 
+KRRS = (
+    "coin",
+    "three",
+    "five",
+    "not dyadic",
+    "no information, k=2",
+    "no information, k=3",
+    "nearly all truth",
+    "by epsilon",
+    "labels: bool",
+    "labels: int",
+    "labels: str",
+)
 EXPRESSIBLE = {
-    "KRR, coin",
-    "KRR, three",
-    "KRR, five",
-    "KRR, not dyadic",
-    "KRR, no information, k=2",
-    "KRR, no information, k=3",
-    "KRR, nearly all truth",
-    "KRR, by epsilon",
-    "KRR, labels: bool",
-    "KRR, labels: int",
-    "KRR, labels: str",
-    "Chain, two rounds",
-    "Chain, three rounds",
-    "Chain, nested behind",
-    "SurveyDesign, warner",
-    "SurveyDesign, two coins",
-    "SurveyDesign, soberanis_cruz",
+    *(f"KRR, {name}" for name in KRRS),
+    *(f"Chain, {name}" for name in ("two rounds", "three rounds", "nested behind")),
+    *(f"SurveyDesign, {name}" for name in ("warner", "two coins", "soberanis_cruz")),
 }
 """The examples whose law and labels OpenDP has; each other one is refused."""
 

@@ -127,18 +127,6 @@ def test_a_lifetime_of_reports_tells_no_more_than_the_kept_answer():
     assert chain.first.epsilon <= 1.5
 
 
-def test_two_waves_from_one_kept_answer():
-    """The kept answers are drawn once, each wave anew, and estimated with the whole chain."""
-    chain = two_rounds(["no", "yes"], epsilon_lifetime=6.0, epsilon_first_report=3.0)
-    kept = rr.privatize(["no", "yes"] * 1000, chain.first, rng=Counting(1))
-    waves = [rr.privatize(kept, chain.second, again=True, rng=Counting(seed)) for seed in (2, 3)]
-    assert waves[0] != waves[1]
-    for wave in waves:  # words are fixed, so this is no matter of luck
-        repeated = sum(a == b for a, b in zip(wave, kept, strict=True)) / len(kept)
-        assert chain.second.prob == pytest.approx(repeated, abs=0.01)
-        assert 0.5 == pytest.approx(rr.estimate(wave, chain)["yes"].proportion, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("request_", "words"),
     [

@@ -255,33 +255,18 @@ def test_a_third_sample_counts_by_its_size():
             assert est.std_error == pytest.approx(plain.std_error, rel=0.01)
 
 
-def test_equal_samples_identify_nothing():
-    """Two groups with the same dice do not tell liars apart, and the message says the condition."""
-    with pytest.raises(NotIdentifiableError, match="condition number"):
-        counted(lie_detector(Fraction(1, 6), Fraction(1, 6)), 10, 20, 20, 10)
-
-
 def test_classes_may_be_out_of_reach():
     """An unrelated question of unknown prevalence: both margins are known, not both together."""
-    pairs = [(own, other) for own in YES_NO for other in YES_NO]
-    yes = [
-        [p * (own == "yes") + (1 - p) * (other == "yes") for own, other in pairs]
-        for p in (Fraction(7, 10), Fraction(3, 10))
-    ]
-    m = Samples(
-        {
-            g: MatrixDesign(pairs, [[1 - x for x in row], row], reports=YES_NO)
-            for g, row in enumerate(yes)
-        },
-        shows={pair: pair[0] for pair in pairs},
+    m = rr.surveys.unrelated_question_two_samples(
+        YES_NO, [Fraction(7, 10), Fraction(3, 10)], yes="yes"
     )
     est = counted(m, 600, 400, 700, 300)
     # (0.7 l1 - 0.3 l2) / 0.4 by hand: l1 = 0.7 pi + 0.3 u, l2 = 0.3 pi + 0.7 u
     assert est["yes"].proportion == pytest.approx((0.7 * 0.4 - 0.3 * 0.3) / 0.4)
     variance = (0.7**2 * 0.4 * 0.6 + 0.3**2 * 0.3 * 0.7) / (999 * 0.4**2)
     assert est["yes"].std_error == pytest.approx(math.sqrt(variance))
-    other = est.about({pair: pair[1] for pair in pairs})
-    assert other["yes"].proportion == pytest.approx((0.7 * 0.3 - 0.3 * 0.4) / 0.4)
+    other = est.about({pair: pair[1] for pair in m.domain.categories})
+    assert other[True].proportion == pytest.approx((0.7 * 0.3 - 0.3 * 0.4) / 0.4)
     with pytest.raises(NotIdentifiableError):
         est.about(None)
     assert m.epsilon == math.inf
@@ -304,17 +289,6 @@ def test_privatizing_follows_each_sample(monkeypatch):
         for code, category in enumerate("abc"):
             law = float(part.channel.entries[code][0])
             assert abs(np.mean(mine == category) - law) < 0.01
-
-
-def test_samples_share_no_words():
-    """Each sample, and each round of it, draws from streams of its own."""
-    two = rr.KRR(YES_NO, 0.75).then(rr.KRR(YES_NO, 0.9))
-    m = Samples({1: two, 2: warner(0.6), 3: two})
-    recorded = Recorded(Counting(3))
-    codes = m.join(np.zeros(90, dtype=np.uint8), np.repeat([0, 1, 2], 30))
-    m.randomize(codes, recorded, 0)
-    streams = [asked.stream for asked in recorded.log if asked.round == 0]
-    assert len(streams) == len(set(streams)) == 5
 
 
 def test_neighbours_draw_the_same_words():

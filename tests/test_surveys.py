@@ -1,6 +1,6 @@
 """Survey designs: each law against its cards and dice, played through one by one.
 
-`PLAYED` tells what a respondent does, draw by draw, without any formula; `law_of` plays it for
+`YES_OR_NO` tells what a respondent does, draw by draw, without any formula; `law_of` plays it for
 every outcome of every draw, in fractions.
 """
 
@@ -65,87 +65,44 @@ def coin(p):
     return {True: p, False: 1 - p}
 
 
-# What a respondent does who has it or not; the answer is True for yes.
+def unrelated(draw, has):
+    return has if draw(coin(P)) else draw(coin(A))
 
 
-def play_two_coin(draw, has):
-    heads = draw(coin(F(1, 2)))
-    return has if heads else draw(coin(F(1, 2)))
+def cards(draw, has):
+    """Warner's: of the two statements, the card says which one is answered."""
+    return has if draw(coin(P)) else not has
 
 
-def play_warner(draw, has):
-    asks_for_it = draw(coin(P))
-    return has if asks_for_it else not has
-
-
-def play_disguised(draw, has):
-    mine = coin(P) if has else coin(1 - P)
-    return draw(mine)  # red
-
-
-def play_crosswise(draw, has):
-    born_in_january = draw(coin(P))
-    return has == born_in_january  # same
-
-
-def play_triangular(draw, has):
-    born_in_january = draw(coin(P))
-    return has or born_in_january  # triangle
-
-
-def play_unrelated(draw, has):
-    sensitive = draw(coin(P))
-    return has if sensitive else draw(coin(A))
-
-
-def play_mangat(draw, has):
-    return True if has else play_warner(draw, has)
-
-
-def play_devore(draw, has):
-    sensitive = draw(coin(P))
-    return has if sensitive else True
-
-
-def play_mangat_singh(draw, has):
-    return has if draw(coin(T)) else play_warner(draw, has)
-
-
-def play_mangat_unrelated(draw, has):
-    return has if draw(coin(T)) else play_unrelated(draw, has)
-
-
-def play_mangat_singh_singh(draw, has):
-    if has:
-        return True
-    sensitive_card = draw(coin(P))
-    return False if sensitive_card else draw(coin(A))
-
-
-def play_singh_joarder(draw, has):
-    asks_for_it = draw(coin(P))
-    if has and not asks_for_it:
-        asks_for_it = draw(coin(P))
-    return has if asks_for_it else not has
-
-
+HALF, OF_CARDS = coin(F(1, 2)), {"prob_sensitive": P, "prob_yes_unrelated": A}
+# What a respondent does who has it or not, draw by draw; the answer is True for yes.
 YES_OR_NO = {
-    "two_coin": (play_two_coin, {}),
-    "warner": (play_warner, {"prob_statement": P}),
-    "disguised_response": (play_disguised, {"prob_red": P}),
-    "crosswise": (play_crosswise, {"prob_unrelated": P}),
-    "triangular": (play_triangular, {"prob_unrelated": P}),
-    "unrelated_question": (play_unrelated, {"prob_sensitive": P, "prob_yes_unrelated": A}),
-    "soberanis_cruz": (play_unrelated, {"prob_sensitive": P, "prob_yes_unrelated": A}),
-    "mangat": (play_mangat, {"prob_statement": P}),
-    "devore": (play_devore, {"prob_sensitive": P}),
-    "mangat_singh": (play_mangat_singh, {"prob_truth": T, "prob_statement": P}),
-    "mangat_unrelated_question": (
-        play_mangat_unrelated,
-        {"prob_truth": T, "prob_sensitive": P, "prob_yes_unrelated": A},
+    "two_coin": (lambda draw, has: has if draw(HALF) else draw(HALF), {}),
+    "warner": (cards, {"prob_statement": P}),
+    "disguised_response": (lambda draw, has: draw(coin(P if has else 1 - P)), {"prob_red": P}),
+    "crosswise": (lambda draw, has: has == draw(coin(P)), {"prob_unrelated": P}),
+    "triangular": (lambda draw, has: draw(coin(P)) or has, {"prob_unrelated": P}),
+    "unrelated_question": (unrelated, OF_CARDS),
+    "soberanis_cruz": (unrelated, OF_CARDS),
+    "mangat": (lambda draw, has: has or cards(draw, has), {"prob_statement": P}),
+    "devore": (lambda draw, has: has if draw(coin(P)) else True, {"prob_sensitive": P}),
+    "mangat_singh": (
+        lambda draw, has: has if draw(coin(T)) else cards(draw, has),
+        {"prob_truth": T, "prob_statement": P},
     ),
-    "mangat_singh_singh": (play_mangat_singh_singh, {"prob_sensitive": P, "prob_yes_unrelated": A}),
-    "singh_joarder": (play_singh_joarder, {"prob_statement": P}),
+    "mangat_unrelated_question": (
+        lambda draw, has: has if draw(coin(T)) else unrelated(draw, has),
+        {"prob_truth": T, **OF_CARDS},
+    ),
+    "mangat_singh_singh": (
+        lambda draw, has: has or (not draw(coin(P)) and draw(coin(A))),
+        OF_CARDS,
+    ),
+    # Who has it takes a second card where the first asks for the other statement.
+    "singh_joarder": (
+        lambda draw, has: has == (draw(coin(P)) or (has and draw(coin(P)))),
+        {"prob_statement": P},
+    ),
 }
 
 
@@ -163,10 +120,8 @@ def test_yes_or_no(name, order):
     m = getattr(surveys, name)(["has", "not"][:: 1 if order[0] else -1], yes="has", **numbers)
     word = {True: "has", False: "not"}
     assert m.report_space == m.domain
-    for truth in order:
-        law = law_of(play, truth)
-        for report in order:
-            assert law[report] == entry(m, word[report], word[truth])
+    for truth, report in itertools.product(order, repeat=2):
+        assert law_of(play, truth)[report] == entry(m, word[report], word[truth])
 
 
 # -- other reports and classes ------------------------------------------------------------------
@@ -245,41 +200,21 @@ def test_christofides_with_a_balanced_deck():
     assert m.channel.matrix.T @ m.channel.scores(np.arange(5)) == pytest.approx(np.eye(2))
 
 
-def play_two_answers(draw, has, trait, boxes, first_card):
-    answers = []
-    for p in boxes:
-        if draw(coin(first_card)):
-            answers.append(has)
-        else:
-            answers.append(has if draw(coin(p)) else trait)
-    return tuple(answers)
-
-
-def play_two_answers_of_no(draw, has, trait, boxes):
-    answers = []
-    for p in boxes:
-        if has:
-            answers.append(True)
-        else:
-            answers.append(False if draw(coin(p)) else trait)
-    return tuple(answers)
-
-
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
 def test_two_answers_of_each(order):
     """Pairs of answers from two boxes, for all four kinds of people; the trait cancels."""
     boxes = [F(3, 5), F(1, 7)]
-    designs = [
-        (
-            surveys.unrelated_question_two_answers(order, boxes, prob_truth=T, yes=1),
-            lambda draw, x, y: play_two_answers(draw, x, y, boxes, T),
-        ),
-        (
-            surveys.mangat_singh_singh_two_answers(order, boxes, yes=1),
-            lambda draw, x, y: play_two_answers_of_no(draw, x, y, boxes),
-        ),
-    ]
-    for m, play in designs:
+
+    def unrelated_each(draw, has, trait):
+        return tuple(has if draw(coin(T)) or draw(coin(p)) else trait for p in boxes)
+
+    def of_no_each(draw, has, trait):
+        return tuple(has or (not draw(coin(p)) and trait) for p in boxes)
+
+    for m, play in (
+        (surveys.unrelated_question_two_answers(order, boxes, prob_truth=T, yes=1), unrelated_each),
+        (surveys.mangat_singh_singh_two_answers(order, boxes, yes=1), of_no_each),
+    ):
         assert m.categories == tuple(order)
         assert m.domain.categories == tuple(itertools.product(order, [True, False]))
         for x, y in itertools.product([True, False], repeat=2):
@@ -358,11 +293,9 @@ def test_samples_of_an_unrelated_question():
     assert m.categories == ("no", "yes")
     for p, part in zip([P, F(1, 4)], m.parts, strict=True):
         for category, trait in m.domain.categories:
-
-            def play(draw, has, trait, p=p):
-                return has if draw(coin(p)) else trait
-
-            law = law_of(play, category == "yes", trait)
+            law = law_of(
+                lambda draw, x, y, p=p: x if draw(coin(p)) else y, category == "yes", trait
+            )
             assert law[True] == entry(part, "yes", (category, trait))
     assert m.epsilon == math.inf
 
@@ -401,17 +334,16 @@ def test_samples_with_liars():
 
 
 @pytest.mark.parametrize(
-    ("make", "shares"),
+    "m",
     [
-        (lambda: surveys.unrelated_question_two_samples([0, 1], [0.7, 0.25], yes=1), 4),
-        (lambda: surveys.cheater_detection([0, 1], [0.2, 0.5], [0.1, 0.25], yes=1), 3),
-        (lambda: surveys.stochastic_lie_detector([1, 0], [0.2, 0.75], yes=1), 3),
+        surveys.unrelated_question_two_samples([0, 1], [0.7, 0.25], yes=1),
+        surveys.cheater_detection([0, 1], [0.2, 0.5], [0.1, 0.25], yes=1),
+        surveys.stochastic_lie_detector([1, 0], [0.2, 0.75], yes=1),
     ],
 )
-def test_two_samples_are_unbiased(make, shares):
+def test_two_samples_are_unbiased(m):
     """The expected counts of any classes give back what these classes show."""
-    m = make()
-    truth = np.random.default_rng(1).dirichlet(np.ones(shares))
+    truth = np.random.default_rng(1).dirichlet(np.ones(m.domain.k))
     rates = np.concatenate([part.channel.matrix @ truth for part in m.parts])
     shown = debias(m.channel, rates * np.repeat([300, 700], 2), 1000)
     expected = np.zeros(m.k)
