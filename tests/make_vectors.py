@@ -88,29 +88,17 @@ def rejected(stream, bound, bits):
 def _krr():
     half = rr.KRR(["no", "yes"], 0.75)
     yield "a coin", half, [{(COIN, 0): 0xC << 60}, {(COIN, 0): (0xC << 60) - 1}]
-    yield (
-        "three, thirds rejected",
-        rr.KRR(["never", "once", "often"], 0.5),
-        [
-            *rejected(REPLACED, 3, 8),
-            {(COIN, 0): TOP, (LIE, 0): 255},
-            {(COIN, 0): TOP, (LIE, 0): 127},
-        ],
-    )
+    lies = [{(COIN, 0): TOP, (LIE, 0): word} for word in (255, 127)]
+    three = rr.KRR(["never", "once", "often"], 0.5)
+    yield "three, thirds rejected", three, [*rejected(REPLACED, 3, 8), *lies]
     seven = rr.KRR(list("abcd"), 0.7)
-    yield "not dyadic", seven, [*near(COIN, Fraction(0.7)), {(COIN, 0): TOP, (LIE, 0): 255}]
+    yield "not dyadic", seven, [*near(COIN, Fraction(0.7)), lies[0]]
     tiny = rr.KRR(list("abc"), 1 - 2**-40)
     yield "nearly all truth", tiny, [{(COIN, 0): TOP}, {(COIN, 0): digits(1 - 2**-40, 1)[0]}]
     small = rr.KRR(range(1000), epsilon=1.0)
-    yield (
-        "a thousand",
-        small,
-        [
-            *near(COIN, Fraction(small.prob)),
-            *({(COIN, 0): TOP, **told} for told in rejected(LIE, 999, 16)),
-            *rejected(REPLACED, 1000, 16),
-        ],
-    )
+    corners = [{(COIN, 0): TOP, **told} for told in rejected(LIE, 999, 16)]
+    corners = [*near(COIN, Fraction(small.prob)), *corners, *rejected(REPLACED, 1000, 16)]
+    yield "a thousand", small, corners
     yield "labels of all kinds", rr.KRR([1, "1", b"1", None, (1, True), 2.5, False], 0.625), []
     yield "numbers by value", rr.KRR([0, 1, 2], 0.75), [], [1.0, -0.0, 2.5, True, "1"]
     yield "floats by value", rr.KRR([0.5, 1.0, 2.5], 0.75), [], [1, 2, False]
@@ -119,50 +107,30 @@ def _krr():
 def _matrix():
     thirds = [[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]]
     one, two = digits(Fraction(1, 3), 2)
-    yield (
-        "thirds",
-        rr.MatrixDesign([False, True], thirds),
-        [
-            {(CELL, 0): one, (CELL, 1): two, (CELL, 2): 5},
-            {(CELL, 0): one, (CELL, 1): two + 1},
-            {(CELL, 0): digits(Fraction(2, 3), 1)[0], (CELL, 1): 0},
-            {(CELL, 0): one + 1},
-        ],
-    )
-    generic = rr.MatrixDesign(
-        ["a", "b", "c"],
-        [[0.6, 0.05, 0.1], [0.2, 0.7, 0.15], [0.15, 0.05, 0.5], [0.05, 0.2, 0.25]],
-        reports=["w", "x", "y", "z"],
-    )
+    corners = [
+        {(CELL, 0): one, (CELL, 1): two, (CELL, 2): 5},
+        {(CELL, 0): one, (CELL, 1): two + 1},
+        {(CELL, 0): digits(Fraction(2, 3), 1)[0], (CELL, 1): 0},
+        {(CELL, 0): one + 1},
+    ]
+    yield "thirds", rr.MatrixDesign([False, True], thirds), corners
+    matrix = [[0.6, 0.05, 0.1], [0.2, 0.7, 0.15], [0.15, 0.05, 0.5], [0.05, 0.2, 0.25]]
+    generic = rr.MatrixDesign(["a", "b", "c"], matrix, reports=["w", "x", "y", "z"])
     column = [Fraction(row[0]) for row in generic.matrix]
-    cut = column[0] / sum(column)
-    yield (
-        "three truths, four reports",
-        generic,
-        [{(CELL, 0): 0}, {(CELL, 0): TOP}, *near(CELL, cut)],
-    )
-    yield (
-        "two coins",
-        rr.surveys.two_coin([True, False]),
-        [{(CELL, 0): quarter << 62} for quarter in range(4)],
-    )
-    yield (
-        "an unrelated question",
-        rr.surveys.unrelated_question(["no", "yes"], 0.7, 0.25, yes="yes"),
-        [],
-    )
+    corners = [{(CELL, 0): 0}, {(CELL, 0): TOP}, *near(CELL, column[0] / sum(column))]
+    yield "three truths, four reports", generic, corners
+    quarters = [{(CELL, 0): quarter << 62} for quarter in range(4)]
+    yield "two coins", rr.surveys.two_coin([True, False]), quarters
+    unrelated = rr.surveys.unrelated_question(["no", "yes"], 0.7, 0.25, yes="yes")
+    yield "an unrelated question", unrelated, []
 
 
 def _chain():
     first, second = rr.KRR(["a", "b", "c"], 0.75), rr.KRR(["a", "b", "c"], 0.6)
     yield "two rounds", first.then(second), [{(COIN, 0): TOP, (16 + COIN, 0): TOP}]
-    yield (
-        "after a matrix, three rounds",
-        rr.MatrixDesign(["no", "yes"], [[0.75, 0.25], [0.25, 0.75]], reports=["0", "1"]).then(
-            rr.KRR(["0", "1"], 0.9).then(rr.KRR(["0", "1"], 0.8))
-        ),
-        [],
-    )
+    matrix = rr.MatrixDesign(["no", "yes"], [[0.75, 0.25], [0.25, 0.75]], reports=["0", "1"])
+    last = rr.KRR(["0", "1"], 0.9).then(rr.KRR(["0", "1"], 0.8))
+    yield "after a matrix, three rounds", matrix.then(last), []
 
 
 def _samples():
@@ -173,46 +141,33 @@ def _samples():
 def _unary():
     yield "three", rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), []
     yield "symmetric, eight", rr.UnaryEncoding.symmetric(range(8), epsilon=1.0), []
-    other = Fraction(rr.UnaryEncoding.optimized(range(70), epsilon=1.0).prob_other)
-    yield (
-        "optimized, seventy",
-        rr.UnaryEncoding.optimized(range(70), epsilon=1.0),
-        [{(BITS, 2 * place): TOP * (1 - bit) for place, bit in enumerate(_binary(other, 64))}],
-    )
+    seventy = rr.UnaryEncoding.optimized(range(70), epsilon=1.0)
+    bits = digits(Fraction(seventy.prob_other), 64, bits=1)
+    ties = {(BITS, 2 * place): TOP * (1 - bit) for place, bit in enumerate(bits)}
+    yield "optimized, seventy", seventy, [ties]
     # Where a bit ties at all digits, further ones decide: 2**-80 has more than 64.
-    rare = rr.UnaryEncoding(["a", "b"], 0.5, 2**-80)
-    yield (
-        "a rare bit",
-        rare,
-        [
-            {(BITS, place): 3 for place in range(80)},
-            {(BITS, place): 0 if place == 66 else 3 for place in range(67)},
-            {(BITS, place): 2 if place > 66 else 3 for place in range(80)},
-            {(BITS, place): 1 if place == 79 else 3 for place in range(80)},
-        ],
-    )
+    corners = [
+        {(BITS, place): 3 for place in range(80)},
+        {(BITS, place): 0 if place == 66 else 3 for place in range(67)},
+        {(BITS, place): 2 if place > 66 else 3 for place in range(80)},
+        {(BITS, place): 1 if place == 79 else 3 for place in range(80)},
+    ]
+    yield "a rare bit", rr.UnaryEncoding(["a", "b"], 0.5, 2**-80), corners
     # The probabilities of two rounds have about a hundred binary digits: coins that can tie.
     mixed = rr.Rappor(["red", "green", "blue"], f=0.3, p=0.4, q=0.7)
     yield "RAPPOR", mixed, [*near(COIN, Fraction(mixed.prob_own))]
 
 
 def _subset():
-    yield (
-        "two of five",
-        rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2),
-        [
-            {(COIN, 0): TOP},
-            {(COIN, 0): 0},
-            # One of four is a quarter, which ends; two of three goes on for ever.
-            {(COIN, 0): TOP, (SUBSET, 0): TOP, (SUBSET, 1): digits(Fraction(2, 3), 1)[0]},
-            {(COIN, 0): 0, (SUBSET, 0): 1 << 62, (SUBSET, 1): digits(Fraction(1, 3), 1)[0]},
-        ],
-    )
+    corners = [
+        {(COIN, 0): TOP},
+        {(COIN, 0): 0},
+        # One of four is a quarter, which ends; two of three goes on for ever.
+        {(COIN, 0): TOP, (SUBSET, 0): TOP, (SUBSET, 1): digits(Fraction(2, 3), 1)[0]},
+        {(COIN, 0): 0, (SUBSET, 0): 1 << 62, (SUBSET, 1): digits(Fraction(1, 3), 1)[0]},
+    ]
+    yield "two of five", rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), corners
     yield "the best size of twenty", rr.SubsetSelection(range(20), epsilon=1.0), []
-
-
-def _binary(prob, count):
-    return digits(prob, count, bits=1)
 
 
 # -- documents -----------------------------------------------------------------------------------
@@ -366,21 +321,15 @@ def keyed_document():
     return {**facts, "designs": designs}
 
 
-FAMILIES = {
-    "krr": _krr,
-    "matrix": _matrix,
-    "chain": _chain,
-    "samples": _samples,
-    "unary": _unary,
-    "subset": _subset,
-}
+FAMILIES = (_krr, _matrix, _chain, _samples, _unary, _subset)
 
 
 def documents():
     """Every file by its name."""
     files = {"primitives": primitives()}
-    for name, family in FAMILIES.items():
-        files[name] = {"version": 1, "designs": [design(*entry) for entry in family()]}
+    for family in FAMILIES:
+        designs = [design(*entry) for entry in family()]
+        files[family.__name__[1:]] = {"version": 1, "designs": designs}
     files["keyed"] = keyed_document()
     return {f"{name}.json": document for name, document in files.items()}
 

@@ -89,9 +89,6 @@ def test_a_matrix_of_rrreg():
         channel_of(np.transpose(published))
 
 
-# -- the generic matrix: four reports, three truths ---------------------------------------------
-
-
 def test_orientation():
     """matrix[report, truth]: a row is a report, a column a truth, and columns sum to 1."""
     assert ASYMMETRIC.matrix.shape == (4, 3)
@@ -151,9 +148,6 @@ def test_binomial_rates():
     assert krr_channel(0.7, 2).binomial_rates.complementary
 
 
-# -- supports of several categories -------------------------------------------------------------
-
-
 def test_truth_and_nothing_else():
     """prob 1 and prob 0 have infinite ratios; their likelihoods rule truths out."""
     direct, never = (KRRChannel.of(3, Fraction(prob)) for prob in (1, 0))
@@ -171,9 +165,6 @@ def test_lies_likelier_than_the_truth():
     assert np.allclose(THETA, rare.solve(rates))
     assert np.allclose(THETA, most_likely(rare, rates * 1000), atol=1e-8)
     assert np.allclose([1, 0, 0], most_likely(rare, np.array([0, 50, 50])), atol=1e-6)
-
-
-# -- what cannot be estimated -------------------------------------------------------------------
 
 
 def test_no_information_at_one_kth():
@@ -199,9 +190,6 @@ def test_impossible_reports():
     assert np.allclose(most_likely(channel, np.array([5, 0, 5])).sum(), 1)
     with pytest.raises(ArgumentValueError, match="never makes"):
         most_likely(channel, np.array([5, 1, 5]))
-
-
-# -- bad input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["Population", "row", None, 1, ["rows"]])

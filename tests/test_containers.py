@@ -149,27 +149,13 @@ def test_one_answer_gives_one_report(value, categories):
 # -- the rules of the dtype ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("own", ["bool", "object"])
-@pytest.mark.parametrize("make", [np.array, pd.Series, pd.Index])
-def test_bool_categories_give_bool(make, own):
-    """Bool categories give bool also from an object column, with a missing answer or not."""
-    values = [True, False] if own == "bool" else [True, None]
-    out = truth(make(values, dtype=own), [False, True], unknown="uniform")
-    assert np.dtype(bool) == out.dtype
-
-
-@pytest.mark.parametrize("make", [np.array, pd.Series, pd.Index])
-def test_bool_and_missing_give_objects_from_both_dtypes(make):
-    """Where missing is a category, a bool column and an object column give the same."""
-    for values, own in (([True, False], "bool"), ([True, None], "object")):
-        out = truth(make(values, dtype=own), [False, True, None])
-        assert np.dtype(object) == out.dtype
-        assert values == out.tolist()
-
-
 @pytest.mark.parametrize(
     ("own", "categories", "expected"),
     [
+        ("bool", [False, True], "bool"),
+        ("object", [False, True], "bool"),
+        ("bool", [False, True, None], "object"),
+        ("object", [False, True, None], "object"),
         ("int8", [0, 127], "int8"),
         ("int8", [0, 128], "int64"),
         ("uint8", [0, 255], "uint8"),
@@ -189,8 +175,11 @@ def test_bool_and_missing_give_objects_from_both_dtypes(make):
         ("float16", [0.5, None], "float16"),
     ],
 )
-def test_number_categories_choose_the_dtype(own, categories, expected):
-    """Integers: the column's type if all fit, else int64, uint64, objects; floats: a float type."""
+def test_categories_choose_the_dtype(own, categories, expected):
+    """Integers: the column's type if all fit, else int64, uint64, objects; floats: a float type.
+
+    Bool categories give bool, and objects with a missing one, also from a column of objects.
+    """
     for make in (np.array, pd.Series, pd.Index):
         if make is pd.Index and own == "float16":
             continue  # pandas has no such Index

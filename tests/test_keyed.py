@@ -257,27 +257,6 @@ def test_a_planted_two_time_pad_is_seen(monkeypatch):
         assert_law(counts, law)
 
 
-def test_reports_follow_the_law():
-    """Over 100,000 ids the reports of each answer have the mechanism's law; false alarm 1e-9."""
-    for mechanism in (M, M.then(rr.KRR(M.categories, 0.8))):
-        codes = codes_of(SAME, mechanism=mechanism)
-        truth = np.arange(ROWS) % 4
-        counts = [np.bincount(codes[truth == x], minlength=4) for x in range(4)]
-        assert_law(counts, np.array(mechanism.channel.matrix, dtype=float).T)
-
-
-def test_samples_share_no_noise():
-    """One person in two samples gets independent noise, though the answer is the same."""
-    mixed = rr.Samples({"one": rr.KRR([0, 1], 0.75), "two": rr.KRR([0, 1], 0.75)})
-    ids, answers = np.arange(ROWS), np.zeros(ROWS, dtype=int)
-    options = {"key": KEY, "id": ids, "question": "q"}
-    first, second = (
-        rr.privatize(answers, mixed, group=np.full(ROWS, g), **options) for g in ("one", "two")
-    )
-    equal = int(np.count_nonzero(first == second))
-    assert_law([equal, ROWS - equal], [0.625, 0.375])
-
-
 def test_unknown_and_missing_answers_are_uniform():
     """An answer that is no category is answered uniformly, alike for missing; false alarm 1e-9."""
     ids = np.arange(40_000)

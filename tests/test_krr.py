@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from scripted import Counting, Scripted
+from scripted import Counting
 
 import rrstats as rr
 from rrstats import mechanisms
@@ -82,9 +82,6 @@ def test_parameters_are_the_numbers_of_a_design():
     assert m.then(m).parameters == {}
 
 
-# -- how it draws -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("k", [2, 3, 127, 128, 129, 255, 256, 257, 32768, 32769, 70_000])
 def test_noise_does_not_look_at_the_data(k):
     """With the same words the report is (truth + noise) mod k, for every truth and code type."""
@@ -97,18 +94,6 @@ def test_noise_does_not_look_at_the_data(k):
         found = m.randomize(np.full(3_000, truth, dtype=dtype), Counting(1), 0)
         assert found.dtype == dtype
         assert np.array_equal((truth + noise) % k, found)
-
-
-def test_scripted_draw():
-    """Coin below prob: the truth.  Otherwise 1 + the lie's integer is added, modulo k."""
-    m = rr.KRR(list("abcde"), 0.5)
-    # Words of 4 bits: a coin is true below 8; a lie below 4 is word * 4 // 16.
-    source = Scripted({0: [[7, 8, 15, 9, 8]], 1: [[0, 0, 5, 11, 15]]}, 4)
-    codes = np.array([4, 0, 0, 4, 3], dtype=np.uint8)
-    assert m.randomize(codes, source, 0).tolist() == [4, 1, 2, 2, 2]
-
-
-# -- golden values ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -134,9 +119,6 @@ def test_rrreg(prob, counts, shares, errors):
     estimate = rr.estimate(rr.Tally.from_counts(counts, m))
     assert shares == pytest.approx(estimate.proportions, rel=1e-12, abs=1e-14)
     assert errors == pytest.approx(estimate.std_error, rel=1e-12)
-
-
-# -- bad input ----------------------------------------------------------------------------------
 
 
 def test_prob_or_epsilon():
@@ -165,9 +147,6 @@ def test_replace_does_not_bypass_the_checks():
     """A field cannot be replaced behind the constructor's back."""
     with pytest.raises(TypeError):
         dataclasses.replace(rr.KRR(["a", "b"], 0.75), prob=2.0)
-
-
-# -- documents ----------------------------------------------------------------------------------
 
 
 def test_documents_by_hand():
@@ -259,9 +238,6 @@ def test_chains_must_fit():
     for no_mechanism in (None, 0.75, ["a", "b"], rr.KRR):
         with pytest.raises(ArgumentTypeError, match="second must be a mechanism"):
             m.then(no_mechanism)
-
-
-# -- what it does not hold (T9) -----------------------------------------------------------------
 
 
 def test_no_seed_anywhere():

@@ -65,9 +65,6 @@ def design(request):
     return DESIGNS[request.param]()
 
 
-# -- drawing ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("most", [1 << 22, 0], ids=["table", "search"])
 def test_law(design, most, monkeypatch):
     """Reports follow the matrix exactly, whether looked up in a table or searched for."""
@@ -81,14 +78,6 @@ def test_law(design, most, monkeypatch):
         assert law.undecided <= Fraction(1, 1000)
         assert design.report_space.dtype == reports.dtype
         assert (codes == truth).all()
-
-
-def test_reports_are_runs_of_the_lot():
-    """Report r comes from the part of [0, 1) between the sums of the column before and with r."""
-    m = MatrixDesign(["a", "b"], [[0.25, 0.75], [0.5, 0], [0.25, 0.25]])
-    source = EveryStream(2, {0: 1})  # words 0, 1, 2, 3 are the quarters
-    assert m.randomize(np.zeros(4, dtype=np.uint8), source, 0).tolist() == [0, 1, 1, 2]
-    assert m.randomize(np.ones(4, dtype=np.uint8), source, 0).tolist() == [0, 0, 0, 2]
 
 
 def test_noise_does_not_look_at_the_data(design):
@@ -114,9 +103,6 @@ def test_table_and_search_agree(monkeypatch):
     assert np.array_equal(*found)
     assert found[0].dtype == np.uint16
     assert found[0].max() > 255
-
-
-# -- what it knows ------------------------------------------------------------------------------
 
 
 def test_categories_and_reports():
@@ -170,9 +156,6 @@ def test_numbers_of_a_survey_are_normalized():
     assert DESIGNS["fractions"]().channel.entries == tuple(map(tuple, THIRDS))
 
 
-# -- DataFrames ---------------------------------------------------------------------------------
-
-
 def test_a_frame_is_aligned_by_its_labels():
     """Rows and columns of a DataFrame may come in any order; the labels say which is which."""
     frame = pd.DataFrame([[0.9, 0.3], [0.1, 0.7]], index=["yes", "no"], columns=["yes", "no"])
@@ -202,9 +185,6 @@ def test_labels_that_do_not_match(labels, reports, message):
     """What is missing and what was not expected is listed: these labels are public."""
     with pytest.raises(ArgumentValueError, match=message):
         MatrixDesign(["no", "yes"], pd.DataFrame(THIRDS, **labels), reports=reports)
-
-
-# -- descriptions -------------------------------------------------------------------------------
 
 
 def test_round_trips(design):
@@ -242,9 +222,6 @@ def test_json_keeps_fractions():
     document = DESIGNS["fractions"]().to_dict()
     assert document["matrix"] == [["2/3", "1/6"], ["1/3", "5/6"]]
     assert set(document) == {"type", "categories", "matrix"}
-
-
-# -- bad input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,6 @@ def test_asking_for_a_mechanism_computes_nothing():
         assert isinstance(fresh, rr.Mechanism)
 
 
-# -- the document -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", list(EXAMPLES))
 def test_json_round_trip(name):
     """Every mechanism, and every fact about a column, comes back from JSON text."""
@@ -207,9 +204,6 @@ def test_mechanisms_of_a_newer_version():
             use()
 
 
-# -- contradictions (T23) -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -245,9 +239,6 @@ def test_other_values_are_noticed(frame):
     frame["answer"] = np.arange(100)
     with pytest.raises(ArgumentTypeError, match="of kind str, but the answers are of kind int"):
         frame.rr.estimate("answer")
-
-
-# -- what has no document -----------------------------------------------------------------------
 
 
 def test_categories_without_a_json_form():
@@ -309,9 +300,6 @@ def test_broken_fingerprints():
         record.resolve()
 
 
-# -- privatizing again --------------------------------------------------------------------------
-
-
 def test_again():
     """A column of reports is refused; again=True records the product of both channels."""
     second = rr.KRR(["yes", "no"], 0.9)
@@ -337,9 +325,6 @@ def test_again():
         first.rr.privatize(["no", "yes"], 0.9, again=True)
 
 
-# -- the frame's view ---------------------------------------------------------------------------
-
-
 def test_documents_share_nothing(frame):
     """Changing one frame's document changes no other frame, record or mechanism."""
     other = frame.copy()
@@ -351,9 +336,6 @@ def test_documents_share_nothing(frame):
     record.mechanism["prob"] = 0.9
     assert frame.rr.mechanisms["answer"].prob == 0.75
     assert YES_NO.to_dict()["prob"] == 0.75
-
-
-# -- the mechanisms of a frame ------------------------------------------------------------------
 
 
 def test_one_fingerprint_holds_nothing_up():

@@ -28,9 +28,6 @@ def caught_by(function, *arguments, **options):
     return out, caught
 
 
-# -- unknown and missing answers -----------------------------------------------------------
-
-
 def test_unknown_answers_warn_once_with_a_fixed_text():
     """The default says that there are some: no count, no value, the same text for any of them."""
     texts = set()
@@ -122,9 +119,6 @@ def test_unknown_answers_are_made_uniform_before_the_mechanism():
     assert rr.privatize(ANSWERS, chain, unknown="uniform", rng=QUIET) == list("abbba")
 
 
-# -- noise ---------------------------------------------------------------------------------
-
-
 def test_columns_of_one_call_never_share_noise():
     """Two equal columns get different reports, also from one scripted source."""
     frame = pd.DataFrame({"x": [0] * 500, "y": [0] * 500})
@@ -138,9 +132,6 @@ def test_every_call_is_a_new_release():
     """Nothing is cached: the same call gives other reports (equal by chance: 2 ** -2000)."""
     answers = [True] * 2000
     assert rr.privatize(answers, [False, True], 0.5) != rr.privatize(answers, [False, True], 0.5)
-
-
-# -- what is recorded ----------------------------------------------------------------------
 
 
 def test_a_series_of_reports_carries_our_document_and_nothing_else():
@@ -166,9 +157,6 @@ def test_what_cannot_be_recorded_is_said_once():
     assert [rr.errors.UnrecordedWarning] == [w.category for w in caught]
     _, caught = caught_by(rr.privatize, categories, categories, 0.75)
     assert caught == []
-
-
-# -- check ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,9 +195,6 @@ def test_check_serves_every_container_and_hostile_answers():
     for answers in (words, pa.chunked_array([words[:2], words[2:]]), words.dictionary_encode()):
         found = rr.check(answers, ["p", "x"])
         assert [["q", "unknown", 2], [None, "missing", 1]] == found.to_numpy().tolist()
-
-
-# -- bad arguments -------------------------------------------------------------------------
 
 
 class _Untouchable(pd.Series):

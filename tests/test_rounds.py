@@ -259,20 +259,6 @@ def test_law_of_both_rounds_at_once(truth):
     assert law.undecided < Fraction(1, 20)
 
 
-def test_waves_from_kept_bits_are_estimated_by_the_whole():
-    """Three waves of one permanent round: each is new, each estimates the true shares."""
-    m = Rappor(["a", "b", "c"], 0.25, 0.25, 0.75)
-    kept = rr.privatize(np.array(list("aaabbc") * 1000), m.permanent, rng=Counting(1))
-    waves = [rr.rounds.instantaneous(kept, m, rng=Counting(seed)) for seed in (2, 3, 4)]
-    assert len({wave.tobytes() for wave in waves}) == 3
-    for wave in waves:  # words are fixed, so this is no matter of luck
-        assert kept.shape == wave.shape
-        assert Fraction(3, 4) == pytest.approx(wave[kept].mean(), abs=0.02)
-        assert Fraction(1, 4) == pytest.approx(wave[~kept].mean(), abs=0.02)
-        shares = m.channel.solve(m.count(m.pack(wave)) / len(wave))
-        assert [1 / 2, 1 / 3, 1 / 6] == pytest.approx(list(shares), abs=0.1)
-
-
 def test_instantaneous_reports_come_in_the_same_container():
     """Lists, arrays and Series come back as they were; the kept reports are not changed."""
     m = Rappor(range(11), 0.5, 0.25, 0.75)

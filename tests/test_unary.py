@@ -18,7 +18,7 @@ import chance
 import numpy as np
 import pandas as pd
 import pytest
-from scripted import Counting, EveryStream, Recorded, Scripted
+from scripted import Counting, EveryStream, Recorded
 
 import rrstats as rr
 from rrstats.errors import (
@@ -378,30 +378,6 @@ def test_words_do_not_follow_answers(make, k, rows):
     assert len(addresses) == len(set(addresses)), "words were used twice"
 
 
-def test_bits_of_others_do_not_depend_on_the_answer():
-    """With the same words, answers change their own bits only."""
-    m, rows = UnaryEncoding.symmetric(range(20), 0.75), 5000
-    zeros, lasts = (
-        m.unpack(m.randomize(np.full(rows, code, np.uint8), Counting(2), 0)) for code in (0, 19)
-    )
-    assert np.array_equal(zeros[:, 1:19], lasts[:, 1:19])
-    assert not np.array_equal(zeros[:, 0], lasts[:, 0])
-    # The coin that each gives for its own bit is the same one.
-    assert np.array_equal(zeros[:, 0], lasts[:, 19])
-
-
-def test_the_report_of_another_truth_is_the_same_one_renamed():
-    """With the same words the others keep their order: the truth's place tells nothing more."""
-    m, rows = SubsetSelection(range(20), epsilon=1.0), 500
-    bits = [
-        m.unpack(m.randomize(np.full(rows, code, np.uint8), Counting(2), 0)) for code in range(20)
-    ]
-    first = np.delete(bits[0], 0, axis=1)
-    for code in range(20):
-        assert np.array_equal(bits[0][:, 0], bits[code][:, code])
-        assert np.array_equal(first, np.delete(bits[code], code, axis=1))
-
-
 def test_few_rows_compare_64_digits_at_once():
     """Below 4096 rows 64 digits are compared before ties are looked for: none can be timed."""
     m = UnaryEncoding.optimized(range(20), epsilon=1.0)
@@ -520,18 +496,6 @@ def test_privatizing_needs_little_beside_the_result():
     assert len(reports) == 4 * BLOCK_ROWS
     result = 3 * len(reports) if "pyarrow" in str(reports.dtype) else 100 * len(reports)
     assert most < result + (16 << 20)
-
-
-def test_scripted_bits():
-    """A 1 among the digits says "below" at a digit 1 of the probability, and goes on at a 0.
-
-    q = 0.25 is 0.01 in binary: a bit is set where the first word has 1 (go on) and the second
-    1 (below).  p = 0.5 is a word of 3 bits below 4.
-    """
-    m = UnaryEncoding(ABC, 0.5, 0.25)
-    source = Scripted({0: [[3, 4]], 1: [[0b110, 0b011], [0b010, 0b111]]}, 3)
-    reports = m.randomize(np.array([0, 2], np.uint8), source, 0)
-    assert reports[:, 0].tolist() == [0b011, 0b011]
 
 
 # -- planted faults --------------------------------------------------------------------------------
