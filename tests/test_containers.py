@@ -298,6 +298,7 @@ def _error(function, *arguments):
         (pd.Series([1, 2], dtype="Int8"), ["1", "2"]),
         (pd.Series([True], dtype="boolean"), ["1", "2"]),
         (np.array(["1"], dtype="T"), [1, 2]),
+        (np.array([b"1"]), ["1", "2"]),
         (np.array([1], "m8[s]"), [1, 2]),
         (np.array(["1"]), [1, 2]),
         (np.array(["1"]), [b"1", b"2"]),
