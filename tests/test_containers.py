@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import pickle
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from answers import CASES, CATEGORIES, QUIET, encode, objects
 
 import rrstats as rr
+from rrstats.data import columns
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, open_column
 from rrstats.errors import ArgumentTypeError
@@ -516,6 +518,30 @@ def test_arrow_numbers_follow_the_same_rules(own, categories, expected):
     out = truth(answers, categories, unknown="uniform")
     assert expected == str(out.type)
     assert [categories[0]] == out.to_pylist()[:1]
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)],
+        [datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2)],
+        [datetime.timedelta(1), datetime.timedelta(2)],
+        [b"a", b"b"],
+        [Decimal("0.5"), Decimal("1.5")],
+    ],
+    ids=lambda categories: type(categories[0]).__name__,
+)
+def test_many_cells_of_arrow_become_few_objects(monkeypatch, categories):
+    """Dates, bytes and the like are looked up once for each distinct one: cells are many."""
+    pa = pytest.importorskip("pyarrow")
+    sizes, real = [], columns.arrow_objects
+    monkeypatch.setattr(
+        columns, "arrow_objects", lambda cells: sizes.append(len(cells)) or real(cells)
+    )
+    answers = pa.array([*categories * 1000, None])
+    assert categories * 1000 == truth(answers, categories, missing="keep").to_pylist()[:-1]
+    assert sizes
+    assert max(sizes) <= 3
 
 
 def test_arrow_types_without_a_kernel_are_refused_before_noise():

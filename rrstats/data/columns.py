@@ -321,7 +321,10 @@ def _of_chunk(categories: Categories, dtype: Any) -> Encoder:
         of_values, zero = _of_type(categories, storage), pa.array(np.zeros(1, storage))[0]
         return lambda cells: of_values(cells.fill_null(zero).to_numpy(zero_copy_only=False))
     if kind != "str":
-        return _of_objects(categories)
+        of_objects = _of_objects(categories)
+        of_distinct = _of_encoded(categories, of_objects)  # few objects are made of many cells
+        nested = pa.types.is_nested(dtype)
+        return of_objects if nested else lambda cells: of_distinct(cells.dictionary_encode())
     # Text that is not Unicode (half a surrogate pair) cannot be in an Arrow array.
     texts = [(c, code) for c, code in categories.value_codes.items() if isinstance(c, str)]
     words = {c: code for c, code in texts if c == c.encode(errors="ignore").decode()}
