@@ -1,7 +1,6 @@
 """The command line, as a person in a terminal and as a shell script see it."""
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -109,8 +108,7 @@ def test_demo_takes_epsilon_and_shares_below_zero(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    ["", "--prob 0.5000001", "--epsilon 1e-9", "--prob 0.9999999", "--epsilon 36"],
+    "arguments", ["", "--prob 0.5000001", "--epsilon 1e-9", "--prob 0.9999999", "--epsilon 36"]
 )
 def test_pages_fit_a_terminal(capsys, arguments):
     """No line is wider than 80 columns or ends in a blank, and text has no double spaces."""
@@ -230,14 +228,6 @@ def test_version_of_the_module():
     """``python -m rrstats --version`` prints the version."""
     done = run("-m", "rrstats", "--version")
     assert (0, f"rrstats {rr.__version__}\n", "") == (done.returncode, done.stdout, done.stderr)
-
-
-def test_module_runs_main(monkeypatch):
-    """``python -m rrstats`` exits with what main returns."""
-    monkeypatch.setattr(cli, "main", lambda: 5)
-    with pytest.raises(SystemExit) as stop:
-        runpy.run_module("rrstats", run_name="__main__")
-    assert 5 == stop.value.code
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

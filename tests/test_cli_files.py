@@ -193,13 +193,6 @@ def test_refused_answers_are_code_1(folder, capsys):
     assert not Path("o.parquet").exists()
 
 
-def test_missing_answers_may_be_kept(folder, capsys):
-    """--missing keep leaves the 25 missing ones, and the file records it."""
-    done(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--missing", "keep")
-    assert 25 == pd.read_parquet("out.parquet")["answer"].isna().sum()
-    assert "keep" == released("out.parquet")["answer"].missing
-
-
 @pytest.mark.parametrize("ledger", ["in.parquet.rrstats-ledger.json", "elsewhere.json"])
 def test_a_second_release_needs_again(folder, capsys, ledger):
     """The same column once more is refused with the sum of both epsilons; --again allows it.
@@ -215,17 +208,6 @@ def test_a_second_release_needs_again(folder, capsys, ledger):
     assert "--again" in line
     assert not Path("two.parquet").exists()
     done(capsys, "privatize", "in.parquet", "two.parquet", *options, "--again")
-
-
-def test_an_existing_target_needs_overwrite(folder, capsys):
-    """What is there stays, until somebody says otherwise."""
-    Path("out.parquet").write_bytes(b"mine")
-    code, line = refused(capsys, "privatize", "in.parquet", "out.parquet", *FREE)
-    assert 1 == code
-    assert "--overwrite" in line
-    assert b"mine" == Path("out.parquet").read_bytes()
-    done(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--overwrite")
-    assert 200 == len(pd.read_parquet("out.parquet"))
 
 
 def test_rows_may_be_shuffled(folder, capsys):
@@ -302,8 +284,10 @@ def test_a_plan_in_the_place_of_columns(folder, capsys):
 
 
 def test_the_description_of_a_release_is_a_plan(folder, capsys):
-    """``describe --format json`` of one release makes the next, with the same document."""
+    """``describe --format json`` of one release makes the next; the 25 missing ones may be kept."""
     done(capsys, "privatize", "in.parquet", "one.parquet", *FREE, "--missing", "keep")
+    assert 25 == pd.read_parquet("one.parquet")["answer"].isna().sum()
+    assert "keep" == released("one.parquet")["answer"].missing
     Path("plan.json").write_text(done(capsys, "describe", "one.parquet", "--format", "json"))
     options = ["--plan", "plan.json", "--again"]
     done(capsys, "privatize", "in.parquet", "two.parquet", *options)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import hostile
-from catalogue import AWKWARD, EXAMPLES, WITH_MATRIX
+from catalogue import AWKWARD, EXAMPLES
 from scripted import Counting, Recorded
 
 import rrstats as rr
@@ -488,8 +488,3 @@ def test_labels_without_a_json_form_have_no_text():
     assert rr.client.report(m, Fraction(1, 2)) in m.categories
     with pytest.raises(ArgumentValueError, match="no JSON form"):
         rr.client.encode_report(m, Fraction(1, 2))
-
-
-def test_the_examples_with_a_matrix_are_covered():
-    """The laws above are of examples that the catalogue has."""
-    assert set(LAWS) <= set(WITH_MATRIX)

@@ -138,76 +138,81 @@ def same(expected, actual, rtol=0.0):
 
 DESIGN = {"design": rr.SampleDesign(weights="weight", strata="stratum", clusters="cluster")}
 
+
+def tallied(columns, mechanism=M, call=rr.tally, **options):
+    """A case: columns of a frame, tallied (or estimated)."""
+    return lambda f: call(f, mechanism, columns=columns, **options)
+
+
+def crossed(*axes, **options):
+    """A case: a table of columns, each with its mechanism if it has one."""
+    known = {"answer": M, "second": YES, "bits": BITS, "stray": YES}
+    mechanisms = {name: known[name] for name in axes if name in known} or None
+    return lambda f: rr.crosstab(f, *axes, **{"mechanisms": mechanisms, **options})
+
+
 CASES = {
-    "plain": lambda f: rr.tally(f, M, columns="answer"),
+    "plain": tallied("answer"),
     "categories and prob": lambda f: rr.tally(f, M.categories, 0.75, columns="answer"),
-    "by": lambda f: rr.tally(f, M, columns="answer", by="region"),
-    "by a number": lambda f: rr.tally(f, M, columns="answer", by="age"),
-    "by a date": lambda f: rr.tally(f, M, columns="answer", by="day"),
-    "by a bool": lambda f: rr.tally(f, M, columns="answer", by="flag"),
-    "by a float": lambda f: rr.tally(f, M, columns="answer", by="hole"),
-    "by two": lambda f: rr.tally(f, M, columns="answer", by=["region", "flag"]),
-    "by itself": lambda f: rr.tally(f, M, columns="answer", by="answer"),
-    "weights": lambda f: rr.tally(f, M, columns="answer", weights="weight"),
-    "weights by": lambda f: rr.tally(f, M, columns="answer", by="region", weights="tenth"),
-    "a weight of nobody": lambda f: rr.tally(f, FLAG, columns="flag", weights="cluster"),
-    "strata": lambda f: rr.tally(f, M, columns="answer", design=rr.SampleDesign(strata="stratum")),
-    "design": lambda f: rr.tally(f, M, columns="answer", **DESIGN),
-    "design by": lambda f: rr.tally(f, M, columns="answer", by="region", **DESIGN),
-    "bool": lambda f: rr.tally(f, FLAG, columns="flag"),
-    "missing is a category": lambda f: rr.tally(f, SILENT, columns="second"),
-    "int": lambda f: rr.tally(f, NUMBER, columns="number"),
-    "int in float": lambda f: rr.tally(f, NUMBER, columns="real"),
-    "NaN and null": lambda f: rr.tally(f, NUMBER, columns="hole"),
-    "date": lambda f: rr.tally(f, DAY, columns="day"),
-    "bytes": lambda f: rr.tally(f, CODES, columns="code"),
-    "k=1000": lambda f: rr.tally(f, WIDE, columns="wide"),
-    "k=1000 by": lambda f: rr.tally(f, WIDE, columns="wide", by="region"),
-    "several categories": lambda f: rr.tally(f, BITS, columns="bits"),
-    "several categories by": lambda f: rr.tally(f, BITS, columns="bits", by="region", **DESIGN),
-    "samples": lambda f: rr.tally(f, MIXED, columns="second", group="sample"),
-    "samples as a mapping": lambda f: rr.tally(
-        f, dict(zip(MIXED.groups, MIXED.parts, strict=True)), columns="second", group="sample"
+    "by": tallied("answer", by="region"),
+    "by a number": tallied("answer", by="age"),
+    "by a date": tallied("answer", by="day"),
+    "by a bool": tallied("answer", by="flag"),
+    "by a float": tallied("answer", by="hole"),
+    "by two": tallied("answer", by=["region", "flag"]),
+    "by itself": tallied("answer", by="answer"),
+    "weights": tallied("answer", weights="weight"),
+    "weights by": tallied("answer", by="region", weights="tenth"),
+    "a weight of nobody": tallied("flag", FLAG, weights="cluster"),
+    "strata": tallied("answer", design=rr.SampleDesign(strata="stratum")),
+    "design": tallied("answer", **DESIGN),
+    "design by": tallied("answer", by="region", **DESIGN),
+    "bool": tallied("flag", FLAG),
+    "missing is a category": tallied("second", SILENT),
+    "int": tallied("number", NUMBER),
+    "int in float": tallied("real", NUMBER),
+    "NaN and null": tallied("hole", NUMBER),
+    "date": tallied("day", DAY),
+    "bytes": tallied("code", CODES),
+    "k=1000": tallied("wide", WIDE),
+    "k=1000 by": tallied("wide", WIDE, by="region"),
+    "several categories": tallied("bits", BITS),
+    "several categories by": tallied("bits", BITS, by="region", **DESIGN),
+    "samples": tallied("second", MIXED, group="sample"),
+    "samples as a mapping": tallied(
+        "second", dict(zip(MIXED.groups, MIXED.parts, strict=True)), group="sample"
     ),
-    "two answers": lambda f: rr.tally(f, PAIRS, columns=["first", "last"]),
-    "marginals": lambda f: rr.tally(
-        f, {"answer": M, "second": YES, "bits": BITS}, columns=["answer", "second", "bits"]
+    "two answers": tallied(["first", "last"], PAIRS),
+    "marginals": tallied(["answer", "second", "bits"], {"answer": M, "second": YES, "bits": BITS}),
+    "marginals by": tallied(
+        ["answer", "wide"], {"answer": M, "wide": WIDE}, by="region", weights="weight"
     ),
-    "marginals by": lambda f: rr.tally(
-        f, {"answer": M, "wide": WIDE}, columns=["answer", "wide"], by="region", weights="weight"
-    ),
-    "one mechanism": lambda f: rr.tally(f, NUMBER, columns=["number", "real"]),
+    "one mechanism": tallied(["number", "real"], NUMBER),
     "the one of a mapping": lambda f: rr.tally(f, {"answer": M}),
-    "estimate": lambda f: rr.estimate(f, M, columns="answer"),
+    "estimate": tallied("answer", call=rr.estimate),
     "estimate of rows": lambda f: rr.estimate(f, mechanism=M, columns="answer", target="rows"),
-    "estimate by": lambda f: rr.estimate(f, M, columns="answer", by="region"),
-    "estimate marginals": lambda f: rr.estimate(
-        f, {"answer": M, "second": YES}, columns=["answer", "second"]
+    "estimate by": tallied("answer", call=rr.estimate, by="region"),
+    "estimate marginals": tallied(
+        ["answer", "second"], {"answer": M, "second": YES}, call=rr.estimate
     ),
-    "survey": lambda f: rr.estimate(f, M, columns="answer", **DESIGN),
-    "survey by": lambda f: rr.estimate(f, M, columns="answer", by="region", weights="weight"),
-    "probabilities": lambda f: rr.estimate(
-        f, M, columns="answer", design=rr.SampleDesign(probabilities="chance")
+    "survey": tallied("answer", call=rr.estimate, **DESIGN),
+    "survey by": tallied("answer", call=rr.estimate, by="region", weights="weight"),
+    "probabilities": tallied(
+        "answer", call=rr.estimate, design=rr.SampleDesign(probabilities="chance")
     ),
-    "population": lambda f: rr.estimate(
-        f, M, columns="answer", by="region", design=rr.SampleDesign(population=5000)
+    "population": tallied(
+        "answer", call=rr.estimate, by="region", design=rr.SampleDesign(population=5000)
     ),
-    "crosstab of two": lambda f: rr.crosstab(
-        f, "answer", "second", mechanisms={"answer": M, "second": YES}
+    "crosstab of two": crossed("answer", "second"),
+    "crosstab beside": crossed("answer", "region"),
+    "crosstab of a survey": crossed("answer", "region", **DESIGN),
+    "crosstab kept": crossed("answer", "region", "flag", missing="keep"),
+    "crosstab of bits": crossed("bits", "region"),
+    "crosstab of bits alone": crossed("bits"),
+    "crosstab of samples": crossed(
+        "second", "region", mechanisms={"second": MIXED}, group="sample"
     ),
-    "crosstab beside": lambda f: rr.crosstab(f, "answer", "region", mechanisms={"answer": M}),
-    "crosstab of a survey": lambda f: rr.crosstab(
-        f, "answer", "region", mechanisms={"answer": M}, **DESIGN
-    ),
-    "crosstab kept": lambda f: rr.crosstab(
-        f, "answer", "region", "flag", mechanisms={"answer": M}, missing="keep"
-    ),
-    "crosstab of bits": lambda f: rr.crosstab(f, "bits", "region", mechanisms={"bits": BITS}),
-    "crosstab of bits alone": lambda f: rr.crosstab(f, "bits", mechanisms={"bits": BITS}),
-    "crosstab of samples": lambda f: rr.crosstab(
-        f, "second", "region", mechanisms={"second": MIXED}, group="sample"
-    ),
-    "crosstab of ordinary": lambda f: rr.crosstab(f, "region", "age"),
+    "crosstab of ordinary": crossed("region", "age"),
 }
 
 
@@ -244,67 +249,37 @@ def test_the_table_itself():
 
 
 ERRORS = {
-    "unknown reports": (
-        lambda f: rr.tally(f, YES, columns="stray"),
-        "2 of 360 reports are not among",
-    ),
-    "unknown by": (
-        lambda f: rr.tally(f, YES, columns="stray", by="region"),
-        "2 of 360 reports are not among",
-    ),
-    "unknown in a table": (
-        lambda f: rr.crosstab(f, "stray", "region", mechanisms={"stray": YES}),
-        "2 of 360 reports are not among",
-    ),
+    "unknown reports": (tallied("stray", YES), "2 of 360 reports are not among"),
+    "unknown by": (tallied("stray", YES, by="region"), "2 of 360 reports are not among"),
+    "unknown in a table": (crossed("stray", "region"), "2 of 360 reports are not among"),
     "a bool is no number": (
         lambda f: rr.tally(f, KRR([0, 1], 0.75), columns="flag"),
         "289 of 360 reports are not among|answers are of kind bool",
     ),
     "no such column": (lambda f: rr.tally(f, M, columns="anwser"), "did you mean 'answer'"),
-    "no such group": (lambda f: rr.tally(f, M, columns="answer", by="regoin"), "mean 'region'"),
-    "no such weights": (
-        lambda f: rr.tally(f, M, columns="answer", weights="w"),
-        "column 'w' is not there",
-    ),
+    "no such group": (tallied("answer", by="regoin"), "mean 'region'"),
+    "no such weights": (tallied("answer", weights="w"), "column 'w' is not there"),
     "no such axis": (lambda f: rr.crosstab(f, "answer", "sx", mechanisms={"answer": M}), "'sx'"),
     "by is a column": (
-        lambda f: rr.tally(f, M, columns="answer", by=plain()["region"]),
+        tallied("answer", by=plain()["region"]),
         "with a frame, by is the name of one of its columns, found Series",
     ),
-    "weights are numbers": (
-        lambda f: rr.tally(f, M, columns="answer", weights=[1.0]),
-        "with a frame, weights is the name",
-    ),
+    "weights are numbers": (tallied("answer", weights=[1.0]), "with a frame, weights is the name"),
     "columns left out": (lambda f: rr.tally(f, M), "give one column as columns='name'"),
     "no mechanism": (lambda f: rr.tally(f, columns="answer"), "do not say how they were made"),
-    "mapping of others": (
-        lambda f: rr.tally(f, {"answer": M, "second": YES}, columns="answer"),
-        "found also",
-    ),
-    "bad weights": (
-        lambda f: rr.tally(f, M, columns="answer", weights="bad"),
-        "found 3 of 360 missing, negative or beyond",
-    ),
-    "no weights at all": (
-        lambda f: rr.tally(f, M, columns="answer", weights="nothing"),
-        "must not all be 0",
-    ),
-    "weights in words": (
-        lambda f: rr.tally(f, M, columns="answer", weights="region"),
-        "weights must be numbers",
-    ),
+    "mapping of others": (tallied("answer", {"answer": M, "second": YES}), "found also"),
+    "bad weights": (tallied("answer", weights="bad"), "found 3 of 360 missing, negative or beyond"),
+    "no weights at all": (tallied("answer", weights="nothing"), "must not all be 0"),
+    "weights in words": (tallied("answer", weights="region"), "weights must be numbers"),
     "missing weights": (
-        lambda f: rr.estimate(f, M, columns="answer", weights="gaps"),
+        tallied("answer", call=rr.estimate, weights="gaps"),
         "found 2 of 360 missing, negative or beyond",
     ),
     "strata with holes": (
-        lambda f: rr.tally(f, M, columns="answer", design=rr.SampleDesign(strata="region")),
+        tallied("answer", design=rr.SampleDesign(strata="region")),
         "strata must be known of every row, found 73 of 360 missing",
     ),
-    "missing in a table": (
-        lambda f: rr.crosstab(f, "region", "flag", missing="raise"),
-        "of 360 rows have something missing",
-    ),
+    "missing in a table": (crossed("region", "flag", missing="raise"), "have something missing"),
 }
 
 

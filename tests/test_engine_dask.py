@@ -32,7 +32,6 @@ from rrstats.errors import (
     MetadataError,
     MissingPackageError,
     RRStatsError,
-    SecondReleaseError,
     UnknownAnswersError,
 )
 
@@ -179,14 +178,6 @@ def test_a_task_that_fails_for_good_leaves_nothing(tmp_path, client, capfd):
     (source / "p2.parquet").write_bytes(whole)
     receipt = rrd.privatize_parquet(source, tmp_path / "out", PLAN, client=client, unknown="raise")
     assert {"answer": (1, KRR.epsilon)} == receipt.account
-    with pytest.raises(SecondReleaseError, match="released once before"):
-        rrd.privatize_parquet(source, tmp_path / "again", PLAN, client=client)
-    with pytest.raises(FileError, match="overwrite=True"):
-        rrd.privatize_parquet(source, tmp_path / "out", PLAN, client=client, again=True)
-    options = {"again": True, "overwrite": True, "client": client}
-    assert (
-        2 == rrd.privatize_parquet(source, tmp_path / "out", PLAN, **options).account["answer"][0]
-    )
 
 
 def test_refused_answers_are_counted_by_the_workers(tmp_path, client):

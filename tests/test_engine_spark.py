@@ -217,20 +217,12 @@ def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
         "a.b": rr.KRR(["a", None], 0.75),
         "bits": rr.UnaryEncoding.optimized(["a", "b"], epsilon=1.0),
     }
-    columns = ["id % 2 = 0 as yes", "cast(1 as byte) as small", "cast(1 as byte) as wide"]
-    columns += [
-        "cast(0.5 as double) as half",
-        "date'2026-01-31' as day",
-        "cast('a' as binary) as raw",
-    ]
-    columns += [
-        "null as none",
-        "null as nobody",
-        "'a' as `a.b`",
-        "'b' as bits",
-        "array(id) as others",
-    ]
-    frame = spark.range(40).selectExpr(*columns)
+    columns = (
+        "id % 2 = 0 as yes; cast(1 as byte) as small; cast(1 as byte) as wide; "
+        "cast(0.5 as double) as half; date'2026-01-31' as day; cast('a' as binary) as raw; "
+        "null as none; null as nobody; 'a' as `a.b`; 'b' as bits; array(id) as others"
+    )
+    frame = spark.range(40).selectExpr(*columns.split("; "))
     rrs.privatize_parquet(frame, tmp_path / "out", plan, unknown="uniform")
     made = spark.read.parquet(str(tmp_path / "out"))
     types = "boolean tinyint bigint double date binary string date string binary array<bigint>"

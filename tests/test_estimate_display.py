@@ -38,11 +38,8 @@ def estimate(counts, prob=0.75, categories=None, **options):
 @pytest.fixture
 def health():
     """Self-rated health of 20,190 person-years, as reports of 4-RR with prob 3/4."""
-    return estimate(
-        [7_914, 6_704, 3_054, 2_518],
-        categories=["excellent", "good", "fair", "poor"],
-        target="rows",
-    )
+    counts, categories = [7_914, 6_704, 3_054, 2_518], ["excellent", "good", "fair", "poor"]
+    return estimate(counts, categories=categories, target="rows")
 
 
 # -- the frame -----------------------------------------------------------------------------
@@ -77,17 +74,10 @@ def test_the_frame_holds_what_the_estimate_says(health):
         frame = est.to_frame(0.9)
         low, high = est.interval(0.9)
         count_low, count_high = est.count_interval(0.9)
-        for name, values in {
-            "naive": est.naive,
-            "proportion": est.proportions,
-            "std_error": est.std_error,
-            "low": low,
-            "high": high,
-            "count": est.counts,
-            "count_low": count_low,
-            "count_high": count_high,
-        }.items():
-            assert values.tolist() == frame[name].tolist(), name
+        values = (est.naive, est.proportions, est.std_error, low, high)
+        values += (est.counts, count_low, count_high)
+        for name, values_of_it in zip(COLUMNS[3:], values, strict=True):
+            assert values_of_it.tolist() == frame[name].tolist(), name
     rows, population = health.to_frame(), health.with_target("population").to_frame()
     assert rows["count_low"].tolist() == population["count_low"].tolist()
     assert (rows["low"] * 20_190).tolist() == rows["count_low"].tolist()

@@ -550,26 +550,6 @@ def test_a_block_is_cut_like_the_csv_module_cuts_it():
     assert agreed > 100
 
 
-# -- the end of reading --------------------------------------------------------------------
-
-
-def test_reading_ahead_stops_with_its_reader():
-    """Items come in order; an error comes where it belongs; an abandoned reader ends."""
-    assert list(range(9)) == list(batches.ahead(iter(range(9))))
-
-    def broken():
-        yield 1
-        raise ValueError
-
-    items = batches.ahead(broken())
-    assert 1 == next(items)
-    with pytest.raises(ValueError, match=r"^$"):
-        next(items)
-    endless = batches.ahead(iter(int, 1))
-    assert 0 == next(endless)
-    endless.close()
-
-
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
 def test_long_categories_make_short_groups(tmp_path, ending):
     """Reports are as long as the categories that are declared, whatever the answers were."""

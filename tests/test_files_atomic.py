@@ -456,47 +456,10 @@ from rrstats.files.atomic import Publication
 target = Path(sys.argv[1])
 """
 
-WRITES_FOREVER = """
-with Publication(target, directory=DIRECTORY) as publication:
-    publication.beside(".json", b"{}")
-    file = publication.open("a.parquet" if DIRECTORY else None)
-    while True:
-        file.write(bytes(1 << 16)); file.flush()
-        print("writing", flush=True)
-        time.sleep(0.01)
-"""
-
 
 def start(code, target):
     command = [sys.executable, "-c", HEAD + code, str(target)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def until_writing(code, target):
-    child = start(code, target)
-    assert "writing\n" == child.stdout.readline()
-    return child
-
-
-@pytest.mark.slow
-@posix
-@pytest.mark.parametrize("directory", [False, True])
-def test_a_kill_leaves_a_part_that_the_next_run_removes(tmp_path, directory):
-    """SIGKILL while writing: no target, private parts; while it ran, a second run was refused."""
-    target = tmp_path / "out"
-    code = WRITES_FOREVER.replace("DIRECTORY", str(directory))
-    child = until_writing(code, target)
-    with pytest.raises(FileError, match="another run is writing"):
-        publish(target)
-    child.kill()
-    child.communicate(timeout=20)
-    assert [".out.part"] == names(tmp_path)
-    assert 0o700 == mode(tmp_path / ".out.part")
-    with Publication(target) as publication:
-        publication.open().write(b"new")
-        publication.beside(".json", b"{}")
-        publication.publish()
-    assert {"out": b"new", "out.json": b"{}"} == tree(tmp_path)
 
 
 FULL_DISK = """

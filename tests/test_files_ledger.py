@@ -154,17 +154,6 @@ def test_a_second_release_is_refused_with_the_summed_epsilon(source):
     assert 2 == len(ledger.releases)
 
 
-def test_other_columns_do_not_collide(source):
-    """Each column has an account of its own."""
-    ledger = Ledger.of(source)
-    release(ledger, YES_NO)
-    ledger.refuse([OFTEN], again=False)
-    release(ledger, OFTEN)
-    assert [YES_NO.epsilon, OFTEN.epsilon, 0.0] == [
-        ledger.epsilon(name) for name in ("smoker", "drinks", "Smoker")
-    ]
-
-
 def test_again_releases_all_the_same_and_adds_up(source):
     """The sum is rounded up: never below the exact one."""
     ledger = Ledger.of(source)

@@ -311,54 +311,41 @@ def test_chains_and_frames_do_not_interfere_either():
 # -- the harness can fail ------------------------------------------------------------------
 
 
-def _fault_domain_from_data(values, categories, prob, **options):
-    return rr.privatize(values, sorted(set(values), key=repr), prob, **options)
-
-
-def _fault_keeps_missing(values, categories, prob, **options):
-    return rr.privatize(values, categories, prob, **options | {"missing": "keep"})
-
-
-def _fault_drops_missing(values, categories, prob, **options):
-    return rr.privatize(pd.Series(values).dropna().tolist(), categories, prob, **options)
-
-
-def _fault_dtype_of_the_answers(values, categories, prob, **options):
-    out = rr.privatize(values, categories, prob, **options)
-    return pd.Series(out, dtype="category" if None in values else object)
-
-
-def _fault_warns(values, categories, prob, **options):
-    return rr.privatize(values, categories, prob, **options | {"unknown": "warn"})
-
-
-def _fault_logs(values, categories, prob, **options):
-    if None in values:
-        logging.getLogger("any").debug("somebody did not answer")
-    return rr.privatize(values, categories, prob, **options)
-
-
-def _fault_counts_in_attrs(values, categories, prob, **options):
+def _counts_in_attrs(values, categories, prob, **options):
     out = pd.Series(rr.privatize(values, categories, prob, **options))
     out.attrs["distinct"] = len(set(values))
     return out
 
 
-def _fault_draws_for_the_unknown_only(values, categories, prob, rng, **options):
-    known = [v for v in values if v in categories]
-    rr.privatize(known, categories, prob, rng=rng, **options)
+def _logs(values, categories, prob, **options):
+    if None in values:
+        logging.getLogger("any").debug("somebody did not answer")
+    return rr.privatize(values, categories, prob, **options)
+
+
+def _draws_for_the_unknown_only(values, categories, prob, **options):
+    rr.privatize([v for v in values if v in categories], categories, prob, **options)
     return list(values)
 
 
-def _fault_one_cell_moves_another(values, categories, prob, **options):
-    out = rr.privatize(values, categories, prob, **options)
-    return out[::-1] if None in values else out
+FAULTS = {
+    "domain from data": lambda v, c, p, **o: rr.privatize(v, sorted(set(v), key=repr), p, **o),
+    "keeps missing": lambda v, c, p, **o: rr.privatize(v, c, p, **o | {"missing": "keep"}),
+    "drops missing": lambda v, c, p, **o: rr.privatize([x for x in v if x is not None], c, p, **o),
+    "dtype of the answers": lambda v, c, p, **o: pd.Series(
+        rr.privatize(v, c, p, **o), dtype="category" if None in v else object
+    ),
+    "warns": lambda v, c, p, **o: rr.privatize(v, c, p, **o | {"unknown": "warn"}),
+    "logs": _logs,
+    "counts in attrs": _counts_in_attrs,
+    "draws for the unknown only": _draws_for_the_unknown_only,
+    "one cell moves another": lambda v, c, p, **o: rr.privatize(v, c, p, **o)[
+        :: -1 if None in v else 1
+    ],
+}
 
 
-FAULTS = [fault for name, fault in sorted(globals().items()) if name.startswith("_fault_")]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_the_harness_catches_planted_leaks(fault):
     """Classic leaks, each seen by some neighbour; and the real function by none (control)."""
     categories = ["never", "once", "often"]
@@ -366,7 +353,7 @@ def test_the_harness_catches_planted_leaks(fault):
     neighbours = [replaced(base, value) for value in (None, "often", "zika")]
 
     def leaks(run):
-        kept = run is _fault_keeps_missing
+        kept = run is FAULTS["keeps missing"]
         where = -1 if kept else PLACE  # a null in its own place is a leak as well
         seen = footprint(base, categories, run, place=where, unknown="uniform")
         return any(
@@ -376,5 +363,5 @@ def test_the_harness_catches_planted_leaks(fault):
             )
         )
 
-    assert leaks(fault)
+    assert leaks(FAULTS[fault])
     assert not leaks(rr.privatize)

@@ -28,11 +28,7 @@ from rrstats.mechanisms.epsilon import (
     total_epsilon,
 )
 from rrstats.mechanisms.matrix_channel import MatrixChannel
-from rrstats.privacy import (
-    check_rows_per_person,
-    compose,
-    privacy_loss,
-)
+from rrstats.privacy import check_rows_per_person, compose, privacy_loss
 
 # mpmath 1.4.1 at 120 digits, |ln(p (k-1) / (1-p))| with p the exact rational of the double;
 # confirmed with Arb balls (python-flint, 400 bits).  k, prob, the tightest double above.
@@ -211,16 +207,6 @@ def test_prob_of_random_requests():
     assert largest > 100
 
 
-def test_round_trip():
-    """The epsilon of a prob gives that prob back: rounding up leaves room for it alone."""
-    for k, prob in random_pairs(300, seed=3):
-        if 1 / k <= prob < 1:
-            assert prob <= prob_from_epsilon(epsilon_from_prob(prob, k), k)
-            assert epsilon_from_prob(prob, k) == epsilon_from_prob(
-                prob_from_epsilon(epsilon_from_prob(prob, k), k), k
-            )
-
-
 def test_opendp_published_epsilons():
     """OpenDP's user guide prints both: boolean, and four categories, at prob 0.75."""
     assert epsilon_from_prob(0.75, 2) == 1.0986122886681098
@@ -266,26 +252,6 @@ def test_total_epsilon():
         assert Fraction(math.nextafter(found, 0)) < exact
         understated += Fraction(sum(parts)) < exact
     assert understated > 100  # what a plain sum would do
-
-
-# -- the other meaning of p --------------------------------------------------------------------
-
-
-def test_derivation_by_epsilon():
-    """P(random draw) = k / (k-1+e^eps) is the k-RR of that epsilon.
-
-    The derivation's numbers: k = 10, eps = ln 3 gives a draw 10/12, so prob 1/6 + 1/12 = 1/4.
-    Case krr-p-q (Kairouz et al. 2016): eps = 1, k = 10 gives p and q below.
-    """
-    assert prob_from_epsilon(math.log(3), 10) == pytest.approx(0.25, rel=1e-15)
-    for k in (2, 3, 10, 100):
-        for epsilon in (0.1, 1.0, 3.0):
-            draw = k / (k - 1 + math.exp(epsilon))
-            found = prob_from_epsilon(epsilon, k)
-            assert 1 - draw + draw / k == pytest.approx(found, rel=1e-13)
-    prob = prob_from_epsilon(1.0, 10)
-    assert prob == pytest.approx(0.23196931668407395, rel=1e-12)
-    assert (1 - prob) / 9 == pytest.approx(0.08533674259065845, rel=1e-12)
 
 
 # -- in plain words -----------------------------------------------------------------------------
@@ -419,11 +385,6 @@ def test_wrong_numbers(function, arguments, words):
     """Each argument is named, with its range and what was found."""
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=words):
         function(*arguments)
-
-
-def test_epsilon_below_one_kth():
-    """A mechanism's prob is at least 1/k; epsilon itself has no need."""
-    assert epsilon_from_prob(0.25, 2) == epsilon_from_prob(0.75, 2)
 
 
 def test_numbers_of_other_kinds():
@@ -796,18 +757,6 @@ def test_delta_of_equal_reports_is_rounded_up_once(mechanism, times):
         expected = sum(max(p - grown(epsilon) * q, 0) for p, q in exact)
         delta = found.delta(epsilon)
         assert Fraction(math.nextafter(delta, 0)) <= expected <= Fraction(delta)
-
-
-@pytest.mark.parametrize("step", [2.0**-6, 2.0**-15, 2.0])
-def test_splitting_on_a_grid_keeps_the_sums(step):
-    """Losses between two points are split between both: P and Q stay, or are no less private."""
-    first, mass = privacy._split(np.array([2.7182, -0.31]), np.array([0.6, 0.4]), step)
-    places = (np.arange(len(mass)) + first) * step
-    assert mass.sum() == pytest.approx(1.0, rel=1e-14)
-    q = 0.6 * math.exp(-2.7182) + 0.4 * math.exp(0.31)
-    assert (mass * np.exp(-places)).sum() == pytest.approx(q, rel=1e-13)
-    assert 4 >= np.count_nonzero(mass)
-    assert abs(places[np.flatnonzero(mass)[-1]] - 2.7182) < step
 
 
 # -- many different mechanisms -------------------------------------------------------------------

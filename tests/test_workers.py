@@ -101,15 +101,9 @@ def test_threads_inside_a_call_share_no_noise():
 # -- stages and columns -------------------------------------------------------------------------
 
 
-def nested_left(first, second, third):
-    return first.then(second).then(third)
-
-
-def nested_right(first, second, third):
-    return first.then(second.then(third))
-
-
-@pytest.mark.parametrize("nested", [nested_left, nested_right])
+@pytest.mark.parametrize(
+    "nested", [lambda a, b, c: a.then(b).then(c), lambda a, b, c: a.then(b.then(c))]
+)
 def test_stages_of_a_chain_share_no_words(nested):
     """However a chain is nested, its law is the product, and each stage asks its own streams."""
     parts = [rr.KRR([0, 1], prob) for prob in (0.75, 0.625, 0.5625)]
