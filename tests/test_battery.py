@@ -150,14 +150,9 @@ def test_epsilon_is_the_worst_ratio(with_matrix):
 # -- estimation ---------------------------------------------------------------------------------
 
 
-def reports_of(channel):
-    """Every report of a channel, as codes."""
-    return np.arange(channel.m)
-
-
 def check_unbiased(mechanism):
     channel, k = mechanism.channel, mechanism.k
-    scores = channel.scores(reports_of(channel))
+    scores = channel.scores(np.arange(channel.m))
     close = Fraction(float(1e-15 * k * np.abs(scores).max()))
     shown = recode(channel)
     for truth, value in itertools.product(range(shown.shape[1]), range(k)):
@@ -177,7 +172,7 @@ def test_scores_are_unbiased(informative):
 def check_moments(mechanism, n=2):
     """Covariance for both targets against the sum over all worlds of n people."""
     channel, k = mechanism.channel, mechanism.k
-    scores, matrix = channel.scores(reports_of(channel)), channel.matrix
+    scores, matrix = channel.scores(np.arange(channel.m)), channel.matrix
     shown = recode(channel)
     c = shown.shape[1]
     theta = np.arange(1.0, c + 1) / (c * (c + 1) / 2)

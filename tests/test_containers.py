@@ -52,23 +52,17 @@ def same(left, right):
 
 @pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_the_same_container_comes_back(build, kind):
-    """To codes and back changes neither type nor dtype nor value of what was declared."""
+    """To codes and back changes neither type nor dtype nor value; an empty one has them too."""
     categories = CATEGORIES[kind]
     answers = build([categories[i % len(categories)] for i in (1, 0, 1, 2, 4, 3, 0)])
     out = truth(answers, categories)
     if isinstance(out, pd.Series):
         out.attrs.clear()
     assert same(answers, out)
-
-
-@pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_an_empty_container_keeps_the_dtype_of_a_full_one(build, kind):
-    """No answers at all give no reports, of the dtype that reports would have."""
-    full = truth(build(CATEGORIES[kind]), CATEGORIES[kind])
-    out = truth(build(CATEGORIES[kind])[:0], CATEGORIES[kind])
-    assert type(out) is type(full)
-    assert len(out) == 0
-    assert getattr(out, "dtype", None) == getattr(full, "dtype", None)
+    full, empty = (truth(build(categories)[:n], categories) for n in (None, 0))
+    assert type(full) is type(empty)
+    assert len(empty) == 0
+    assert getattr(full, "dtype", None) == getattr(empty, "dtype", None)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -275,16 +269,11 @@ def test_a_date_column_takes_dates_and_datetimes():
     fine = [pd.Timestamp(1), pd.Timestamp(2)]  # nanoseconds
     assert [1, 2] == truth(np.array([1, 2], "M8[ns]"), fine).view(np.int64).tolist()
     array = np.array(["2021-01", "2020-02"], dtype="M8[M]")
-    assert ArgumentTypeError is _error(truth, array, [datetime.date(2020, 1, 15), days[0]])
+    with pytest.raises(ArgumentTypeError):
+        truth(array, [datetime.date(2020, 1, 15), days[0]])
     np.testing.assert_array_equal(
         np.array(["2021-01", "2020-01"], "M8[M]"), truth(array, days, unknown="uniform")
     )
-
-
-def _error(function, *arguments):
-    with pytest.raises(rr.errors.RRStatsError) as caught:
-        function(*arguments)
-    return type(caught.value)
 
 
 # -- what cannot be served -----------------------------------------------------------------
@@ -360,14 +349,10 @@ def test_a_float_column_is_never_refused_because_it_may_be_all_missing(kind):
         (np.array(["a"]), ["a", "a\0"]),
         (np.array([b"a"]), [b"a\0", b"b"]),
         (np.array(["2020-01-01"], "M8[D]"), CATEGORIES["datetime"]),
-        (pd.Series(["a"], dtype="string[python]"), ["a", "b"]),
     ],
 )
 def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories):
     """Rounded, cut or overflowing categories would be wrong reports: an error, before noise."""
-    if categories == ["a", "b"]:
-        assert truth(answers, categories).tolist() == ["a"]  # the control
-        return
     with pytest.raises(ArgumentTypeError, match=r"told apart|stored"):
         truth(answers, categories)
 

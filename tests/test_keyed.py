@@ -44,9 +44,6 @@ def released(mechanism, answers, ids, **options):
     return rr.privatize(list(answers), mechanism, id=list(ids), **options)
 
 
-# -- the words -----------------------------------------------------------------------------
-
-
 def test_reports_of_version_1_never_change():
     """Frozen: the reports of ten ids under a known key, as first computed on 2026-11-21."""
     found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=list(range(10)), question="answer")
@@ -54,27 +51,6 @@ def test_reports_of_version_1_never_change():
     names = [f"P{i:03}" for i in range(10)]
     found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=names, question="answer")
     assert "".join(found) == "aaddccabdc"
-
-
-def test_two_blocks_and_two_columns_of_ids():
-    """Several columns of ids name a person together, in their order."""
-    n = 1000
-    answers = ["a"] * n
-    one, two = list(range(n)), [i % 7 for i in range(n)]
-    both = rr.privatize(answers, M, key=KEY, id=[one, two], question="q")
-    assert both == rr.privatize(
-        answers, M, key=KEY, id=[np.array(one), pd.Series(two)], question="q"
-    )
-    others = [[two, one], [one, one], [one], one]
-    found = [rr.privatize(answers, M, key=KEY, id=other, question="q") for other in others]
-    for other in found[:2]:
-        assert other != both
-    assert found[2] == found[3] != both
-    swapped = [str(i) for i in two]
-    assert rr.privatize(answers, M, key=KEY, id=[one, swapped], question="q") != both
-
-
-# -- the same, whatever the way ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -181,8 +157,6 @@ def test_an_id_is_the_same_person_in_arrow(form):
     check_ids(*ARROW_IDS[form])
 
 
-# -- different, wherever it must be --------------------------------------------------------
-
 ROWS = 100_000
 
 
@@ -267,9 +241,6 @@ def test_unknown_and_missing_answers_are_uniform():
     assert_law([unknown.count(c) for c in M.categories], [0.25] * 4)
     kept = rr.privatize(["a", None], M, key=KEY, id=[1, 2], question="q", missing="keep")
     assert kept[1] is None
-
-
-# -- what is recorded, and what is refused -------------------------------------------------
 
 
 def test_metadata_say_that_reports_are_keyed_and_nothing_of_the_key():

@@ -158,6 +158,10 @@ def test_documents_by_hand():
         mechanisms.from_dict(by_hand)
     by_hand["categories"] = [3, 2.5, True]
     assert rr.KRR([3, 2.5, True], 0.5) == mechanisms.from_dict(by_hand)
+    subset = {"type": "SubsetSelection", "categories": ["a", "b", "c"], "epsilon": 1.0}
+    assert rr.SubsetSelection(["a", "b", "c"], epsilon=1.0) == mechanisms.from_dict(subset)
+    with pytest.raises(MetadataError):
+        mechanisms.from_dict({**subset, "prob": 0.5})
     for make in (rr.UnaryEncoding.symmetric, rr.UnaryEncoding.optimized):
         kind = f"{make.__name__.title()}Unary"
         document = {"type": kind, "categories": ["a", "b"]}

@@ -217,13 +217,6 @@ def test_equal_numbers_are_equal_designs():
     assert plain == MatrixDesign(["a", "b"], [[0.75, 0.5], [0.25, 0.5]], shows={"b": "b", "a": "a"})
 
 
-def test_json_keeps_fractions():
-    """Doubles are numbers, other fractions are strings, and both come back exactly."""
-    document = DESIGNS["fractions"]().to_dict()
-    assert document["matrix"] == [["2/3", "1/6"], ["1/3", "5/6"]]
-    assert set(document) == {"type", "categories", "matrix"}
-
-
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [

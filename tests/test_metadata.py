@@ -358,15 +358,6 @@ def test_one_fingerprint_holds_nothing_up():
     assert Mechanisms([]) == {}
 
 
-@pytest.mark.parametrize("policy", [{"missing": "Q" * 100_000}, {"unknown": "never"}])
-def test_a_policy_of_no_name_is_refused_in_a_few_words(policy):
-    """Such a document would be passed on, and read by the statement."""
-    document = {"name": "q", "mechanism": rr.KRR(["a", "b"], 0.75).to_dict(), **policy}
-    with pytest.raises(MetadataError, match="must be one of") as caught:
-        metadata.read({"rrstats": {"v": 1, "columns": [document]}})
-    assert len(str(caught.value)) < 400
-
-
 @pytest.mark.parametrize("text", [b"{", b"9" * 5000, b"[" * 100_000])
 def test_a_table_whose_document_is_no_json_is_refused(text):
     """An Arrow table says so as a frame does."""

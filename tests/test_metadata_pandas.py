@@ -68,8 +68,6 @@ def through(write, read):
     return trip
 
 
-# -- what pandas keeps --------------------------------------------------------------------------
-
 KEPT = {
     "copy": lambda f: f.copy(),
     "slice": lambda f: f.iloc[10:50],
@@ -106,8 +104,6 @@ def test_kept(name):
         assert m == other[column].rr.estimate().mechanism
         check_fits(other[column], metadata.find(other.attrs, column))
 
-
-# -- what pandas loses --------------------------------------------------------------------------
 
 LOST = {
     "merge with a plain frame": lambda f: f.merge(plain(), on="id"),
@@ -169,8 +165,6 @@ def test_concat_of_different_waves():
     both["how"] = [YES_NO] * 100 + [second] * 100
     assert both.rr.estimate("answer", mechanism="how").to_frame()["n"].tolist() == [200, 200]
 
-
-# -- what pandas leaves standing ----------------------------------------------------------------
 
 GONE = {
     "drop": lambda f: f.drop(columns="often"),
@@ -295,9 +289,6 @@ def test_reshaped(name):
         _ = other.rr.epsilon
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match="answer"):
         other.rr.estimate("answer")
-
-
-# -- carrying over ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))

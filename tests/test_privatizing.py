@@ -112,13 +112,6 @@ def test_missing_as_a_category_is_an_answer_like_any_other():
             rr.privatize(["a"], ["a", None], 0.75, missing=policy)
 
 
-def test_unknown_answers_are_made_uniform_before_the_mechanism():
-    """Under quiet words unknown answers become the first category; the truth stays itself."""
-    assert rr.privatize(ANSWERS, ["b", "a"], 0.99, unknown="uniform", rng=QUIET) == list("abbba")
-    chain = rr.KRR(["b", "a"], 0.99).then(rr.KRR(["b", "a"], 0.99))
-    assert rr.privatize(ANSWERS, chain, unknown="uniform", rng=QUIET) == list("abbba")
-
-
 def test_columns_of_one_call_never_share_noise():
     """Two equal columns get different reports, also from one scripted source."""
     frame = pd.DataFrame({"x": [0] * 500, "y": [0] * 500})
@@ -289,13 +282,3 @@ def test_check_refuses_what_is_no_declaration(categories):
         rr.check(["a"], categories)
     with pytest.raises(ArgumentTypeError, match="values"):
         rr.check({"a": 1}, ["a", "b"])
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_no_answer_and_one_answer_are_served(n):
-    """Empty and single data of every policy."""
-    for options in ({}, {"unknown": "raise"}, {"missing": "keep"}, {"threads": 3}):
-        out = rr.privatize(["a"] * n, ["a", "b"], 0.75, **options)
-        assert len(out) == n
-        series = rr.privatize(pd.Series(["a"] * n, dtype=object), ["a", "b"], 0.75, **options)
-        assert len(series) == n

@@ -45,8 +45,6 @@ def two_in_a_row(first, second):
     ]
 
 
-# -- the second stage ---------------------------------------------------------------------------
-
 LIFETIMES = [(2, 4.0, 1.0), (3, 2.0, 0.5), (5, 1.0, 0.99), (7, 8.0, 0.01), (4, 0.3, 0.1)]
 
 
@@ -144,8 +142,6 @@ def test_epsilons_out_of_range(request_, words):
     with pytest.raises(ArgumentValueError, match=words):
         two_rounds(list("abc"), epsilon_lifetime=2.0, epsilon_first_report=request_)
 
-
-# -- RAPPOR -------------------------------------------------------------------------------------
 
 PARAMETERS = [(0.5, 0.5, 0.75), (0.25, 0.125, 0.875), (0.3, 0.4, 0.6), (0.9, 0.01, 0.99)]
 

@@ -53,9 +53,6 @@ def counted(mechanism, *cells):
 MIXED = {"dice": warner(0.75), "cards": warner(0.9)}
 
 
-# -- mixed designs ------------------------------------------------------------------------------
-
-
 def test_mixed_designs_are_the_mean_of_scores():
     """Each respondent is debiased by their own design, and the scores are averaged."""
     reports = ["yes"] * 60 + ["no"] * 40 + ["yes"] * 15 + ["no"] * 35
@@ -200,9 +197,6 @@ def test_samples_that_are_empty():
     assert nobody.interval().high.tolist() == [1, 1]
 
 
-# -- two samples that need one another ----------------------------------------------------------
-
-
 def test_what_needs_both_samples():
     """No score of one report, no reports that name a category; the rest is said as ever."""
     est = counted(lie_detector(), 10, 20, 20, 10)
@@ -270,9 +264,6 @@ def test_classes_may_be_out_of_reach():
     with pytest.raises(NotIdentifiableError):
         est.about(None)
     assert m.epsilon == math.inf
-
-
-# -- privatizing --------------------------------------------------------------------------------
 
 
 def test_privatizing_follows_each_sample(monkeypatch):

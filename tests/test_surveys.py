@@ -614,6 +614,7 @@ def test_refusals_of_documents_are_short():
         (ColumnRecord.from_dict, whole | {long: 1}),
         (ColumnRecord.from_dict, whole | {"name": long, "unknown": 1}),
         (ColumnRecord.from_dict, whole | {"simulated": long}),
+        (ColumnRecord.from_dict, whole | {"missing": long}),
     ):
         with pytest.raises(MetadataError) as caught:
             read(document)

@@ -24,10 +24,9 @@ import rrstats as rr
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    MetadataError,
     NotIdentifiableError,
 )
-from rrstats.mechanisms import SubsetSelection, UnaryEncoding, from_dict
+from rrstats.mechanisms import SubsetSelection, UnaryEncoding
 from rrstats.mechanisms import subset_selection as subset
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness import samplers
@@ -349,14 +348,6 @@ def test_a_report_that_names_all_alike_tells_nothing(epsilon):
     odds = float(1 / m.channel.max_likelihood_ratio)  # against "a", once it is named
     assert first[0] == pytest.approx(0.3 / (0.3 + 0.7 * odds), rel=1e-12)
     assert first[1] == pytest.approx(0.7 * odds / (0.3 + 0.7 * odds), rel=1e-12, abs=5e-324)
-
-
-def test_documents():
-    """A plan may say epsilon."""
-    by_hand = {"type": "SubsetSelection", "categories": ABCD, "epsilon": 1.0}
-    assert from_dict(by_hand) == SubsetSelection(ABCD, epsilon=1.0)
-    with pytest.raises(MetadataError):
-        from_dict({**by_hand, "prob": 0.5})
 
 
 # -- drawing ---------------------------------------------------------------------------------------
