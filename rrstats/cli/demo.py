@@ -81,7 +81,7 @@ def share_table(
         "naive": map(percent, frame["naive"]),
         "share": map(percent, frame["proportion"]),
         f"{level * 100:.10g}% interval": [percent_range(*pair) for pair in ends],
-        "count": [f"{n:,.0f}" if abs(n) < 1e9 else f"{n:.1e}" for n in frame["count"]],
+        "count": [f"{n:z,.0f}" if abs(n) < 1e9 else f"{n:.1e}" for n in frame["count"]],
     }
     return columns([list(told), *zip(*told.values(), strict=True)])
 

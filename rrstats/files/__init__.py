@@ -6,6 +6,10 @@
 
 Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or not.
 Reading and writing needs pyarrow: ``pip install pyarrow``.
+
+`formats` and `csv` read and write one file, `batches` privatizes its rows, `shuffle` mixes them;
+`plan` reads what was asked for, `file_metadata` and `ledger` keep what was done, and `atomic`
+publishes.  `privatize_file` and `estimate_file` bring them together.
 """
 
 from rrstats.errors import MissingPackageError

@@ -1,10 +1,10 @@
 """Arrow batches with some columns privatized, batch by batch, and nothing else changed.
 
-A `Piece` is some rows of a file, whose format is a class of `formats`.  A `ReleasedColumn` is one
-private column of a release, and `ReleasedColumns` are all of them with what they saw.  A
-`BatchRelease` is what engines run on each part of their data.  It is made where its batches are,
-so each task has keys of its own, and neither a key nor a word ever travels; what travels back is a
-`Seen`, how many answers there were, which the place that asked adds up to warn or to refuse.
+A `Piece` is some rows of a file, whose format is a class of `formats`.  `ReleasedColumns` are the
+private columns of a release with what they saw.  A `BatchRelease` is what engines run on each part
+of their data.  It is made where its batches are, so each task has keys of its own, and neither a
+key nor a word ever travels; what travels back is a `Seen`, how many answers there were, which the
+place that asked adds up to warn or to refuse.
 Distribution: that of `privatization.column.ColumnRelease`, of which there is one for each column.
 
 Where groups of rows end shows in the target.  So it follows from numbers of rows, from the other

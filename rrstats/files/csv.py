@@ -385,7 +385,7 @@ class TextPiece(Piece):
         return self._words[name].encode(self.shown(name))
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The bytes with reports in the cells: each line a row of the batch, or all in one row."""
+        """The bytes, reports spliced into them: each line a row of the batch, or all in one row."""
         names = sorted(reports, key=self._places.__getitem__)
         # gap, cell, gap, cell, ..., gap: each cell is taken from the words instead.
         bounds = [edge for name in names for edge in self._grid.column(self._places[name])]

@@ -389,16 +389,16 @@ def check_target(source: FileSource, target: Path | str) -> Path:
     path = Path(target)
     if source.is_directory:
         check_directory(path)
-    elif format_of(path, "target") != source.format:
+    elif format_of(path, "the target") != source.format:
         raise ArgumentValueError(
-            f"target must be of the source's format ({' or '.join(source.format)}), got "
+            f"the target must be of the source's format ({' or '.join(source.format)}), got "
             f"{str(target)!r}; nothing is converted"
         )
     here, there = source.path.resolve(), path.resolve()
     nested = source.is_directory and (here in there.parents or there in here.parents)
     if nested or here == there or (path.exists() and path.samefile(source.path)):
         raise ArgumentValueError(
-            "target must be another path than source, and neither inside a source directory nor "
+            "the target must be another path than source, neither inside a source directory nor "
             f"around it, got {str(target)!r}"
         )
     return path
@@ -408,7 +408,7 @@ def check_directory(target: Path) -> None:
     """Refuse the name of a file for a directory."""
     if target.name.lower().endswith(ENDINGS):
         raise ArgumentValueError(
-            f"target must be a directory, which gets one file for each part, got {str(target)!r}; "
+            f"the target must be a directory of one file for each part, got {str(target)!r}; "
             "name it without the ending of a file"
         )
 

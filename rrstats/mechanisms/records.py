@@ -131,7 +131,7 @@ class ColumnRecord:
                 raise MetadataError(
                     f"the mechanism given for column {cut(self.name)} contradicts what the data "
                     f"say of it: {_difference(mine or {}, self.mechanism)}; leave the argument "
-                    "out, or, if you know better, drop the claim with df.attrs.pop('rrstats')"
+                    "out, or, if you know better, drop a frame's claim: df.attrs.pop('rrstats')"
                 )
             return given
         if self.is_shortened:

@@ -1,5 +1,7 @@
 """Regression with privatized columns: answers, covariates, or both, that were seen as reports.
 
 `logit`, `probit`, `cloglog` and `cauchit` model an answer and `linear` a number (`models`);
-`likelihood` and `corrected_scores` fit them, `results` holds what comes out.
+`design_matrix` reads formulas and columns, `private_covariates` makes the classes of people that
+privatized ones leave open, and `links` goes from predictors to probabilities; `likelihood` and
+`corrected_scores` fit them; `results` holds what comes out, tests, predictions and effects too.
 """

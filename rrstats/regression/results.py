@@ -379,7 +379,7 @@ def confidence(level: object) -> float:
 
 
 def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
-    """Degrees of freedom: clusters less parameters, at least 1; infinite without clusters."""
+    """Degrees of freedom of a fit: clusters less parameters, at least 1; infinite without any."""
     return np.inf if clusters is None else float(max(int(clusters.max()) + 1 - parameters, 1))
 
 
