@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from chance import assert_at_least
 from scipy import optimize, special, stats
 
 import rrstats as rr
@@ -701,33 +700,6 @@ def test_bad_data_is_refused_with_counts():
         logit(np.ones(600, dtype=bool), frame, **how)
     with pytest.raises(ArgumentValueError, match="cannot tell"):
         linear([1.0, 2.0], frame[:2], **how)
-
-
-# -- chance ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["scores", "likelihood", "logit"])
-def test_intervals_cover(method):
-    """95% intervals of the covariate's effect hold it in 93% of worlds or more.
-
-    60 worlds: a coverage of 60% is caught with more than 99%.
-    """
-    rng, worlds, hits = np.random.default_rng(12), 60, 0
-    for _ in range(worlds):
-        z = rng.normal(size=300)
-        x = (rng.random(300) < special.expit(z)).astype(int)
-        frame = pd.DataFrame({"z": z, "x": np.where(rng.random(300) < 0.8, x, 1 - x)})
-        how = {"covariates": {"x": rr.KRR([0, 1], 0.8)}, "intercept": True}
-        if method == "logit":
-            y = rng.random(300) < special.expit(-0.5 + 0.5 * z + x)
-            fit = logit(y, frame, **how)
-        else:
-            y = 0.5 * z + x + rng.normal(size=300)
-            fit = linear(y, frame, method=method, **how)
-        low, high = fit.conf_int().loc["x[T.1]"]
-        hits += low <= 1 <= high
-    assert_at_least(hits, worlds, 0.93, false_alarm=1e-9, tests=3)
 
 
 # -- what the shares go with ---------------------------------------------------------------------

@@ -113,24 +113,6 @@ def test_two_point_channels_are_exact():
     assert rr.MatrixDesign(list("abc"), ASYMMETRIC.entries).channel.binomial_rates is None
 
 
-def test_simultaneous_is_bonferroni():
-    """All three categories together: each at 1 - 0.05 / 3."""
-    est = rr.estimate(rr.Tally.from_counts([300, 250, 250, 200], GENERIC))
-    together = est.interval(simultaneous=True)
-    each = est.interval(1 - 0.05 / 3)
-    assert together.low == pytest.approx(each.low, abs=1e-9)
-    assert together.high == pytest.approx(each.high, abs=1e-9)
-
-
-def test_share_among_refuses():
-    """The people asked about must hold the category."""
-    est = rr.estimate(rr.Tally.from_counts([300, 250, 250, 200], GENERIC))
-    with pytest.raises(ArgumentValueError, match="among must contain"):
-        est.share_among("a", among=["b", "c"])
-    with pytest.raises(ArgumentValueError, match="not among the categories"):
-        est.share_among("d", among=["d"])
-
-
 @pytest.mark.parametrize("mechanism", [KUK, GENERIC, DETECTOR], ids=["kuk", "generic", "detector"])
 def test_right_reports_are_plausible(mechanism):
     """The likelihood ratio of right reports stays far below its bound."""
@@ -158,6 +140,8 @@ def test_impossible_reports_are_refused():
     never = rr.MatrixDesign(["a", "b"], [[0.75, 0.25], [0.25, 0.75], [0, 0]])
     with pytest.raises(ArgumentValueError, match="3 of 103 counts hold reports that this design"):
         rr.estimate(rr.Tally.from_counts([60, 40, 3], never))
+    found = rr.estimate(rr.Tally.from_counts([40, 60, 0], never)).mle().proportions
+    assert found.tolist() == pytest.approx([0.3, 0.7])
 
 
 def test_ill_conditioned_designs_say_so():

@@ -435,15 +435,6 @@ def test_rows_intervals_are_never_empty_or_reversed(n):
         assert high * n == pytest.approx(np.round(high * n), abs=1e-9)
 
 
-def test_rows_interval_is_one_number_where_there_is_hardly_noise():
-    """At prob = .9999 the reports are the truth, all but surely: single whole numbers.
-
-    The estimate for 3 of 10 is 3.0006 rows, so that interval reaches to the next whole number.
-    """
-    low, high = intervals.rows_interval([0, 3, 5, 10], 10, 0.0001, 0.9999)
-    assert ([0, 0.2, 0.5, 1], [0, 0.3, 0.5, 1]) == (low.tolist(), high.tolist())
-
-
 def test_rows_intervals_of_many_rows_invert_the_exact_law():
     """n = 20,190: one number further out on either side, a tail is at most half of 1 - level.
 
@@ -476,35 +467,6 @@ def test_rows_interval_far_outside_stays_narrow():
     assert 1.0 == high[0]
     assert 0.0 == low[1]
     assert high[1] < 0.01
-
-
-def test_rows_interval_is_shorter_by_the_ratio_of_the_standard_errors():
-    """Asking only about these rows is asking less: 0.474 of the width at 57%, k = 10, .9."""
-    reported, p, q = np.array([5200, 2000, 1000, 400, 400, 200, 200, 200, 200, 200]), 0.9, 0.1 / 9
-    rows = intervals.rows_interval(reported, 10_000, q, p)
-    population = intervals.population_interval(reported, 10_000, q, p)
-    rate = reported / 10_000
-    share = (rate - q) / (p - q)
-    ratio = np.sqrt((share * p * (1 - p) + (1 - share) * q * (1 - q)) / (rate * (1 - rate)))
-    assert 0.474 == pytest.approx(ratio[0], abs=0.001)
-    assert ratio == pytest.approx(
-        (rows.high - rows.low) / (population.high - population.low), rel=0.05
-    )
-
-
-def test_the_score_interval_of_rows_solves_its_equation():
-    """(rate - expected)^2 = z^2/n (q(1-q) + f (p(1-p) - q(1-q))) at both ends."""
-    n, z2 = 200, special.ndtri(0.975) ** 2
-    x = np.arange(n + 1)
-    for k, prob in GRID:
-        q = other(prob, k)
-        ends = intervals._Rows(n, q, prob)._score(x, 0.95)
-        for f, sign in ((ends.low, -1), (ends.high, 1)):
-            rate = (x + sign / 2) / n
-            squared = (rate - q - f * (prob - q)) ** 2
-            allowed = z2 / n * (q * (1 - q) + f * (prob * (1 - prob) - q * (1 - q)))
-            real = (rate > 0.01) & (rate < 0.99)  # further out there may be no root
-            assert allowed[real] == pytest.approx(squared[real], abs=1e-12)
 
 
 def test_clopper_pearson_holds_between_the_whole_counts():

@@ -414,18 +414,6 @@ def test_poisoning_golden():
     assert 0.15769767068693263 == pytest.approx(found, rel=1e-12)
 
 
-@pytest.mark.parametrize("targets", [1, 3, 7])
-def test_maximal_gain_formulas(targets):
-    """beta (1 - f) + beta (k - r) / (e - 1), and beta (2 r - f) + 2 beta r / (e - 1) for OUE."""
-    k, epsilon, beta, total = 12, 1.5, 0.02, 0.1
-    e, gain = math.exp(epsilon), {}
-    gain[rr.KRR] = beta * (1 - total) + beta * (k - targets) / (e - 1)
-    gain[UnaryEncoding.optimized] = beta * (2 * targets - total) + 2 * beta * targets / (e - 1)
-    for design, expected in gain.items():
-        found = worst_case_bias(design(range(k), epsilon=epsilon), beta, targets, total)
-        assert expected == pytest.approx(found, rel=1e-9)
-
-
 def test_influence_is_what_one_report_does():
     """One report more changes an estimated count by influence times n, in either direction."""
     m = rr.KRR(["a", "b", "c"], 0.6)

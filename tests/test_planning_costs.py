@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -28,12 +27,6 @@ def test_design_effect_golden():
     expected = s * (1 - s) / ((p - q) ** 2 * 0.16)
     assert 29.5 == pytest.approx(expected, abs=0.05)
     assert expected == pytest.approx(design_effect(0.2, 10, epsilon=1.0), rel=1e-9)
-
-
-def test_noise_of_a_coin_by_hand():
-    """A coin of 3/4 at 10%: s = 3/10, so (21/100) / (1/4) / (9/100) = 28/3."""
-    expected = Fraction(21, 100) / Fraction(1, 4) / Fraction(9, 100)
-    assert float(expected) == pytest.approx(design_effect(0.1, WARNER))
 
 
 def error_of(n, rate, base, top, truth):

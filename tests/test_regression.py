@@ -305,28 +305,6 @@ def test_people_of_weight_zero_are_not_there():
     assert without.bse.tolist() == pytest.approx(both.bse.tolist(), rel=1e-10)
 
 
-@pytest.mark.slow
-def test_intervals_of_the_slope_hold_their_level():
-    """95% Wald intervals cover the slope of a noisy world.
-
-    300 samples of 400 people.  A right interval covers at least 258 of them but once in 1e9
-    runs (binomial); one that forgets the noise of the design (half as wide) covers about 67% and
-    passes less than once in 1e9.
-    """
-    draw, covered = np.random.default_rng(11), 0
-    x = np.repeat([-1.5, -0.5, 0.5, 1.5], 2)
-    event = INVERSE[logit](-0.5 + x[::2])
-    for _ in range(300):
-        yes = draw.binomial(100, 0.25 + 0.5 * event)
-        people = np.column_stack([100 - yes, yes]).ravel()
-        found = logit(NO_YES * 4, x, mechanism=DICE, intercept=True, frequencies=people)
-        low, high = found.conf_int().loc["x1"]
-        covered += low <= 1.0 <= high
-    assert 258 == scipy.stats.binom.ppf(1e-9, 300, 0.95)
-    assert scipy.stats.binom.sf(257, 300, 0.67) < 1e-9
-    assert covered >= 258
-
-
 # -- the edge ----------------------------------------------------------------------------------
 
 

@@ -84,30 +84,6 @@ def test_reports_of_several_categories_are_weighted_by_what_they_support():
     assert found.powers.tolist() == [7.5, 21.25, 3.75, 5.3125]
 
 
-def test_parts_of_a_weighted_tally_add_to_the_whole():
-    """Sums of weights merge as counts do."""
-    rng = np.random.default_rng(2)
-    reports = rng.choice(list(M.categories), 200)
-    weights = rng.integers(1, 5, 200).astype(float)
-    strata = rng.choice(["a", "b"], 200)
-    whole = rr.tally(reports, M, design=rr.SampleDesign(weights=weights, strata=strata))
-    parts = [
-        rr.tally(reports[s], M, design=rr.SampleDesign(weights=weights[s], strata=strata[s]))
-        for s in (slice(0, 70), slice(70, 200))
-    ]
-    total = sum(parts)
-    assert whole == total or all(
-        np.allclose(one.powers, total.cells[key].powers, rtol=1e-14)
-        and np.array_equal(one.sums, total.cells[key].sums)
-        for key, one in whole.cells.items()
-    )
-
-
-def test_equal_weights_of_one_count_as_no_weights():
-    """A cell with weights 1 equals one without."""
-    assert rr.tally(["no", "yes"], M, weights=[1, 1]) == rr.tally(["no", "yes"], M)
-
-
 OUTSIDE = "found 1 of 2 missing, negative or beyond"
 
 

@@ -99,13 +99,6 @@ def test_a_frame_says_which_columns_are_private():
         variables(released, ["a"], {"b": YES_NO})
 
 
-def test_reports_that_are_no_reports_are_refused_without_a_quote():
-    """What stands in a column that was never privatized is nobody's to print."""
-    with pytest.raises(ArgumentValueError, match="1 of 2 reports") as raised:
-        variable(["yes", "secret"], YES_NO).codes()
-    assert "secret" not in str(raised.value)
-
-
 def test_a_renamed_or_merged_column_of_reports_is_not_taken_as_truth():
     """Where a privatized column is gone, one with only its reports may be it."""
     frame = pd.DataFrame(

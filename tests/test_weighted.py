@@ -369,29 +369,13 @@ def test_two_groups_of_one_sample_go_together(mechanism, clustered):
     codes, weights, strata, labels = drawn(mechanism, 60, 9)
     inside = np.random.default_rng(1).random(60) < 0.4
     places = labels if clustered else np.arange(60)
-    parts = [
-        sum(
-            counted(mechanism, codes[[i]], weights[[i]], strata[[i]], labels[[i]] * clustered)
-            if mine[i]
-            else Tally(
-                mechanism,
-                {
-                    (strata[i], labels[i] * clustered): Cell(
-                        0, np.zeros(mechanism.channel.m, dtype=np.int64), others=1
-                    )
-                },
-            )
-            for i in range(60)
-        )
-        for mine in (inside, ~inside)
-    ]
-    if not clustered:  # rows that stand alone have no cluster
-        parts = [
-            Tally(mechanism, {(key[0], None): cell for key, cell in part.cells.items()})
-            for part in parts
-        ]
-    one = survey_estimate(parts[0])
-    other = survey_estimate(replace(parts[1], cells=dict(reversed(parts[1].cells.items()))))
+    space = mechanism.report_space
+    reports = codes.astype(bool) if mechanism is BITS else np.array(space.categories)[codes]
+    design = rr.SampleDesign(weights, strata=strata, clusters=labels if clustered else None)
+    parts = tally(reports, mechanism, by=inside, design=design)
+    one = survey_estimate(parts[True])
+    other = parts[False]
+    other = survey_estimate(replace(other, cells=dict(reversed(other.cells.items()))))
     k = mechanism.k
     exact = groups_by_hand(mechanism, codes, inside, weights, strata, places)
     assert abs(exact[:k, k:]).max() > 1e-4
