@@ -90,18 +90,6 @@ def test_threads_by_default_where_they_help(monkeypatch):
     assert threads(arrow.array([1])) == 1
 
 
-def test_the_type_of_reports_is_known_before_anything_is_drawn():
-    """The type follows from the declarations."""
-    release = ColumnRelease(
-        np.array([], np.int8), rr.KRR([1, 300], 0.75), rng=scripted.Scripted({})
-    )
-    assert np.dtype(np.int64) == release.type
-    arrow = pytest.importorskip("pyarrow")
-    like = arrow.array([], arrow.dictionary(arrow.int8(), arrow.string()))
-    release = ColumnRelease(like, M, rng=scripted.Scripted({}))
-    assert arrow.dictionary(arrow.int32(), arrow.string()) == release.type
-
-
 @pytest.mark.parametrize(
     "build",
     [

@@ -176,9 +176,6 @@ def test_codes_have_the_smallest_type_that_holds_a_sum_of_two(k, expected):
     assert max(k + 1, 2 * k - 2) <= np.iinfo(domain.dtype).max
 
 
-# -- the code of one value -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", MISSING)
 def test_every_missing_value_is_the_same(name):
     """None, NaN, NaT and NA have one code: that of the category, or k + 1."""
@@ -227,8 +224,6 @@ def test_values_match_as_in_python_but_bool_matches_only_bool(categories, value,
     assert expected == domain.code(value)
     assert expected == encode(domain, objects([value, value])).codes[1]
 
-
-# -- whole arrays --------------------------------------------------------------------------
 
 CASES = [case for form in FORMS for case in form.cases()]
 

@@ -50,21 +50,6 @@ def test_asking_for_a_mechanism_computes_nothing():
         assert isinstance(fresh, rr.Mechanism)
 
 
-@pytest.mark.parametrize("name", list(EXAMPLES))
-def test_json_round_trip(name):
-    """Every mechanism, and every fact about a column, comes back from JSON text."""
-    record = ColumnRecord.of(
-        name, EXAMPLES[name](), unknown="raise", missing="keep", simulated=True
-    )
-    text = json.dumps(metadata.write([record, ColumnRecord.of(7, YES_NO)]), allow_nan=False)
-    for document in (json.loads(text), text, text.encode()):
-        first, second = metadata.read({"rrstats": document})
-        assert (record, 7) == (first, second.name)
-        assert EXAMPLES[name]() == first.resolve()
-        assert record.epsilon == EXAMPLES[name]().epsilon
-    assert [r.name for r in metadata.read({b"rrstats": text.encode()})] == [name, 7]
-
-
 def test_fingerprints():
     """The fingerprint of 1, 2 is written here for good; types and order change it."""
     # GNU coreutils 9: printf '[{"int":1},{"int":2}]' | sha256sum

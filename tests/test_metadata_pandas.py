@@ -55,17 +55,10 @@ def silent(frame):
     return other
 
 
-def through(write, read):
-    """A frame written into memory and read back."""
-
-    def trip(frame):
-        pytest.importorskip("pyarrow")
-        buffer = io.BytesIO()
-        write(frame, buffer)
-        buffer.seek(0)
-        return read(buffer)
-
-    return trip
+def by_parquet(frame):
+    """The frame written into memory and read back."""
+    pytest.importorskip("pyarrow")
+    return pd.read_parquet(io.BytesIO(frame.to_parquet()))
 
 
 KEPT = {
@@ -87,7 +80,7 @@ KEPT = {
     "as another integer": lambda f: f.astype({"often": "Int16"}),
     "pipe": lambda f: f.pipe(lambda g: g),
     "pickle": lambda f: pickle.loads(pickle.dumps(f)),
-    "Parquet": through(lambda f, to: f.to_parquet(to), pd.read_parquet),
+    "Parquet": by_parquet,
 }
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from answers import MISSING, QUIET, hostile, objects
+from answers import QUIET, hostile, objects
 from scripted import Counting, Recorded
 
 import rrstats as rr
@@ -79,27 +79,6 @@ def test_unknown_raise_gives_the_count_before_anything_is_drawn():
         rr.privatize(frame, plan, unknown="raise", rng=source)
     assert source.log == []
     assert rr.privatize(["a", None], ["a", None], 0.75, unknown="raise", rng=QUIET) == ["a", None]
-
-
-@pytest.mark.parametrize("name", [*MISSING, *hostile()])
-def test_any_odd_answer_is_served_silently(name):
-    """With unknown="uniform" nothing raises or warns, and the report is a category (T2)."""
-    value = (MISSING | hostile())[name]
-    series = pd.Series(objects([value, "a"]), dtype=object)
-    for answers in ([value], ["a", value], objects([value, "b"]), series):
-        out, caught = caught_by(rr.privatize, answers, ["a", "b"], 0.75, unknown="uniform")
-        assert caught == []
-        assert set(out) <= {"a", "b"}
-
-
-def test_missing_keep_leaves_the_place_and_randomizes_the_rest():
-    """Missing stays missing and unknown does not; the words of the others are the same."""
-    kept = rr.privatize(
-        ANSWERS, ["a", "b"], 0.75, missing="keep", unknown="uniform", rng=Counting(3)
-    )
-    full = rr.privatize(ANSWERS, ["a", "b"], 0.75, unknown="uniform", rng=Counting(3))
-    assert kept == [*full[:3], None, full[4]]
-    assert None not in full
 
 
 def test_missing_as_a_category_is_an_answer_like_any_other():

@@ -39,9 +39,6 @@ def expected_bits(mechanism):
     return rr.privatize(ANSWERS, mechanism, rng=Counting(1))
 
 
-# -- the space ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("k", [2, 7, 8, 9, 64, 65, 300])
 def test_pack_and_unpack_are_inverse(k):
     """Any booleans come back, through bytes of any of the forms."""
@@ -73,9 +70,6 @@ def test_what_cannot_be_packed(bits, words):
     with pytest.raises(ArgumentValueError) as caught:
         Subsets(Categories(range(K))).pack(bits)
     assert words in str(caught.value)
-
-
-# -- in containers --------------------------------------------------------------------------------
 
 
 @BOTH
@@ -256,9 +250,6 @@ def test_without_pyarrow():
     assert done.stdout.split() == ["2", "1"]
 
 
-# -- reading back ---------------------------------------------------------------------------------
-
-
 @BOTH
 def test_reports_that_went_through_text(tmp_path, mechanism):
     """CSV makes words of bytes: refused, with the formats that hold them, and no word quoted."""
@@ -357,9 +348,6 @@ def test_other_types_are_refused(reports):
     assert "reports" in str(caught.value)
 
 
-# -- counting -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("k", [2, 8, 13, 100, 1000, 5000])
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 191, 193, 1000, 4099])
 def test_counts_equal_the_plain_sum(k, rows):
@@ -385,9 +373,6 @@ def test_counts_in_parts(monkeypatch):
     monkeypatch.setattr(bitsets, "_AT_ONCE_BYTES", 64)
     assert np.array_equal(whole, count_supports(codes, 40))
     assert np.array_equal(UNARY.unpack([GOOD] * 99), np.tile(bits_by_hand([GOOD]), (99, 1)))
-
-
-# -- files ----------------------------------------------------------------------------------------
 
 
 @BOTH
