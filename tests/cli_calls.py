@@ -1,4 +1,7 @@
-"""The command line in this process, as tests call it."""
+"""The command line in this process and in others, as tests call it."""
+
+import subprocess
+import sys
 
 from rrstats import cli
 
@@ -26,3 +29,9 @@ def refused(capsys, *arguments):
     assert ("", 1) == (out, err.count("\n")), err
     assert err.startswith("rrstats")
     return code, err
+
+
+def run(*arguments, **options):
+    """Python in a process of its own."""
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False}
+    return subprocess.run([sys.executable, *map(str, arguments)], **{**told, **options})

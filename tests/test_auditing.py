@@ -396,14 +396,6 @@ def test_bad_arguments_are_refused(options, error, match):
         audit(**given)
 
 
-def test_the_global_generators_are_left_alone():
-    """The audit's own coins come from elsewhere, and nobody can seed them."""
-    np.random.seed(1)
-    state = np.random.get_state()[1].tolist()
-    audit(faulty.right, CATEGORIES, 1.0, **SMALL)
-    assert state == np.random.get_state()[1].tolist()
-
-
 def test_reports_that_python_confuses_are_told_apart():
     """True is not 1, and all missing values are one."""
     given = [True, 1, 1.0, "1", None, float("nan"), pd.NA, np.True_, [1], [1]]

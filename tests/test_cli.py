@@ -1,12 +1,11 @@
 """The command line, as a person in a terminal and as a shell script see it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import cli_calls
 import pytest
+from cli_calls import run
 
 import rrstats as rr
 from rrstats import cli
@@ -17,12 +16,6 @@ TABLE_ROW = re.compile(
     r"(?P<low>[\d.]+)% to (?P<high>[\d.]+)% +(?P<count>-?[\d,]+)$",
     re.MULTILINE,
 )
-
-
-def run(*arguments, **options):
-    """Python in a process of its own, away from the checkout."""
-    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False}
-    return subprocess.run([sys.executable, *arguments], **{**told, **options})
 
 
 def demo(capsys, *arguments):
@@ -181,15 +174,6 @@ def test_no_command_is_help(capsys):
     shown = capsys.readouterr()
     assert "commands:" in shown.out
     assert "" == shown.err
-
-
-def test_the_table_and_the_sentence_give_the_same_digits(capsys):
-    """The interval of the category that is read stands in its row, letter by letter."""
-    page = demo(capsys)
-    (read,) = re.findall(r"Reading: about ([\d.]+)% poor.* 95% interval (\S+ to \S+),",
-                         " ".join(page.split()))  # fmt: skip
-    (row,) = [line for line in page.splitlines() if line.startswith("  poor")]
-    assert f"  {read[1]}  " in row
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ pa = pytest.importorskip("pyarrow")
 
 import pandas as pd  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
-from cli_calls import call, done, refused  # after importorskip
+from cli_calls import call, done, refused, run  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
@@ -50,17 +50,6 @@ def folder(tmp_path, monkeypatch):
     survey.to_parquet("in.parquet")
     survey.to_csv("in.csv", index=False)
     return tmp_path
-
-
-def run(*arguments, **options):
-    """The command line in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "rrstats", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
 
 
 def released(path):
@@ -131,21 +120,15 @@ def test_words_are_quoted_as_in_csv(folder, capsys, text, expected):
 def test_words_may_begin_with_a_negative_number(folder, capsys):
     """``--categories -1,0,1`` needs no equals sign."""
     pd.DataFrame({"a": [-1, 0, 1]}).to_parquet("w.parquet")
-    done(
-        capsys,
-        *("privatize", "w.parquet", "o.parquet", "--column", "a", "--categories", "-1,0,1"),
-        *("--prob", "0.5"),
-    )
+    options = ["--column", "a", "--categories", "-1,0,1", "--prob", "0.5"]
+    done(capsys, "privatize", "w.parquet", "o.parquet", *options)
     assert (-1, 0, 1) == released("o.parquet")["a"].resolve().categories
 
 
 def test_csv_in_csv_out(folder, capsys):
     """Whole numbers are recorded as numbers, and other columns stay letter by letter."""
-    done(
-        capsys,
-        *("privatize", "in.csv", "visits.csv", "--prob", NEARLY_ALL_TRUTH),
-        *("--column", "visits", "--categories", "0,1,2"),
-    )
+    options = ["--prob", NEARLY_ALL_TRUTH, "--column", "visits", "--categories", "0,1,2"]
+    done(capsys, "privatize", "in.csv", "visits.csv", *options)
     options = ["--prob", NEARLY_ALL_TRUTH, "--column", "smoker", "--categories", "True,False"]
     done(capsys, "privatize", "visits.csv", "out.csv", *options)
     assert Path("in.csv").read_text() == Path("out.csv").read_text()
@@ -394,17 +377,12 @@ def test_an_unforeseen_error_shows_no_text(folder, capsys, monkeypatch):
 @pytest.fixture
 def out(folder, capsys):
     """A released file of two columns, with fixed reports: 60 never, 25 once, 15 often."""
-    frame = pd.DataFrame(
-        {
-            "answer": ["never"] * 60 + ["once"] * 25 + ["often"] * 15,
-            "smoker": [True] * 30 + [False] * 70,
-        }
-    )
+    answers = ["never"] * 60 + ["once"] * 25 + ["often"] * 15
     records = [
         ColumnRecord.of("answer", rr.KRR(WORDS, 0.75)),
         ColumnRecord.of("smoker", rr.KRR([True, False], 0.75)),
     ]
-    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.table({"answer": answers, "smoker": [True] * 30 + [False] * 70})
     document = json.dumps(metadata.write(records))
     pq.write_table(table.replace_schema_metadata({"rrstats": document}), "out.parquet")
     return "out.parquet"
@@ -536,11 +514,8 @@ def test_answers_cannot_steer_the_terminal(folder, capsys):
     code, page, err = call(capsys, "check", "nasty.parquet", *options)
     assert 0 == code
     assert "\\x1b[2J" in page
-    code, report, err = call(
-        capsys,
-        *("privatize", "nasty.parquet", "o.parquet", *options, "--prob", "0.9"),
-        *("--unknown", "uniform"),
-    )
+    options += ["--prob", "0.9", "--unknown", "uniform"]
+    code, report, err = call(capsys, "privatize", "nasty.parquet", "o.parquet", *options)
     shown = page + report + err + done(capsys, "describe", "o.parquet")
     shown += done(capsys, "estimate", "o.parquet")
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)
@@ -664,11 +639,8 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_a_signal_leaves_nothing_behind(folder, name, code):
     """Ctrl-C, SIGTERM and a closed terminal in the middle end quietly; nothing half remains."""
     before = sorted(folder.iterdir())
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, "privatize", "in.parquet", "out.parquet", *FREE],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    command = [sys.executable, "-c", SLOW, "privatize", "in.parquet", "out.parquet", *FREE]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert b"ready\n" == process.stdout.readline()
     assert (folder / ".out.parquet.part").exists()
     began = time.monotonic()
@@ -718,12 +690,7 @@ def test_a_signal_that_comes_too_late_says_what_was_published(folder, where, nam
     before = {path.name for path in folder.iterdir()}
     arguments = ["privatize", "in.csv", "out.csv", *ANSWER, "--quiet", "--format", "json"]
     arguments += ["--unknown", "uniform"]
-    found = subprocess.run(
-        [sys.executable, "-c", TOO_LATE, name, where, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = run("-c", TOO_LATE, name, where, *arguments)
     assert "rrstats: published before the interrupt\n" == found.stderr
     assert code == found.returncode
     assert ("out.csv", 200) == tuple(json.loads(found.stdout)[key] for key in ("target", "rows"))
@@ -739,11 +706,8 @@ def test_a_reader_that_leaves_is_no_error(folder):
         ["privatize", "in.parquet", "out.parquet", *FREE],
         ["estimate", "out.parquet"],
     ):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "rrstats", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        command = [sys.executable, "-m", "rrstats", *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.close()
         err = process.stderr.read()
         process.stderr.close()
@@ -758,13 +722,12 @@ def test_output_that_is_no_utf8_still_works(folder):
     pd.DataFrame({"a": ["\u00e4", "\N{SNOWMAN}"] * 5}).to_parquet("u.parquet")
     options = ["--column", "a", "--categories", "\u00e4,\N{SNOWMAN}", "--prob", "0.75"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    report = run(
-        *("privatize", "u.parquet", "o.parquet", *options, "--format", "json"), env=environment
-    )
+    arguments = ["privatize", "u.parquet", "o.parquet", *options, "--format", "json"]
+    report = run("-m", "rrstats", *arguments, env=environment)
     assert 0 == report.returncode
     categories = json.loads(report.stdout)["columns"][0]["mechanism"]["categories"]
     assert [{"str": "\u00e4"}, {"str": "\N{SNOWMAN}"}] == categories
-    assert "\\u2603" in run("estimate", "o.parquet", env=environment).stdout
+    assert "\\u2603" in run("-m", "rrstats", "estimate", "o.parquet", env=environment).stdout
 
 
 @pytest.mark.slow
@@ -772,8 +735,8 @@ def test_a_warning_as_an_error_does_not_show_source_lines(folder):
     """However Python's warnings are set, the curator reads one plain line, after the release."""
     for setting in ("error", "ignore", "always"):
         environment = {**os.environ, "PYTHONWARNINGS": setting}
-        options = [*FREE, "--again", "--overwrite"]
-        found = run("privatize", "in.parquet", "out.parquet", *options, env=environment)
+        arguments = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
+        found = run("-m", "rrstats", *arguments, env=environment)
         assert 0 == found.returncode
         assert 1 == found.stderr.count("rrstats: warning: some answers")
         assert "UnknownAnswersWarning" not in found.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import subprocess
-import sys
 from collections import Counter
 from decimal import Decimal
 from functools import cache
@@ -13,6 +11,7 @@ import engine_frames
 import numpy as np
 import pandas as pd
 import pytest
+from cli_calls import run
 
 import rrstats as rr
 from rrstats.errors import (
@@ -633,7 +632,7 @@ def test_without_narwhals():
         "try: rr.tally(Frame(), m)\n"
         "except rr.errors.MissingPackageError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run("-c", code)
     assert done.stdout.startswith("1\n")
     assert "pip install narwhals" in done.stdout
     assert issubclass(MissingPackageError, ImportError)

@@ -197,29 +197,26 @@ def test_what_is_there_is_not_overwritten_unless_asked(tmp_path):
     assert 1000 == pq.read_metadata(out).num_rows
 
 
+AB, DAY = ["a", "b"], datetime.date(2026, 1, 31)
+TWO = rr.KRR(AB, 0.75)
 PLANS = {
-    "text": (["a", "b"], pl.String, pl.String, rr.KRR(["a", "b"], 0.75)),
-    "categorical": (["a", "b"], pl.Categorical, pl.Enum(["a", "b"]), rr.KRR(["a", "b"], 0.75)),
-    "enum": (["a", "b"], pl.Enum(["b", "a", "z"]), pl.Enum(["a", "b"]), rr.KRR(["a", "b"], 0.75)),
+    "text": (AB, pl.String, pl.String, TWO),
+    "categorical": (AB, pl.Categorical, pl.Enum(AB), TWO),
+    "enum": (AB, pl.Enum(["b", "a", "z"]), pl.Enum(AB), TWO),
     "bool": ([True, False], pl.Boolean, pl.Boolean, rr.KRR([False, True], 0.75)),
     "small": ([1, 2], pl.Int8, pl.Int8, CODES),
     "wider": ([1, 2], pl.Int8, pl.Int64, rr.KRR([1, 1000], 0.75)),
     "unsigned": ([1, 2], pl.UInt16, pl.UInt16, CODES),
     "float": ([0.5, 1.5], pl.Float64, pl.Float64, rr.KRR([0.5, 1.5], 0.75)),
-    "date": (
-        [datetime.date(2026, 1, 31)] * 2,
-        pl.Date,
-        pl.Date,
-        rr.KRR([datetime.date(2026, 1, 31), datetime.date(2026, 2, 1)], 0.75),
-    ),
+    "date": ([DAY] * 2, pl.Date, pl.Date, rr.KRR([DAY, DAY + datetime.timedelta(1)], 0.75)),
     "bytes": ([b"a", b"b"], pl.Binary, pl.Binary, rr.KRR([b"a", b"b"], 0.75)),
-    "null": ([None, None], pl.Null, pl.String, rr.KRR(["a", "b"], 0.75)),
+    "null": ([None, None], pl.Null, pl.String, TWO),
     "missing": (["a", None], pl.String, pl.String, rr.KRR(["a", None], 0.75)),
     "missing enum": (["a", None], pl.Enum(["a"]), pl.Enum(["a"]), rr.KRR(["a", None], 0.75)),
-    "bits": (["a", "b"], pl.String, pl.Binary, rr.UnaryEncoding.optimized(["a", "b"], epsilon=1.0)),
+    "bits": (AB, pl.String, pl.Binary, rr.UnaryEncoding.optimized(AB, epsilon=1.0)),
     "bits of an enum": (
-        ["a", "b"],
-        pl.Enum(["a", "b"]),
+        AB,
+        pl.Enum(AB),
         pl.Binary,
         rr.SubsetSelection(["a", "b", "c"], epsilon=1.0, size=2),
     ),

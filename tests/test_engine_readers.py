@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -20,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import spark_session
 from answers import QUIET
+from cli_calls import run
 from file_samples import read_feather, write_feather
 
 import rrstats as rr
@@ -120,9 +119,7 @@ print(json.dumps(found, default=plain))
 def read_by(package, code, folder):
     """What the code found in the folder, in a process that does not know rrstats."""
     pytest.importorskip(package)
-    done = subprocess.run(
-        [sys.executable, "-c", READ % code], capture_output=True, text=True, cwd=folder, check=False
-    )
+    done = run("-c", READ % code, cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

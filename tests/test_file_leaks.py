@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import traceback
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -88,7 +89,7 @@ WRITERS = {
     "sorted": (".parquet", write_sorted),
     "pandas": (".parquet", write_frame),
     "directory": ("", write_parts),
-    "feather": (".feather", lambda data, path: samples.write_feather(data, path)),
+    "feather": (".feather", samples.write_feather),
     "feather of pandas": (
         ".feather",
         lambda data, path: data.to_pandas().to_feather(path, compression="uncompressed"),
@@ -240,25 +241,19 @@ class Scripted:
 M = 3000
 
 LAYOUTS = {
-    "plain": (".parquet", lambda data, path: pq.write_table(data, path, row_group_size=1700)),
+    "plain": (".parquet", partial(pq.write_table, row_group_size=1700)),
     "page index": (".parquet", write_parquet),
     "no dictionary": (
         ".parquet",
-        lambda data, path: write_parquet(data, path, use_dictionary=False, data_page_size=2000),
+        partial(write_parquet, use_dictionary=False, data_page_size=2000),
     ),
-    "statistics of the answers": (
-        ".parquet",
-        lambda data, path: pq.write_table(data, path, write_statistics=["answer"]),
-    ),
+    "statistics of the answers": (".parquet", partial(pq.write_table, write_statistics=["answer"])),
     "only answers": (".parquet", lambda data, path: pq.write_table(data.select([0]), path)),
     "pandas": (".parquet", write_frame),
     "directory": ("", write_parts),
-    "feather": (".feather", lambda data, path: samples.write_feather(data, path)),
-    "one batch": (
-        ".feather",
-        lambda data, path: feather.write_feather(data, path, compression="uncompressed"),
-    ),
-    "lz4": (".arrow", lambda data, path: samples.write_feather(data, path, compression="lz4")),
+    "feather": (".feather", samples.write_feather),
+    "one batch": (".feather", partial(feather.write_feather, compression="uncompressed")),
+    "lz4": (".arrow", partial(samples.write_feather, compression="lz4")),
     "feather of pandas": (".feather", lambda data, path: data.to_pandas().to_feather(path)),
     "csv": (".csv", write_csv),
     "quoted csv": (".csv", write_quoted),

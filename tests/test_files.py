@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -16,6 +14,7 @@ import chance  # all that follows needs pyarrow
 import file_samples as samples  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
 from answers import QUIET  # after importorskip
+from cli_calls import run  # after importorskip
 from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # after importorskip
 
 import rrstats as rr  # after importorskip
@@ -540,8 +539,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
             ids = np.arange(start, start + 1_000_000)
             writer.write_table(pa.table([ids, words, ids * 0.5], schema=schema))
     pq.write_table(pq.ParquetFile(source).read_row_group(0).slice(0, 10), small)
-    command = [sys.executable, "-c", MEMORY, source, tmp_path / "target.parquet", small]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run("-c", MEMORY, source, tmp_path / "target.parquet", small)
     assert 0 == done.returncode, done.stderr
     assert int(done.stdout) < 130
 

@@ -238,24 +238,6 @@ def test_a_folder_that_refuses_the_part_names_the_target(tmp_path, monkeypatch):
 # -- failures --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, MemoryError, SystemExit, OSError])
-def test_any_way_out_removes_everything(tmp_path, error):
-    """File, directory and sidecars; the error goes on as it was."""
-
-    def run(directory):
-        with Publication(tmp_path / "out", directory=directory) as publication:
-            publication.open("sub/a.parquet" if directory else None).write(b"half")
-            publication.beside(".json", b"{}")
-            assert [".out.part"] == names(tmp_path)
-            raise error
-
-    for directory in (False, True):
-        with pytest.raises(error) as caught:
-            run(directory)
-        assert caught.type is error
-        assert [] == names(tmp_path)
-
-
 STEPS = [("os", "link"), ("Path", "replace"), ("os", "fsync")]
 
 

@@ -20,13 +20,7 @@ from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.mechanisms.records import ColumnRecord, write
 
 N = 300
-REPORTS = pa.table(
-    {
-        "id": np.arange(N),
-        "answer": [WORDS[i % 3] for i in range(N)],
-        "grade": [i % 2 for i in range(N)],
-    }
-)
+REPORTS = pa.table({"id": np.arange(N), "answer": WORDS * 100, "grade": [0, 1] * 150})
 GRADE = rr.KRR([0, 1], 0.75)
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -254,15 +248,12 @@ def deep(levels):
 def test_nested_documents_are_refused_everywhere(tmp_path, levels):
     """However deep a document is nested, wherever it lies: refused, and nothing recurses."""
     text = deep(levels)
+    fields = [{"name": "answer", "metadata": {"rrstats": text}}]
     places = {
         "key": {b"rrstats": text.encode()},
         "attrs": {b"PANDAS_ATTRS": f'{{"rrstats": {text}}}'.encode()},
         "attributes": {b"pandas": f'{{"attributes": {{"rrstats": {text}}}}}'.encode()},
-        "spark": {
-            SPARK: json.dumps(
-                {"fields": [{"name": "answer", "metadata": {"rrstats": text}}]}
-            ).encode()
-        },
+        "spark": {SPARK: json.dumps({"fields": fields}).encode()},
     }
     for name, metadata in places.items():
         path = tmp_path / f"{name}.parquet"

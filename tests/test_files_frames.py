@@ -133,14 +133,12 @@ def test_the_page_of_a_frame_is_that_of_its_file(released, tmp_path):
 
 
 def test_other_reports_are_another_release(tmp_path):
-    """Fresh reports in a saved frame are entered, and refused, as a release of their own."""
+    """Fresh reports in a saved frame are refused as a release of their own."""
     source = tmp_path / "src.csv"
     frame = pd.DataFrame({"s": ["yes", "no"] * 50})
     frame.to_csv(source, index=False)
     released = frame.rr.privatize("s", ["yes", "no"], 0.55)
-    for name in ("one.csv", "same.csv"):
-        receipt = released.rr.to_csv(tmp_path / name, source=source)
-        assert 1 == receipt.account["s"][0]
+    released.rr.to_csv(tmp_path / "one.csv", source=source)
     released["s"] = frame["s"].rr.privatize(["yes", "no"], 0.55)
     with pytest.raises(rr.errors.SecondReleaseError):
         released.rr.to_csv(tmp_path / "other.csv", source=source)

@@ -5,10 +5,9 @@ and its entry in the ledger; then the folder is looked at, and the release is ma
 """
 
 import os
-import subprocess
-import sys
 
 import pytest
+from cli_calls import run
 
 pytest.importorskip("pyarrow")
 
@@ -174,12 +173,7 @@ def test_at_any_call_a_release_is_whole_or_not_there(tmp_path, kind, overwrite):
 
     After Ctrl-C nothing is left at once: no staging directory, no lock.
     """
-    found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", DRIVER, tmp_path, kind, str(overwrite)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = run("-W", "ignore", "-c", DRIVER, tmp_path, kind, overwrite)
     assert "" == found.stderr
     lines = found.stdout.splitlines()
     died = [int(line.split()[1]) for line in lines if line.startswith("died")]

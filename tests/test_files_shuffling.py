@@ -1,4 +1,4 @@
-"""All rows in a uniformly random order: proved on every stream of tiny words, then for real."""
+"""All rows in a uniformly random order: proved on every stream of tiny words."""
 
 import itertools
 import math

@@ -133,19 +133,6 @@ def test_columns_of_a_frame_share_no_words():
     assert (out["a"] == data["a"]).tolist() != (out["b"] == data["b"]).tolist()
 
 
-def test_threads_change_nothing_under_addressed_words():
-    """The same words give the same reports, in one thread, two or five, and in two rounds."""
-    truth = np.arange(3 * BLOCK_ROWS + 1000) % K
-    mechanism = rr.KRR(range(K), 0.4)
-    for m in (mechanism, mechanism.then(mechanism)):
-        first, *others = (
-            rr.privatize(truth, m, rng=scripted.Counting(2), threads=threads)
-            for threads in (1, 2, 5)
-        )
-        for other in others:
-            assert (first == other).all()
-
-
 # -- nothing is carried along -------------------------------------------------------------------
 
 
