@@ -87,7 +87,7 @@ def identity(ids: Any, name: str = "id") -> Identity:
 def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
     """Words and kinds of some ids, by the declared type of their container."""
     if isinstance(part, pd.Categorical):
-        part = open_column(part.categories.take(part.codes)).cells
+        return _of_places(part.codes, part.categories, name)
     dtype = type_of(part)
     if (arrow := arrow_type(dtype)) is not None:
         return _of_arrow(part if arrow is dtype else part.__arrow_array__(), name)
@@ -105,8 +105,9 @@ def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     import pyarrow as pa
 
     part = part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part
-    part = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
     part = part.storage if isinstance(part, pa.ExtensionArray) else part
+    if pa.types.is_dictionary(part.type):
+        return _of_places(part.indices.to_numpy(), part.dictionary, name)
     if pa.types.is_integer(part.type):
         return _of_integers(part.to_numpy())
     if part.type == pa.binary(16) and len(part):
@@ -114,6 +115,13 @@ def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     if arrow_kind(part.type) in ("str", "bytes"):
         return _of_objects(part.to_pylist(), name)
     raise _refused(part.type, name)
+
+
+def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kinds]:
+    """Ids that are places in a list of distinct ones; what no row has does not count."""
+    used, at = np.unique(places, return_inverse=True)
+    blocks, kinds = _read(open_column(held.take(used)).cells, name)
+    return blocks[at], kinds[at]
 
 
 def _refused(dtype: Any, name: str) -> ArgumentTypeError:
