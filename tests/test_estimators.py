@@ -11,10 +11,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import channel_of
 
 import rrstats as rr
-from rrstats.estimation.arrays import most_likely
 from rrstats.estimators import (
     confidence_interval,
     count_interval,
@@ -265,17 +263,6 @@ def test_shares_and_covariance_are_unbiased_for_the_rows(truths, prob):
     assert second - np.outer(mean, mean) == pytest.approx(estimated, abs=1e-12)
 
 
-def test_debiased_shares_are_the_exact_fractions():
-    """For every count of 12 reports in 3 categories: (c/n - q) / (p - q) in Fractions."""
-    p = Fraction(0.7)
-    q = (1 - p) / 2
-    for a, b in product(range(13), repeat=2):
-        if a + b <= 12:
-            counts = [a, b, 12 - a - b]
-            exact = [float((Fraction(c, 12) - q) / (p - q)) for c in counts]
-            assert exact == pytest.approx(from_counts(counts, 0.7).proportions.tolist(), abs=1e-14)
-
-
 def test_ddof_divides_by_n_less_one_or_by_n():
     """1 is unbiased (RRreg), 0 is GLMMRR's; rows know no ddof."""
     counts = [588, 412]
@@ -375,16 +362,6 @@ def test_missing_reports_have_no_scores():
     assert np.isnan(scores[1]).all()
     assert [1.5, -0.5] == debias_reports([None], [None, "yes"], 0.75)[0].tolist()
     assert (0, 2) == debias_reports([], ["no", "yes"], 0.75).shape
-
-
-def test_asymmetric_matrices_are_read_as_report_by_truth():
-    """matrix[report, truth] with unequal columns: solve inverts rates, MLE agrees inside."""
-    matrix = channel_of([[0.7, 0.2, 0.1], [0.2, 0.5, 0.1], [0.1, 0.3, 0.8]])
-    shares = np.array([0.2, 0.3, 0.5])
-    assert shares == pytest.approx(matrix.solve(expected_rates(matrix, shares)), abs=1e-12)
-    assert shares == pytest.approx(
-        most_likely(matrix, expected_rates(matrix, shares) * 1000), abs=1e-6
-    )
 
 
 # -- sizes ---------------------------------------------------------------------------------

@@ -159,15 +159,6 @@ def test_means_follow_a_change_of_units(name):
     assert (1e6 - 2 * low).tolist() == pytest.approx(flipped.high.tolist(), rel=1e-9)
 
 
-def test_a_whole_weight_moves_a_mean_like_so_many_rows():
-    """Weight 2 moves the means as two equal rows do."""
-    y, _, reports = _data(COIN)
-    w = np.arange(len(y)) % 3
-    one = means(y, reports, COIN, weights=w)
-    other = means(np.repeat(y, w), list(np.repeat(np.array(reports), w)), COIN)
-    assert one.means.tolist() == pytest.approx(other.means.tolist(), rel=1e-12)
-
-
 @pytest.mark.parametrize("name", ["coin", "unary"])
 def test_rows_that_lack_something_are_left_out_and_counted(name):
     """A missing value, report or weight takes the row out; nothing else changes."""

@@ -142,17 +142,6 @@ def each_design(k, epsilon):
     return [design(range(k), epsilon=epsilon) for design in made]
 
 
-def test_the_size_of_subsets_is_the_best_of_all_sizes():
-    """No other size has a smaller variance, for the sizes of small k one by one."""
-    for k, epsilon in itertools.product((2, 3, 4, 7, 12, 20), (0.1, 0.5, 1.0, 2.0, 4.0)):
-        found = by_name(recommend(k, epsilon))["variance_rows"]["SubsetSelection"]
-        all_sizes = [
-            SubsetSelection(range(k), epsilon=epsilon, size=size).channel.variance(1 / k, "rows")
-            for size in range(1, k)
-        ]
-        assert min(all_sizes) == pytest.approx(found, rel=1e-12)
-
-
 # -- the recommendation -------------------------------------------------------------------------
 
 

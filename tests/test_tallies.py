@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.tally import EVERYONE, Cell
 
 M = rr.KRR(["never", "once", "often"], 0.75)
@@ -212,21 +212,6 @@ def test_bad_counts(counts, kind, message):
 # -- adding -------------------------------------------------------------------------------------
 
 
-def test_parts_add_to_the_whole():
-    """Any cut, any order, any nesting: the sum of the parts is the whole, exactly."""
-    rng = np.random.default_rng(1)
-    reports = rng.choice(np.array([*M.categories, None], dtype=object), 500)
-    whole = rr.tally(reports, M)
-    for _ in range(20):
-        cuts = np.sort(rng.integers(0, 501, 6))
-        parts = [rr.tally(part, M) for part in np.split(reports, cuts)]
-        assert whole == sum(parts)
-        order = rng.permutation(len(parts))
-        assert whole == sum(parts[i] for i in order)
-        assert whole == parts[0] + (parts[1] + (parts[2] + sum(parts[3:])))
-    assert whole.n + whole.n_missing == 500
-
-
 def test_unequal_mechanisms_do_not_add():
     """Reports of other mechanisms mean something else."""
     for other in (
@@ -321,19 +306,3 @@ def test_copies():
     whole.reported[:] = 0  # an array of its own each time it is asked
     assert whole.reported.tolist() == COUNTS
     assert repr(whole) == f"Tally(n=6, n_missing=1, {M!r})"
-
-
-# -- what the reports say of themselves ---------------------------------------------------------
-
-
-def test_mechanism_from_metadata():
-    """A Series that says how it was made needs no mechanism, and contradictions raise."""
-    reports = rr.privatize(pd.Series(REPORTS, name="answer"), M)
-    assert rr.tally(reports) == rr.tally(reports.tolist(), M)
-    assert rr.tally(reports, M) == rr.tally(reports)
-    with pytest.raises(MetadataError, match="contradicts what the data say"):
-        rr.tally(reports, M.categories, 0.8)
-    with pytest.raises(ArgumentTypeError, match="not of 'reply'; was it renamed"):
-        rr.tally(reports.rename("reply"))
-    unnamed = rr.privatize(pd.Series(REPORTS), M)
-    assert rr.tally(unnamed).mechanism == M

@@ -917,7 +917,6 @@ def some():
         ({"population": {"a": 4, "b": "9"}}, ArgumentTypeError, "found str"),
         ({"population": {"a": 4, "b": -3}}, ArgumentValueError, "a finite number above 0"),
         ({"population": {"a": 4, "b": 9}, "probabilities": True}, ArgumentTypeError, "found both"),
-        ({"lonely_psu": "average"}, ArgumentValueError, "lonely_psu must be one of"),
     ],
 )
 def test_bad_designs_are_refused(options, error, words):
