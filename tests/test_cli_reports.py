@@ -94,14 +94,6 @@ def test_a_lost_sidecar_is_named(folder, capsys):
     assert "--plan" in err
 
 
-def test_missing_reports_are_an_error_with_its_code(folder, capsys):
-    """Rows that were added without a report contradict the document beside the file: code 2."""
-    Path("out.csv").write_text(TEXT + '""\n' * 3)
-    line = refused(capsys, "estimate", "out.csv")
-    assert "3 of 103 reports" in line
-    assert "the document beside the file does not describe these reports" in line
-
-
 # -- check ---------------------------------------------------------------------------------
 
 

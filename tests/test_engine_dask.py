@@ -323,25 +323,22 @@ def by_answer(tmp_path):
 
 def test_a_frame_from_folders_of_answers_is_refused(tmp_path, in_turn, by_answer):
     """Each part would hold one answer; under another name, or where Dask hides the source, too."""
-    lazy = dd.read_parquet(by_answer)
+    lazy, apart = dd.read_parquet(by_answer), "partitioned by column 'answer'"
+    hidden = "does not show where its rows are from"
     of_arrow = dd.read_parquet(by_answer, filesystem="arrow")
     renamed = lazy.rename(columns={"answer": "told"})
     fused = lazy.assign(more=1).optimize(fuse=True)
     assert 1 == lazy.partitions[1].compute()["answer"].nunique()  # so it would be told
     for given, column, why in (
-        (lazy, "answer", "partitioned by column 'answer', so each part"),
-        (of_arrow, "answer", "partitioned by column 'answer"),
-        (dd.read_parquet(by_answer / "*" / "*.parquet"), "answer", "partitioned by column 'answer"),
-        (
-            lazy.astype({"answer": str})[lazy.age > 2].repartition(npartitions=1),
-            "answer",
-            "partitioned by",
-        ),
+        (lazy, "answer", f"{apart}, so each part"),
+        (of_arrow, "answer", apart),
+        (dd.read_parquet(by_answer / "*" / "*.parquet"), "answer", apart),
+        (lazy.astype({"answer": str})[lazy.age > 2].repartition(npartitions=1), "answer", apart),
         (renamed, "told", "partitioned by column 'told'"),
-        (lazy.persist(), "answer", "does not show where its rows are from"),
-        (of_arrow.persist(), "answer", "does not show where its rows are from"),
-        (fused, "answer", "does not show where its rows are from"),
-        (dd.from_delayed(lazy.to_delayed()), "answer", "does not show where its rows are from"),
+        (lazy.persist(), "answer", hidden),
+        (of_arrow.persist(), "answer", hidden),
+        (fused, "answer", hidden),
+        (dd.from_delayed(lazy.to_delayed()), "answer", hidden),
     ):
         with pytest.raises(ArgumentValueError, match=why) as caught:
             rrd.privatize_parquet(given, tmp_path / "out", {column: KRR})
