@@ -234,6 +234,17 @@ def test_a_group_within_noise_of_nobody_has_no_interval():
     assert (-np.inf, np.inf) == found.difference("yes", "no")[2:4]
 
 
+def test_a_group_estimated_as_exactly_empty_is_told_in_our_words_alone():
+    """A mean over 0 people is infinite and NumPy does not warn of it; the other group stands."""
+    with pytest.warns(LowPrecisionWarning, match=r"1 of 2 groups \(yes\)"):
+        found = means([1.0, 2.0, 3.0, 4.0] * 50, ["no", "yes", "no", "no"] * 50, COIN)
+    low, high = found.interval()
+    assert (-np.inf, np.inf) == (low[1], high[1])
+    assert low[0] < found.means[0] == 2.75 < high[0]
+    assert np.isnan(found.std_error[1])
+    assert np.isnan(found.covariance[1, 1])
+
+
 def test_the_frame_has_a_line_for_each_group():
     """Columns are named for what they hold, labels are those of the design."""
     y, _, reports = _data(THREE)

@@ -57,7 +57,7 @@ def mechanism_of(
     reports : with ``attrs`` and ``name``, where they say something.
     Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
     """
-    silence = "pandas drops that where a column is assigned, merged or read, few engines keep it"
+    silence = "pandas drops that when a column is assigned, merged or read; few engines keep it."
     attrs, name = getattr(reports, "attrs", None) or {}, getattr(reports, "name", None)
     said = any(one is not None for one in (mechanism, prob, epsilon))
     given = as_mechanism(mechanism, prob, epsilon) if said else None
@@ -67,12 +67,12 @@ def mechanism_of(
     if given is None:
         others = [record.name for record in read(attrs)]
         if others:
-            silence = f"the data speak of {others}, not of {name!r}; was it renamed"
+            silence = f"the data speak of {others}, not of {name!r}; was it renamed?"
         whose = "these reports do" if name is None else f"the reports of column {name!r} do"
         old = repr(others[0]) if len(others) == 1 else "old"
         named = "" if name is None else f", names={{{old}: {name!r}}}"
         raise ArgumentTypeError(
-            f"{whose} not say how they were made: {silence}.  Give the mechanism, of true answers "
+            f"{whose} not say how they were made: {silence}  Give the mechanism, of true answers "
             f"rr.surveys.direct([...]), or put it back: df = rr.metadata.carry(df, reports{named})"
         )
     return given

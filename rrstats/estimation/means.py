@@ -270,6 +270,7 @@ class Means(Result):
         return n / (n - g) if n > g else np.nan
 
     @property
+    @np.errstate(invalid="ignore")  # of groups of nobody
     def covariance(self) -> Floats:
         """The linearized covariance of the means.
 
@@ -320,7 +321,8 @@ class Means(Result):
         level = check_level(level)
         df = _over(self._sums.second[0] ** 2, self._sums.fourth)
         limit = scipy.special.stdtrit(np.maximum(df, 1.0), (1 + level) / 2) ** 2
-        low, high = fieller(self._centred * self._sizes, self._sizes, self._moments, limit)
+        tops = self._sums.first[1].sum(axis=0)
+        low, high = fieller(tops, self._sizes, self._moments, limit)
         return Interval(low + self._centre, high + self._centre)
 
     def difference(self, first: Hashable, second: Hashable, level: float = 0.95) -> MeanDifference:

@@ -68,7 +68,8 @@ def wald(estimates: Floats, std_error: Floats, quantile: Any) -> Interval:
 def ratio_variance(ratio: Any, moments: Moments) -> Any:
     """The variance of numerator - ratio * denominator; over its square, the ratio's."""
     top, both, bottom = moments
-    return top - 2 * ratio * both + ratio**2 * bottom
+    with np.errstate(invalid="ignore"):  # of a denominator of 0
+        return top - 2 * ratio * both + ratio**2 * bottom
 
 
 def fieller(top: Any, bottom: Any, moments: Moments, limit: Any) -> Interval:
