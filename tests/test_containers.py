@@ -47,9 +47,6 @@ def same(left, right):
     return type(left) is type(right)
 
 
-# -- round trips ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_the_same_container_comes_back(build, kind):
     """To codes and back changes neither type nor dtype nor value; an empty one has them too."""
@@ -140,9 +137,6 @@ def test_one_answer_gives_one_report(value, categories):
     out = truth(value, categories)
     assert any(out is c for c in categories)
     assert open_column(value).shape == ()
-
-
-# -- the rules of the dtype ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -276,9 +270,6 @@ def test_a_date_column_takes_dates_and_datetimes():
     )
 
 
-# -- what cannot be served -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("answers", "categories"),
     [
@@ -379,9 +370,6 @@ def test_other_containers_are_refused_by_type(values):
         rr.privatize(values, ["a", "b"], 0.75)
 
 
-# -- memory --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_reports_share_no_memory_with_the_answers(build, kind):
     """Nothing of a report is a view of a true answer (T20)."""
@@ -430,9 +418,6 @@ def test_a_pickled_slice_holds_only_its_own_reports():
         out = pickle.dumps(truth(whole[:3], ["x", "y"], unknown="uniform"))
         assert b"private" not in out
         assert len(out) < 3_000
-
-
-# -- Arrow ---------------------------------------------------------------------------------
 
 
 def test_arrow_containers_come_back_as_they_are():
@@ -558,9 +543,6 @@ def test_scalars_of_arrow_are_answers_in_a_list():
     listed = list(pa.array(["yes", None, "no"]))
     assert encode(Categories(["no", "yes"]), listed).codes.tolist() == [1, 3, 0]
     assert encode(Categories([1, 2]), list(pa.array([2, 1]))).codes.tolist() == [1, 0]
-
-
-# -- other libraries, and what is refused from declarations ----------------------------------
 
 
 @pytest.mark.parametrize(

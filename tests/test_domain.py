@@ -23,8 +23,6 @@ from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.serialization import from_dict
 
-# -- what can be declared ------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("kind", CATEGORIES)
 def test_categories_keep_their_order_and_their_objects(kind):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import pickle
@@ -16,8 +15,6 @@ from scripted import Counting
 import rrstats as rr
 from rrstats import mechanisms
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-
-# -- what it is ---------------------------------------------------------------------------------
 
 
 def test_by_prob():
@@ -141,12 +138,6 @@ def test_bad_prob(prob):
     for epsilon in (-1, math.nan, math.inf, 1e9):
         with pytest.raises(ArgumentValueError, match="epsilon"):
             rr.KRR(list("abc"), epsilon=epsilon)
-
-
-def test_replace_does_not_bypass_the_checks():
-    """A field cannot be replaced behind the constructor's back."""
-    with pytest.raises(TypeError):
-        dataclasses.replace(rr.KRR(["a", "b"], 0.75), prob=2.0)
 
 
 def test_documents_by_hand():

@@ -51,6 +51,7 @@ def counted(mechanism, *cells):
 
 
 MIXED = {"dice": warner(0.75), "cards": warner(0.9)}
+MIXED_DESIGN = Samples(MIXED)
 
 
 def test_mixed_designs_are_the_mean_of_scores():
@@ -300,9 +301,6 @@ def test_frames_name_the_column_of_samples():
     assert out.rr.tally("answer", group="version").n == 100
     assert out["answer"].rr.estimate(group=df["version"]).n == 100
     assert out.rr.epsilon == warner(0.9).epsilon
-
-
-MIXED_DESIGN = Samples(MIXED)
 
 
 def test_missing_reports_stay_with_their_sample():

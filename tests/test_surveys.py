@@ -124,9 +124,6 @@ def test_yes_or_no(name, order):
         assert law_of(play, truth)[report] == entry(m, word[report], word[truth])
 
 
-# -- other reports and classes ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 def test_forced_response(reverse):
     """A die tells the truth to be told, or dictates one of k answers; by list or by mapping."""
@@ -283,9 +280,6 @@ def test_the_anchor_needs_margins_only():
             assert mean == int(truth == category)
 
 
-# -- two samples --------------------------------------------------------------------------------
-
-
 def test_samples_of_an_unrelated_question():
     """Each sample's matrix is that of its box, for people with and without the trait."""
     m = surveys.unrelated_question_two_samples(["no", "yes"], {"A": P, "B": F(1, 4)}, yes="yes")
@@ -352,9 +346,6 @@ def test_two_samples_are_unbiased(m):
     assert expected == pytest.approx(shown, abs=1e-9)
 
 
-# -- every design -------------------------------------------------------------------------------
-
-
 def test_no_two_designs_are_equal():
     """Equality is by the design and all that describes it, not by the matrix alone."""
     warner = surveys.warner([0, 1], 0.75, yes=1)
@@ -381,9 +372,6 @@ def test_reports_may_have_labels_of_their_own():
         ArgumentValueError, match=r"reports must be 4 labels, in the order of \[0, 1"
     ):
         surveys.kuk(["no", "yes"], 0.25, 0.5, 3, yes="yes", reports=["none", "one"])
-
-
-# -- bad input ----------------------------------------------------------------------------------
 
 
 NO_YES, BOOL, AB = ["no", "yes"], [False, True], ["a", "b"]
