@@ -11,7 +11,8 @@ Each question is one call; for a table or a picture of many answers call it in a
 - effect of one report, or of a few liars, on an estimate: `influence`, `worst_case_bias`
 
 Wherever a mechanism is wanted give one, or categories (or only their number) with ``prob`` or
-``epsilon``; two categories where nothing is said.
+``epsilon``; two categories where nothing is said.  `precision` has widths, `power` tests, and
+`compare` the rest.
 """
 
 from rrstats.planning.compare import (
