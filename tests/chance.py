@@ -11,11 +11,12 @@ Sources: Hoeffding (1963), theorem 1; Clopper and Pearson (1934) for the exact b
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 FALSE_ALARM = 1e-9
 
@@ -42,6 +43,20 @@ def p_value(count: Any, n: Any, prob: Any) -> Any:
         stats.binom.cdf(count, n, prob), stats.binom.sf(np.subtract(count, 1), n, prob)
     )
     return np.minimum(1.0, 2 * tails)
+
+
+def tables(n: int, m: int) -> np.ndarray:
+    """All tables of n reports of m kinds."""
+    bars = np.array(list(itertools.combinations(range(n + m - 1), m - 1)))
+    walls = np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), n + m - 1)
+    return np.diff(np.concatenate(walls, axis=1), axis=1) - 1
+
+
+def chances(listed: Any, rates: Any) -> np.ndarray:
+    """The multinomial probability of each table."""
+    n = listed[0].sum()
+    logs = special.gammaln(n + 1) - special.gammaln(listed + 1).sum(axis=1)
+    return np.exp(logs + special.xlogy(listed, rates).sum(axis=1))
 
 
 def assert_law(counts: Any, law: Any, *, false_alarm: float = FALSE_ALARM) -> None:

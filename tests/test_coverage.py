@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from chance import tables
 from scipy import stats
 
 from rrstats.estimators import confidence_interval
@@ -206,15 +207,9 @@ def test_exact_and_score_intervals_meet(monkeypatch):
 # -- all categories together ---------------------------------------------------------------
 
 
-def compositions(n, k):
-    """Every way to divide n reports among k categories."""
-    for cuts in itertools.combinations(range(n + k - 1), k - 1):
-        yield np.diff([-1, *cuts, n + k - 1]) - 1
-
-
 def joint_coverage(n, k, prob, shares, simultaneous=True):
     """The exact probability that all k intervals hold."""
-    reported = np.array(list(compositions(n, k)))
+    reported = tables(n, k)
     low, high = confidence_interval(reported, prob, n=n, k=k, simultaneous=simultaneous)
     covered = ((low <= np.add(shares, 1e-12)) & (np.subtract(shares, 1e-12) <= high)).all(axis=1)
     rates = (1 - prob) / (k - 1) + np.asarray(shares) * (prob - (1 - prob) / (k - 1))

@@ -17,25 +17,13 @@ FILES = ["rand_health.csv.gz", "anes96.csv.gz"]
         (
             rr.datasets.load_rand_health,
             20_190,
-            {
-                "health": "category",
-                "visited_doctor": "bool",
-                "doctor_visits": "int64",
-                "coinsurance_percent": "int64",
-                "deductible_plan": "bool",
-                "chronic_diseases": "float64",
-            },
+            "health category, visited_doctor bool, doctor_visits int64, coinsurance_percent int64,"
+            " deductible_plan bool, chronic_diseases float64",
         ),
         (
             rr.datasets.load_anes96,
             944,
-            {
-                "party": "category",
-                "vote": "category",
-                "age": "int64",
-                "education": "category",
-                "tv_news_days": "int64",
-            },
+            "party category, vote category, age int64, education category, tv_news_days int64",
         ),
     ],
 )
@@ -43,7 +31,7 @@ def test_frames_are_as_documented(load, rows, kinds):
     """Rows, columns in their order, and dtypes are those of the docstring; nothing is missing."""
     data = load()
     assert rows == len(data)
-    assert kinds == {name: dtype.name for name, dtype in data.dtypes.items()}
+    assert kinds == ", ".join(f"{name} {dtype.name}" for name, dtype in data.dtypes.items())
     assert not data.isna().to_numpy().any()
     assert data.index.equals(pd.RangeIndex(rows))
     assert {} == data.attrs

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from catalogue import ASYMMETRIC
+from chance import chances, tables
 
 import rrstats as rr
 from rrstats.errors import (
@@ -31,16 +32,6 @@ DETECTOR = rr.surveys.stochastic_lie_detector(
 )
 
 
-def ways(n, rates):
-    """Every split of n reports over the cells, with its probability."""
-    cells = range(len(rates))
-    for bars in itertools.combinations(range(n + len(rates) - 1), len(rates) - 1):
-        edges = (-1, *bars, n + len(rates) - 1)
-        counts = np.array([edges[i + 1] - edges[i] - 1 for i in cells])
-        ways_of = math.factorial(n) / math.prod(math.factorial(c) for c in counts.tolist())
-        yield counts, ways_of * float(np.prod(rates**counts))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "people", "least"),
@@ -57,7 +48,11 @@ def test_coverage_among_just_these_rows(mechanism, people, least):
     channel, n = mechanism.channel, sum(people)
     truth, spread = np.array(people) / n, score_variances(channel, np.zeros(channel.m))
     covered, total = np.zeros(channel.k), 0.0
-    each = [list(ways(size, channel.matrix[:, x])) for x, size in enumerate(people)]
+    listed = [tables(size, channel.m) for size in people]
+    each = [
+        list(zip(one, chances(one, rates), strict=True))
+        for one, rates in zip(listed, np.transpose(channel.matrix), strict=True)
+    ]
     for world in itertools.product(*each):
         counts = sum(found for found, _ in world)
         chance = math.prod(prob for _, prob in world)

@@ -15,6 +15,7 @@ import chance
 import numpy as np
 import pytest
 from catalogue import ASYMMETRIC
+from chance import chances, tables
 from scipy import optimize, special, stats
 
 import rrstats as rr
@@ -59,20 +60,6 @@ def estimated(counts, mechanism, target="population", **more):
 
 def law(mechanism, shares):
     return expected_rates(mechanism.channel, np.asarray(shares, dtype=float))
-
-
-def tables(n, m):
-    """All tables of n reports of m kinds."""
-    bars = np.array(list(itertools.combinations(range(n + m - 1), m - 1)))
-    walls = np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), n + m - 1)
-    return np.diff(np.concatenate(walls, axis=1), axis=1) - 1
-
-
-def chances(listed, rates):
-    """The multinomial probability of each table."""
-    n = listed[0].sum()
-    logs = special.gammaln(n + 1) - special.gammaln(listed + 1).sum(axis=1)
-    return np.exp(logs + special.xlogy(listed, rates).sum(axis=1))
 
 
 def quietly(test, *args, **more):
@@ -170,15 +157,6 @@ def test_different_designs_are_compared_by_their_likelihood():
     found = homogeneity(a, b, statistic="likelihood-ratio")
     assert found.statistic == pytest.approx(2 * (best[0] - best[1] - best[2]), abs=1e-6)
     assert found.statistic == pytest.approx(homogeneity(a, b).statistic, rel=0.05)
-
-
-def test_designs_with_the_same_law_are_one_design():
-    """Equal channels under two names give Pearson's test, by the general fit."""
-    warner = rr.surveys.warner(["no", "yes"], 0.75, yes="yes")
-    alike = homogeneity(counted([60, 40], COIN), counted([50, 70], COIN))
-    general = homogeneity(counted([60, 40], COIN), counted([50, 70], warner))
-    assert alike.statistic == pytest.approx(general.statistic, rel=1e-9)
-    assert alike.df == general.df
 
 
 def test_scores_give_the_part_of_pearsons_statistic_that_shares_explain():

@@ -19,6 +19,7 @@ MIRRORED = rr.surveys.warner(NO_YES, 0.25, yes="yes")
 DIRECT = rr.surveys.direct(NO_YES)
 
 TYPE, VALUE = ArgumentTypeError, ArgumentValueError
+GREATER = {"alternative": "greater"}
 
 
 @pytest.mark.parametrize(
@@ -26,24 +27,12 @@ TYPE, VALUE = ArgumentTypeError, ArgumentValueError
     [
         # rr 1.4.2, power.rr.test: forced-known has p = 2/3, p1 = p0 = 1/6, mirrored p = 3/4;
         # golden rr_power.json, in its order.
-        (
-            200,
-            0.15,
-            FORCED,
-            {"against": 0.1, "alternative": "greater", "alpha": 0.01},
-            0.12322752051349285,
-        ),
+        (200, 0.15, FORCED, {"against": 0.1, "alpha": 0.01} | GREATER, 0.12322752051349285),
         (500, 0.15, FORCED, {"against": 0.1}, 0.4251990814740585),
         (1000, 0.2, WARNER, {"against": 0.1}, 0.9239131975500933),
-        (250, 0.1, FORCED, {"against": 0, "alternative": "greater"}, 0.8514997103560165),
+        (250, 0.1, FORCED, {"against": 0} | GREATER, 0.8514997103560165),
         (500, 0.25, FORCED, {"other": 0.15, "null": 0.1}, 0.6888566395951847),
-        (
-            800,
-            0.3,
-            WARNER,
-            {"other": 0.2, "null": 0.2, "alternative": "greater"},
-            0.6720699517365238,
-        ),
+        (800, 0.3, WARNER, {"other": 0.2, "null": 0.2} | GREATER, 0.6720699517365238),
     ],
     ids=["forced", "two-sided", "mirrored", "null zero", "two samples", "two mirrored"],
 )
@@ -284,11 +273,7 @@ def test_two_proportions_without_noise_need_the_textbook_number():
             VALUE,
             "is not another than",
         ),
-        (
-            lambda: people_for_power(0.8, 0.1, FORCED, other=0.3, alternative="greater"),
-            VALUE,
-            "0.1, is not greater than 0.3",
-        ),
+        (lambda: people_for_power(0.8, 0.1, FORCED, other=0.3, **GREATER), VALUE, "not greater"),
         (lambda: people_for_power(0.8, 0.2, epsilon=1e-9, against=0.1), VALUE, "than 2..40"),
         (lambda: detectable(10, epsilon=0.1, against=0.5), VALUE, "reach a power of 0.023 "),
         (lambda: detectable(10, epsilon=1, against=0, alternative="less"), VALUE, "even at a"),
