@@ -322,6 +322,21 @@ def test_fewer_reports_than_the_design_makes_are_said():
     assert "no finite maximum" in str(found.summary())
 
 
+def test_expected_errors_beside_infinite_coefficients_are_those_without_their_levels():
+    """What levels of proportion 0 or 1 tell in rounding alone is no information."""
+    x, level = np.random.default_rng(7).normal(size=600), np.arange(600) % 3
+    reports = np.select([level == 0, level == 1], [np.arange(600) // 3 % 2, np.ones(600)], 0)
+    one, two = level == 1, level == 2
+    columns = np.column_stack([np.ones(600), x, one, two, one * x, two * x])
+    weak = rr.KRR([0, 1], epsilon=1.0)
+    with pytest.warns(ConvergenceWarning, match="keeps rising"):
+        found = logit(reports.astype(int), columns, mechanism=weak, vcov="expected")
+    few = level == 0
+    alone = logit(reports[few].astype(int), columns[few, :2], mechanism=weak, vcov="expected")
+    assert found.params[:2].to_numpy() == pytest.approx(alone.params.to_numpy(), abs=1e-6)
+    assert found.bse[:2].to_numpy() == pytest.approx(alone.bse.to_numpy(), rel=1e-6)
+
+
 @pytest.mark.parametrize("link", INVERSE)
 def test_a_group_below_the_floor_leaves_the_others_alone(link):
     """One level without any true yes: its coefficients are infinite, the rest as without it."""

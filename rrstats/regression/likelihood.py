@@ -620,12 +620,13 @@ class Fit:
                 "'robust' or 'clustered', and give counts of equal rows as frequencies="
             )
         model, theta, bread = self.model, self.theta, self.bread
+        least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
         if kind == "observed":
             return bread
         if kind == "expected":
             if model.classes > 1 or not len(getattr(model.outcome, "first", [])):
                 raise ArgumentValueError("vcov 'expected' needs one cell a report; use 'observed'")
-            return split_information(model.expected(theta))[0]
+            return split_information(model.expected(theta), least)[0]
         scores = model.scores(theta)
         if kind == "clustered":
             if data.clusters is None:
@@ -635,7 +636,6 @@ class Fit:
                 each, data, bread, lambda rows: -model.derivatives(theta, [rows])[2]
             )
         products = (scores.T * (model.squares if kind == "robust" else model.weights)) @ scores
-        least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
         return (
             bread @ products @ bread if kind == "robust" else split_information(products, least)[0]
         )
