@@ -476,6 +476,34 @@ def test_a_full_disk_names_the_target_and_leaves_nothing(tmp_path, pieces):
     assert "[]" == lines[1]
 
 
+def test_no_signal_is_lost_where_handlers_come_back(monkeypatch):
+    """Neither one that comes between two handlers, nor one after a handler that raises."""
+    got, real = [], signal.signal
+
+    def during(number, handler):
+        if number == signal.SIGTERM and handler is term:
+            signal.raise_signal(signal.SIGINT)
+        return real(number, handler)
+
+    def term(*_):
+        got.append("term")
+        raise SystemExit
+
+    def interrupt(*_):
+        got.append("interrupt")
+
+    mine = {signal.SIGTERM: term, signal.SIGINT: interrupt}
+    before = {number: real(number, handler) for number, handler in mine.items()}
+    try:
+        monkeypatch.setattr(signal, "signal", during)
+        with pytest.raises(SystemExit), atomic.uninterrupted():
+            signal.raise_signal(signal.SIGTERM)
+        assert ["term", "interrupt"] == got
+    finally:
+        for number, handler in before.items():
+            real(number, handler)
+
+
 def test_signals_wait_and_are_delivered_once():
     """The outermost block counts, handlers come back, other threads are not concerned."""
     got = []

@@ -451,9 +451,10 @@ def let_through() -> None:
 
 def _restore() -> None:
     """Give the handlers back, that of Ctrl-C last, then deliver what came meanwhile."""
-    waiting, _waiting[:] = dict.fromkeys(_waiting), []
     while _handlers:
         number, handler = _handlers.popitem()
         signal.signal(number, handler)
-    for number in waiting:
-        signal.raise_signal(number)
+    with ExitStack() as each:  # also those after one whose handler raises
+        for number in reversed(dict.fromkeys(_waiting)):
+            each.callback(signal.raise_signal, number)
+        _waiting.clear()
