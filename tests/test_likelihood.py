@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rrstats.errors import ConvergenceWarning
+from rrstats.errors import ArgumentValueError, ConvergenceWarning
 from rrstats.estimation import arrays
 from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
@@ -149,6 +149,13 @@ def test_a_failed_polish_is_not_taken(monkeypatch):
     counts = [5, 90, 2]
     assert most_likely(THREE, counts).max() < 1
     assert slope(THREE, counts, most_likely(THREE, counts)).max() <= 1 + 1e-12
+
+
+def test_impossible_reports_are_refused():
+    """A report that no class makes is named as such, for likelihoods and profiles."""
+    for call in (most_likely, lambda *given: profile_interval(*given, [1, 0])):
+        with pytest.raises(ArgumentValueError, match="reports that this design never makes"):
+            call([[0.5, 0.25], [0.5, 0.75], [0, 0]], [40, 60, 1])
 
 
 # -- its value -----------------------------------------------------------------------------

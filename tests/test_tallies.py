@@ -261,6 +261,7 @@ def test_strata_and_clusters():
     assert total == second + first
     assert first.cells[NORTH].rows == 3, "a part was changed by adding"
     assert total == total + rr.tally([], M), "an empty part changes nothing"
+    assert 2 == sum(rr.tally([None, report], M) for report in ("once", "never")).n_missing
 
 
 def test_weights():
