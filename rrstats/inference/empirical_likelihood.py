@@ -149,6 +149,10 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
     possible = (sums != 0) & (least.sum(axis=1) < -1e-14 * size)
     start = np.abs(sums) / np.maximum((counts / sizes**2 * values**2).sum(axis=1), 1e-300)
     last = np.where(possible, np.inf, 0.0)
+    if len(member) == 1:  # up to where the least value has rate 1; there, if it was never seen
+        last[possible] = sizes[possible, 0] / -least[possible, 0]
+        seen = ((values == least) & (counts > 0)).any(axis=1)
+        start = np.where(seen, np.minimum(start, last / 2), last)
     shift = np.zeros_like(least)
 
     def excess(which: NDArray[np.intp], multiplier: Floats) -> tuple[Floats, Floats]:
@@ -157,7 +161,7 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
         )
         return -slope, fall
 
-    multiplier = last_accepted(excess, np.zeros(len(values)), last, start, close=1e-12 * size)
+    multiplier = last_accepted(excess, np.zeros(len(values)), last, start, close=1e-11 * size)
     with np.errstate(divide="ignore", invalid="ignore"):
         tilt = (shift @ member + multiplier[:, None] * values) / sizes
         found = 2 * np.where(counts > 0, counts * np.log1p(tilt), 0.0).sum(axis=1)
@@ -178,6 +182,12 @@ def _slope(
     is; of several it is what makes the rates of each sum to 1, or leaves its least value none.
     """
     sizes, seen = counts @ member.T, counts > 0
+    if len(member) == 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            whole = np.maximum(sizes + multiplier[:, None] * values, 0.0)
+            parts = np.where(seen, values / whole, 0.0)
+            slope, fall = (counts * parts).sum(axis=1), (counts * parts**2).sum(axis=1)
+        return slope, fall, np.zeros_like(least)
     gaps = values - least @ member
     slack = multiplier[:, None] * gaps
     extra = np.stack([(counts - slack)[:, part > 0].max(axis=1) for part in member], axis=1)
