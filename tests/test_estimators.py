@@ -38,25 +38,6 @@ def from_counts(counts, prob=None, **options):
 
 # -- other software ------------------------------------------------------------------------
 
-
-def floats(text):
-    return [float(number) for number in text.split()]
-
-
-# shares, then standard errors
-FIVE = floats("""
-0.3833333333333333 0.20833333333333331 0.18333333333333335 0.125 0.1
-0.017240416158201845 0.015048833854051619 0.014623847936307055 0.01349076434393226
-0.01293467723446558
-""")
-TEN = floats("""
-0.2800000000000001 0.22461538461538474 0.16923076923076918 0.11384615384615379 0.0861538461538462
-0.058461538461538454 0.04461538461538461 0.016923076923076916 0.009999999999999998
--0.0038461538461538464
-0.005827203020127906 0.005432130296794492 0.004944313056978599 0.004332536343754917
-0.003962714823503669 0.0035329814965545875 0.0032884437734791655 0.00271341662007508
-0.0025447700654598095 0.002161838170979658
-""")
 # RRreg 0.7.6 (R 4.2.2), RRuni(y, model, p, MLest = FALSE): estimates and n - 1 in the SE.
 # Warner's design is binary randomized response; so is the crosswise model, whose answer
 # "both or neither" is a report of yes.
@@ -73,7 +54,18 @@ RRREG = [
     # model = "FR", p = c(.2, .2), data set ForcedResponseData
     ([492, 508], 0.8, [0.48666666666666664, 0.5133333333333333], [0.02636212488201514] * 2),
     # model = "FR", p = rep(0.08, 5)
-    ([620, 410, 380, 310, 280], 0.68, FIVE[:5], FIVE[5:]),
+    (
+        [620, 410, 380, 310, 280],
+        0.68,
+        [0.3833333333333333, 0.20833333333333331, 0.18333333333333335, 0.125, 0.1],
+        [
+            0.017240416158201845,
+            0.015048833854051619,
+            0.014623847936307055,
+            0.01349076434393226,
+            0.01293467723446558,
+        ],
+    ),
     # model = "custom", p = the matrix of k-RR
     ([640, 360], 0.75, [0.78, 0.22000000000000003], [0.030373055864079967] * 2),
     (
@@ -82,7 +74,34 @@ RRREG = [
         [0.5714285714285714, 0.2857142857142857, 0.14285714285714288],
         [0.022598999898869022, 0.02071232553337333, 0.018079199919095217],
     ),
-    ([2300, 1900, 1500, 1100, 900, 700, 600, 400, 350, 250], 0.75, TEN[:10], TEN[10:]),
+    (
+        [2300, 1900, 1500, 1100, 900, 700, 600, 400, 350, 250],
+        0.75,
+        [
+            0.2800000000000001,
+            0.22461538461538474,
+            0.16923076923076918,
+            0.11384615384615379,
+            0.0861538461538462,
+            0.058461538461538454,
+            0.04461538461538461,
+            0.016923076923076916,
+            0.009999999999999998,
+            -0.0038461538461538464,
+        ],
+        [
+            0.005827203020127906,
+            0.005432130296794492,
+            0.004944313056978599,
+            0.004332536343754917,
+            0.003962714823503669,
+            0.0035329814965545875,
+            0.0032884437734791655,
+            0.00271341662007508,
+            0.0025447700654598095,
+            0.002161838170979658,
+        ],
+    ),
 ]
 
 
@@ -148,6 +167,17 @@ def test_mle_is_that_of_multi_freq_ldpy(counts, prob, shares, tolerance):
     assert score.max() <= est.n * (1 + 1e-9)
 
 
+def test_rows_variance_is_that_of_multi_freq_ldpy():
+    """multi-freq-ldpy 0.2.4, VAR_Pure(p, q, n, f): the noise alone, for given answers."""
+    assert 0.00375 == pytest.approx(
+        proportion_variance(0.05, 200, 0.75, k=2, target="rows"), abs=1e-14
+    )
+    # p = .9, q = .0333 is k = 4
+    assert 0.0008579881656804733 == pytest.approx(
+        proportion_variance(0.0, 50, 0.9, k=4, target="rows"), abs=1e-14
+    )
+
+
 # -- the theory page (own scripts in mpmath and NumPy, each confirmed by a second route) ----
 
 
@@ -162,24 +192,20 @@ def test_debiased_shares_of_the_theory_page():
     )
 
 
-@pytest.mark.parametrize(
-    ("share", "n", "prob", "k", "target", "expected"),
-    [
-        # multi-freq-ldpy 0.2.4, VAR_Pure(p, q, n, f): the noise alone; p = .9, q = .0333 is k = 4
-        (0.05, 200, 0.75, 2, "rows", 0.00375),
-        (0.0, 50, 0.9, 4, "rows", 0.0008579881656804733),
-        # p = .7, q = .1, and (k - 2 + e) / (e - 1)^2 for a rare value of 16 at epsilon 1
-        (0.3, 1000, 0.7, 4, "rows", 0.00035),
-        (0.3, 1000, 0.7, 4, "population", 0.00056),
-        (0.0, 1, rr.prob_from_epsilon(1.0, 16), 16, "rows", 5.662430016946315),
-    ],
-)
-def test_variances_of_known_origin(share, n, prob, k, target, expected):
-    """Of multi-freq-ldpy and of the theory page; of counts n^2 times as much."""
-    found = proportion_variance(share, n, prob, k=k, target=target)
-    assert expected == pytest.approx(found, rel=1e-12)
-    if target == "rows":
-        assert n * n * expected == pytest.approx(count_variance(share, n, prob, k=k), rel=1e-12)
+def test_variances_of_the_theory_page():
+    """p = .7, q = .1, n = 1000, f = .3: .00035 for the rows, .00056 for the population."""
+    rows = proportion_variance(0.3, 1000, 0.7, k=4, target="rows")
+    population = proportion_variance(0.3, 1000, 0.7, k=4)
+    assert 0.00035 == pytest.approx(rows, rel=1e-12)
+    assert 0.00056 == pytest.approx(population, rel=1e-12)
+    assert 0.3 * 0.7 / 1000 == pytest.approx(population - rows, rel=1e-12)
+    assert 350.0 == pytest.approx(count_variance(0.3, 1000, 0.7, k=4), rel=1e-12)
+
+
+def test_variance_of_a_rare_value_in_many_categories():
+    """n Var at f = 0 is (k - 2 + e) / (e - 1)^2: 5.662430016946315 for k = 16, epsilon = 1."""
+    found = proportion_variance(0.0, 1, epsilon=1, k=16, target="rows")
+    assert 5.662430016946315 == pytest.approx(found, rel=1e-12)
 
 
 def test_mle_and_projection_of_the_theory_page():

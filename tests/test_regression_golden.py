@@ -46,30 +46,51 @@ def ratio(found):
     return 2 * (ask(found, "log_likelihood") - ask(found, "log_likelihood_null"))
 
 
-def numbers(text):
-    """A list of numbers for each line."""
-    return [[float(number) for number in line.split()] for line in text.strip().splitlines()]
-
-
-# GLMMRR 0.6.0, RRglm(y ~ x, link = "RRlink.logit", RRmodel = "Warner", p1 = .7, ...), with cloglog
-# and cauchit; then with RRmodel = "UQM", p1 = .7, p2 = .4, and "Kuk", .8, .2.  Two coefficients,
-# their errors from the expected information, log-likelihood.
-GLMMRR = """
--1.9044343746427284 0.5966189519972912 0.4498666580682393 0.1593395133603556 -676.0898026529969
--1.8893495642044353 0.4698978083432916 0.37722411109368026 0.12330176137203157 -676.0944630865506
--1.8147029776139945 0.5649572544417448 0.556493856520667 0.1823361432738467 -676.1843033080503
--0.7569566592955598 0.2915649401887828 0.16655766963704213 0.06740564516956267 -676.1733637734039
--1.1387143321429751 0.35703543641884555 0.21940411574743224 0.08429207606972759 -676.1289689716381
-"""
-FITS = [logit, cloglog, cauchit, logit, logit], [WARNER, WARNER, WARNER, UNRELATED, KUK]
-
-
 @pytest.mark.parametrize(
-    ("fit", "mechanism", "golden"), list(zip(*FITS, numbers(GLMMRR), strict=True))
+    ("fit", "mechanism", "coefficients", "errors", "log_likelihood"),
+    [
+        # GLMMRR 0.6.0, RRglm(y ~ x, link = "RRlink.logit", RRmodel = "Warner", p1 = .7, ...);
+        # its vcov is from the expected information.
+        (
+            logit,
+            WARNER,
+            [-1.9044343746427284, 0.5966189519972912],
+            [0.4498666580682393, 0.1593395133603556],
+            -676.0898026529969,
+        ),
+        (
+            cloglog,
+            WARNER,
+            [-1.8893495642044353, 0.4698978083432916],
+            [0.37722411109368026, 0.12330176137203157],
+            -676.0944630865506,
+        ),
+        (
+            cauchit,
+            WARNER,
+            [-1.8147029776139945, 0.5649572544417448],
+            [0.556493856520667, 0.1823361432738467],
+            -676.1843033080503,
+        ),
+        # the same with RRmodel = "UQM", p1 = .7, p2 = .4, and with "Kuk", .8, .2
+        (
+            logit,
+            UNRELATED,
+            [-0.7569566592955598, 0.2915649401887828],
+            [0.16655766963704213, 0.06740564516956267],
+            -676.1733637734039,
+        ),
+        (
+            logit,
+            KUK,
+            [-1.1387143321429751, 0.35703543641884555],
+            [0.21940411574743224, 0.08429207606972759],
+            -676.1289689716381,
+        ),
+    ],
 )
-def test_links_and_designs_agree_with_glmmrr(fit, mechanism, golden):
+def test_links_and_designs_agree_with_glmmrr(fit, mechanism, coefficients, errors, log_likelihood):
     """Links and one-sample designs give GLMMRR's estimates and expected-information errors."""
-    coefficients, errors, log_likelihood = golden[:2], golden[2:4], golden[4]
     found = on_grid(fit, mechanism, vcov="expected")
     assert coefficients == pytest.approx(found.params.tolist(), rel=5e-6)
     assert errors == pytest.approx(found.bse.tolist(), rel=5e-6)
@@ -80,19 +101,26 @@ def test_links_and_designs_agree_with_glmmrr(fit, mechanism, golden):
     assert (2, 998) == (ask(found, "df_model"), ask(found, "df_resid"))
 
 
-MIRRORED = [0.4497481567112552, 0.159345005128768]
-UNKNOWN = [0.16617977358642197, 0.0673294424475]
-DISGUISED = rr.surveys.disguised_response([0, 1], 0.7, yes=1)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "coefficients", "errors"),
     [
         # rr 1.4.2, rrreg(y ~ x, p = .7, design = "mirrored", em.converge = 1e-11) and
         # design = "disguised"; design = "unrelated-known", q = .4: vcov of outer products
-        (WARNER, [-1.9044325564054057, 0.5966183918659261], MIRRORED),
-        (DISGUISED, [-1.9044325564054057, 0.5966183918659261], MIRRORED),
-        (UNRELATED, [-0.7569565933554695, 0.2915648879958744], UNKNOWN),
+        (
+            WARNER,
+            [-1.9044325564054057, 0.5966183918659261],
+            [0.4497481567112552, 0.159345005128768],
+        ),
+        (
+            rr.surveys.disguised_response([0, 1], 0.7, yes=1),
+            [-1.9044325564054057, 0.5966183918659261],
+            [0.4497481567112552, 0.159345005128768],
+        ),
+        (
+            UNRELATED,
+            [-0.7569565933554695, 0.2915648879958744],
+            [0.16617977358642197, 0.0673294424475],
+        ),
     ],
 )
 def test_outer_products_agree_with_rr(mechanism, coefficients, errors):
@@ -102,25 +130,46 @@ def test_outer_products_agree_with_rr(mechanism, coefficients, errors):
     assert errors == pytest.approx(found.bse.tolist(), abs=5e-6)
 
 
-# RRreg 0.7.6, RRlog(y ~ x, model = "Warner", p = .7, fit.n = 5), "UQTknown", "Kuk": by row the
-# covariance, as two variances and what is between them; log-likelihood, prevalence, chi-squared.
-RRLOG = """
-0.2026512291875624 0.02533204081891591 -0.06479574452662562
-0.027826068545153636 0.004541422235413721 -0.009324207655833
-0.0485058553534534 0.007135690779686932 -0.01591604938317312
--676.0898026657763 0.3522849742343788 20.158261501203242
--676.1733637740144 0.45839836209206547 19.99113928472616
--676.1289689739763 0.40137664449479965 20.07992888480362
-"""
-
-
-@pytest.mark.parametrize("place", range(3), ids=["warner", "unrelated", "kuk"])
-def test_the_hessian_agrees_with_rrreg(place):
+@pytest.mark.parametrize(
+    ("mechanism", "vcov", "log_likelihood", "prevalence", "chisq"),
+    [
+        # RRreg 0.7.6, RRlog(y ~ x, model = "Warner", p = .7, fit.n = 5), "UQTknown", "Kuk"
+        (
+            WARNER,
+            [
+                [0.2026512291875624, -0.06479574452662562],
+                [-0.06479574452662562, 0.02533204081891591],
+            ],
+            -676.0898026657763,
+            0.3522849742343788,
+            20.158261501203242,
+        ),
+        (
+            UNRELATED,
+            [
+                [0.027826068545153636, -0.009324207655833],
+                [-0.009324207655833, 0.004541422235413721],
+            ],
+            -676.1733637740144,
+            0.45839836209206547,
+            19.99113928472616,
+        ),
+        (
+            KUK,
+            [
+                [0.0485058553534534, -0.01591604938317312],
+                [-0.01591604938317312, 0.007135690779686932],
+            ],
+            -676.1289689739763,
+            0.40137664449479965,
+            20.07992888480362,
+        ),
+    ],
+)
+def test_the_hessian_agrees_with_rrreg(mechanism, vcov, log_likelihood, prevalence, chisq):
     """The default covariance, the mean prevalence and LR tests agree with RRreg."""
-    (one, other, between), (log_likelihood, prevalence, chisq) = numbers(RRLOG)[place::3]
-    found = on_grid(logit, [WARNER, UNRELATED, KUK][place])
-    vcov = found.cov_params().to_numpy().ravel()
-    assert [one, between, between, other] == pytest.approx(vcov, rel=1e-3)
+    found = on_grid(logit, mechanism)
+    assert np.array(vcov).ravel() == pytest.approx(found.cov_params().to_numpy().ravel(), rel=1e-3)
     assert log_likelihood == pytest.approx(ask(found, "log_likelihood"), abs=1e-7)
     assert prevalence == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-5)
     assert chisq == pytest.approx(ratio(found), abs=1e-6)
@@ -202,23 +251,34 @@ def cells(*counts):
     return pd.DataFrame({"y": [0, 1, 0, 1], "x": [0, 0, 1, 1], "n": counts})
 
 
-# rr 1.4.2, rrreg(rr.q1 ~ cov.female), rows complete on these, and rrreg(rr.q1 ~ civic): vcov of
-# outer products; GLMMRR 0.6.0, RRglm(rr.q1 ~ cov.female, ...), rows complete on six covariates.
-ANSWERED = [(815, 497, 789, 334), (812, 387, 792, 444), (813, 494, 784, 332)]
-BY_ONE = """
--0.7619803583953322 -0.6487017075865426
--1.185004955239195 0.2839558582661848
--0.767836930167876 -0.6421472020744079
-0.00857347135436546 -0.008573471354365536 0.02541644621632152
-0.012755786796078538 -0.012755786796078169 0.02268683189248155
-0.008635566806162582 -0.008635566806162613 0.02557222579033012
-"""
-
-
-@pytest.mark.parametrize(("place", "vcov"), [(0, "opg"), (1, "opg"), (2, "expected")])
-def test_nigeria_by_one_covariate(place, vcov):
+@pytest.mark.parametrize(
+    ("data", "vcov", "coefficients", "covariance"),
+    [
+        # rr 1.4.2, rrreg(rr.q1 ~ cov.female), rows complete on these; vcov of outer products
+        (
+            cells(815, 497, 789, 334),
+            "opg",
+            [-0.7619803583953322, -0.6487017075865426],
+            [0.00857347135436546, -0.008573471354365536, 0.02541644621632152],
+        ),
+        # rr 1.4.2, rrreg(rr.q1 ~ civic)
+        (
+            cells(812, 387, 792, 444),
+            "opg",
+            [-1.185004955239195, 0.2839558582661848],
+            [0.012755786796078538, -0.012755786796078169, 0.02268683189248155],
+        ),
+        # GLMMRR 0.6.0, RRglm(rr.q1 ~ cov.female, ...), rows complete on six covariates
+        (
+            cells(813, 494, 784, 332),
+            "expected",
+            [-0.767836930167876, -0.6421472020744079],
+            [0.008635566806162582, -0.008635566806162613, 0.02557222579033012],
+        ),
+    ],
+)
+def test_nigeria_by_one_covariate(data, vcov, coefficients, covariance):
     """The forced design of the Nigeria survey by sex and by membership in a civic group."""
-    data, (coefficients, covariance) = cells(*ANSWERED[place]), numbers(BY_ONE)[place::3]
     found = logit(
         data["y"], data[["x"]], mechanism=FORCED, intercept=True, frequencies=data["n"], vcov=vcov
     )
@@ -305,36 +365,49 @@ def test_independence_of_a_private_and_an_ordinary_answer():
     assert 0.36 < ask(found, "pvalues")["x"] < 0.37
 
 
-# plagiarism by Gender, RR, pp (as 010): age:reports of 0/reports of 1; RR = 0 are direct answers.
-AGES = """
-000 18:1/0 20:4/1 21:6/0 22:7/0 23:3/0 24:6/0 25:6/0 26:2/0 27:1/0 28:1/0 29:1/0 30:1/0 31:1/0
-001 18:1/0 20:4/1 21:6/0 22:7/0 23:3/0 24:6/0 25:6/0 26:2/0 27:1/0 28:1/0 29:1/0 30:1/0 31:1/0
-010 18:0/1 19:1/1 20:7/14 21:5/22 22:3/15 23:5/14 24:10/8 25:1/12 26:3/8 27:3/7 28:0/2 29:1/3
-31:0/2 32:2/0 33:1/0 36:0/1
-011 18:0/1 19:0/2 20:12/9 21:11/16 22:5/13 23:5/14 24:7/11 25:5/8 26:5/6 27:3/7 28:0/2 29:1/3
-31:0/2 32:0/2 33:1/0 36:0/1
-100 19:6/0 20:6/0 21:11/0 22:5/0 23:9/0 24:7/0 25:4/0 26:3/0 29:1/0 31:1/0
-101 19:6/0 20:6/0 21:7/4 22:5/0 23:8/1 24:7/0 25:4/0 26:3/0 29:1/0 31:1/0
-110 19:2/15 20:7/18 21:5/20 22:3/14 23:8/10 24:3/13 25:6/7 26:0/4 27:1/2 28:0/1 29:1/1 30:0/5
-31:0/4 32:1/1 35:0/1 40:0/1 41:0/1
-111 19:9/9 20:8/17 21:9/16 22:6/11 23:7/11 24:6/10 25:3/10 26:1/2 27:1/2 28:0/1 29:1/1 30:1/4
-31:1/3 32:1/1 35:0/1 40:1/0 41:0/1
-"""
+# plagiarism by (Gender, RR, pp): age:reports of 0/reports of 1; RR = 0 are direct answers.
+AGES = {
+    (0, 0, 0): (
+        "18:1/0 20:4/1 21:6/0 22:7/0 23:3/0 24:6/0 25:6/0 26:2/0 27:1/0 28:1/0 29:1/0 30:1/0 "
+        "31:1/0 "
+    ),
+    (0, 0, 1): (
+        "18:1/0 20:4/1 21:6/0 22:7/0 23:3/0 24:6/0 25:6/0 26:2/0 27:1/0 28:1/0 29:1/0 30:1/0 "
+        "31:1/0 "
+    ),
+    (0, 1, 0): (
+        "18:0/1 19:1/1 20:7/14 21:5/22 22:3/15 23:5/14 24:10/8 25:1/12 26:3/8 27:3/7 28:0/2 "
+        "29:1/3 31:0/2 32:2/0 33:1/0 36:0/1 "
+    ),
+    (0, 1, 1): (
+        "18:0/1 19:0/2 20:12/9 21:11/16 22:5/13 23:5/14 24:7/11 25:5/8 26:5/6 27:3/7 28:0/2 "
+        "29:1/3 31:0/2 32:0/2 33:1/0 36:0/1 "
+    ),
+    (1, 0, 0): ("19:6/0 20:6/0 21:11/0 22:5/0 23:9/0 24:7/0 25:4/0 26:3/0 29:1/0 31:1/0 "),
+    (1, 0, 1): ("19:6/0 20:6/0 21:7/4 22:5/0 23:8/1 24:7/0 25:4/0 26:3/0 29:1/0 31:1/0 "),
+    (1, 1, 0): (
+        "19:2/15 20:7/18 21:5/20 22:3/14 23:8/10 24:3/13 25:6/7 26:0/4 27:1/2 28:0/1 29:1/1 "
+        "30:0/5 31:0/4 32:1/1 35:0/1 40:0/1 41:0/1 "
+    ),
+    (1, 1, 1): (
+        "19:9/9 20:8/17 21:9/16 22:6/11 23:7/11 24:6/10 25:3/10 26:1/2 27:1/2 28:0/1 29:1/1 "
+        "30:1/4 31:1/3 32:1/1 35:0/1 40:1/0 41:0/1 "
+    ),
+}
 
 
 def mixed(formula_or_columns, fit):
     """A fit of crosswise reports and direct answers together, each row with its own mechanism."""
-    listed = []
-    for cell in AGES.split():
-        age, colon, counts = cell.partition(":")
-        if not colon:
-            profile = [int(digit) for digit in age]
-        listed += [
+    rows = pd.DataFrame(
+        [
             (*profile, int(age), report, int(count))
+            for profile, line in AGES.items()
+            for age, counts in (cell.split(":") for cell in line.split())
             for report, count in enumerate(counts.split("/"))
-            if colon and int(count)
-        ]
-    rows = pd.DataFrame(listed, columns=["Gender", "RR", "pp", "age", "y", "n"])
+            if int(count)
+        ],
+        columns=["Gender", "RR", "pp", "age", "y", "n"],
+    )
     mechanism = rr.Samples({1: CROSSWISE, 0: rr.surveys.direct([0, 1])})
     return fit(
         rows["y"], rows[formula_or_columns], mechanism=mechanism, group=rows["RR"], intercept=True,

@@ -25,12 +25,6 @@ def column(values, lines):
     return [value for value, counts in zip(values, lines, strict=True) for _ in range(sum(counts))]
 
 
-def parts(cell):
-    """The numbers of a cell, of which the last two are counts."""
-    *beside, no, yes = cell.replace("/", ":").split(":")
-    return *map(float, beside), int(no), int(yes)
-
-
 def of_counts(mechanism, lines, **columns):
     """An estimate of people counted in lines; each column has a value for every line."""
     reports = [report for counts in lines for report in rows_of(mechanism, counts)]
@@ -57,88 +51,135 @@ MANGAT = [
     (0.29677419354838702, 34, 12),
 ]
 # SoberanisCruzData by cluster (no, yes), all with probability 0.2
-NO = [18, 16, 14, 10, 13, 10, 7, 14, 8, 6, 12, 13, 16, 8, 14, 6, 13, 6, 8, 7]
-YES = [2, 4, 1, 0, 2, 5, 3, 1, 2, 4, 8, 2, 4, 7, 6, 4, 7, 4, 2, 3]
-SOBERANIS = list(zip(NO, YES, strict=True))
+SOBERANIS = [
+    (18, 2),
+    (16, 4),
+    (14, 1),
+    (10, 0),
+    (13, 2),
+    (10, 5),
+    (7, 3),
+    (14, 1),
+    (8, 2),
+    (6, 4),
+    (12, 8),
+    (13, 2),
+    (16, 4),
+    (8, 7),
+    (14, 6),
+    (6, 4),
+    (13, 7),
+    (6, 4),
+    (8, 2),
+    (7, 3),
+]
 
-SINGHS = """
-0.048387096774193498:72/38 0.033333333333333298:49/10 0.032786885245901599:51/19
-0.038461538461538498:162/56 0.046875:48/16 0.046511627906976702:62/18 0.057692307692307702:28/17
-0.060606060606060601:127/29
-"""
-# mechanism, rows (probability, counts ...), size
-ASKED = {
-    "warner": (surveys.warner(ANSWERS, 0.7, yes=1), WARNER, 1),
-    "warner mean": (surveys.warner(ANSWERS, 0.7, yes=1), WARNER, 802),
-    "forced": (surveys.forced_response(ANSWERS, 0.6, [0.2, 0.2]), [(0.1, 492, 508)], 1),
+RRTCS = {
+    # Warner(WarnerData$z, 0.7, WarnerData$Pi, "total", 0.95)
+    "warner": (
+        surveys.warner(ANSWERS, 0.7, yes=1),
+        WARNER,
+        1,
+        360.90000000000003,
+        7883.336612903236,
+    ),
+    # Warner(..., "mean", 0.95, N = 802)
+    "warner mean": (
+        surveys.warner(ANSWERS, 0.7, yes=1),
+        WARNER,
+        802,
+        0.45,
+        0.012256355080041846,
+    ),
+    # ForcedResponse(ForcedResponseData$z, 0.2, 0.2, ForcedResponseData$Pi, "total", 0.95)
+    "forced": (
+        surveys.forced_response(ANSWERS, 0.6, [0.2, 0.2]),
+        [(0.1, 492, 508)],
+        1,
+        5133.333333333333,
+        66990.99099099098,
+    ),
+    # Horvitz(HorvitzData$z, 0.5, 0.6666667, HorvitzData$Pi, "mean", 0.95, 10777)
     "horvitz": (
         surveys.unrelated_question(ANSWERS, 0.5, 0.6666667, yes=1),
         [(0.038136772999999999, 246, 165)],
         10777,
+        0.13625300716029418,
+        0.0023331532563668207,
     ),
-    "mangat singh": (surveys.mangat_singh(ANSWERS, 0.55, 0.7, yes=1), MANGAT, 802),
+    # MangatSingh(MangatSinghData$z, 0.7, 0.55, MangatSinghData$Pi, "mean", 0.95, 802)
+    "mangat singh": (
+        surveys.mangat_singh(ANSWERS, 0.55, 0.7, yes=1),
+        MANGAT,
+        802,
+        0.5004562268105743,
+        0.0016501145573350935,
+    ),
+    # Mangat(MangatSinghData$z, 0.7, 0.5, 0.55, MangatSinghData$Pi, "mean", 0.95, 802)
     "mangat unrelated": (
         surveys.mangat_unrelated_question(ANSWERS, 0.55, 0.7, 0.5, yes=1),
         MANGAT,
         802,
+        0.5003850237823343,
+        0.0010857131596358886,
     ),
+    # MangatSinghSingh(MangatSinghSinghData$z, 0.6, 0.5, MangatSinghSinghData$Pi, "total", 0.95)
     "mangat singh singh": (
         surveys.mangat_singh_singh(ANSWERS, 0.6, 0.5, yes=1),
-        [parts(cell) for cell in SINGHS.split()],
+        [
+            (0.048387096774193498, 72, 38),
+            (0.033333333333333298, 49, 10),
+            (0.032786885245901599, 51, 19),
+            (0.038461538461538498, 162, 56),
+            (0.046875, 48, 16),
+            (0.046511627906976702, 62, 18),
+            (0.057692307692307702, 28, 17),
+            (0.060606060606060601, 127, 29),
+        ],
         1,
+        1206.5000000000002,
+        126905.7660400277,
     ),
-    # pairs (I, J) in the order (0, 0), (0, 1), (1, 0), (1, 1)
+    # MangatSinghSinghUB(data$I, data$J, 0.6, 0.8, data$Pi, "mean", 0.95, 802); pairs (I, J)
+    # in the order (0, 0), (0, 1), (1, 0), (1, 1)
     "mangat singh singh, two answers": (
         surveys.mangat_singh_singh_two_answers(ANSWERS, [0.6, 0.8], yes=1),
         [(0.62344139650872799, 113, 11, 35, 341)],
         802,
+        0.6560000000000002,
+        0.0005385697279846476,
     ),
+    # Christofides(ChristofidesData$z, 1:5, c(0.1, 0.2, 0.3, 0.2, 0.2), data$Pi, "mean", 0.95, 802)
     "christofides": (
         surveys.christofides(ANSWERS, [0.1, 0.2, 0.3, 0.2, 0.2], yes=1),
         [(0.18703241895261799, 21, 27, 49, 34, 19)],
         802,
+        0.45000000000000123,
+        0.062385590832761684,
     ),
+    # SoberanisCruz(SoberanisCruzData$z, 0.7, 0.5, SoberanisCruzData$Pi, "total", 0.9)
     "soberanis cruz": (
         surveys.soberanis_cruz(ANSWERS, 0.7, 0.5, yes=1),
         [(0.2, *np.sum(SOBERANIS, axis=0))],
         1,
+        196.42857142857144,
+        2573.3272720853056,
     ),
+    # Horvitz(HorvitzDataStCl$z, 0.6, 0.5, HorvitzDataStCl$Pi, "mean", 0.95, 1500)
     "horvitz, two strata": (
         surveys.unrelated_question(ANSWERS, 0.6, 0.5, yes=1),
         [(0.28, 114, 81), (0.22, 91, 79)],
         1500,
+        0.393939393939394,
+        0.0016881513142514985,
     ),
-}
-RRTCS = {
-    # Warner(WarnerData$z, 0.7, WarnerData$Pi, "total", 0.95)
-    "warner": (360.90000000000003, 7883.336612903236),
-    # Warner(..., "mean", 0.95, N = 802)
-    "warner mean": (0.45, 0.012256355080041846),
-    # ForcedResponse(ForcedResponseData$z, 0.2, 0.2, ForcedResponseData$Pi, "total", 0.95)
-    "forced": (5133.333333333333, 66990.99099099098),
-    # Horvitz(HorvitzData$z, 0.5, 0.6666667, HorvitzData$Pi, "mean", 0.95, 10777)
-    "horvitz": (0.13625300716029418, 0.0023331532563668207),
-    # MangatSingh(MangatSinghData$z, 0.7, 0.55, MangatSinghData$Pi, "mean", 0.95, 802)
-    "mangat singh": (0.5004562268105743, 0.0016501145573350935),
-    # Mangat(MangatSinghData$z, 0.7, 0.5, 0.55, MangatSinghData$Pi, "mean", 0.95, 802)
-    "mangat unrelated": (0.5003850237823343, 0.0010857131596358886),
-    # MangatSinghSingh(MangatSinghSinghData$z, 0.6, 0.5, MangatSinghSinghData$Pi, "total", 0.95)
-    "mangat singh singh": (1206.5000000000002, 126905.7660400277),
-    # MangatSinghSinghUB(data$I, data$J, 0.6, 0.8, data$Pi, "mean", 0.95, 802)
-    "mangat singh singh, two answers": (0.6560000000000002, 0.0005385697279846476),
-    # Christofides(ChristofidesData$z, 1:5, c(0.1, 0.2, 0.3, 0.2, 0.2), data$Pi, "mean", 0.95, 802)
-    "christofides": (0.45000000000000123, 0.062385590832761684),
-    # SoberanisCruz(SoberanisCruzData$z, 0.7, 0.5, SoberanisCruzData$Pi, "total", 0.9)
-    "soberanis cruz": (196.42857142857144, 2573.3272720853056),
-    # Horvitz(HorvitzDataStCl$z, 0.6, 0.5, HorvitzDataStCl$Pi, "mean", 0.95, 1500)
-    "horvitz, two strata": (0.393939393939394, 0.0016881513142514985),
 }
 
 
 @pytest.mark.parametrize("name", RRTCS)
 def test_totals_are_those_of_rrtcs(name):
     """Horvitz-Thompson totals and their variances for unequal probabilities."""
-    (mechanism, rows, size), (total, variance) = ASKED[name], RRTCS[name]
+    mechanism, rows, size, total, variance = RRTCS[name]
     found = by_probability(mechanism, rows)
     assert total == pytest.approx(ask(found, "totals")[1] / size, rel=1e-10)
     assert variance == pytest.approx(ask(found, "total_variance")[1] / size**2, rel=1e-10)
@@ -193,21 +234,65 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
         assert 3203.5445757250277 == pytest.approx(variance - coins, rel=1e-10)
 
 
-# ForcedResponseDataSt: stratum:probability:no/yes
-FORCED = """
-1:0.011570057:7/1 1:0.012655024:7/1 1:0.029239766:6/0 1:0.054288817:14/5 2:0.017834849:7/1
-3:0.012727504:4/2 3:0.015103459:6/2 3:0.015686275:7/1 3:0.017458101:4/4 3:0.019230769:7/1
-3:0.029044438:6/2 4:0.014714538:6/1 4:0.020811655:5/2 4:0.033333333:6/2 4:0.045454545:6/2
-5:0.013410219:6/2 5:0.014200511:4/2 5:0.014777597:3/2 5:0.01793722:5/3 5:0.019047619:6/2
-5:0.020500205:7/0 5:0.021164021:8/0 5:0.033411293:7/1 6:0.022099448:7/1 7:0.004788584:1/1
-7:0.011407712:5/5 7:0.017587056:7/1 7:0.030385901:6/2 7:0.039123631:5/4 7:0.044802867:7/1
-8:0.013551972:4/4 8:0.02712968:7/1 9:0.006730834:4/0 9:0.014784151:5/3 9:0.015384615:6/2
-9:0.017491691:8/0 9:0.029550827:3/7 9:0.037467216:14/2 10:0.00921659:5/3 10:0.012631047:2/2
-11:0.014050864:6/2 11:0.036010083:11/0 12:0.02577984:6/2 13:0.011610356:5/3 13:0.012333498:6/2
-13:0.014907573:7/1 13:0.015236934:4/4 14:0.007936508:4/1 14:0.013888889:6/2 14:0.01621534:6/2
-15:0.0159821:7/1 15:0.018832392:4/3 16:0.011321182:3/0 17:0.026666667:3/7 19:0.016900456:4/4
-20:0.016725205:7/1
-"""
+# ForcedResponseDataSt: stratum, probability, no, yes
+FORCED = [
+    (1, 0.011570057, 7, 1),
+    (1, 0.012655024, 7, 1),
+    (1, 0.029239766, 6, 0),
+    (1, 0.054288817, 14, 5),
+    (2, 0.017834849, 7, 1),
+    (3, 0.012727504, 4, 2),
+    (3, 0.015103459, 6, 2),
+    (3, 0.015686275, 7, 1),
+    (3, 0.017458101, 4, 4),
+    (3, 0.019230769, 7, 1),
+    (3, 0.029044438, 6, 2),
+    (4, 0.014714538, 6, 1),
+    (4, 0.020811655, 5, 2),
+    (4, 0.033333333, 6, 2),
+    (4, 0.045454545, 6, 2),
+    (5, 0.013410219, 6, 2),
+    (5, 0.014200511, 4, 2),
+    (5, 0.014777597, 3, 2),
+    (5, 0.01793722, 5, 3),
+    (5, 0.019047619, 6, 2),
+    (5, 0.020500205, 7, 0),
+    (5, 0.021164021, 8, 0),
+    (5, 0.033411293, 7, 1),
+    (6, 0.022099448, 7, 1),
+    (7, 0.004788584, 1, 1),
+    (7, 0.011407712, 5, 5),
+    (7, 0.017587056, 7, 1),
+    (7, 0.030385901, 6, 2),
+    (7, 0.039123631, 5, 4),
+    (7, 0.044802867, 7, 1),
+    (8, 0.013551972, 4, 4),
+    (8, 0.02712968, 7, 1),
+    (9, 0.006730834, 4, 0),
+    (9, 0.014784151, 5, 3),
+    (9, 0.015384615, 6, 2),
+    (9, 0.017491691, 8, 0),
+    (9, 0.029550827, 3, 7),
+    (9, 0.037467216, 14, 2),
+    (10, 0.00921659, 5, 3),
+    (10, 0.012631047, 2, 2),
+    (11, 0.014050864, 6, 2),
+    (11, 0.036010083, 11, 0),
+    (12, 0.02577984, 6, 2),
+    (13, 0.011610356, 5, 3),
+    (13, 0.012333498, 6, 2),
+    (13, 0.014907573, 7, 1),
+    (13, 0.015236934, 4, 4),
+    (14, 0.007936508, 4, 1),
+    (14, 0.013888889, 6, 2),
+    (14, 0.01621534, 6, 2),
+    (15, 0.0159821, 7, 1),
+    (15, 0.018832392, 4, 3),
+    (16, 0.011321182, 3, 0),
+    (17, 0.026666667, 3, 7),
+    (19, 0.016900456, 4, 4),
+    (20, 0.016725205, 7, 1),
+]
 
 
 def test_strata_with_weights_are_those_of_survey():
@@ -217,10 +302,9 @@ def test_strata_with_weights_are_those_of_survey():
     data = fs)) with r = (z - .2) / .6 and w = 1 / Pi.
     """
     mechanism = surveys.forced_response(ANSWERS, 0.6, [0.2, 0.2])
-    lines = [parts(cell) for cell in FORCED.split()]
-    strata, chances, *_ = zip(*lines, strict=True)
-    weights = [1 / chance for chance in chances]
-    found = of_counts(mechanism, [line[2:] for line in lines], strata=strata, weights=weights)
+    strata, chances, *_ = zip(*FORCED, strict=True)
+    lines = [counts for _, _, *counts in FORCED]
+    found = of_counts(mechanism, lines, strata=strata, weights=[1 / chance for chance in chances])
     assert 442 == found.n
     assert 0.1045054778463545 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.03873438362990233 == pytest.approx(found.std_error[1], rel=1e-10)
@@ -230,8 +314,35 @@ def test_strata_with_weights_are_those_of_survey():
 
 # HorvitzDataStCl: (no, yes) by cluster, in the strata with weights 1 / .28 and 1 / .22
 HORVITZ = {
-    1: "3/7 14/6 8/2 10/5 9/6 3/7 8/7 6/4 12/3 12/8 6/4 7/3 7/8 9/11",
-    2: "10/10 5/10 15/5 7/3 9/6 9/6 5/5 12/8 6/9 5/5 8/12",
+    1: [
+        (3, 7),
+        (14, 6),
+        (8, 2),
+        (10, 5),
+        (9, 6),
+        (3, 7),
+        (8, 7),
+        (6, 4),
+        (12, 3),
+        (12, 8),
+        (6, 4),
+        (7, 3),
+        (7, 8),
+        (9, 11),
+    ],
+    2: [
+        (10, 10),
+        (5, 10),
+        (15, 5),
+        (7, 3),
+        (9, 6),
+        (9, 6),
+        (5, 5),
+        (12, 8),
+        (6, 9),
+        (5, 5),
+        (8, 12),
+    ],
 }
 
 
@@ -242,11 +353,10 @@ def test_strata_with_clusters_are_those_of_survey():
     nest = TRUE)) with r = (z - .2) / .6 and w = 1 / Pi.
     """
     mechanism = surveys.unrelated_question(ANSWERS, 0.6, 0.5, yes=1)
-    lines = [(h, *parts(line)) for h, held in HORVITZ.items() for line in held.split()]
-    strata = [stratum for stratum, *_ in lines]
+    strata = [stratum for stratum, clusters in HORVITZ.items() for _ in clusters]
     found = of_counts(
         mechanism,
-        [counts for _, *counts in lines],
+        [counts for clusters in HORVITZ.values() for counts in clusters],
         strata=strata,
         clusters=range(len(strata)),
         weights=[1 / {1: 0.28, 2: 0.22}[stratum] for stratum in strata],
