@@ -385,6 +385,12 @@ def test_a_posterior_reads():
     assert ["yes", "no", "(missing)"] == [t.get_text() for t in found.plot().get_yticklabels()]
 
 
+def test_recoding_is_of_classes():
+    """A mechanism without latent classes has nothing to recode, and says so."""
+    with pytest.raises(ArgumentTypeError, match="must be a MatrixDesign or Samples"):
+        rr.estimate(["yes", "no"], ["no", "yes"], 0.75).about({"yes": "yes", "no": "no"})
+
+
 def test_posterior_refuses():
     """A prior is a distribution over the true answers, and reports are reports."""
     m = warner(0.75)

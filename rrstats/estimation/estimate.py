@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_level, check_one_of, check_proportions
+from rrstats._checks import check_instance, check_level, check_one_of, check_proportions
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
@@ -61,6 +61,8 @@ from rrstats.mechanisms.channel import (
     transition_matrix,
 )
 from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
@@ -421,7 +423,8 @@ class Estimate(Result):
         NotIdentifiableError
             The reports do not tell these categories apart.
         """
-        made: Any = self.mechanism
+        finer = "a MatrixDesign or Samples, whose classes may be finer than categories"
+        made = check_instance(self.mechanism, "mechanism", (MatrixDesign, Samples), finer)
         found = replace(self, tally=replace(self.tally, mechanism=made.showing(shows)))
         _ = found.proportions  # raises NotIdentifiableError now
         return found

@@ -183,10 +183,10 @@ def _labels(column: Variable) -> pd.Index:
     codec = codec_of(made.report_space)
     if not codec.is_label or column.samples is not None:
         return pd.RangeIndex(column.rows, name="report")
-    labels = [*codec.domain.labels, "(missing)"]
-    told = [labels[code] for code in column.codes()]
-    found: pd.Index = pd.Index(told, name="report", tupleize_cols=False)
-    return found
+    labels = np.empty(codec.domain.k + 1, dtype=object)
+    labels[:] = [*codec.domain.labels, "(missing)"]
+    found: pd.Index = pd.Index(labels[column.codes()], dtype=object, tupleize_cols=False)
+    return found.rename("report")
 
 
 def proportions_of(given: Any, space: Categories, name: str) -> Floats:
