@@ -27,7 +27,12 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-from rrstats.estimation.analysis_columns import numbers, refuse_renamed, refuse_reports
+from rrstats.estimation.analysis_columns import (
+    blocks,
+    numbers,
+    refuse_renamed,
+    refuse_reports,
+)
 from rrstats.mechanisms.records import KEY, find, write
 from rrstats.mechanisms.samples import check_aligned
 
@@ -310,7 +315,10 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
             f"{type(data).__name__} of {table.dtype} with {table.ndim} axes"
         )
     columns = list(names) or [f"x{place + 1}" for place in range(table.shape[1])]
-    return pd.DataFrame(table, columns=columns)
+    held = np.empty(table.shape[::-1], dtype=table.dtype)
+    for part in blocks(len(table), 4096):  # turned in cache, which pandas does not
+        held[:, part] = table[part].T
+    return pd.DataFrame(held.T, columns=columns, copy=False)
 
 
 def labelled(data: Any) -> pd.Series[Any] | None:
