@@ -283,8 +283,9 @@ class DesignMatrix:
             return column.astype(np.float64)
         if isinstance(column.dtype, np.dtype | pd.PeriodDtype | pd.DatetimeTZDtype):
             return column
-        held = column.to_numpy(dtype=object, na_value=np.nan)
-        return pd.Series(held, column.index).infer_objects()
+        values = column.to_numpy(dtype=object, na_value=np.nan)
+        held = pd.Series(values, column.index, dtype=object)
+        return held if pd.api.types.infer_dtype(held) == "string" else held.infer_objects()
 
 
 def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -444,11 +445,14 @@ def sides(formula: str) -> tuple[str, Any]:
 
 def _looked_up(factor: Any) -> set[str]:
     """The names that a factor of a formula looks up, apart from those that it calls."""
-    from formulaic.utils.variables import get_required_variables
+    from formulaic.utils.code import sanitize_variable_names
+    from formulaic.utils.variables import get_expression_variables
 
     if factor.eval_method.value != "python":
         return {str(factor.expr)} if factor.eval_method.value == "lookup" else set()
-    found = get_required_variables(str(factor.expr))
+    aliases: dict[str, str] = {}
+    text = sanitize_variable_names(str(factor.expr), {}, aliases)
+    found = get_expression_variables(text, {}, aliases)
     values = [one for one in found if "." in one or "value" in one.roles]
     return {name for one in values for name in (str(one), one.partition(".")[0])}
 
