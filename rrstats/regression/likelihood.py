@@ -632,9 +632,12 @@ class Fit:
             if data.clusters is None:
                 raise ArgumentValueError("vcov 'clustered' needs a design with clusters")
             each = scores * model.weights[:, None]
-            return clustered_covariance(
-                each, data, bread, lambda rows: -model.derivatives(theta, [rows])[2]
-            )
+
+            def information(rows: NDArray[np.intp]) -> Floats:
+                parts = np.array_split(rows, len(rows) // _BLOCK + 1)
+                return -model.derivatives(theta, parts)[2]
+
+            return clustered_covariance(each, data, bread, information)
         products = (scores.T * (model.squares if kind == "robust" else model.weights)) @ scores
         return (
             bread @ products @ bread if kind == "robust" else split_information(products, least)[0]
