@@ -3,9 +3,11 @@
 Spark starts a new worker for each attempt after a failure, and imports take it seconds.
 """
 
+import importlib
+
 from pyspark.daemon import manager
 
-import rrstats.engines.spark  # noqa: F401  # so that workers find it imported
+importlib.import_module("rrstats.engines.spark")
 
 if __name__ == "__main__":
     manager()

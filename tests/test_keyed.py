@@ -61,7 +61,7 @@ def test_reports_do_not_depend_on_order_or_partition(name):
     try:
         mechanism.to_dict()
     except rr.errors.ArgumentValueError:
-        pytest.skip("no JSON form")
+        pytest.skip("without a JSON form a mechanism has no keyed words")
     answers, ids = answers_of(mechanism, n), list(range(n))
     whole = released(mechanism, answers, ids)
     order = np.random.default_rng(1).permutation(n).tolist()
