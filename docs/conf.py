@@ -1,0 +1,138 @@
+"""Sphinx: the site, whose pages are text notebooks and the docstrings of rrstats.
+
+    python -m sphinx -W --keep-going -b html docs build/site
+
+No network is needed.  rrstats is imported as it is installed, or from PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import rrstats
+
+DOCS = Path(__file__).resolve().parent
+NOTEBOOKS = DOCS / "notebooks"
+
+project = "rrstats"
+author = "the rrstats founders"
+project_copyright = "the rrstats founders, MIT licence"
+release = version = rrstats.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # the pages need no network, and tell nobody that they are read
+    "numpydoc",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["build", "cards", "client/*", "vectors", "jupyter_execute", "**/.*", "_*"]
+suppress_warnings = [] if (DOCS / "glossary.md").exists() else ["ref.term"]
+
+# -- pages ---------------------------------------------------------------------------------
+
+myst_enable_extensions = [
+    "amsmath",
+    "attrs_block",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+]
+myst_heading_anchors = 3
+nb_execution_mode = "auto"  # a notebook with outputs is shown as it is stored
+nb_execution_excludepatterns = ["notebooks/*"]
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+os.environ["PYTHONWARNINGS"] = "default"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+
+# The stored notebooks are shown from here, where a link to ../docs/x.md is one to ../x.md.
+NOTEBOOKS.mkdir(exist_ok=True)
+stored = {path.name: path for path in (DOCS.parent / "notebooks").glob("*.ipynb")}
+for copy in NOTEBOOKS.glob("*.ipynb"):
+    if copy.name not in stored:
+        copy.unlink()
+for name, path in stored.items():
+    copy, text = NOTEBOOKS / name, path.read_text("utf-8").replace("](../docs/", "](../")
+    if not copy.exists() or copy.read_text("utf-8") != text:  # what is unchanged is not read again
+        copy.write_text(text, "utf-8")
+
+# -- the reference -------------------------------------------------------------------------
+
+default_role = "py:obj"
+autosummary_generate = True
+autosummary_imported_members = False
+autodoc_typehints = "none"  # numpydoc's sections say the types
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# -- the look ------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "rrstats"
+html_static_path = ["_static"]
+html_css_files = ["rrstats.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "rrstats"},
+    "header_links_before_dropdown": 5,
+    "navbar_persistent": ["search-button"],
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "getting_started": []}
+html_extra_path = [name for name in ("llms.txt",) if (DOCS / name).exists()]
+
+
+def add_files(app, _exception=None):
+    """Copy what is served as it is, in folders of its own: the client and the printed cards."""
+    for folder in ("client", "cards", "vectors"):
+        if (DOCS / folder).is_dir() and app.builder.format == "html":
+            shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
+
+
+REPLACED = ("at_scale", "from_r", "guide", "vision")  # until their successors are written
+
+
+def until_all_is_written(_app, page, source):
+    """Leave out of the toctrees what is still to be written, and let old pages stand apart."""
+    if page in REPLACED:
+        text = source[0].replace("](../notebooks/", "](notebooks/").replace("](vectors)", "")
+        source[0] = f"---\norphan: true\n---\n{text}"
+    for tree in re.findall(r"^```{toctree}\n(.*?)^```$", source[0], re.M | re.S):
+        folder = (DOCS / page).parent
+        lines = tree.splitlines(keepends=True)
+        kept = [
+            line
+            for line in lines
+            if not re.fullmatch(r"[a-z_/]+\n", line) or (folder / f"{line.strip()}.md").exists()
+        ]
+        source[0] = source[0].replace(tree, "".join(kept))
+
+
+def setup(app):
+    """Connect what Sphinx has no setting for."""
+    app.connect("build-finished", add_files)
+    app.connect("source-read", until_all_is_written)
