@@ -33,15 +33,16 @@ from rrstats.mechanisms.base import Mechanism as Mechanism
 from rrstats.mechanisms.epsilon import epsilon_from_prob as epsilon_from_prob
 from rrstats.mechanisms.epsilon import prob_from_epsilon as prob_from_epsilon
 from rrstats.mechanisms.krr import KRR as KRR
+from rrstats.mechanisms.krr import two_rounds as two_rounds
 from rrstats.mechanisms.matrix_design import MatrixDesign as MatrixDesign
 from rrstats.mechanisms.samples import Samples as Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from rrstats.mechanisms.unary import Rappor as Rappor
 from rrstats.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from rrstats.privacy import explain as explain
-from rrstats.privatization import rounds as rounds
 from rrstats.privatization import single as _single
 from rrstats.privatization.frame import check as check
+from rrstats.privatization.frame import instantaneous as instantaneous
 from rrstats.privatization.frame import privatize as privatize
 from rrstats.privatization.frame import simulate as simulate
 from rrstats.randomness.keyed import Key as Key

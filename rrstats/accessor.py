@@ -25,7 +25,7 @@ from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import Mechanisms, check_fits, read
+from rrstats.mechanisms.serialization import Mechanisms, check_fits, read
 from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import (
     check,

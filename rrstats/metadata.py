@@ -1,7 +1,9 @@
 """Metadata of privatized columns: read, find, and `carry` after a merge."""
 
-from rrstats.mechanisms.records import carry, find, read
-from rrstats.mechanisms.records import write as write  # unlisted: a record is made by privatize
+from rrstats.mechanisms.serialization import carry, find, read
+from rrstats.mechanisms.serialization import (
+    write as write,  # unlisted: a record is made by privatize
+)
 
 __all__ = ["carry", "find", "read"]
 

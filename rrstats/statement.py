@@ -26,7 +26,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import VERSION, ColumnRecord, write
+from rrstats.mechanisms.serialization import VERSION, ColumnRecord, write
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -462,7 +462,7 @@ def statement(
     Examples
     --------
     >>> import rrstats as rr
-    >>> from rrstats.mechanisms.records import ColumnRecord
+    >>> from rrstats.mechanisms.serialization import ColumnRecord
     >>> record = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> print(statement([record]).splitlines()[0])
     # How the answers in this file were protected
@@ -516,7 +516,7 @@ def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> s
     Examples
     --------
     >>> import rrstats as rr
-    >>> from rrstats.mechanisms.records import ColumnRecord
+    >>> from rrstats.mechanisms.serialization import ColumnRecord
     >>> record = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> "A report is the true answer with probability 75%" in describe([record])
     True

@@ -20,7 +20,7 @@ from answers import QUIET
 
 import rrstats as rr
 from rrstats import files
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 
 
 class _Reversing:

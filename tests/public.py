@@ -60,10 +60,10 @@ from rrstats import (
     privatize,
     prob_from_epsilon,
     probit,
-    rounds,
     simulate,
     surveys,
     tally,
+    two_rounds,
 )
 from rrstats import privatize as privatize_columns
 from rrstats import simulate as simulate_columns

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # after importorskip

@@ -19,7 +19,7 @@ import pytest
 import rrstats as rr
 from rrstats.errors import FileError, MetadataError, SecondReleaseError
 from rrstats.mechanisms import Chain
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 
 pytest.importorskip("pyarrow")
 ledgers = pytest.importorskip("rrstats.files.ledger")
@@ -398,7 +398,7 @@ import sys
 from pathlib import Path
 import rrstats as rr
 from rrstats.files.ledger import Ledger
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 
 source, records = Path(sys.argv[1]), [ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))]
 ledger = Ledger.of(source)

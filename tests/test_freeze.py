@@ -430,7 +430,7 @@ record("privacy", {
     "posterior": lambda: rr.privacy.posterior(0.05, 3.0),
     "sum": lambda: rr.total_epsilon([0.1, 0.2, 0.3]),
     "rounds": lambda: json.dumps(
-        rr.rounds.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
+        rr.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
     ),
     "curve, alike": partial(curve, COIN, COIN, COIN, COIN),
     "curve, unlike": partial(curve, COIN, THREE, max_rows_per_person=3),

@@ -289,7 +289,7 @@ def test_a_fresh_round_over_keyed_reports_is_still_keyed():
     assert twice.attrs["rrstats"]["columns"][0]["keyed"] is True
     rappor = rr.Rappor(["a", "b"], f=0.5, p=0.5, q=0.75)
     kept = rr.privatize(frame["answer"], rappor.permanent, key=KEY, id=frame["id"])
-    assert rr.rounds.instantaneous(kept, rappor).attrs["rrstats"]["columns"][0]["keyed"] is True
+    assert rr.instantaneous(kept, rappor).attrs["rrstats"]["columns"][0]["keyed"] is True
 
 
 def test_a_key_lies_in_a_file_of_its_own(tmp_path):

@@ -16,7 +16,7 @@ import rrstats as rr
 from rrstats import mechanisms, metadata
 from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
-from rrstats.mechanisms.records import MOST_LEVELS, ColumnRecord, Mechanisms
+from rrstats.mechanisms.serialization import MOST_LEVELS, ColumnRecord, Mechanisms
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 

@@ -25,7 +25,7 @@ from rrstats.errors import (
     MetadataError,
 )
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import ColumnRecord, carry, check_fits
+from rrstats.mechanisms.serialization import ColumnRecord, carry, check_fits
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 OFTEN = rr.KRR([0, 1, 2], epsilon=1.0)

@@ -15,9 +15,9 @@ from scripted import Counting, EveryStream, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
+from rrstats.mechanisms.krr import two_rounds
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.unary import Rappor
-from rrstats.privatization.rounds import two_rounds
 
 
 def log_is_at_most(ratio, limit):
@@ -225,11 +225,9 @@ def test_law_of_the_instantaneous_round(kept):
     """Every stream of tiny words: a kept 1 is reported with q, a kept 0 with p, independently."""
     m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
     recorded = Recorded(Counting(0, 2))
-    rr.rounds.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
+    rr.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
     source = EveryStream(2, dict.fromkeys(recorded.streams(), 1))
-    reports = rr.rounds.instantaneous(
-        np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source
-    )
+    reports = rr.instantaneous(np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source)
     law = source.law(reports @ [2, 1], 4)
     chances = [Fraction(3, 4) if bit else Fraction(1, 2) for bit in kept]
     expected = [
@@ -260,22 +258,21 @@ def test_instantaneous_reports_come_in_the_same_container():
     m = Rappor(range(11), 0.5, 0.25, 0.75)
     bits = np.random.default_rng(3).random((40, 11)) < 0.4
     before = bits.copy()
-    expected = rr.rounds.instantaneous(bits, m, rng=Counting(5))
+    expected = rr.instantaneous(bits, m, rng=Counting(5))
     assert (bits == before).all()
     assert not np.shares_memory(bits, expected)
     packed = [row.tobytes() for row in m.pack(bits)]
     again = [row.tobytes() for row in m.pack(expected)]
-    assert again == rr.rounds.instantaneous(packed, m, rng=Counting(5))
+    assert again == rr.instantaneous(packed, m, rng=Counting(5))
     assert (
-        expected.reshape(4, 10, 11)
-        == rr.rounds.instantaneous(bits.reshape(4, 10, 11), m, rng=Counting(5))
+        expected.reshape(4, 10, 11) == rr.instantaneous(bits.reshape(4, 10, 11), m, rng=Counting(5))
     ).all()
     held = pd.Series(packed, index=range(5, 45), name="wave", dtype=object)
-    found = rr.rounds.instantaneous(held, m, rng=Counting(5))
+    found = rr.instantaneous(held, m, rng=Counting(5))
     assert ("wave", list(range(5, 45))) == (found.name, list(found.index))
     assert (expected == m.unpack(found)).all()
     pa = pytest.importorskip("pyarrow")
-    wave = rr.rounds.instantaneous(pa.array(packed, pa.binary(2)), m, rng=Counting(5))
+    wave = rr.instantaneous(pa.array(packed, pa.binary(2)), m, rng=Counting(5))
     assert (pa.binary(2), again) == (wave.type, wave.to_pylist())
 
 
@@ -283,11 +280,11 @@ def test_missing_kept_reports_stay_missing():
     """Who keeps no report has none in any wave."""
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     kept = [bytes([1]), None, bytes([6])]
-    assert [False, True, False] == [report is None for report in rr.rounds.instantaneous(kept, m)]
-    series = rr.rounds.instantaneous(pd.Series(kept, dtype=object), m)
+    assert [False, True, False] == [report is None for report in rr.instantaneous(kept, m)]
+    series = rr.instantaneous(pd.Series(kept, dtype=object), m)
     assert [False, True, False] == list(series.isna())
     with pytest.raises(ArgumentValueError, match=r"1 of 3 kept reports are not .*, or missing"):
-        rr.rounds.instantaneous(np.array(kept, dtype=object), m)  # booleans have no place for it
+        rr.instantaneous(np.array(kept, dtype=object), m)  # booleans have no place for it
 
 
 def test_both_rounds_from_one_source_share_no_words():
@@ -295,7 +292,7 @@ def test_both_rounds_from_one_source_share_no_words():
     m = Rappor(range(10), 0.3, 0.2, 0.7)
     first, second = Recorded(Counting(7)), Recorded(Counting(7))
     kept = rr.privatize(np.arange(10), m.permanent, rng=first)
-    rr.rounds.instantaneous(kept, m, rng=second)
+    rr.instantaneous(kept, m, rng=second)
     asked = [{(a.stream, a.block, a.round) for a in source.addresses} for source in (first, second)]
     assert all(asked)
     assert set() == asked[0] & asked[1]
@@ -303,11 +300,11 @@ def test_both_rounds_from_one_source_share_no_words():
 
 def test_words_do_not_depend_on_what_was_kept(monkeypatch):
     """The same words are asked for whatever was kept, in every block."""
-    monkeypatch.setattr("rrstats.privatization.rounds.BLOCK_ROWS", 64)
+    monkeypatch.setattr("rrstats.privatization.frame.BLOCK_ROWS", 64)
     m, logs = Rappor(range(10), 0.3, 0.2, 0.7), []
     for bits in (np.zeros((150, 10), bool), np.ones((150, 10), bool)):
         recorded = Recorded(Counting(7))
-        rr.rounds.instantaneous(bits, m, rng=recorded)
+        rr.instantaneous(bits, m, rng=recorded)
         logs.append(recorded.addresses)
     assert logs[0] == logs[1]
     assert {0, 1, 2} == {asked.block for asked in logs[0]}
@@ -319,7 +316,7 @@ def test_simulated_noise_is_said():
     """A generator of NumPy makes reports that warn not to be released."""
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     with pytest.warns(SimulationWarning, match="not cryptographic"):
-        rr.rounds.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
+        rr.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(
@@ -350,7 +347,7 @@ def test_rappor_parameters(arguments, error, words):
 def test_what_was_not_kept(kept, error, words):
     """Values that the permanent round never makes are refused, and counted."""
     with pytest.raises(error, match=words):
-        rr.rounds.instantaneous(kept, Rappor(range(3), 0.5, 0.25, 0.75))
+        rr.instantaneous(kept, Rappor(range(3), 0.5, 0.25, 0.75))
 
 
 def test_large_products_are_exact_and_quick():

@@ -30,7 +30,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.arrays import debias
 from rrstats.mechanisms import from_dict, surveys
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.mechanisms.surveys import SurveyDesign
 
 F = Fraction

@@ -34,8 +34,8 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import ColumnRecord, find, read
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
+from rrstats.mechanisms.serialization import ColumnRecord, find, read
 from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)

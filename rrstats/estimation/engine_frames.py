@@ -23,7 +23,7 @@ from rrstats.estimation.analysis_columns import check_asked
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read, write
+from rrstats.mechanisms.serialization import KEY, ColumnRecord, arrow_places, read, write
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 

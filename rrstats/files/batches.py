@@ -33,7 +33,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRS
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns
 from rrstats.files.plan import wanted_columns
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame import warn_of
 from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable

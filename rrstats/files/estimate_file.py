@@ -29,7 +29,7 @@ from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import ColumnRecord, read
+from rrstats.mechanisms.serialization import ColumnRecord, read
 from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 

@@ -1,10 +1,10 @@
 """Key-values of a file or a directory: how its columns were made, and all else that is kept.
 
-The document of `mechanisms.records` lies in three places of a Parquet or Arrow file, so that every
-reader finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``), and
-among the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how pandas
-shall read each column.  Of a privatized column it is written anew, because pandas wrote it with
-the answers before it.  All else stays as it is.
+The document of `mechanisms.serialization` lies in three places of a Parquet or Arrow file, so that
+every reader finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``),
+and among the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how
+pandas shall read each column.  Of a privatized column it is written anew, because pandas wrote it
+with the answers before it.  All else stays as it is.
 
 Spark keeps no key-values of its own in a file, only what columns say of themselves: there it is
 read, and kept true.  A directory that an engine wrote has the document in a file of its own,
@@ -27,7 +27,14 @@ import pyarrow as pa
 
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
-from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, parse_object, read, write
+from rrstats.mechanisms.serialization import (
+    KEY,
+    ColumnRecord,
+    arrow_places,
+    parse_object,
+    read,
+    write,
+)
 from rrstats.privatization.column import ColumnRelease
 
 DOCUMENT = "_rrstats.json"

@@ -41,7 +41,7 @@ from rrstats.files.batches import (
 from rrstats.files.csv import TextFile
 from rrstats.files.file_metadata import Columns, Records
 from rrstats.files.ledger import files_in
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 
 ARROW_SCHEMA = b"ARROW:schema"
 PROBE_ROWS = 1024

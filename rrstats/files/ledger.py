@@ -48,7 +48,7 @@ from rrstats.files.atomic import (
     uninterrupted,
 )
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2

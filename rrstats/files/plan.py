@@ -1,7 +1,7 @@
 """Plans: a file that says how each column is to be privatized, and category words with types.
 
-A plan is the document of `mechanisms.records`, as JSON or TOML.  Written by hand it may hold bare
-category words, ``epsilon`` instead of ``prob``, and leave the policies out:
+A plan is the document of `mechanisms.serialization`, as JSON or TOML.  Written by hand it may hold
+bare category words, ``epsilon`` instead of ``prob``, and leave the policies out:
 
     v = 1
 
@@ -37,7 +37,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
+from rrstats.mechanisms.serialization import KEY, POLICIES, ColumnRecord, read
 from rrstats.privatization.column import ColumnRelease
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")

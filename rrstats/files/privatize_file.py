@@ -58,7 +58,7 @@ from rrstats.files.ledger import Ledger, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import ColumnRecord, write
+from rrstats.mechanisms.serialization import ColumnRecord, write
 from rrstats.randomness.sources import secret_bytes
 
 Progress = Callable[[int, int | None], object]

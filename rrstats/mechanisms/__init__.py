@@ -2,8 +2,8 @@
 
 Families: `krr`, `unary` (RAPPOR too), `subset_selection`, `matrix_design`, `surveys` and
 `samples`, on the base class in `base`.  `channel` is all that statistics need of them, in the forms
-of `support_channel` and `matrix_channel`.  `epsilon` rounds towards privacy,
-`records` says how columns were made, `serialization` reads a mechanism's document.
+of `support_channel` and `matrix_channel`.  `epsilon` rounds towards privacy;
+`serialization` reads a mechanism's document and the records of how columns were made.
 A new mechanism is one file here, its name in ``__all__``, one line in `serialization`, one public
 name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
 """

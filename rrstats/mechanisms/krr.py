@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_exactly_one, check_prob
+from rrstats._checks import check_epsilon, check_exactly_one, check_prob
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError
-from rrstats.mechanisms.base import Mechanism, check_codes
-from rrstats.mechanisms.epsilon import krr_prob
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.mechanisms.base import Chain, Mechanism, check_codes
+from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, krr_prob, last_double
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.randomness.samplers import below, coin
@@ -160,3 +160,71 @@ def as_mechanism(
             )
         return categories
     return KRR(categories, prob, epsilon=epsilon)
+
+
+def two_rounds(
+    categories: object, *, epsilon_lifetime: float, epsilon_first_report: float
+) -> Chain:
+    """k-RR drawn once and kept, and k-RR of what was kept for each report of a panel.
+
+    A respondent who is asked every week draws once, with a lifetime's epsilon, keeps the result,
+    and randomizes it anew for each report: averaging the reports shows the kept answer at most.
+
+    Parameters
+    ----------
+    categories : sequence of hashables
+        As for `KRR`.
+    epsilon_lifetime : float
+        Nats; for all reports of one unchanged answer together.
+    epsilon_first_report : float
+        Nats, below the lifetime's; for one report, seen alone.
+
+    Returns
+    -------
+    Chain
+        ``chain.first`` is the permanent round, ``chain.second`` the one of each report.
+        ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
+
+    Raises
+    ------
+    ArgumentValueError
+        For epsilons outside these ranges.
+
+    Notes
+    -----
+    Each wave is ``rr.privatize(kept, chain.second, again=True)`` and is estimated with ``chain``.
+    ``rr.privatize(values, chain)`` draws both rounds and keeps nothing: a second call of that is a
+    second permanent answer, and costs the lifetime's epsilon again, as does each further answer of
+    a person whose true answer changed.  A kept answer makes its owner recognizable.
+    The product of two k-RR is one, with p - q = (p1 - q1)(p2 - q2).  The published second round
+    (Arcolezi et al., L-GRR) leaves out the k - 2 ways by which a report returns to the truth or
+    comes to another answer over a third: it keeps its promise and needs up to 90 times the people
+    (k = 100).  Source: Erlingsson, Pihur and Korolova (2014), RAPPOR.
+
+    Examples
+    --------
+    >>> chain = two_rounds(["no", "yes"], epsilon_lifetime=4.0, epsilon_first_report=1.0)
+    >>> import rrstats as rr
+    >>> kept = rr.privatize(["no", "yes", "no"], chain.first)
+    >>> wave = rr.privatize(kept, chain.second, again=True)
+    >>> rr.tally(wave, chain).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
+    (3, True, True)
+    """
+    first, request = KRR(categories, epsilon=epsilon_lifetime), check_epsilon(epsilon_first_report)
+    k = first.domain.k
+
+    def is_private(prob: float) -> bool:
+        both = first.channel.then(KRRChannel.of(k, Fraction(prob)))
+        return epsilon_from_ratio(both.max_likelihood_ratio) <= request
+
+    # More truth in the second round is more epsilon in the product.
+    least = prob = 1 / k
+    if 0 < request < first.epsilon and is_private(least):
+        prob = last_double(least, LARGEST_PROB, is_private)
+    if prob == least:
+        raise ArgumentValueError(
+            "epsilon_first_report must be above 0, by as much as a double prob can express, and "
+            f"below the lifetime's epsilon {first.epsilon!r}, got {request!r}; without a second "
+            "round each report has the lifetime's"
+        )
+    return Chain(first, KRR(categories, prob))

@@ -1,14 +1,45 @@
-"""Mechanisms from the documents that ``to_dict`` wrote."""
+"""Documents: of a mechanism (`from_dict`), and of the columns of a release, a record for each.
+
+They are read strictly and written as plain JSON; only this module translates stored words.
+A record is a default, never evidence: pandas keeps attrs when raw values are put back into a
+column, and then no check can notice.  What can be noticed is refused: a name, dtype or category
+that does not fit, and an explicit argument that contradicts it.  Above 100 categories the
+document holds a fingerprint instead of the list, and the mechanism must be given.
+
+pandas loses attrs where a frame is merged with a plain one, joined to others that say something
+else, or built anew from columns; and it leaves them as they were where a column was renamed or
+dropped.  `carry` takes what the data before say and records it beside the data after.  It refuses
+sources that contradict each other (also one that has a column of that name and says nothing of
+it, so that its rows are no reports), and a column that was spoken of and may now go by another
+name, because leaving it out would understate epsilon.
+
+Version 1 never changes its meaning, so keys that it does not have are refused, not passed over.
+Nothing that a document says makes us recurse or count without bound.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
-from collections.abc import Callable
-from typing import Any
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
+
+import pandas as pd
 
 from rrstats._checks import check_instance, cut, type_name
-from rrstats.data.categories import categories_from_json
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
+from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
+from rrstats.data.columns import codec_of, column_of, open_reports
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnrecordedWarning,
+    warn,
+)
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
@@ -16,6 +47,22 @@ from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import Rappor, UnaryEncoding
+
+KEY = "rrstats"
+VERSION = 1
+MOST_CATEGORIES = 100
+
+MOST_LEVELS = 100
+"""A document holds lists and objects within each other this deep, no deeper."""
+
+_NESTED = (Mapping, list, tuple)
+"""What of a document can hold more."""
+
+POLICIES = {
+    "unknown": ("warn", "uniform", "raise"),
+    "missing": ("unknown", "uniform", "keep", "raise"),
+}
+"""Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
 
 _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Chain": Chain,
@@ -103,3 +150,518 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
         raise MetadataError(f"the description of a {name} is nested too deeply") from None
     except (ArgumentTypeError, ArgumentValueError) as error:
         raise MetadataError(f"the description of a {name} cannot be used: {error}") from error
+
+
+_FACTS: dict[str, tuple[Any, ...]] = {
+    **POLICIES,
+    **dict.fromkeys(("simulated", "keyed"), (False, True)),
+}
+
+
+@dataclass(frozen=True)
+class ColumnRecord:
+    """The making of one column.
+
+    Parameters
+    ----------
+    name : hashable
+        The column's label.
+    mechanism : dict
+        Its JSON description.
+    unknown, missing : str
+        The policies for answers outside the categories.
+    simulated : bool
+        True where the noise was not cryptographic.
+    keyed : bool
+        True where the noise came from a key and an id.
+    """
+
+    name: Hashable
+    mechanism: dict[str, Any]
+    unknown: str = "warn"
+    missing: str = "unknown"
+    simulated: bool = False
+    keyed: bool = False
+
+    @classmethod
+    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
+        """The record of a column that a mechanism made; many categories as their fingerprint.
+
+        Raises ArgumentValueError where name or categories have no JSON form, and where the
+        mechanism has more rounds than a document holds.
+        """
+        described = mechanism.to_dict()
+        for part in _walk(described):
+            listed = part.get("categories")
+            if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
+                del part["categories"]
+                part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
+        record = cls(name, described, **facts)
+        _check_depth(write([record]))
+        return record
+
+    def resolve(self, given: Mechanism | None = None) -> Mechanism:
+        """The column's mechanism, checked against the one that was given, if any.
+
+        Parameters
+        ----------
+        given : Mechanism, optional
+            The mechanism that the column is said to have.
+
+        Returns
+        -------
+        Mechanism
+
+        Raises
+        ------
+        MetadataError
+            Where they disagree, or where the document holds only a fingerprint of the categories
+            and none was given.
+        """
+        if given is not None:
+            mine = None
+            with contextlib.suppress(ArgumentValueError):  # no JSON form
+                mine = ColumnRecord.of(self.name, given).mechanism
+            if mine != self.mechanism and (self.is_shortened or given != self.resolve()):
+                raise MetadataError(
+                    f"the mechanism given for column {cut(self.name)} contradicts what the data "
+                    f"say of it: {_difference(mine or {}, self.mechanism)}; leave the argument "
+                    "out, or, if you know better, drop a frame's claim: df.attrs.pop('rrstats')"
+                )
+            return given
+        if self.is_shortened:
+            raise MetadataError(
+                f"column {cut(self.name)} has more than {MOST_CATEGORIES} categories, so the "
+                "data hold only a fingerprint of them; give the mechanism"
+            )
+        try:
+            return from_dict(self.mechanism)
+        except MetadataError as error:
+            raise MetadataError(f"column {cut(self.name)}: {error}") from None
+
+    @property
+    def is_shortened(self) -> bool:
+        """True where the document holds only a fingerprint of the categories."""
+        return any("categories_digest" in part for part in _walk(self.mechanism))
+
+    def unlabelled(self) -> Mechanism:
+        """The mechanism with numbers for labels where only a fingerprint of them is known.
+
+        Its probabilities and its epsilon are those of the column's mechanism.
+        """
+        described = copy.deepcopy(self.mechanism)
+        for part in _walk(described):
+            if part.pop("categories_digest", None) is not None:
+                k = part.pop("k", None)
+                if type(k) is not int or k > MOST_DECLARED:
+                    raise MetadataError(
+                        f"the fingerprint for column {cut(self.name)} needs a whole k of at most "
+                        f"{MOST_DECLARED:,} categories"
+                    )
+                part["categories"] = list(range(k))
+        return from_dict(described)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one report of this column; labels do not matter for it."""
+        return self.unlabelled().epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON."""
+        (name,) = categories_to_json([self.name])
+        return asdict(self) | {"name": name}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> ColumnRecord:
+        """The record that `to_dict` described; MetadataError for anything else."""
+        _check_depth(document)
+        found = dict(document) if isinstance(document, Mapping) else {}
+        if "name" not in found or not isinstance(found.pop("mechanism", None), dict):
+            raise MetadataError("each column of an rrstats document needs a name and a mechanism")
+        (name,) = categories_from_json([found.pop("name")])
+        for key, value in found.items():
+            allowed = _FACTS.get(key, ())
+            if not any(
+                value is one or (value == one and isinstance(value, str)) for one in allowed
+            ):
+                rule = f"must be one of {list(allowed)}, found {cut(value)}"
+                raise MetadataError(
+                    f"{cut(key)} of column {cut(name)} "
+                    + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
+                )
+        return cls(**copy.deepcopy(document) | {"name": name})
+
+
+def _check_depth(document: Any) -> None:
+    """Raise MetadataError where whatever reads the document further would not come back."""
+    level: list[Any] = [[document]]
+    for _ in range(MOST_LEVELS + 1):
+        # By identity: one part that is held in many places is looked at once.
+        inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
+        below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
+        if not (level := list(below.values())):
+            return
+    raise MetadataError(
+        f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
+    )
+
+
+def _walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    yield description
+    for key, value in description.items():
+        # The mechanisms of several samples are a list; other lists hold labels and numbers.
+        for part in value if key == "parts" and isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                yield from _walk(part)
+
+
+def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
+    """The parts in which a described mechanism differs from the recorded one, in words."""
+    if given.get("type") != recorded.get("type"):
+        return f"{given.get('type', 'no JSON form')} instead of {recorded.get('type')}"
+    found = []
+    for key in {**recorded, **given}:
+        one, other = given.get(key), recorded.get(key)
+        if one == other:
+            continue
+        if not isinstance(one, dict | list) and not isinstance(other, dict | list):
+            found.append(f"{key} {str(one)[:40]} instead of {str(other)[:40]}")
+        elif sorted(map(repr, one or ())) == sorted(map(repr, other or ())):
+            found.append(f"the order of the {key}")
+        else:
+            found.append(f"other {key}")
+    return ", ".join(found) or "other labels"
+
+
+def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
+    """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
+
+    Parameters
+    ----------
+    attrs : mapping
+        May hold, under "rrstats", the document or its JSON text.
+
+    Returns
+    -------
+    list of ColumnRecord
+
+    Raises
+    ------
+    MetadataError
+        For a document that is there and cannot be read.
+
+    Examples
+    --------
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> [record.name for record in read({"rrstats": kept})]
+    ['smoker']
+    """
+    document = attrs.get(KEY, attrs.get(KEY.encode()))  # bytes in Arrow and Parquet
+    if document is None:
+        return []
+    if isinstance(document, str | bytes):
+        try:
+            document = json.loads(document)
+        except (ValueError, RecursionError):
+            raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
+    _check_depth(document)
+    said = document if isinstance(document, Mapping) else {"v": VERSION}
+    if type(said.get("v")) is not int or said["v"] != VERSION:
+        raise MetadataError(
+            f"the rrstats document has version {cut(said.get('v'))}, this rrstats reads "
+            f"{VERSION}; a newer rrstats may read it"
+        )
+    if set(said) != {"v", "columns"} or not isinstance(said["columns"], list):
+        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
+    records = [ColumnRecord.from_dict(item) for item in said["columns"]]
+    names = [record.name for record in records]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise MetadataError(f"the rrstats document describes column {cut(name)} twice")
+    return records
+
+
+def parse_object(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
+    """A JSON object among the key-values of Arrow's metadata; empty where there is none."""
+    try:
+        found = json.loads(metadata.get(key, b"{}"))
+    except ValueError:
+        return {}
+    except RecursionError:  # it may hold the document
+        raise MetadataError(f"{key.decode()} is nested too deeply") from None
+    return found if isinstance(found, dict) else {}
+
+
+def arrow_places(metadata: Mapping[bytes, bytes]) -> list[Mapping[Any, Any]]:
+    """Arrow's metadata, and what pandas keeps of a frame's attrs in it: any may hold records."""
+    kept = parse_object(metadata, b"pandas").get("attributes")
+    attrs = parse_object(metadata, b"PANDAS_ATTRS")
+    return [metadata, attrs, kept if isinstance(kept, dict) else {}]
+
+
+def find(attrs: Mapping[Any, Any], name: Hashable) -> ColumnRecord | None:
+    """The record of one column, if the data hold one.
+
+    Parameters
+    ----------
+    attrs : mapping
+        As for `read`.
+    name : hashable
+        The column's label.
+
+    Returns
+    -------
+    ColumnRecord or None
+    """
+    return next((record for record in read(attrs) if record.name == name), None)
+
+
+def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
+    """The document of some columns.
+
+    Parameters
+    ----------
+    records : iterable of ColumnRecord
+        One a column.
+
+    Returns
+    -------
+    dict
+    """
+    return {"v": VERSION, "columns": [record.to_dict() for record in records]}
+
+
+def record_columns(
+    attrs: dict[Any, Any], made: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
+) -> None:
+    """Write into ``attrs`` how columns were made, in place of what was said of them before.
+
+    made : for each column its mechanism and the other facts of its `ColumnRecord`.
+    Warns UnrecordedWarning where a name or category has no JSON form.  Then nothing at all is
+    left in ``attrs``: a document that is silent of one column would understate epsilon.
+    """
+    try:
+        others = [record for record in read(attrs) if record.name not in made]
+        new = [
+            ColumnRecord.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()
+        ]
+        attrs[KEY] = write([*others, *new])
+    except ArgumentValueError as error:
+        attrs.pop(KEY, None)
+        warn(
+            f"how these data were made is not recorded beside them: {error}; give the mechanism "
+            "when you estimate",
+            UnrecordedWarning,
+        )
+
+
+class Mechanisms(Mapping[Hashable, Mechanism]):
+    """The mechanism of each column that some records speak of, by the column's name.
+
+    All names are there.  Where only a fingerprint of a column's categories was kept, looking up
+    that column raises MetadataError, which says what to do; the others are not held up by it.
+
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> Mechanisms(read({"rrstats": kept}))["smoker"].prob
+    0.75
+    """
+
+    def __init__(self, records: Sequence[ColumnRecord]) -> None:
+        self._records = {record.name: record for record in records}
+        self._said = {record.name: record.mechanism for record in records}
+
+    def __getitem__(self, name: Hashable) -> Mechanism:
+        return self._records[name].resolve()
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        return self._said == other._said if isinstance(other, Mechanisms) else super().__eq__(other)
+
+    def __repr__(self) -> str:
+        short = "only a fingerprint of its categories is kept"
+        every = self._records.items()
+        return repr({name: short if one.is_shortened else self[name] for name, one in every})
+
+
+# -- after a merge ------------------------------------------------------------------------------
+
+
+Data = TypeVar("Data", pd.DataFrame, "pd.Series[Any]")
+
+
+def carry(
+    target: Data,
+    *sources: Any,
+    names: Mapping[Hashable, Hashable] | None = None,
+    dropped: Iterable[Hashable] = (),
+) -> Data:
+    """Record of columns what the data that they came from say of them.
+
+    Parameters
+    ----------
+    target : DataFrame or Series
+        Data after a merge, a concat, an assignment or a renaming; not changed.
+    *sources : DataFrame, Series, mapping, ColumnRecord or list of them
+        The data before, or their document, such as `rr.files.describe_file` of the file that a
+        frame was read from.  What target still says of itself counts too.
+    names : mapping, optional
+        Where columns were renamed, from the name in the sources to that in target.
+    dropped : iterable of hashables, optional
+        Privatized columns of the sources that are not in target, under no name.
+
+    Returns
+    -------
+    DataFrame or Series
+        Shares its data with target; its document speaks of the columns that are there alone.
+
+    Raises
+    ------
+    MetadataError
+        Where the sources contradict each other, where a column's type does not fit what is said
+        of it, where nothing is said, and where a privatized column is not there and may have
+        been renamed: that is, unless the sources have all columns of target by name.
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr
+    >>> answers = pd.DataFrame({"id": [1, 2, 3], "answer": ["yes", "no", "no"]})
+    >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
+    >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
+    >>> rr.metadata.carry(merged, reports).rr.epsilon
+    1.0986122886681098
+    >>> answers["kept"] = reports["answer"]
+    >>> rr.metadata.carry(answers[["kept"]], reports, names={"answer": "kept"}).rr.epsilon
+    1.0986122886681098
+    """
+    check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
+    frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
+    records = _carried(frame, sources, dict(names or {}), dropped)
+    carried = target.copy(deep=False)
+    carried.attrs = {**target.attrs, KEY: write(records)}
+    return carried
+
+
+def _carried(
+    target: pd.DataFrame,
+    sources: Iterable[Any],
+    moved: dict[Hashable, Hashable],
+    dropped: Iterable[Hashable],
+) -> list[ColumnRecord]:
+    """The records of the columns of target."""
+    before = [_read_source(source) for source in sources]
+    own = read(target.attrs)
+    made = {record.name: record for record in own if record.name in target.columns}
+    # What is said of other columns, and whether the source has such a column itself.
+    said = [(record, False) for record in own if record.name not in made]
+    said += [(one, one.name in columns) for records, columns in before for one in records]
+    if not made and not said:
+        raise MetadataError(
+            "there is nothing to carry: neither target nor the sources say how a column was made"
+        )
+    spoken = {record.name for record, _ in said}
+    gone = {dropped} if isinstance(dropped, str) else set(dropped)
+    if strange := [name for name in [*moved, *gone] if name not in spoken]:
+        raise ArgumentValueError(
+            f"names and dropped must be of {sorted(map(repr, spoken))}, the columns that the "
+            f"sources speak of, found {strange[0]!r}"
+        )
+    for name in moved.values():
+        column_of(target, name)  # raises where it is not there just once
+    stay = {one.name for one, stands in said if stands and one.name in target.columns}
+    for records, columns in before:
+        plain = set(columns) - {record.name for record in records}
+        for name in plain & stay - set(moved):
+            raise MetadataError(
+                f"one source says that column {name!r} holds reports, and another has a column "
+                "of that name that may hold true answers; leave that source out, or give "
+                f"names={{{name!r}: ...}} where the reports go by another name in target"
+            )
+    known = {*made, *moved.values(), *(name for source in before for name in _known(*source))}
+    new = [column for column in target.columns if column not in known]
+    for record, stands in said:
+        if record.name in moved or (stands and record.name in stay - gone):
+            found = replace(record, name=moved.get(record.name, record.name))
+            made[found.name] = _joined(made.get(found.name, found), found)
+        elif new and record.name not in gone:
+            raise MetadataError(
+                f"a source speaks of a privatized column {record.name!r} that target does not have "
+                f"from it, and one of {new[:20]} may be it: give names={{{record.name!r}: ...}} "
+                f"where it was renamed, dropped=[{record.name!r}] where it was left out, or as "
+                "sources, whole, all frames that target was made of"
+            )
+    for record in made.values():
+        check_fits(column_of(target, record.name), record)
+    return list(made.values())
+
+
+def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
+    """The records of one source, and the columns that it has."""
+    if isinstance(source, pd.DataFrame):
+        return read(source.attrs), list(source.columns)
+    if isinstance(source, pd.Series):
+        # What its frame said of other columns is not about this one.
+        mine = [record for record in read(source.attrs) if record.name == source.name]
+        return mine, [source.name]
+    records = [source] if isinstance(source, ColumnRecord) else source
+    if isinstance(records, Mapping):
+        records = read({KEY: records})
+    if not isinstance(records, list) or not all(isinstance(one, ColumnRecord) for one in records):
+        raise ArgumentTypeError(
+            "each source must be a frame, a Series, a document or a list of ColumnRecords (such as "
+            f"rr.files.describe_file gives), found {type(source).__name__}"
+        )
+    return records, [record.name for record in records]
+
+
+def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable]:
+    """Columns of a source that are no renamed reports; any may be, where reports were lost."""
+    stand = {record.name for record in records} & set(columns)
+    return set(columns) if len(stand) == len(records) else stand
+
+
+def _joined(one: ColumnRecord, other: ColumnRecord) -> ColumnRecord:
+    """The record of a column of which two sources speak, either of which may hold its rows."""
+    if one.mechanism != other.mechanism or one.missing != other.missing:
+        raise MetadataError(
+            f"the data say two different things of how column {one.name!r} was made; leave the "
+            "wrong source out, or give a column of mechanisms when you estimate (mechanism=...)"
+        )
+    return replace(
+        one,
+        unknown=one.unknown if one.unknown == other.unknown else "warn",
+        simulated=one.simulated or other.simulated,
+        keyed=one.keyed or other.keyed,
+    )
+
+
+def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
+    """Raise MetadataError for a column whose type says that it holds other values than reports.
+
+    The type alone is looked at: its kind, and of a Categorical its categories.  Of a column of
+    which only a fingerprint was kept nothing is known.
+    """
+    if record.is_shortened:
+        return
+    space = record.resolve().report_space
+    codec, found = codec_of(space), ""
+    try:
+        open_reports(column, space)
+    except (ArgumentTypeError, ArgumentValueError) as error:
+        found = str(error)
+    if isinstance(column.dtype, pd.CategoricalDtype) and codec.is_label and not found:
+        levels = column.dtype.categories
+        if other := sum(codec.domain.code(level) >= codec.domain.k for level in levels):
+            found = (
+                f"{other} of its {len(levels)} categories are not among the reports "
+                f"{space.describe()}; were they renamed? Give the mechanism with the new ones when "
+                "you estimate"
+            )
+    if found:
+        raise MetadataError(f"what the data say of column {record.name!r} does not fit it: {found}")

@@ -310,7 +310,7 @@ class Rappor(UnaryEncoding):
     Notes
     -----
     ``permanent`` is the mechanism of the first round, whose reports a person keeps;
-    `rounds.instantaneous` makes the reports of one wave from them.  As a mechanism of its own it
+    `rrstats.instantaneous` makes the reports of one wave from them.  As a mechanism of its own it
     is both rounds at once, the unary encoding with P(1 | own bit) = q (1 - f/2) + p f/2 and
     P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly, with nothing kept.
     ``epsilon`` is that of one report seen alone, ``epsilon_lifetime`` that of all reports of one
@@ -328,7 +328,7 @@ class Rappor(UnaryEncoding):
     (0.5371, 2.1972)
     >>> import rrstats as rr
     >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
-    >>> m.unpack(rr.rounds.instantaneous(kept, m)).shape
+    >>> m.unpack(rr.instantaneous(kept, m)).shape
     (3, 3)
     """
 
@@ -365,7 +365,7 @@ class Rappor(UnaryEncoding):
         Parameters
         ----------
         codes : array of shape (rows, width)
-            Kept reports; see `rounds.instantaneous`.
+            Kept reports; see `rrstats.instantaneous`.
         source, block
             As for `Mechanism.randomize`.
 

@@ -1,4 +1,4 @@
-"""Frames and columns: `privatize`, `simulate`, `check`.
+"""Frames and columns: `privatize`, `simulate`, `instantaneous` (RAPPOR's second round), `check`.
 
 A frame is privatized column by column, each a `column.ColumnRelease` with words of its own.
 Apart from the named warning that answers outside the categories exist, nothing of the result but
@@ -17,13 +17,14 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import type_name
+from rrstats._checks import check_instance, type_name
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
     engine_hint,
     is_table,
     open_column,
+    open_reports,
     place_of,
     reader,
 )
@@ -36,9 +37,10 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, find, record_columns
+from rrstats.mechanisms.serialization import KEY, find, record_columns
+from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnRelease
-from rrstats.randomness.sources import SIMULATED_TEXT, seeded
+from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source, seeded
 
 Values = TypeVar("Values")
 
@@ -356,6 +358,70 @@ def simulate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
         return cast(Values, privatize(**given))
+
+
+def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
+    """The instantaneous reports of RAPPOR for one wave, from those of the permanent round.
+
+    Parameters
+    ----------
+    kept : array, Series or list of reports
+        Reports of ``mechanism.permanent``, in any container that `privatize` gives back.
+    mechanism : Rappor
+        Both rounds; estimate from the new reports with it.
+    rng : optional
+        As for `rrstats.privatize`.
+
+    Returns
+    -------
+    array, Series or list
+        New reports in the same container; missing ones stay missing.
+
+    Raises
+    ------
+    ArgumentValueError
+        For values that are no such report, and for missing ones in NumPy, whose booleans have no
+        place for them.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.Rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75)
+    >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
+    >>> m.unpack(instantaneous(kept, m)).shape
+    (3, 3)
+    """
+    check_instance(mechanism, "mechanism", Rappor, "a Rappor")
+    space = mechanism.report_space
+    container, read = open_reports(kept, space)
+    # Booleans of NumPy have no place for missing reports; all other containers have one.
+    keeps_missing = container.family != "numpy"
+    layout = space.layout(container, keep_missing=keeps_missing)
+    found = read(container.cells)
+    lost = found.unknown + len(found.absent) * (not keeps_missing)
+    if lost:
+        raise ArgumentValueError(
+            f"{lost} of {container.rows} kept reports are not {space.describe()}, or missing where "
+            "NumPy has no place for that; give the reports of ``permanent``"
+        )
+    source, builder = open_source(rng), layout.builder(container.rows)
+    absent = np.zeros(container.rows, dtype=np.bool_)
+    absent[found.absent] = True
+    for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
+        rows = slice(start, min(start + BLOCK_ROWS, container.rows))
+        reports = mechanism.randomize_kept(found.codes[rows], source, block)
+        builder.write(rows, reports, np.flatnonzero(absent[rows]))
+    made = container.wrap(builder.reports())
+    if isinstance(made, pd.Series):
+        said, facts = find(kept.attrs, kept.name), dict[str, Any](simulated=not source.secure)
+        if said is not None:
+            said.resolve(mechanism.permanent)
+            facts["simulated"] |= said.simulated
+            facts |= {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
+        record_columns(made.attrs, {kept.name: (mechanism, facts)})
+    if not source.secure:
+        warn(SIMULATED_TEXT, SimulationWarning)
+    return made
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:

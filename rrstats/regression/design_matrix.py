@@ -33,8 +33,8 @@ from rrstats.estimation.analysis_columns import (
     refuse_renamed,
     refuse_reports,
 )
-from rrstats.mechanisms.records import KEY, find, write
 from rrstats.mechanisms.samples import check_aligned
+from rrstats.mechanisms.serialization import KEY, find, write
 
 BLOCK = 16_384
 """Rows worked on at once, so that what is computed of them stays in cache."""

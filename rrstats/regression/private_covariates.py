@@ -34,8 +34,8 @@ from rrstats.estimation.analysis_columns import (
 )
 from rrstats.estimation.arrays import has_scores
 from rrstats.estimation.sample_design import SampleDesign, design_of
-from rrstats.mechanisms.records import find, read
 from rrstats.mechanisms.samples import check_aligned
+from rrstats.mechanisms.serialization import find, read
 from rrstats.regression.design_matrix import (
     DesignMatrix,
     check_ordinary,
