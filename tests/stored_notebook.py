@@ -72,7 +72,7 @@ class Notebook:
         assert kinds <= {"stream", "execute_result", "display_data"}
         assert {"stdout"} == {out["name"] for out in self.outputs() if "name" in out}
         both = self.cells("code") + self.cells("markdown")
-        assert all({} == cell["metadata"] for cell in both)
+        assert all(cell["metadata"].keys() <= {"tags", "mystnb"} for cell in both)
         text = self.text
         assert not re.search(r"Warning|/(home|root|tmp|Users|work)/|C:\\\\|object at 0x", text)
         assert json.loads(text)["metadata"]["kernelspec"]["name"] == "python3"

@@ -1,4 +1,4 @@
-"""What a newcomer reads and pastes works: README, guide and notebook."""
+"""What a newcomer reads and pastes works: README and guide."""
 
 import contextlib
 import io
@@ -11,13 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from stored_notebook import Notebook
 
 import rrstats as rr
 
 ROOT = Path(__file__).resolve().parent.parent
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
-NOTEBOOK = Notebook("01_randomized_response.ipynb")
 
 pytestmark = pytest.mark.skipif(
     not README.exists(), reason="the tests were copied away from the documents"
@@ -119,16 +117,6 @@ def test_readme_names_only_what_exists(files):
                 found = getattr(found, part)
         for owner, name in re.findall(r"\b(df|s)\.rr\.(\w+)", text):
             assert hasattr({"df": rr.FrameAccessor, "s": rr.SeriesAccessor}[owner], name)
-
-
-# -- the notebook --------------------------------------------------------------------------
-
-
-def test_notebook_checks_the_published_numbers():
-    """The assertions on the published numbers are still in the notebook."""
-    assert len(NOTEBOOK.asserted()) >= 20
-    for number in ("0.198", "1.0986122886681098", "2.1972245773362196", "0.228", "0.398", "5.5"):
-        assert number in NOTEBOOK.source
 
 
 @pytest.mark.slow
