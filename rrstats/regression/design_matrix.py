@@ -260,9 +260,6 @@ class DesignMatrix:
             hint = f"the columns are {list(self.columns[:20])}"
             if near := difflib.get_close_matches(wanted, self.columns, n=1):
                 hint = f"did you mean {near[0]!r}? {hint}"
-            for name in self.columns:
-                if name.startswith(f"{wanted}.") and name in factor:
-                    hint = f"a name with a dot stands in backticks there: `{name}`"
         reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
         return ArgumentValueError(
             f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); "
@@ -389,11 +386,20 @@ def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str])
     )
 
 
+_WORDS = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|\^|[\w.]++(?!\()")
+
+
+def from_r(formula: str, columns: Iterable[Any]) -> str:
+    """A formula with ``**`` for ``^`` (xor in Python), and dotted names in backticks."""
+    dotted = {name for name in map(str, columns) if "." in name and name[0].isalpha()}
+    spelled = {"^": "**"} | {name: f"`{name}`" for name in dotted}
+    return _WORDS.sub(lambda word: spelled.get(word[0], word[0]), formula)
+
+
 _HABITS = (
     (r"\bfactor\(", "a factor is C(column), and not factor() or as.factor()"),
     (r"\b(ns|s)\(", "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"),
     (r"offset\(", "an offset is the argument offset="),
-    (r"\^", "inside I() and other functions a power is **, and not ^"),
 )
 """Signs of what R writes otherwise, and the next step."""
 
@@ -430,7 +436,7 @@ def sides(formula: str) -> tuple[str, Any]:
         parsed = Formula(formula)
     except (FormulaicError, SyntaxError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        hint = _habit(formula.replace("^", "")) or f"write one as {_EXAMPLE}"
+        hint = _habit(formula) or f"write one as {_EXAMPLE}"
         raise ArgumentValueError(f"'{formula}' is no formula ({reason}); {hint}") from None
     left, right = (getattr(parsed, side, None) for side in ("lhs", "rhs"))
     factors = [factor for term in left or () for factor in term.factors]

@@ -85,8 +85,8 @@ def logit(
     outcome : str or array-like of shape (n,)
         A formula such as ``"smoker ~ age + C(region)"``, whose left side is a column of reports in
         ``data`` (needs formulaic); or n reports in any container.  With privatized covariates it
-        may be ordinary answers.  A formula is code, as in formulaic: never take one from a
-        stranger.
+        may be ordinary answers.  ``^`` and column names with dots are read as in R.  A formula is
+        code, as in formulaic: never take one from a stranger.
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
         The frame of a formula; or covariates, taken as they stand: a column of ones, or
         ``intercept=True``, makes an intercept.  None: only that.

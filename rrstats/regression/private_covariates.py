@@ -41,6 +41,7 @@ from rrstats.regression.design_matrix import (
     check_ordinary,
     column_or_values,
     covariates,
+    from_r,
     labelled,
     sides,
     source_of,
@@ -312,12 +313,13 @@ class ModelRequest:
     @cached_property
     def frame(self) -> Any:
         """Data as a frame; None where there are none."""
-        return None if self.data is None and self.formula is None else table_of(self.data)
+        formula = isinstance(self.outcome, str)
+        return table_of(self.data) if formula or self.data is not None else None
 
-    @property
+    @cached_property
     def formula(self) -> str | None:
-        """The formula, if there is one."""
-        return self.outcome if isinstance(self.outcome, str) else None
+        """The formula, if there is one, as formulaic reads it."""
+        return from_r(self.outcome, self.frame) if isinstance(self.outcome, str) else None
 
     @cached_property
     def values(self) -> Any:
