@@ -1,8 +1,7 @@
-"""One answer at a time: the law, the same work for every answer, and reports as text."""
+"""One answer at a time: the distribution, the same work for every answer, reports as text."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import pickle
@@ -29,116 +28,7 @@ def groups_of(mechanism):
     return [{}] if mechanism.groups is None else [{"group": label} for label in mechanism.groups]
 
 
-# -- the law ---------------------------------------------------------------------------------------
-
-
-class OutOfWordsError(Exception):
-    """The path has no further word."""
-
-
-class OnePath:
-    """Words of one row in the order in which they are asked for."""
-
-    secure = True
-
-    def __init__(self, bits, path):
-        self.bits, self._left = bits, list(path)
-
-    def words(self, stream, block, rows, round, bits):
-        count = rows if isinstance(rows, int) else len(rows)
-        if count and not self._left:
-            raise OutOfWordsError
-        return np.array([self._left.pop(0) for _ in range(count)], dtype=np.uint8)
-
-
-def law_of(call, bits, depth):
-    """The exact law of ``call(source)`` over all words of so many bits; what is undecided.
-
-    Follows only the words that are asked for; after ``depth`` of them a path is undecided.
-    """
-    law, undecided, paths = {}, Fraction(0), [()]
-    while paths:
-        path = paths.pop()
-        share = Fraction(1, 1 << bits * len(path))
-        try:
-            report = call(OnePath(bits, path))
-        except OutOfWordsError:
-            if len(path) == depth:
-                undecided += share
-            else:
-                paths += [(*path, word) for word in range(1 << bits)]
-            continue
-        law[report] = law.get(report, 0) + share
-    return law, undecided
-
-
-def check_law(reported, law, bits, depth):
-    found, undecided = law_of(reported, bits, depth)
-    assert undecided <= Fraction(1, 2)
-    assert set(found) <= {report for report, prob in law.items() if prob}
-    for report, prob in law.items():
-        low = found.get(report, 0)
-        assert low <= prob <= low + undecided
-
-
-LAWS = [
-    "KRR, coin",
-    "KRR, three",
-    "KRR, five",
-    "KRR, not dyadic",
-    "KRR, labels: bool and missing",
-    "Chain, two rounds",
-    "MatrixDesign, three truths, four reports",
-    "MatrixDesign, thirds",
-    "SurveyDesign, two coins",
-    "SurveyDesign, three cards",
-]
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_law(name):
-    """Over all streams of tiny words a report has the published law; an unknown answer's is that
-    of a uniform category."""
-    mechanism = EXAMPLES[name]()
-    k, reports = mechanism.domain.k, mechanism.report_space.categories
-    bits = max(2, (k - 1).bit_length())
-    depth = max(10 // bits, 4)
-    entries = mechanism.channel.entries
-    for code, answer in enumerate([*mechanism.domain.categories, object()]):
-        shares = [row[code] if code < k else sum(row) / k for row in entries]
-        law = dict(zip(reports, shares, strict=True))
-        check_law(
-            lambda source, a=answer: rr.client.report(mechanism, a, rng=source), law, bits, depth
-        )
-
-
-def test_law_of_subsets():
-    """Over all streams of tiny words every set of bits has the product of their probabilities."""
-    mechanism = rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25)
-    for code, answer in [(1, "b"), (None, "zz")]:
-        law = {}
-        for bits in itertools.product([0, 1], repeat=3):
-            packed = bytes([bits[0] + 2 * bits[1] + 4 * bits[2]])
-            truths = range(3) if code is None else [code]
-            for truth in truths:
-                ones = [Fraction(3 if place == truth else 1, 4) for place in range(3)]
-                share = math.prod(
-                    p if bit else 1 - p for p, bit in zip(ones, bits, strict=True)
-                ) / len(truths)
-                law[packed] = law.get(packed, 0) + share
-        check_law(lambda source, a=answer: rr.client.report(mechanism, a, rng=source), law, 3, 4)
-
-
-def test_a_wrong_law_is_caught():
-    """The enumeration sees a report that is off by little, and one that cannot be."""
-    right = {"no": Fraction(1, 4), "yes": Fraction(3, 4)}
-    m = rr.KRR(["no", "yes"], 0.75)
-    check_law(lambda source: rr.client.report(m, "yes", rng=source), right, 2, 3)
-    near = rr.KRR(["no", "yes"], 0.75 + 2**-20)
-    with pytest.raises(AssertionError):
-        check_law(lambda source: rr.client.report(near, "yes", rng=source), right, 2, 16)
-    with pytest.raises(AssertionError):
-        check_law(lambda source: rr.client.report(m, "no", rng=source), right, 2, 3)
+# -- the distribution ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,6 @@
 """The vectors of docs/vectors: scripted words, and the reports that the shipped code makes of them.
 
-    python tests/make_vectors.py      writes docs/vectors/*.json anew
+    python docs/vectors/make_vectors.py      writes docs/vectors/*.json anew
 
 A vector that changes is a change of the sampler: clients in other languages would no longer
 agree.  `test_vectors` fails where the files and the code differ.
@@ -22,7 +22,7 @@ from rrstats.data.identifiers import identity
 from rrstats.privatization import single as client
 from rrstats.randomness import keyed, samplers
 
-VECTORS = Path(__file__).parents[1] / "docs" / "vectors"
+VECTORS = Path(__file__).parent
 
 REPLACED, COIN, LIE, CELL, BITS, SUBSET = 0xFFFF, 0, 1, 0, 1, 1
 TOP = 2**64 - 1
