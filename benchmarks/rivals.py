@@ -89,7 +89,7 @@ RIVALS: dict[str, Callable[[int], Rival]] = {
 
 NAMES = {"opendp": "OpenDP"}
 
-NOT_INSTALLED = 'not installed (in a clone: pip install ".[rivals]")'
+NOT_INSTALLED = "not installed (in a clone: pip install . --group rivals)"
 
 
 @dataclass(frozen=True)

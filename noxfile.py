@@ -1,0 +1,71 @@
+#!/usr/bin/env -S uv run --script
+# /// script
+# dependencies = ["nox"]
+# ///
+"""Tasks of development, each in an environment of its own: `nox -l` lists them.
+
+`nox` alone runs `lint` and `tests`; `.ci/run` does all of this and more.
+"""
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+
+GROUPS = nox.project.load_toml("pyproject.toml")
+
+
+def install(session: nox.Session, extras: str, *groups: str) -> None:
+    """Install the package with some of its extras, and the tools of some groups."""
+    session.install("-e", f".[{extras}]", *nox.project.dependency_groups(GROUPS, *groups))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, layers and types."""
+    install(session, "test,polars,dask", "dev")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the quick tests; `nox -s tests -- -m slow` runs the others."""
+    install(session, "test")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Build the site into build/site."""
+    install(session, "test,notebook,polars,dask", "docs")
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "build/site")
+
+
+@nox.session(default=False)
+def notebooks(session: nox.Session) -> None:
+    """Run the notebooks; they stay as they are."""
+    install(session, "notebook,polars,dask,spark")
+    session.run("jupyter", "execute", *map(str, sorted(Path("notebooks").glob("*.ipynb"))))
+
+
+@nox.session(default=False)
+def benchmarks(session: nox.Session) -> None:
+    """Measure beside OpenDP and the research libraries; `-- --quick` for a look."""
+    install(session, "files,polars,dask", "rivals")
+    session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session(default=False)
+def build(session: nox.Session) -> None:
+    """Build the wheel and the source distribution into dist/."""
+    session.install("build")
+    session.run("python", "-m", "build")
+
+
+if __name__ == "__main__":
+    nox.main()
