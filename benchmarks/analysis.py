@@ -22,7 +22,7 @@ from benchmarks.measuring import PROB, STANDARD_ERRORS, Settings, Way, stop_unle
 from benchmarks.processes import MIB, fresh, highest
 from benchmarks.rivals import NOT_INSTALLED
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish, at_most, side_by_side
+from benchmarks.table import Line, Target, at_most, side_by_side
 from rrstats.estimation.groups import GroupEstimates
 
 TITLE = "Tables, groups and regression"
@@ -43,8 +43,8 @@ def lines(settings: Settings) -> Iterator[Line]:
         strict=True,
     )
     case = f"logit, {rows:,} x {LARGE_COVARIATES + 1}"
-    yield Line(case, "s", seconds, wish=at_most(3))
-    yield Line(case, "MiB", peak, wish=at_most(1024), note="peak of the process")
+    yield Line(case, "s", seconds, target=at_most(3))
+    yield Line(case, "MiB", peak, target=at_most(1024), note="peak of the process")
 
 
 def _categorical(labels: Any, rows: int, seed: int) -> pd.Series[Any]:
@@ -84,7 +84,7 @@ def _crosstab(settings: Settings) -> list[Line]:
         ],
         settings.rounds,
     )
-    return side_by_side("crosstab of three, k = 4", "ms", times, {"groupby size": Wish(0.5)})
+    return side_by_side("crosstab of three, k = 4", "ms", times, {"groupby size": Target(0.5)})
 
 
 def _groups(settings: Settings) -> list[Line]:
@@ -121,7 +121,7 @@ def _groups(settings: Settings) -> list[Line]:
         settings.rounds,
     )
     return side_by_side(
-        f"shares of {GROUPS:,} groups, k = 4", "ms", times, {"groupby size": Wish(0.5)}
+        f"shares of {GROUPS:,} groups, k = 4", "ms", times, {"groupby size": Target(0.5)}
     )
 
 
@@ -168,7 +168,7 @@ def _survey(settings: Settings) -> list[Line]:
     times = take_turns(ways, settings.rounds)
     theirs = times.get(rival, ())
     note = "" if theirs else NOT_INSTALLED
-    return [Line(case, "ms", times["rrstats"], rival, theirs, note=note, wish=at_most(20))]
+    return [Line(case, "ms", times["rrstats"], rival, theirs, note=note, target=at_most(20))]
 
 
 def large(rows: int) -> tuple[float, float]:

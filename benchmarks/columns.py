@@ -19,7 +19,7 @@ import rrstats as rr
 from benchmarks.inputs import answers, textbook
 from benchmarks.measuring import PROB, Settings, Way, check_law, take_turns, unchecked
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish, side_by_side
+from benchmarks.table import Line, Target, side_by_side
 
 TITLE = "Privatize an array of codes, in one thread"
 
@@ -46,7 +46,7 @@ def key_stream_and_copy() -> Callable[[NDArray[Any]], Any] | None:
     return run
 
 
-def _case(settings: Settings, dtype: str, k: int, wish: float) -> list[Line]:
+def _case(settings: Settings, dtype: str, k: int, target: float) -> list[Line]:
     codes = answers(k, settings.rows, np.dtype(dtype))
     mechanism = rr.KRR(range(k), PROB)
     per_row = 1e9 / settings.rows
@@ -58,13 +58,13 @@ def _case(settings: Settings, dtype: str, k: int, wish: float) -> list[Line]:
         way("rrstats", lambda: rr.privatize(codes, mechanism, threads=1)),
         way("textbook NumPy", lambda: textbook(codes, k)),
     ]
-    wishes: dict[str, Wish | None] = {"textbook NumPy": Wish(wish)}
+    targets: dict[str, Target | None] = {"textbook NumPy": Target(target)}
     floor = key_stream_and_copy() if k == 2 else None
     if floor is not None:
         ways.append(Way("key stream + copy", partial(floor, codes), unchecked, per_row))
-        wishes["key stream + copy"] = Wish(1 / 5)
+        targets["key stream + copy"] = Target(1 / 5)
     case = f"{dtype}, k = {k:,}"
-    lines = side_by_side(case, "ns/row", take_turns(ways, settings.rounds), wishes)
+    lines = side_by_side(case, "ns/row", take_turns(ways, settings.rounds), targets)
     if k == 2 and floor is None:
         lines.append(Line(case, "ns/row", rival="key stream + copy", note="needs cryptography"))
     return lines
@@ -92,8 +92,8 @@ def lines(settings: Settings) -> Iterator[Line]:
     """Codes of several widths, and what threads add."""
     for case in CASES:
         yield from _case(settings, *case)
-    dtype, k, wish = LARGEST
-    yield from _case(settings, dtype, min(k, settings.rows), wish)
+    dtype, k, target = LARGEST
+    yield from _case(settings, dtype, min(k, settings.rows), target)
     yield from _threads(settings)
 
 

@@ -15,14 +15,14 @@ import rrstats as rr
 from benchmarks.inputs import WORDS, answers, series_of
 from benchmarks.measuring import PROB, Settings, Way, stop_unless, take_turns
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish, side_by_side
+from benchmarks.table import Line, Target, side_by_side
 
 TITLE = "Estimate shares from reports"
 
 
 def lines(settings: Settings) -> Iterator[Line]:
     """Reports in a Categorical and in text, k = 4."""
-    for kind, wish in (("Categorical", Wish(3)), ("text", None)):
+    for kind, target in (("Categorical", Target(3)), ("text", None)):
         codes = answers(len(WORDS), settings.rows, np.int8)
         reports = series_of(kind, codes)
         mechanism = rr.KRR(WORDS, PROB)
@@ -56,7 +56,7 @@ def lines(settings: Settings) -> Iterator[Line]:
             settings.rounds,
         )
         shown = kind if kind == "Categorical" else str(reports.dtype)
-        yield from side_by_side(f"{shown}, k = 4", "ns/row", times, {"value_counts": wish})
+        yield from side_by_side(f"{shown}, k = 4", "ns/row", times, {"value_counts": target})
 
 
 if __name__ == "__main__":

@@ -320,9 +320,9 @@ def _engine(name: str, source: Path, settings: Settings) -> Iterator[Line]:
                 [most] if (most := fresh("engines:peak", way=way, **asked)) is not None else []
                 for way in ("privatize", "copy")
             )
-            wish = at_most(LIMIT) if name in ("plain loop", "Polars") else None
+            target = at_most(LIMIT) if name in ("plain loop", "Polars") else None
             note = "" if mine else "only Linux tells it"
-            yield Line(case, "MiB", mine, COPY, its, note=note, wish=wish)
+            yield Line(case, "MiB", mine, COPY, its, note=note, target=target)
         yield Line(f"{name}, count", "ms", found["tally"], COUNT, found["count"])
 
 

@@ -21,7 +21,7 @@ from benchmarks.inputs import WORDS, answers
 from benchmarks.measuring import PROB, Settings, Way, check_law, stop_unless, take_turns
 from benchmarks.processes import MIB, fresh, highest
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish, at_most, side_by_side
+from benchmarks.table import Line, Target, at_most, side_by_side
 
 TITLE = "Privatize one column of a file (id int64, answer string, age int16)"
 
@@ -140,7 +140,7 @@ def peak(name: str, source: str, target: str) -> dict[str, float | None]:
     return {"seconds": time.perf_counter() - start, "MiB": None if most is None else most / MIB}
 
 
-def _format(suffix: str, rows: int, rounds: int, wish: Wish | None, folder: Path) -> list[Line]:
+def _format(suffix: str, rows: int, rounds: int, target: Target | None, folder: Path) -> list[Line]:
     source = folder / f"source{suffix}"
     targets = {name: folder / f"{name.partition(' ')[0]}{suffix}" for name in WAYS}
     make(source, rows)
@@ -155,7 +155,7 @@ def _format(suffix: str, rows: int, rounds: int, wish: Wish | None, folder: Path
     ]
     rival, case = "plain pyarrow copy", f"{suffix[1:]}, {rows:,} rows"
     times = take_turns(ways, rounds)
-    return side_by_side(case, "s", times, {rival: wish}) + _memory(
+    return side_by_side(case, "s", times, {rival: target}) + _memory(
         suffix, source, targets, case, rounds=min(rounds, 3)
     )
 
@@ -171,7 +171,7 @@ def _memory(
             numbers += [] if done["MiB"] is None else [done["MiB"]]
     note = "" if most["rrstats"] else "only Linux tells it"
     limit = at_most(LIMIT)
-    return [Line(case, "MiB", most["rrstats"], rival, most[rival], note=note, wish=limit)]
+    return [Line(case, "MiB", most["rrstats"], rival, most[rival], note=note, target=limit)]
 
 
 def _large(folder: Path) -> list[Line]:
@@ -190,8 +190,8 @@ def _large(folder: Path) -> list[Line]:
     )
     limit = at_most(LIMIT)
     return [
-        Line(case, "s", seconds["rrstats"], rival, seconds[rival], wish=Wish(1 / 1.3)),
-        Line(case, "MiB", memory["rrstats"], rival, memory[rival], wish=limit),
+        Line(case, "s", seconds["rrstats"], rival, seconds[rival], target=Target(1 / 1.3)),
+        Line(case, "MiB", memory["rrstats"], rival, memory[rival], target=limit),
     ]
 
 
@@ -201,10 +201,10 @@ def lines(settings: Settings) -> Iterator[Line]:
         yield Line("files", "s", rival="plain pyarrow copy", note="needs pyarrow")
         return
     rounds = settings.rounds if settings.quick else min(settings.rounds, 5)
-    cases = ((".parquet", settings.rows, Wish(1 / 1.3)), (".csv", settings.rows // 5, None))
-    for suffix, rows, wish in cases:
+    cases = ((".parquet", settings.rows, Target(1 / 1.3)), (".csv", settings.rows // 5, None))
+    for suffix, rows, target in cases:
         with tempfile.TemporaryDirectory() as folder:
-            yield from _format(suffix, rows, rounds, wish, Path(folder))
+            yield from _format(suffix, rows, rounds, target, Path(folder))
     if settings.large:
         with tempfile.TemporaryDirectory() as folder:
             yield from _large(Path(folder))

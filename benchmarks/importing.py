@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from benchmarks.measuring import Settings
 from benchmarks.processes import ROOT, python
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish
+from benchmarks.table import Line, Target
 
 TITLE = "Import, in a fresh process"
 
@@ -61,7 +61,7 @@ def lines(settings: Settings) -> Iterator[Line]:
         spent["rrstats"],
         "import pandas",
         spent["pandas"],
-        wish=Wish(1 / 1.4),
+        target=Target(1 / 1.4),
     )
     reports = [
         python(_path() + "import rrstats; rrstats.estimate", "-X", "importtime").stderr

@@ -69,7 +69,7 @@ def lines(settings: Settings) -> Iterator[Line]:
                 found[False],
                 "textbook NumPy" if kind == "uint8" else "pandas idiom",
                 found[True],
-                wish=at_most(LIMIT),
+                target=at_most(LIMIT),
             )
 
 

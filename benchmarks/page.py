@@ -13,18 +13,18 @@ TEMPLATE = Path(__file__).with_name("page.md")
 
 def _finding(line: Line) -> str:
     what = f"{line.case}, against {line.rival}" if line.rival else line.case
-    if line.ratio is not None and line.wish is not None and line.wish.of_ratio:
-        return f"- {what}: {ratio_text(line.ratio)}, wished {line.wish}"
-    return f"- {what}: {spread(line.ours)} {line.unit}, wished {line.wish}"
+    if line.ratio is not None and line.target is not None and line.target.of_ratio:
+        return f"- {what}: {ratio_text(line.ratio)}, target {line.target}"
+    return f"- {what}: {spread(line.ours)} {line.unit}, target {line.target}"
 
 
 def verdict(lines: Sequence[Line]) -> str:
-    """In words: how many wishes came true, and which did not."""
+    """In words: how many targets were met, and which were not."""
     judged = [line for line in lines if line.reached is not None]
     missed = [line for line in judged if not line.reached]
     if not missed:
-        return f"All {len(judged)} wishes that could be judged were reached in this run."
-    head = f"{len(judged) - len(missed)} of {len(judged)} wishes were reached. Not reached:"
+        return f"All {len(judged)} targets that could be judged were met in this run."
+    head = f"{len(judged) - len(missed)} of {len(judged)} targets were met. Missed:"
     return "\n".join([head, "", *map(_finding, missed)])
 
 

@@ -25,11 +25,11 @@ from benchmarks.measuring import (
     take_turns,
 )
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish, side_by_side
+from benchmarks.table import Line, Target, side_by_side
 
 TITLE = "Privatize a column of pandas, in one thread"
 
-CASES = {"text": Wish(8), "Categorical": Wish(6), "bool": Wish(6), "object": None}
+CASES = {"text": Target(8), "Categorical": Target(6), "bool": Target(6), "object": None}
 
 
 def _case(kind: str, settings: Settings) -> list[Line]:

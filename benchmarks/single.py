@@ -16,7 +16,7 @@ import rrstats as rr
 from benchmarks.measuring import PROB, Settings, Way, check_law, take_turns
 from benchmarks.rivals import find
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish, side_by_side
+from benchmarks.table import Line, Target, side_by_side
 
 TITLE = "One value a call, k = 4"
 
@@ -46,11 +46,11 @@ def lines(settings: Settings) -> Iterator[Line]:
     if not isinstance(rival, str):
         ways.append(way("OpenDP", lambda: rival.call(answer)))
     times = take_turns(ways, settings.rounds)
-    for case, wish in (("a list of one", Wish(1)), ("the value", None)):
+    for case, target in (("a list of one", Target(1)), ("the value", None)):
         if isinstance(rival, str):
-            yield Line(case, "us/call", times[case], "OpenDP", note=rival, wish=wish)
+            yield Line(case, "us/call", times[case], "OpenDP", note=rival, target=target)
         else:
-            yield from side_by_side(case, "us/call", times, {"OpenDP": wish}, ours=case)
+            yield from side_by_side(case, "us/call", times, {"OpenDP": target}, ours=case)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from benchmarks.rivals import (
     find,
 )
 from benchmarks.running import alone
-from benchmarks.table import Line, Wish
+from benchmarks.table import Line, Target
 
 TITLE = "Reports of 100 categories: subsets, in one thread (rivals go value by value)"
 
@@ -35,7 +35,7 @@ ROWS = 1_000_000
 RIVAL_ROWS = {"pure-ldp": 20_000, "multi-freq-ldpy": 100_000}
 QUICK_ROWS = 500
 
-PRIVATIZE, ESTIMATE = Wish(20), Wish(5)
+PRIVATIZE, ESTIMATE = Target(20), Target(5)
 
 FAMILIES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "unary": (lambda: rr.UnaryEncoding.optimized(range(K), epsilon=SUBSET_EPSILON), UNARY_RIVALS),
@@ -122,11 +122,13 @@ def _of(shares: Callable[[list[Any]], Any], reports: list[Any]) -> Callable[[], 
     return lambda: shares(reports)
 
 
-def _beside(case: str, times: Any, ours: str, found: dict[str, Any], wish: Wish) -> Iterator[Line]:
+def _beside(
+    case: str, times: Any, ours: str, found: dict[str, Any], target: Target
+) -> Iterator[Line]:
     for package, rival in found.items():
         note = rival if isinstance(rival, str) else ""
         theirs = () if note else times[package]
-        yield Line(case, "ns/row", times[ours], package, theirs, note=note, wish=wish)
+        yield Line(case, "ns/row", times[ours], package, theirs, note=note, target=target)
 
 
 def lines(settings: Settings) -> Iterator[Line]:

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTHS = (32, 7, 21, 23, 25, 8)
-TITLES = ("", "unit", "rrstats", "rival", "", "ratio", "wished")
+TITLES = ("", "unit", "rrstats", "rival", "", "ratio", "target")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What this project wants: a ratio of at least, or numbers of ours of at most, ``bound``."""
+class Target:
+    """What this project aims at: a ratio of at least, or numbers of ours of at most, ``bound``."""
 
     bound: float
     of_ratio: bool = True
@@ -25,8 +25,8 @@ class Wish:
         return ratio_text(self.bound) if self.of_ratio else f"<= {self.bound:g}"
 
 
-def at_most(bound: float) -> Wish:
-    return Wish(bound, of_ratio=False)
+def at_most(bound: float) -> Target:
+    return Target(bound, of_ratio=False)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Line:
     rival: str = ""
     theirs: Sequence[float] = ()
     note: str = ""
-    wish: Wish | None = None
+    target: Target | None = None
     comparable: bool = True
 
     @property
@@ -52,26 +52,26 @@ class Line:
 
     @property
     def reached(self) -> bool | None:
-        """Whether it is as wished; None without a wish, or without the numbers to judge it."""
-        if self.wish is None or not self.ours:
+        """Whether it is met; None without a target, or without the numbers to judge it."""
+        if self.target is None or not self.ours:
             return None
-        if not self.wish.of_ratio:
-            return statistics.median(self.ours) <= self.wish.bound
-        return None if self.ratio is None else self.ratio >= self.wish.bound
+        if not self.target.of_ratio:
+            return statistics.median(self.ours) <= self.target.bound
+        return None if self.ratio is None else self.ratio >= self.target.bound
 
 
 def side_by_side(
     case: str,
     unit: str,
     times: Mapping[str, Sequence[float]],
-    wishes: Mapping[str, Wish | None],
+    targets: Mapping[str, Target | None],
     *,
     ours: str = "rrstats",
 ) -> list[Line]:
-    """One line for each rival in ``wishes``, against the way that is called ``ours``."""
+    """One line for each rival in ``targets``, against the way that is called ``ours``."""
     return [
-        Line(case, unit, times[ours], rival, times[rival], wish=wish)
-        for rival, wish in wishes.items()
+        Line(case, unit, times[ours], rival, times[rival], target=target)
+        for rival, target in targets.items()
     ]
 
 
@@ -115,15 +115,15 @@ def heading() -> str:
 def printed(line: Line, *, judge: bool = True, repeated: bool = False) -> str:
     """One line of the table.
 
-    Without ``judge`` it does not say whether a wish came true; a ``repeated`` case has its name,
+    Without ``judge`` it does not say whether a target was met; a ``repeated`` case has its name,
     unit and our numbers on the line above.
     """
     ratio = "" if line.ratio is None else ratio_text(line.ratio)
-    wish = "" if line.wish is None else str(line.wish)
+    target = "" if line.target is None else str(line.target)
     if judge and line.reached is not None:
-        wish += "  yes" if line.reached else "  no"
+        target += "  yes" if line.reached else "  no"
     ours = ("", "", "") if repeated else (f"  {line.case}", line.unit, spread(line.ours))
     head = (*ours, line.rival)
     if line.note:
         return _row([*head, line.note])
-    return _row([*head, spread(line.theirs), ratio, wish])
+    return _row([*head, spread(line.theirs), ratio, target])

@@ -79,7 +79,7 @@ def _one_value(labels: list[str], some: list[int], times: int) -> Iterator[Line]
         (f"one value, k = {k:,}", "rank r", lambda pair: [rank_correlation(pair)], at_most(LIMIT)),
         ("1st, 50th, 99th of 100 of them", "us/call", _percentiles, None),
     )
-    for case, unit, number, wish in cases:
+    for case, unit, number, target in cases:
         yield Line(
             case,
             unit,
@@ -87,7 +87,7 @@ def _one_value(labels: list[str], some: list[int], times: int) -> Iterator[Line]
             "OpenDP",
             () if theirs is None else number(theirs),
             note=rival if isinstance(rival, str) else "",
-            wish=wish,
+            target=target,
             comparable=False,
         )
 
@@ -114,7 +114,7 @@ def lines(settings: Settings) -> Iterator[Line]:
             f"{name} {BATCH:,} equal",
             "rank r",
             [rank_correlation(pair)],
-            wish=at_most(LIMIT),
+            target=at_most(LIMIT),
             comparable=False,
         )
 

@@ -141,7 +141,7 @@ def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "wish", "reached"),
+    ("ours", "theirs", "target", "reached"),
     [
         ((1.0,), (8.0,), ("ratio", 8), True),
         ((1.0,), (7.9,), ("ratio", 8), False),
@@ -154,11 +154,11 @@ def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
         ((), (), ("most", 16), None),
     ],
 )
-def test_wishes_are_judged_by_ratio_or_by_our_number(ours, theirs, wish, reached):
+def test_targets_are_judged_by_ratio_or_by_our_number(ours, theirs, target, reached):
     """At least a ratio, or at most a number; and not at all where there is nothing to judge."""
-    kind, bound = wish
-    wanted = table.Wish(bound) if kind == "ratio" else table.at_most(bound)
-    line = table.Line("case", "unit", ours, "rival", theirs, wish=wanted)
+    kind, bound = target
+    wanted = table.Target(bound) if kind == "ratio" else table.at_most(bound)
+    line = table.Line("case", "unit", ours, "rival", theirs, target=wanted)
     assert line.reached is reached
     ending = {True: "  yes", False: "  no", None: str(wanted)}[reached]
     assert table.printed(line).endswith(ending)
@@ -264,17 +264,17 @@ def test_writes_the_page(tmp_path, capsys):
         assert place not in text
 
 
-def test_the_page_names_each_wish_that_was_not_reached():
-    """Counted are the wishes that could be judged; those missed are listed with their numbers."""
-    fine = table.Line("fast", "ns/row", (1.0,), "textbook", (9.0,), wish=table.Wish(8))
-    slow = table.Line("slow", "ns/row", (2.0,), "textbook", (9.0,), wish=table.Wish(8))
-    large = table.Line("large", "MiB", (28.8,), wish=table.at_most(16))
-    absent = table.Line("none", "ns/row", (1.0,), "OpenDP", note="absent", wish=table.Wish(1))
+def test_the_page_names_each_target_that_was_missed():
+    """Counted are the targets that could be judged; those missed are listed with their numbers."""
+    fine = table.Line("fast", "ns/row", (1.0,), "textbook", (9.0,), target=table.Target(8))
+    slow = table.Line("slow", "ns/row", (2.0,), "textbook", (9.0,), target=table.Target(8))
+    large = table.Line("large", "MiB", (28.8,), target=table.at_most(16))
+    absent = table.Line("none", "ns/row", (1.0,), "OpenDP", note="absent", target=table.Target(1))
     said = page.verdict([fine, slow, large, absent])
-    assert "1 of 3 wishes were reached. Not reached:" in said
-    assert "- slow, against textbook: 4.5 x, wished 8 x" in said
-    assert "- large: 28.8 MiB, wished <= 16" in said
-    assert page.verdict([fine]).startswith("All 1 wishes")
+    assert "1 of 3 targets were met. Missed:" in said
+    assert "- slow, against textbook: 4.5 x, target 8 x" in said
+    assert "- large: 28.8 MiB, target <= 16" in said
+    assert page.verdict([fine]).startswith("All 1 targets")
 
 
 # -- engines -------------------------------------------------------------------------------
