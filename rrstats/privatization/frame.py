@@ -114,7 +114,12 @@ def column_mechanisms(
             raise ArgumentTypeError(f"columns must be a list of names, found {type_name(columns)}")
         several = isinstance(columns, list | set | pd.Index)
         mechanism = as_mechanism(categories, prob, epsilon)
-        found = dict.fromkeys(columns if several else [columns], mechanism)
+        names = list(columns) if several else [columns]
+        found = dict.fromkeys(names, mechanism)
+        if len(found) < len(names):  # not quoted: they may be answers
+            raise ArgumentValueError(
+                f"columns must name each column once, found {len(names)} names, some of them twice"
+            )
     if not found:
         raise ArgumentValueError("columns must name at least one column, found none")
     return found
