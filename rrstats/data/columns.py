@@ -219,11 +219,6 @@ def _of_categorical(categories: Categories, labels: Any) -> Encoder:
     if categories.labels is not categories.categories:  # of a codebook: as pandas reads SPSS, Stata
         by_label = _of_type(Categories(categories.labels), labels.dtype)(values)
         known = np.where((known == categories.k) & (by_label < categories.k), by_label, known)
-    if len(known) and not np.any(known < categories.k):
-        raise ArgumentTypeError(
-            f"none of the {len(known)} categories of the column is among the {categories.k} "
-            f"categories {categories.describe()}; declare them as the column spells them"
-        )
     look_up = _of_dictionary(categories, known, pd.Categorical.from_codes([], labels).codes.dtype)
     return lambda cells: look_up(cells.codes)
 
