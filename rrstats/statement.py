@@ -43,7 +43,7 @@ EXACT = (
     "stretched by AES-256 where the cryptography package is installed, which makes it "
     "computational."
 )
-"""The promise, as the README gives it; a test compares the two."""
+"""The promise, as `docs/guide/limits.md` gives it; a test compares the two."""
 
 # What is inserted has neither line ends nor tabs, and begins no paragraph; see `_blocks`.
 _PAGE = """\

@@ -19,7 +19,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.statement import statement
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
 KRR = rr.KRR(["never", "once", "often"], 0.75)
 NASTY = "<script>alert(1)</script> | *a* `b` [c](d) &amp; \x1b[2J\n# e \u202e ``` $x$ ~~s~~"
 
@@ -62,13 +62,15 @@ def paragraphs(*records, **options):
 # -- the promise ---------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not README.exists(), reason="the tests were copied away from the documents")
+@pytest.mark.skipif(
+    not (ROOT / "README.md").exists(), reason="the tests were copied away from the documents"
+)
 @pytest.mark.parametrize("part", ["PROMISE", "NOT_HIDDEN", "EXACT"])
-def test_the_promise_is_that_of_the_readme(part):
-    """README and page promise the same, word for word."""
-    section = README.read_text("utf-8").split("## The promise\n")[1].split("\n## ")[0]
+def test_the_promise_is_that_of_the_documents(part):
+    """The page on limits, README in its first sentence, and the statement promise the same."""
     promised = getattr(statements, part)
-    assert promised in " ".join(section.replace("`", "").split())
+    for name in ("docs/guide/limits.md", *["README.md"] * (part == "PROMISE")):
+        assert promised in " ".join((ROOT / name).read_text("utf-8").replace("`", "").split())
     for format in ("markdown", "html"):
         page = statement([record()], format=format)
         assert promised in (words(page) if format == "markdown" else Reader(page).text)
