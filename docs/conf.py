@@ -113,7 +113,7 @@ def add_files(app, _exception=None):
             shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
 
 
-REPLACED = ("at_scale", "guide", "vision")  # until their successors are written
+REPLACED = ("guide", "vision")  # until their successors are written
 
 
 def until_all_is_written(_app, page, source):

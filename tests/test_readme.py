@@ -37,7 +37,11 @@ def printed(code, names):
 
 
 def form(page):
-    """A page with each number replaced by its kind, and runs of blanks by one."""
+    """A page with each number replaced by its kind, and runs of blanks by one.
+
+    By chance an estimate lies below 0, about which the sentence then has some words more.
+    """
+    page = re.sub(r" \(the unbiased [^)]*\)", "", page)
     numbers = re.sub(r"-?\d[\d,]*(\.\d*)?", "#", page)
     return [" ".join(line.split()) for line in numbers.splitlines()]
 
